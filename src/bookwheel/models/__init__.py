@@ -1,0 +1,1 @@
+"""Who reads: any OpenAI-compatible endpoint, an embedded local model, or a script."""

@@ -1,0 +1,131 @@
+"""Models without weights: deterministic, for tests, demos and benchmarks.
+
+`Scripted` replies with what a function says, after the latency it is told to have, and fails when it is told to.
+`keyword_reader` is such a function that really reads: it notes the sentences that share words with the question.
+
+>>> import asyncio
+>>> from bookwheel.types import Message
+>>> model = Scripted(lambda messages: messages[-1].content.upper())
+>>> asyncio.run(model.reply([Message(role="user", content="aye")], limit=9, sampling=Sampling())).text
+'AYE'
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from typing import TYPE_CHECKING, Final
+
+from bookwheel.plan import Plan, Sampling
+from bookwheel.text.tokens import Tokenizer, WordTokenizer
+from bookwheel.types import Finish, Message, Reply, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    Script = Callable[[Sequence[Message]], str | Reply | Exception]
+
+
+class Scripted:
+    """A model whose replies are computed; it counts its calls and keeps the newest messages."""
+
+    def __init__(
+        self,
+        script: Script,
+        *,
+        name: str = "scripted",
+        plan: Plan | None = None,
+        window: int | None = None,
+        tokenizer: Tokenizer | None = None,
+        seconds_per_call: float = 0.0,
+        faults: Mapping[int, Exception] | None = None,
+    ) -> None:
+        self.name = name
+        self.plan = plan or Plan()
+        self.window = window
+        self.tokenizer = tokenizer or WordTokenizer()
+        self.template_tokens = 0
+        self.calls = 0
+        self.heard: tuple[Message, ...] = ()
+        self._script = script
+        self._seconds = seconds_per_call
+        self._faults = faults or {}
+
+    async def reply(self, messages: Sequence[Message], *, limit: int, sampling: Sampling) -> Reply:
+        """What the script says to the messages, cut at the limit like a server's reply."""
+        del sampling
+        began, number = time.perf_counter(), self.calls
+        self.calls += 1
+        self.heard = tuple(messages)
+        if self._seconds:
+            await asyncio.sleep(self._seconds)
+        if number in self._faults:
+            raise self._faults[number]
+        said = self._script(messages)
+        if isinstance(said, Exception):
+            raise said
+        if isinstance(said, Reply):
+            return said
+        cut = self.tokenizer.fit(said, limit)
+        usage = Usage(
+            calls=1,
+            prompt_tokens=sum(self.tokenizer.count(message.content) for message in messages),
+            completion_tokens=self.tokenizer.count(said[:cut]),
+            seconds=time.perf_counter() - began,
+        )
+        return Reply(text=said[:cut], finish=Finish.STOP if cut == len(said) else Finish.LENGTH, usage=usage)
+
+    async def aclose(self) -> None:
+        """Nothing to let go of."""
+
+
+_SENTENCE: Final = re.compile(r"[^.!?。！？\n]+[.!?。！？]?")
+_WORD: Final = re.compile(r"[a-z0-9]{3,}|[\u4e00-\u9fff]", re.IGNORECASE)
+_COMMON: Final = frozenset(
+    [
+        "the",
+        "and",
+        "for",
+        "was",
+        "were",
+        "are",
+        "what",
+        "who",
+        "when",
+        "where",
+        "which",
+        "how",
+        "did",
+        "does",
+        "that",
+        "this",
+        "with",
+        "from",
+        "has",
+        "had",
+    ]
+)
+
+
+def keyword_reader(messages: Sequence[Message]) -> str:
+    """Note the sentences that share the most words with the question; answer with the best of them."""
+    prompt = messages[-1].content
+    question = _words(_between(prompt, "question"))
+    section = _between(prompt, "section")
+    notes = [line for line in _between(prompt, "memory").splitlines() if _words(line) & question]
+    found = [sentence.strip() for sentence in _SENTENCE.findall(section)]
+    notes += [line for line in found if len(_words(line) & question) >= min(2, len(question)) and line not in notes]
+    best = sorted(notes, key=lambda line: -len(_words(line) & question))[:8]
+    if section:
+        return "\n".join(line for line in notes if line in best) or "UNCHANGED"
+    return f"\\boxed{{{best[0]}}}" if best else "\\boxed{the document does not say}"
+
+
+def _words(text: str) -> set[str]:
+    return {word.casefold() for word in _WORD.findall(text)} - _COMMON
+
+
+def _between(prompt: str, tag: str) -> str:
+    """What stands inside the last pair of these tags."""
+    return prompt.rpartition(f"<{tag}>")[2].partition(f"</{tag}>")[0].strip() if f"<{tag}>" in prompt else ""

@@ -1,0 +1,1 @@
+"""The reading loop and the words it asks with."""

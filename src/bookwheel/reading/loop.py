@@ -1,0 +1,103 @@
+"""The whole of MemAgent's reading: a document of any length past one fixed-size memory.
+
+    m_0 = nothing
+    m_k = model(question, m_{k-1}, chunk_k)      one fresh conversation a chunk; its reply overwrites the memory
+    answer = model(question, m_K)                one last conversation, without the document
+
+The cost is linear in the document and the window stays the same. Every m_k is plain text and is yielded with the
+conversation that made it, so that whoever drives this generator can keep, show, judge or train on it. It knows
+nothing of journals, budgets or rewards. Other ways of reading are other functions with this signature.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, Protocol
+
+from bookwheel.errors import QuestionError
+from bookwheel.reading.guards import clean, next_memory
+from bookwheel.reading.prompts import Prompts, prompts_for
+from bookwheel.text.chunks import split
+from bookwheel.types import Answer, Chunk, Conversation, Document, Finish, Flag, Memory, Message, Step
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from bookwheel.models.base import Model
+    from bookwheel.plan import Plan, Sampling
+
+_BOX: Final = re.compile(r"\\boxed\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
+
+
+class Way(Protocol):
+    """A way of reading: yields every step, then the answer. `done` holds the steps that a resumed reading has."""
+
+    def __call__(
+        self, document: Document, question: str, model: Model, plan: Plan, done: Sequence[Step] = ()
+    ) -> AsyncIterator[Step | Answer]:
+        """Nothing more is asked of the model until the next event is asked for."""
+        ...
+
+
+async def read(
+    document: Document, question: str, model: Model, plan: Plan, done: Sequence[Step] = ()
+) -> AsyncIterator[Step | Answer]:
+    """Read the chunks in order, then answer. Raises PlanError or QuestionError before the first call."""
+    prompts = prompts_for(plan, question)
+    check(question, model, plan, prompts)
+    memory = done[-1].after if done else Memory.blank(plan.memory_tokens)
+    position = done[-1].chunk.end if done else 0
+    for chunk in split(document, model.tokenizer, plan.chunk_tokens, start=position, index=len(done)):
+        step = await update(question, memory, chunk, model, plan, prompts)
+        yield step
+        memory = step.after
+    yield await answer(question, memory, model, plan, prompts)
+
+
+async def update(question: str, memory: Memory, chunk: Chunk, model: Model, plan: Plan, prompts: Prompts) -> Step:
+    """One step: question, memory and chunk in; the next memory out."""
+    messages = prompts.update(question, memory, chunk, plan.layout)
+    said = await converse(messages, model, plan.memory_tokens, plan.sampling)
+    after, flags = next_memory(memory, said.reply, model.tokenizer, prompts.unchanged)
+    return Step(chunk=chunk, before=memory, after=after, conversation=said, flags=flags)
+
+
+async def answer(question: str, memory: Memory, model: Model, plan: Plan, prompts: Prompts) -> Answer:
+    """The last turn: question and memory in, the answer out, under a token limit of its own."""
+    said = await converse(prompts.answer(question, memory), model, plan.answer_tokens, plan.sampling)
+    text, cleaned = clean(said.reply.text)
+    boxes = _BOX.findall(text)
+    final = boxes[-1].strip() if boxes else text
+    flags = (
+        *((Flag.TRUNCATED,) if said.reply.finish is Finish.LENGTH else ()),
+        *((Flag.FILTERED,) if said.reply.finish is Finish.FILTER else ()),
+        *((Flag.CLEANED,) if cleaned else ()),
+        *(() if final else (Flag.NO_ANSWER,)),
+    )
+    return Answer(text=final, conversation=said, flags=flags)
+
+
+async def converse(messages: Sequence[Message], model: Model, limit: int, sampling: Sampling) -> Conversation:
+    """One independent conversation."""
+    reply = await model.reply(messages, limit=limit, sampling=sampling)
+    return Conversation(messages=tuple(messages), reply=reply)
+
+
+def check(question: str, model: Model, plan: Plan, prompts: Prompts) -> None:
+    """Refuse what cannot be read in full: no question, one over its budget, a plan beyond the model's window."""
+    if not question.strip():
+        raise QuestionError("the question is empty; ask something about the document")
+    tokens = model.tokenizer.count(question)
+    if tokens > plan.question_tokens:
+        raise QuestionError(
+            f"the question has {tokens} tokens and its budget is {plan.question_tokens}: "
+            f"shorten it, or raise --question-tokens"
+        )
+    plan.check(model.window, question=tokens, template=template_tokens(model, plan, prompts))
+
+
+def template_tokens(model: Model, plan: Plan, prompts: Prompts) -> int:
+    """What prompt and chat template cost by themselves, whichever of the two turns costs more."""
+    turns = prompts.bare(plan.layout)
+    words = max(sum(model.tokenizer.count(message.content) for message in turn) for turn in turns)
+    return words + model.template_tokens + model.tokenizer.count(prompts.blank)

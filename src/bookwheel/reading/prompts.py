@@ -1,0 +1,134 @@
+"""The words that a model is asked with: one object for reading, evaluation and training.
+
+A prompt set is a TOML file with an update template for each layout and an answer template. Templates name
+`{question}`, `{memory}` and `{section}`; each is filled once, from text that was shielded, so nothing inside a
+document, a memory or a question is ever taken for a part of the prompt.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from bookwheel.errors import PromptError
+from bookwheel.plan import Layout
+from bookwheel.text.shield import shield
+from bookwheel.types import Message
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bookwheel.plan import Plan
+    from bookwheel.types import Chunk, Memory
+
+_PLACE: Final = re.compile(r"\{(question|memory|section)\}")
+_HAN: Final = re.compile("[\u4e00-\u9fff\u3400-\u4dbf]")
+_LETTER: Final = re.compile(r"[^\W\d_]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompts:
+    """A prompt set in one language."""
+
+    name: str
+    language: str
+    updates: Mapping[Layout, str]
+    answer_template: str
+    blank: str
+    """Stands for the memory before the first section."""
+    unchanged: str
+    """The one word by which a model says that its notes stay as they are; empty where the set has none."""
+    comments: tuple[str, ...] = ()
+    """Beginnings of a reply that only remarks that nothing was new."""
+    system: str = ""
+
+    def update(self, question: str, memory: Memory, chunk: Chunk, layout: Layout) -> tuple[Message, ...]:
+        """The conversation that turns a memory and a chunk into the next memory."""
+        return self._messages(self._layout(layout), question=question, memory=memory.text, section=chunk.text)
+
+    def answer(self, question: str, memory: Memory) -> tuple[Message, ...]:
+        """The last conversation: question and memory, no document."""
+        return self._messages(self.answer_template, question=question, memory=memory.text, section="")
+
+    def bare(self, layout: Layout) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
+        """Both conversations with nothing filled in: what the template itself costs."""
+        empty = {"question": "", "memory": "", "section": ""}
+        return self._messages(self._layout(layout), **empty), self._messages(self.answer_template, **empty)
+
+    def _layout(self, layout: Layout) -> str:
+        template = self.updates.get(layout)
+        if template is None:
+            raise PromptError(f"the prompt set {self.name} has no {layout} layout; use {next(iter(self.updates))}")
+        return template
+
+    def _messages(self, template: str, *, question: str, memory: str, section: str) -> tuple[Message, ...]:
+        parts = {
+            "question": shield(question.strip()),
+            "memory": shield(memory) or self.blank,
+            "section": shield(section),
+        }
+        text = _PLACE.sub(lambda place: parts[place[1]], template)
+        user = Message(role="user", content=text)
+        return (Message(role="system", content=self.system), user) if self.system else (user,)
+
+    @classmethod
+    def from_toml(cls, text: str, name: str) -> Self:
+        """Read a prompt set; PromptError says which part is missing."""
+        try:
+            table = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise PromptError(f"the prompt set {name} is not valid TOML: {error}") from error
+        updates = {layout: table["update"][layout] for layout in Layout if layout in table.get("update", {})}
+        answer = table.get("answer", "")
+        _require(name, updates, answer)
+        return cls(
+            name=name,
+            language=str(table.get("language", "en")),
+            updates=updates,
+            answer_template=answer,
+            blank=str(table.get("blank", "")),
+            unchanged=str(table.get("unchanged", "")),
+            comments=tuple(table.get("comments", ())),
+            system=str(table.get("system", "")),
+        )
+
+
+def _require(name: str, updates: Mapping[Layout, str], answer: Any) -> None:
+    if not updates:
+        raise PromptError(f'the prompt set {name} needs [update] with "memory-first" or "section-first"')
+    if not isinstance(answer, str) or not {"question", "memory"} <= set(_PLACE.findall(answer)):
+        raise PromptError(f"the prompt set {name} needs an answer template with {{question}} and {{memory}}")
+    for layout, template in updates.items():
+        missing = {"question", "memory", "section"} - set(_PLACE.findall(template))
+        if missing:
+            raise PromptError(f"the {layout} template of prompt set {name} does not name {{{min(missing)}}}")
+
+
+def prompts_for(plan: Plan, question: str) -> Prompts:
+    """The plan's prompt set, in the plan's language or the question's."""
+    return _load(plan.prompts, plan.language or language_of(question))
+
+
+def language_of(text: str) -> str:
+    """`zh` when at least three in ten letters are Chinese characters, else `en`."""
+    letters = len(_LETTER.findall(text))
+    return "zh" if letters and len(_HAN.findall(text)) >= 0.3 * letters else "en"
+
+
+@cache
+def _load(name: str, language: str) -> Prompts:
+    if name.endswith(".toml"):
+        try:
+            return Prompts.from_toml(Path(name).read_text(encoding="utf-8"), name)
+        except (OSError, UnicodeDecodeError) as error:
+            raise PromptError(f"the prompt set {name} cannot be read: {error}") from error
+    file = resources.files("bookwheel") / "prompts" / f"{name}.{language}.toml"
+    if not file.is_file():
+        known = sorted(p.name.removesuffix(".toml") for p in (resources.files("bookwheel") / "prompts").iterdir())
+        raise PromptError(f"no prompt set {name!r} in language {language!r}; there are: {', '.join(known)}")
+    return Prompts.from_toml(file.read_text(encoding="utf-8"), name)

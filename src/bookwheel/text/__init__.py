@@ -1,0 +1,1 @@
+"""What is read: documents, tokens, chunks, and how untrusted text is shown."""

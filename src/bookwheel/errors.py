@@ -8,6 +8,7 @@
     │   ├── PromptError            a prompt set that misses a part
     │   ├── TokenizerError         a tokenizer that cannot be loaded
     │   └── MissingExtra           an optional dependency that is not installed
+    ├── BudgetReached     4        a hard limit of tokens, seconds or money; what was read is kept
     ├── JournalError      2        the journal cannot be opened, written or does not hold the reading
     └── ModelError        3        the model did not give a usable reply
         ├── Unreachable            no server at that address, or the connection broke
@@ -70,6 +71,12 @@ class JournalError(BookwheelError):
     """The journal cannot be opened or written, or does not hold what was asked for."""
 
     exit_code = 2
+
+
+class BudgetReached(BookwheelError):
+    """A hard limit of tokens, seconds or money; what was read until then is kept."""
+
+    exit_code = 4
 
 
 class ModelError(BookwheelError):

@@ -18,7 +18,8 @@
         ├── TimedOut               no reply within the timeout
         ├── WindowExceeded         the prompt is longer than the model's window
         ├── BadReply               a reply without choices, broken JSON, no text
-        └── ServerFault            any other status
+        ├── ServerFault            any other status
+        └── NoWeights              the local model's weights cannot be had, kept or loaded
 
 Every message says what to do about it.
 """
@@ -115,3 +116,7 @@ class BadReply(ModelError):
 
 class ServerFault(ModelError):
     """Any other failure of the server."""
+
+
+class NoWeights(ModelError):
+    """The local model's weights cannot be had, kept or loaded."""

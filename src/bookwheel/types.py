@@ -66,6 +66,8 @@ class Flag(StrEnum):
     """The server's content filter ended the reply; the previous memory was kept."""
     EDITED = "edited"
     """The memory after this step was changed by hand."""
+    CUT = "cut"
+    """A part of the document was left out so that the rest fits the window; only ways that are named for it do this."""
     NO_ANSWER = "no-answer"
     """The answer turn gave no text."""
 

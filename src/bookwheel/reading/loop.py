@@ -64,7 +64,11 @@ async def update(question: str, memory: Memory, chunk: Chunk, model: Model, plan
 
 async def answer(question: str, memory: Memory, model: Model, plan: Plan, prompts: Prompts) -> Answer:
     """The last turn: question and memory in, the answer out, under a token limit of its own."""
-    said = await converse(prompts.answer(question, memory), model, plan.answer_tokens, plan.sampling)
+    return conclude(await converse(prompts.answer(question, memory), model, plan.answer_tokens, plan.sampling))
+
+
+def conclude(said: Conversation) -> Answer:
+    """What a conversation that was to answer has answered."""
     text, cleaned = clean(said.reply.text)
     boxes = _BOX.findall(text)
     final = boxes[-1].strip() if boxes else text
@@ -85,6 +89,12 @@ async def converse(messages: Sequence[Message], model: Model, limit: int, sampli
 
 def check(question: str, model: Model, plan: Plan, prompts: Prompts) -> None:
     """Refuse what cannot be read in full: no question, one over its budget, a plan beyond the model's window."""
+    tokens = check_question(question, model, plan)
+    plan.check(model.window, question=tokens, template=template_tokens(model, plan, prompts))
+
+
+def check_question(question: str, model: Model, plan: Plan) -> int:
+    """The question's tokens; QuestionError when there is none or it is over its budget."""
     if not question.strip():
         raise QuestionError("the question is empty; ask something about the document")
     tokens = model.tokenizer.count(question)
@@ -93,7 +103,7 @@ def check(question: str, model: Model, plan: Plan, prompts: Prompts) -> None:
             f"the question has {tokens} tokens and its budget is {plan.question_tokens}: "
             f"shorten it, or raise --question-tokens"
         )
-    plan.check(model.window, question=tokens, template=template_tokens(model, plan, prompts))
+    return tokens
 
 
 def template_tokens(model: Model, plan: Plan, prompts: Prompts) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -46,6 +46,8 @@ class Prompts:
     comments: tuple[str, ...] = ()
     """Beginnings of a reply that only remarks that nothing was new."""
     system: str = ""
+    baselines: Mapping[str, str] = field(default_factory=dict)
+    """Templates of the ways of reading that evaluation compares with, by name."""
 
     def update(self, question: str, memory: Memory, chunk: Chunk, layout: Layout) -> tuple[Message, ...]:
         """The conversation that turns a memory and a chunk into the next memory."""
@@ -54,6 +56,13 @@ class Prompts:
     def answer(self, question: str, memory: Memory) -> tuple[Message, ...]:
         """The last conversation: question and memory, no document."""
         return self._messages(self.answer_template, question=question, memory=memory.text, section="")
+
+    def baseline(self, name: str, *, question: str, memory: str = "", section: str = "") -> tuple[Message, ...]:
+        """A conversation of a way that evaluation compares with: `whole`, `passages`, `refine`, `map` and so on."""
+        template = self.baselines.get(name)
+        if template is None:
+            raise PromptError(f"the prompt set {self.name} has no template {name!r}; add it under [baselines]")
+        return self._messages(template, question=question, memory=memory, section=section)
 
     def bare(self, layout: Layout) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
         """Both conversations with nothing filled in: what the template itself costs."""
@@ -95,6 +104,7 @@ class Prompts:
             unchanged=str(table.get("unchanged", "")),
             comments=tuple(table.get("comments", ())),
             system=str(table.get("system", "")),
+            baselines={str(key): str(template) for key, template in table.get("baselines", {}).items()},
         )
 
 

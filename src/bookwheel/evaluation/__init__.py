@@ -1,0 +1,1 @@
+"""Measuring: ways of reading, models, tasks and lengths against each other, with intervals."""

@@ -84,10 +84,10 @@ def evidence(answer: str, steps: Sequence[Step], document: Sliced) -> tuple[Evid
     speaking = sorted((pair for pair in trails if pair[1] >= least), key=lambda pair: -pair[1])[:_MOST_EVIDENCE]
     found: list[Evidence] = []
     for trail, _ in speaking:
-        for at in trail.chunks:
-            span = library.passage(at).sentence(said, trail.marks) or library.passage(at).sentence(trail.words, wanted)
-            if span:
-                found.append(library.evidence(at, span))
+        spans = [(at, library.passage(at).sentence(said, trail.marks)) for at in trail.chunks]
+        if not any(span for _, span in spans):
+            spans = [(at, library.passage(at).sentence(trail.words, wanted)) for at in trail.chunks]
+        found += [library.evidence(at, span) for at, span in spans if span]
     found.sort(key=lambda piece: -len(wanted & {word.mark for word in words(piece.quote)}))
     return _apart(found)[:_MOST_EVIDENCE]
 

@@ -56,6 +56,10 @@ class TextDocument:
         """The text from character `start` on."""
         return _pieces(Part(text=self.text, source=self._source), start)
 
+    def slice(self, start: int, end: int) -> str:
+        """The characters from `start` up to `end`."""
+        return self.text[start:end]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Item:
@@ -86,6 +90,16 @@ class SourceDocument:
             yield from _pieces(part, start - read)
             read += len(part.text)
         self.length = read
+
+    def slice(self, start: int, end: int) -> str:
+        """The characters from `start` up to `end`; what lies before them is read over."""
+        found, have = [], 0
+        for part in self.parts(start):
+            if have >= end - start:
+                break
+            found.append(part.text)
+            have += len(part.text)
+        return "".join(found)[: end - start]
 
     def check(self) -> None:
         """Raise SourceError, before a reading starts, when a source is at fault or there is nothing to read."""

@@ -1,8 +1,9 @@
+import sys
 import zipfile
 
 import pytest
 
-from bookwheel.errors import SourceError
+from bookwheel.errors import MissingExtra, SourceError
 from bookwheel.text.documents import open_document
 
 CONTAINER = """<?xml version="1.0"?><container xmlns="urn:oasis:names:tc:opendocument:xmlns:container" version="1.0">
@@ -10,7 +11,7 @@ CONTAINER = """<?xml version="1.0"?><container xmlns="urn:oasis:names:tc:opendoc
 CHAPTERS = {
     "one.xhtml": "<h1>The Mill</h1><p>The miller counted <i>nine</i> sacks.</p>",
     "two words.xhtml": "<p>The river rose &amp; took the bridge.</p>",
-    "three.xhtml": "<h2>Last Light</h2><table><tr><td>oil</td><td>11 barrels</td></tr></table>",
+    "three.xhtml": "<h2>Last Light</h2><aside>Note: measured in spring.</aside><table><tr><td>oil</td><td>11 barrels</td></tr></table>",
     "blank.xhtml": "<p> </p>",
 }
 NAV = """<html xmlns="http://www.w3.org/1999/xhtml"><body><nav><ol>
@@ -65,6 +66,7 @@ def test_chapters_come_in_the_order_of_the_spine_under_their_names(tmp_path, toc
     assert parts[0].text == "# The Mill\n\nThe miller counted *nine* sacks.\n\n"
     assert parts[1].text == "The river rose & took the bridge.\n\n"
     assert "| oil | 11 barrels |" in parts[2].text
+    assert "Note: measured in spring." in parts[2].text
     assert document.notes == ("chapters that book.epub names but does not hold: OPS/gone.xhtml",)
 
 
@@ -110,3 +112,9 @@ def test_entities_in_a_book_reach_no_other_file(tmp_path):
         for name, data in {**files, "META-INF/container.xml": container, "OPS/nav.xhtml": nav}.items():
             book.writestr(name, data)
     assert "secret" not in "".join(p.text + p.source for p in open_document([path]).parts())
+
+
+def test_without_the_optional_part_the_error_names_it(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "lxml.etree", None)
+    with pytest.raises(MissingExtra, match=r"reading EPUB .*bookwheel\[documents\]"):
+        open_document([epub(tmp_path / "a.epub")])

@@ -1,6 +1,8 @@
 import sys
 
 import pytest
+from pypdf import PdfReader
+from pypdf.errors import DependencyError
 from reportlab.lib.pdfencrypt import StandardEncryption
 from reportlab.pdfgen.canvas import Canvas
 
@@ -52,6 +54,16 @@ def test_a_pdf_with_a_password_is_refused_with_advice(tmp_path):
 def test_a_pdf_that_only_forbids_printing_is_read(tmp_path):
     path = pdf(tmp_path / "a.pdf", PAGES, StandardEncryption("", ownerPassword="owner", canPrint=0, strength=128))
     assert "eleven barrels" in "".join(part.text for part in open_document([path]).parts())
+
+
+def test_a_pdf_that_needs_cryptography_says_so(tmp_path, monkeypatch):
+    def decrypt(*_):
+        raise DependencyError("cryptography>=3.1 is required for AES algorithm")
+
+    path = pdf(tmp_path / "aes.pdf", PAGES, StandardEncryption("", ownerPassword="owner", strength=128))
+    monkeypatch.setattr(PdfReader, "decrypt", decrypt)
+    with pytest.raises(SourceError, match=r"pip install cryptography"):
+        open_document([path])
 
 
 @pytest.mark.parametrize("keep", [20, 300, 900])

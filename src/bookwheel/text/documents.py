@@ -157,12 +157,15 @@ def open_document(
         raise SourceError('standard input can be read once only: give "-" once')
     notes = Notes()
     items: list[_Item] = []
+    titles: list[str] = []
     headed = len(given) > 1
     for source in given:
         opened, is_folder = _opened(source, notes, stdin=stdin, allow_private=allow_private, alone=len(given) == 1)
         items.extend(_Item(volume=volume, asked=not is_folder) for volume in opened)
+        titles.append(_title(source, opened, is_folder=is_folder))
         headed = headed or is_folder
-    document = SourceDocument(_title(given), _distinct(items), notes, headed=headed)
+    name = ", ".join(titles) if len(titles) <= _NAMED else f"{titles[0]} and {len(titles) - 1} more"
+    document = SourceDocument(name, _distinct(items), notes, headed=headed)
     document.check()
     return document
 
@@ -217,15 +220,10 @@ def _distinct(items: list[_Item]) -> list[_Item]:
     ]
 
 
-def _title(given: Sequence[str | Path]) -> str:
-    names = [_short(source) for source in given]
-    return ", ".join(names) if len(names) <= _NAMED else f"{names[0]} and {len(names) - 1} more"
-
-
-def _short(source: str | Path) -> str:
-    if isinstance(source, str) and (source == "-" or _ADDRESS.match(source)):
-        return "standard input" if source == "-" else source
-    return printable(Path(source).name or Path(source).resolve().name)
+def _title(source: str | Path, opened: list[Volume], *, is_folder: bool) -> str:
+    if is_folder:
+        return printable(Path(source).resolve().name)
+    return "standard input" if source == "-" else opened[0].name
 
 
 def _pieces(part: Part, start: int) -> Iterator[Part]:

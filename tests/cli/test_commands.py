@@ -122,7 +122,7 @@ def test_a_token_budget_stops_with_code_4_and_resume_goes_on(run, book: Path) ->
     again = ask(run, book, "--max-tokens-total", "2000")
     assert again.code == 4
     assert "bookwheel resume" in again.err
-    resumed = run("resume", "last", "--json")
+    resumed = run("resume", stopped.json["reading"], "--json")
     assert (resumed.code, resumed.json["status"]) == (0, "answered")
     assert resumed.json["steps"][: len(stopped.json["steps"])] == stopped.json["steps"]
 
@@ -317,7 +317,7 @@ def read_until(process: subprocess.Popen[str], words: str) -> None:
 
 @pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_keeps_everything_and_can_be_resumed(run, book: Path, kind: signal.Signals) -> None:
-    command = [sys.executable, "-c", SLOW, "ask", str(book), QUESTION, *SMALL, "--chunk-tokens", "60"]
+    command = [sys.executable, "-c", SLOW, "ask", str(book), QUESTION, "--chunk-tokens", "60", "--memory-tokens", "40"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     read_until(process, "chunk 3 ")
     process.send_signal(kind)
@@ -359,7 +359,7 @@ def test_no_secret_reaches_output_or_journal(run, book: Path) -> None:
 
 
 def test_waiting_for_another_process_is_refused_with_a_reason(run, book: Path) -> None:
-    command = [sys.executable, "-c", SLOW, "ask", str(book), QUESTION, *SMALL, "--chunk-tokens", "60"]
+    command = [sys.executable, "-c", SLOW, "ask", str(book), QUESTION, "--chunk-tokens", "60", "--memory-tokens", "40"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         read_until(process, "chunk 1 ")

@@ -112,6 +112,7 @@ class OpenAIModel:
         try:
             served = find_model(await served_models(model.endpoint), name, model.endpoint)
             model.window = model.window or served.window
+            model.plan = settings.get("plan") or Plan().within(model.window)
             model._software = served.software
             await asyncio.to_thread(model._ask_for_tokenizer, own)
         except BaseException:

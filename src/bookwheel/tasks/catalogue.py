@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from bookwheel.errors import InputError
 from bookwheel.scoring import metric as metric_named
-from bookwheel.tasks import needles, variables, words
+from bookwheel.tasks import books, bridges, codebase, counting, dialogues, needles, questions, updates, variables, words
 from bookwheel.tasks.base import Sample, SampleDocument
 from bookwheel.tasks.orders import Order, Task
 from bookwheel.tasks.shelf import Shelf
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bookwheel.tasks.orders import Draft
     from bookwheel.text.tokens import Tokenizer
 
-_FAMILIES: Final = (needles, variables, words)
+_FAMILIES: Final = (needles, variables, words, questions, updates, counting, bridges, dialogues, codebase, books)
 TASKS: Final[Mapping[str, Task]] = {task.name: task for family in _FAMILIES for task in family.TASKS}
 """By name, in the order of a list for people."""
 _COMMON: Final = ("metric",)

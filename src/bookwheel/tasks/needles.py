@@ -50,7 +50,7 @@ KINDS: Final = {
     "niah_multivalue": Kind(values=4),
     "niah_multiquery": Kind(keys=4, queries=4),
 }
-_WORDINGS: Final = {
+WORDINGS: Final = {
     "en": (
         "One of the special {kind}s for {key} is {value}.",
         "Let it be noted that a special {kind} for {key} is {value}.",
@@ -66,21 +66,21 @@ _WORDINGS: Final = {
         "凡问起{key}的人，都应告知特别{kind}{value}。",
     ),
 }
-_QUESTIONS: Final = {
+QUESTIONS: Final = {
     "en": ("What is the special {kind} for {keys}?", "What are all the special {kind}s for {keys}?"),
     "zh": ("{keys}的特别{kind}是什么？", "{keys}的特别{kind}分别是哪些？请全部列出。"),
 }
-_KIND_NAMES: Final = {"en": ("number", "code"), "zh": ("数字", "代码")}
+KIND_NAMES: Final = {"en": ("number", "code"), "zh": ("数字", "代码")}
 _GAP: Final = {"en": " ", "zh": ""}
 
 
 def build(order: Order) -> Draft:
     """A haystack with its needles, the wording drawn once a sample."""
     kind, rng = KINDS[order.task], order.rng
-    kind_name = _KIND_NAMES[order.language][kind.uuid_values]
+    kind_name = KIND_NAMES[order.language][kind.uuid_values]
     names = _keys(order, kind)
     value = _values(rng, uuids=kind.uuid_values)
-    wording = rng.choice(_WORDINGS[order.language])
+    wording = rng.choice(WORDINGS[order.language])
 
     def needle(key: str, held: str) -> str:
         return wording.format(kind=kind_name, key=key, value=held)
@@ -93,7 +93,7 @@ def build(order: Order) -> Draft:
     passages = [_passage(needle(key, held), key, held, rng, end) for key in asked for held in wanted[key]]
     passages += [Passage(text=needle(key, held) + end, place=rng.random()) for key, held in others]
     golds = tuple(held for key in asked for held in wanted[key])
-    question = _QUESTIONS[order.language][len(golds) > 1]
+    question = QUESTIONS[order.language][len(golds) > 1]
     return Draft(
         question=question.format(kind=kind_name, keys=_listed(asked, order.language)),
         golds=golds,

@@ -142,7 +142,7 @@ def cut(unit: str, tokens: int, tokenizer: Tokenizer) -> list[str]:
     tail = unit[len(body) :]
     room = tokens - tokenizer.count(tail)
     kept = body[: tokenizer.fit(body, room)] if room > 0 else ""
-    if len(kept) < len(body) and " " in body:
+    if len(kept) < len(body) and " " in body and not body[len(kept)].isspace():
         kept = kept[: kept.rfind(" ") + 1]
     kept = kept.rstrip()
     while kept and tokenizer.count(kept + tail) > tokens:

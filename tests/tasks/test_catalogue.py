@@ -18,7 +18,7 @@ LENGTHS = (600, 2500, 8000)
 RULER = "niah_single_1 niah_single_2 niah_single_3 niah_multikey_1 niah_multikey_2 niah_multikey_3 niah_multivalue niah_multiquery vt cwe fwe qa_1 qa_2"
 
 
-def made(name, language, tokens, data, tokenizer, count=1, seed=11, **options):
+def made(name, language, tokens, data, tokenizer, *, count=1, seed=11, **options):
     return list(
         make(name, tokens=tokens, count=count, seed=seed, language=language, tokenizer=tokenizer, data=data, **options)
     )

@@ -24,6 +24,7 @@ CLOSE: Final = 0.98
 _NEAR: Final = 0.99
 """From this share on no more filler is added."""
 _ROUNDS: Final = 12
+_LONGEST_WORD: Final = 24
 _BATCH: Final = 32_768
 _SEGMENT: Final = 262_144
 """Characters; up to here a text is counted whole, beyond it in segments of this size."""
@@ -141,13 +142,17 @@ def cut(unit: str, tokens: int, tokenizer: Tokenizer) -> list[str]:
     body = unit.rstrip()
     tail = unit[len(body) :]
     room = tokens - tokenizer.count(tail)
-    kept = body[: tokenizer.fit(body, room)] if room > 0 else ""
-    if len(kept) < len(body) and " " in body and not body[len(kept)].isspace():
-        kept = kept[: kept.rfind(" ") + 1]
-    kept = kept.rstrip()
+    kept = _to_word_end(body, tokenizer.fit(body, room)) if room > 0 else ""
     while kept and tokenizer.count(kept + tail) > tokens:
-        kept = kept[: kept.rfind(" ")].rstrip() if " " in kept else kept[:-1]
+        kept = _to_word_end(body, len(kept) - 1)
     return [kept + tail] if kept else []
+
+
+def _to_word_end(body: str, end: int) -> str:
+    """What stands before `end`, without a Latin word that is cut there; Chinese has no blanks to look for."""
+    if 0 < end < len(body) and body[end].isalnum() and body[end - 1 : end + 1].isascii():
+        end = max(body.rfind(" ", 0, end), body.rfind("\n", 0, end), end - _LONGEST_WORD, 0)
+    return body[: max(0, end)].rstrip()
 
 
 def _shortened(units: list[str], excess: int, tokenizer: Tokenizer) -> list[str]:

@@ -23,6 +23,8 @@ CLOSE: Final = 0.98
 """The least share of the budget that counts as hitting it."""
 _NEAR: Final = 0.99
 """From this share on no more filler is added."""
+_GRAIN: Final = 2
+"""Tokens that may be missing from any document: below a hundred, 2 % is less than a word."""
 _ROUNDS: Final = 12
 _LONGEST_WORD: Final = 24
 _BATCH: Final = 32_768
@@ -61,7 +63,7 @@ def assemble(
     best = _filled(iter(filler), ordered, (tokens, tokens - fixed - margin), tokenizer)
     if best is None:
         raise too_short(task, tokens, fixed + 1)
-    if best.tokens < CLOSE * tokens:
+    if best.tokens < min(CLOSE * tokens, tokens - _GRAIN):
         raise InputError(
             f"the task {task} has material for {best.tokens} tokens and {tokens} were asked for; ask for fewer, "
             f"or point --data to a folder that holds more"

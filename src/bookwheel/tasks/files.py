@@ -8,7 +8,7 @@ A file of ours round-trips. A file by hand needs three fields a line and may lea
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from bookwheel.errors import InputError
 from bookwheel.scoring import metric
@@ -19,24 +19,46 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+class Writing:
+    """A file of samples being written: it takes its name when all went well, and else nothing is left of it."""
+
+    def __init__(self, path: Path, *, force: bool = False) -> None:
+        if path.exists() and not force:
+            raise InputError(f"{path} is there already; choose another --out or replace it with --force")
+        self.path = path
+        self.written = 0
+        self._unfinished = path.with_name(f"{path.name}.unfinished")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = self._unfinished.open("w", encoding="utf-8", newline="\n")
+        except OSError as error:
+            raise InputError(f"{path} cannot be written: {error}") from error
+
+    def add(self, sample: Sample) -> None:
+        """One more line."""
+        try:
+            self._file.write(to_line(sample))
+        except OSError as error:
+            raise InputError(f"{self.path} cannot be written: {error}") from error
+        self.written += 1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        self._file.close()
+        if kind is None:
+            self._unfinished.replace(self.path)
+        else:
+            self._unfinished.unlink(missing_ok=True)
+
+
 def write_samples(samples: Iterable[Sample], path: Path, *, force: bool = False) -> int:
-    """Write them one at a time and say how many; nothing is left behind, and nothing replaced, when one fails."""
-    if path.exists() and not force:
-        raise InputError(f"{path} is there already; choose another --out or replace it with --force")
-    unfinished = path.with_name(f"{path.name}.unfinished")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with unfinished.open("w", encoding="utf-8", newline="\n") as file:
-            written = 0
-            for sample in samples:
-                file.write(to_line(sample))
-                written += 1
-        unfinished.replace(path)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error}") from error
-    finally:
-        unfinished.unlink(missing_ok=True)
-    return written
+    """Write them one at a time and say how many."""
+    with Writing(path, force=force) as writing:
+        for sample in samples:
+            writing.add(sample)
+    return writing.written
 
 
 def read_samples(path: Path) -> Iterator[Sample]:

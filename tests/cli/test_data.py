@@ -1,0 +1,79 @@
+"""`bookwheel data`: files are made whole or not at all, and never replaced unasked."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from bookwheel.cli.data import make, sift, tasks
+from bookwheel.errors import InputError, TokenizerError
+from bookwheel.models.scripted import Scripted
+from bookwheel.tasks import TASKS, read_samples
+
+DATA = Path(__file__).parent.parent / "fixtures" / "data"
+
+
+def test_samples_are_written_and_read_back(tmp_path, capsys):
+    out = tmp_path / "new" / "vt.jsonl"
+    assert make("vt", out=out, tokens=400, count=3, seed=2) == 0
+    samples = list(read_samples(out))
+    assert [sample.id for sample in samples] == [f"vt-en-400-2-{index}" for index in range(3)]
+    assert "3 samples of vt" in capsys.readouterr().err
+
+
+def test_the_same_command_writes_the_same_bytes(tmp_path):
+    for name in ("a", "b"):
+        make("hqa", out=tmp_path / name, tokens=700, count=2, seed=9, data=DATA)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_a_file_that_is_there_is_not_replaced_unless_forced(tmp_path):
+    out = tmp_path / "vt.jsonl"
+    out.write_text("mine")
+    with pytest.raises(InputError, match="--force"):
+        make("vt", out=out, tokens=400)
+    assert out.read_text() == "mine"
+    make("vt", out=out, tokens=400, force=True)
+    assert len(list(read_samples(out))) == 1
+
+
+def test_a_run_that_fails_half_way_leaves_what_was_there(tmp_path):
+    out = tmp_path / "hqa.jsonl"
+    out.write_text("mine")
+    with pytest.raises(InputError, match="lower --count"):
+        make("hqa", out=out, tokens=700, count=50, data=DATA, force=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["hqa.jsonl"]
+    assert out.read_text() == "mine"
+
+
+def test_paragraphs_may_be_given_instead_of_tokens(tmp_path):
+    make("hqa", out=tmp_path / "p.jsonl", paragraphs=50, data=DATA)
+    sample = next(read_samples(tmp_path / "p.jsonl"))
+    assert sample.length == 7000
+    assert sample.text.count("Passage: ") == 50
+    with pytest.raises(InputError, match="not both"):
+        make("hqa", out=tmp_path / "q.jsonl", paragraphs=50, tokens=100, data=DATA)
+
+
+def test_a_tokenizer_that_is_not_there_is_said_so(tmp_path):
+    with pytest.raises(TokenizerError, match="words"):
+        make("vt", out=tmp_path / "vt.jsonl", tokens=400, tokenizer=str(tmp_path / "none.json"))
+
+
+def test_every_task_is_listed(capsys):
+    assert tasks() == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == list(TASKS)
+
+
+def test_sifting_keeps_what_needs_the_document_and_says_why_the_rest_went(tmp_path, capsys):
+    source, out = tmp_path / "all.jsonl", tmp_path / "kept.jsonl"
+    make("hqa", out=source, tokens=700, count=4, data=DATA)
+    model = Scripted(lambda messages: "\\boxed{Quenby}", name="parrot")
+    assert asyncio.run(sift(source, out=out, model=model)) == 0
+    assert {sample.golds[0] for sample in read_samples(out)} == {"yes", "Pell mill", "green"}
+    said = capsys.readouterr().err
+    assert "answered without the document at try 1" in said
+    assert "3 of 4 samples kept" in said
+    with pytest.raises(InputError, match="--force"):
+        asyncio.run(sift(source, out=out, model=model))

@@ -41,10 +41,10 @@ class Shelf:
     def at(cls, data: Path | None) -> Shelf:
         """The shelf at a path, else where BOOKWHEEL_DATA points, else in one of the usual places, else none."""
         usual = next((path for path in _USUAL if path.is_dir()), None)
-        named = os.environ.get(VARIABLE)
-        if data is None and named is None:
+        named = os.environ.get(VARIABLE, "")
+        if data is None and not named:
             return cls(usual)
-        path = data if data is not None else Path(named or "")
+        path = data if data is not None else Path(named)
         if path.is_dir():
             return cls(path)
         if path.is_file():

@@ -92,16 +92,16 @@ _PLACES: Final = (
 )
 _EN: Final = (
     "The {adjective} {noun} stood by the {place} all {season}, and nobody asked whose it was. ",
-    "{given} walked down to the {place} with a {noun} and came back without it. ",
+    "{given} walked down to the {place} with the {noun} and came back without it. ",
     "In {season} the {place} smelled of rain and {adjective} timber. ",
     "They talked about the {noun} for an hour, and about the {other} for two. ",
     "Every {season} someone promised to mend the {noun}, and every {season} it was left as it was. ",
-    "A {adjective} {noun} is worth more than a {other} that never leaves the {place}. ",
+    "The {adjective} {noun} is worth more than any {other} that never leaves the {place}. ",
     "{given} had always thought of the {place} as {adjective}, though {family} called it otherwise. ",
     "When the bell rang, the people at the {place} put down the {noun} and looked up. ",
     "Nothing came of the quarrel over the {other}; the {noun} was quietly returned. ",
-    "It was the sort of {season} evening on which even a {noun} looks {adjective}.\n\n",
-    "Old {family} kept a {other} beside the {noun}, for reasons of his own. ",
+    "It was the sort of {season} evening on which even the {noun} looks {adjective}.\n\n",
+    "Old {family} kept the {other} beside the {noun}, for reasons of his own. ",
     "The road past the {place} was closed, so {given} took the path over the hill.\n\n",
 )
 _ZH: Final = (

@@ -66,14 +66,15 @@ def vocabulary(shelf: Shelf) -> list[str]:
     return sorted({word for listed in shelf.words().values() for word in listed})
 
 
-def coined(rng: Random) -> str:
+def coined(rng: Random, syllables: tuple[int, ...] = (2, 2, 3)) -> str:
     """A word that can be said and that no dictionary has: "trealvoond"."""
-    return "".join(rng.choice(_ONSETS) + rng.choice(_VOWELS) + rng.choice(_CODAS) for _ in range(rng.choice((2, 2, 3))))
+    sounds = range(rng.choice(syllables))
+    return "".join(rng.choice(_ONSETS) + rng.choice(_VOWELS) + rng.choice(_CODAS) for _ in sounds)
 
 
 def place(rng: Random) -> str:
     """A town that is on no map."""
-    return coined(rng).capitalize() + rng.choice(("by", "ford", "ham", "mouth", "stead", "vale", "wick"))
+    return coined(rng, (1, 2)).capitalize() + rng.choice(("by", "ford", "ham", "mouth", "stead", "vale", "wick"))
 
 
 def person(rng: Random) -> str:

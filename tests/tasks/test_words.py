@@ -58,3 +58,15 @@ def test_the_three_words_stand_apart_from_the_fourth_even_in_the_shortest_text(t
     third, fourth = (counts.most_common(4)[at][1] for at in (2, 3))
     assert third > fourth + 1
     assert set(sample.golds) == {word for word, _ in counts.most_common(3)}
+
+
+@pytest.mark.parametrize("alpha", [0, 1, 9, "steep"])
+def test_an_alpha_that_makes_no_distribution_is_an_error(alpha, tokenizer, data):
+    with pytest.raises(InputError, match="alpha"):
+        counted("fwe", 2000, tokenizer, data, alpha=alpha)
+
+
+@pytest.mark.parametrize("alpha", [1.1, 3.5])
+def test_another_alpha_can_be_asked_for(alpha, tokenizer, data):
+    sample, counts = counted("fwe", 8000, tokenizer, data, alpha=alpha)
+    assert [word for word, _ in counts.most_common(3)] == list(sample.golds)

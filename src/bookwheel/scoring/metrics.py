@@ -128,18 +128,18 @@ def all_of(answer: str, golds: Sequence[str]) -> Score:
 
 _ABSENCE: Final = re.compile(
     r"""
-    (?:it|this|that|which|the\ (?:answer|information|name|date|value|number|figure|place))?\s*
-        (?:is|was|are|were|has|have)?\s*(?:simply\s|just\s)?
-        (?:not|never|nowhere|n't|isn't|wasn't)\s(?:\w+\s){0,2}?
-        (?:in|given|said|stated|mentioned|specified|provided|known|found|available|there|recorded|answerable|named|told)\b
-    | (?:document|text|book|passages?|sections?|memory|notes?|it|there)\s(?:\w+\s){0,3}?
-        (?:does|do|did|is|are|was|were|has|have|says?|gives?|holds?|contains?)\s?
-        (?:not|n't|no|nothing|never|nowhere)\b
-    | (?:doesn't|don't|didn't|isn't|aren't|wasn't)\s(?:\w+\s){0,2}?
-        (?:say|state|mention|tell|give|specify|contain|hold|provide|answer|know|mentioned|given|stated|known)\b
-    | (?:no|nothing)\s(?:\w+\s){0,3}?(?:answer|information|mention|record|evidence|indication|data|about)\b
-    | (?:cannot|can't|can\ not|could\ not|couldn't|impossible\ to)\s(?:\w+\s){0,2}?
-        (?:answer|answered|say|tell|determine|determined|know|known|found|find)\b
+    (?:not|never|nowhere|n't)\s(?:\w+\s){0,2}?
+        (?:given|said|stated|mentioned|specified|provided|available|recorded|answerable|answered|disclosed|listed)\b
+    | (?:not|nowhere)\s(?:\w+\s)?(?:in|within|part\ of)\s(?:\w+\s){0,2}?(?:document|text|book|passages?|notes?|memory)\b
+    | (?:not|n't|isn't|never)\s(?:known|found|there)\s*[.!]?$
+    | (?:document|text|book|passages?|sections?|memory|notes?)\s(?:\w+\s){0,3}?
+        (?:(?:do(?:es)?|did|has|have|can)\s?(?:not|n't|never|no|nothing)|says?\ no|gives?\ no|holds?\ no|contains?\ no)
+    | there\ (?:is|are|was|were)\ (?:no|nothing|not\ any)\b
+    | (?:do|does|did|could|can)\s?(?:not|n't)\s(?:\w+\s)?(?:know|tell|answer|say|find|determine)\b
+    | (?:doesn't|didn't|don't)\s(?:\w+\s)?(?:say|state|mention|tell|give|specify|contain|hold|provide|answer|know)\b
+    | (?:^|\s)no\s(?:\w+\s){0,2}?(?:answer|information|mention|record|evidence|indication)\b
+    | (?:cannot|can't|couldn't|impossible\ to)\s(?:\w+\s){0,2}?
+        (?:answer|answered|say|tell|determine|determined|know|known|find)\b
     | (?:unanswerable|unknown|unspecified|unstated|n/a|none|no\ answer)\s*[.!]?$
     | (?:文中|文章|文本|文档|原文|资料|记忆|书中|里面)?(?:中|里|内)?(?:并|都|均|也|完全)?
         (?:没有|没|未|无)(?:任何|明确|直接)?(?:提到|提及|说明|说|写|给出|记载|交代|回答|相关|答案|信息)

@@ -14,6 +14,7 @@ from random import Random
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.errors import InputError
 from bookwheel.tasks import lexicon
 from bookwheel.tasks.assembly import CLOSE, Assembled, join, measure, too_short
 from bookwheel.tasks.base import Evidence, MemoryRule
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 _COMMON: Final = 10
 _FREQUENT: Final = 3
+_FLATTEST: Final = 1.1
+_STEEPEST: Final = 4.0
 _ROUNDS: Final = 12
 
 
@@ -73,7 +76,7 @@ def _numbered_list(words: list[str], size: int, count: int, rng: Random) -> list
 
 def frequent_words(order: Order) -> Draft:
     """`fwe`."""
-    alpha = float(order.options.get("alpha", 2.0))
+    alpha = _alpha(order)
     key = order.rng.getrandbits(64)
     coined: dict[str, None] = {}
     while len(coined) < max(40, order.tokens // 50):
@@ -99,6 +102,13 @@ def frequent_words(order: Order) -> Draft:
         body,
         alpha=alpha,
     )
+
+
+def _alpha(order: Order) -> float:
+    value = order.options.get("alpha", 2.0)
+    if not isinstance(value, int | float) or not _FLATTEST <= value <= _STEEPEST:
+        raise InputError(f"the option alpha of fwe must be from {_FLATTEST} to {_STEEPEST}, not {value!r}")
+    return float(value)
 
 
 def _apart(counts: list[int]) -> bool:

@@ -5,10 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from bookwheel.cli.data import make, sift, tasks
+from bookwheel.cli.data import SampleOptions, sift, tasks
+from bookwheel.cli.data import make as make_file
 from bookwheel.errors import InputError, TokenizerError
 from bookwheel.models.scripted import Scripted
 from bookwheel.tasks import TASKS, read_samples
+
+
+def make(task, *, out, force=False, **options):
+    return make_file(task, out=out, force=force, options=SampleOptions(**options))
+
 
 DATA = Path(__file__).parent.parent / "fixtures" / "data"
 
@@ -77,3 +83,18 @@ def test_sifting_keeps_what_needs_the_document_and_says_why_the_rest_went(tmp_pa
     assert "3 of 4 samples kept" in said
     with pytest.raises(InputError, match="--force"):
         asyncio.run(sift(source, out=out, model=model))
+
+
+def test_the_command_line_reaches_every_option(tmp_path):
+    from cyclopts import App
+
+    app = App(result_action="return_value")
+    app.command(make_file, name="make")
+    words = (
+        f"make hqa --out {tmp_path / 'x.jsonl'} --tokens 700 --count 2 --seed 4 --lang en --data {DATA} --split train"
+    )
+    assert app([*words.split(), "--metric", "exact", "--tokenizer", "estimate"]) == 0
+    samples = list(read_samples(tmp_path / "x.jsonl"))
+    assert [sample.id for sample in samples] == ["hqa-en-train-700-4-0", "hqa-en-train-700-4-1"]
+    assert {sample.metric for sample in samples} == {"exact"}
+    assert app([*words.split(), "--force"]) == 0

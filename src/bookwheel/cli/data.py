@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path  # noqa: TC003 - read by the parser of arguments
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
 
 from bookwheel.errors import InputError
 
@@ -18,71 +21,66 @@ if TYPE_CHECKING:
 _TOKENS = 8192
 
 
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class SampleOptions:
+    """What samples are wanted; the same options give the same bytes."""
+
+    tokens: int | None = None
+    "Of each document; it gets at most so many and at least 98 % of them. 8192 by default."
+    count: int = 1
+    "How many samples."
+    seed: int = 0
+    "Another seed gives other samples."
+    lang: str | None = None
+    "en or zh, where the task has both."
+    tokenizer: str = "words"
+    "What counts the tokens: words, estimate, or the path of a tokenizer.json."
+    data: Path | None = None
+    "The data folder, or one file of questions of yours; else $BOOKWHEEL_DATA or ./shared/data."
+    split: Literal["train", "dev"] = "dev"
+    "Which of a question set's files to draw from."
+    paragraphs: int | None = None
+    "For questions among paragraphs: so many of them, instead of --tokens."
+    metric: str | None = None
+    "Judge by another metric than the task's own."
+
+    def samples(self, task: str) -> Iterator[Sample]:
+        """The samples, one at a time."""
+        from bookwheel.tasks import make as make_samples
+        from bookwheel.tasks import tokenizer_named
+
+        if self.tokens is not None and self.paragraphs is not None:
+            raise InputError("give --tokens or --paragraphs, not both: each of them sets the length")
+        default = _TOKENS if self.paragraphs is None else 0
+        return make_samples(
+            task,
+            tokens=default if self.tokens is None else self.tokens,
+            count=self.count,
+            seed=self.seed,
+            language=self.lang,
+            tokenizer=tokenizer_named(self.tokenizer),
+            data=self.data,
+            split=self.split,
+            paragraphs=self.paragraphs,
+            metric=self.metric,
+        )
+
+
 def make(
-    task: str,
+    task: Annotated[str, Parameter(help="A name that `bookwheel data tasks` lists: niah_single_2, vt, hqa, count.")],
     *,
-    out: Path,
-    tokens: int | None = None,
-    count: int = 1,
-    seed: int = 0,
-    lang: str | None = None,
-    tokenizer: str = "words",
-    data: Path | None = None,
-    split: Literal["train", "dev"] = "dev",
-    paragraphs: int | None = None,
-    metric: str | None = None,
-    force: bool = False,
+    out: Annotated[Path, Parameter(help="The file to write.")],
+    options: SampleOptions | None = None,
+    force: Annotated[bool, Parameter(negative="", help="Replace the file when it is there.")] = False,
 ) -> int:
-    """Make samples of a task as JSON Lines; the same arguments give the same bytes.
+    """Make samples of a task as JSON Lines."""
+    from bookwheel.tasks import write_samples
 
-    Parameters
-    ----------
-    task
-        A name such as niah_single_2, vt, hqa or count; `bookwheel data tasks` lists them.
-    out
-        The file to write.
-    tokens
-        Of each document; it gets at most so many and at least 98 % of them. 8192 by default.
-    count
-        How many samples.
-    seed
-        Another seed gives other samples.
-    lang
-        en or zh, where the task has both.
-    tokenizer
-        What counts the tokens: words, estimate, or the path of a tokenizer.json.
-    data
-        The data folder, or one file of questions of yours; else $BOOKWHEEL_DATA or ./shared/data.
-    split
-        Which of a question set's files to draw from.
-    paragraphs
-        For questions among paragraphs: so many of them, instead of --tokens.
-    metric
-        Judge by another metric than the task's own.
-    force
-        Replace the file when it is there.
-
-    """
-    from bookwheel.tasks import make as make_samples
-    from bookwheel.tasks import tokenizer_named, write_samples
-
-    if tokens is not None and paragraphs is not None:
-        raise InputError("give --tokens or --paragraphs, not both: each of them sets the length")
-    samples = make_samples(
-        task,
-        tokens=0 if paragraphs is not None else _TOKENS if tokens is None else tokens,
-        count=count,
-        seed=seed,
-        language=lang,
-        tokenizer=tokenizer_named(tokenizer),
-        data=data,
-        split=split,
-        paragraphs=paragraphs,
-        metric=metric,
-    )
+    wanted = options or SampleOptions()
     lengths: list[int] = []
-    written = write_samples(_noting(samples, lengths), out, force=force)
-    _say(f"{written} samples of {task}, {min(lengths)} to {max(lengths)} tokens by {tokenizer}, in {out}")
+    written = write_samples(_noting(wanted.samples(task), lengths), out, force=force)
+    _say(f"{written} samples of {task}, {min(lengths)} to {max(lengths)} tokens by {wanted.tokenizer}, in {out}")
     return 0
 
 

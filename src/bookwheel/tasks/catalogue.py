@@ -52,31 +52,25 @@ def make(
     """
     entry = find(task)
     language = language or entry.languages[0]
-    if language not in entry.languages:
-        raise InputError(f"the task {task} is there in {' and '.join(entry.languages)}, not in {language!r}")
+    given = {name: value for name, value in options.items() if value is not None}
+    _check(entry, tokens, language, given)
     if count < 1:
         raise InputError(f"the count must be at least 1, not {count}")
     if split not in ("train", "dev"):
         raise InputError(f"the split is train or dev, not {split!r}")
-    given = {name: value for name, value in options.items() if value is not None}
-    _check(entry, tokens, given)
-    shelf = Shelf.at(data)
-    orders = (
-        Order(
-            task=task,
-            tokens=tokens,
-            index=index,
-            seed=seed,
-            language=language,
-            split=split,
-            rng=Random(f"{task} {language} {split} {seed} {index}"),  # noqa: S311 - not for secrets
-            tokenizer=tokenizer,
-            shelf=shelf,
-            options=given,
-        )
-        for index in range(count)
+    first = Order(
+        task=task,
+        tokens=tokens,
+        index=0,
+        seed=seed,
+        language=language,
+        split=split,
+        rng=Random(),  # noqa: S311 - not for secrets, and every sample is given its own
+        tokenizer=tokenizer,
+        shelf=Shelf.at(data),
+        options=given,
     )
-    return (_sample(order, entry.build(order)) for order in orders)
+    return (_sample(order, entry.build(order)) for order in map(first.at, range(count)))
 
 
 def find(task: str) -> Task:
@@ -88,7 +82,9 @@ def find(task: str) -> Task:
     raise InputError(f"no task {task!r}; {hint}: {', '.join(TASKS)}")
 
 
-def _check(entry: Task, tokens: int, options: Mapping[str, Any]) -> None:
+def _check(entry: Task, tokens: int, language: str, options: Mapping[str, Any]) -> None:
+    if language not in entry.languages:
+        raise InputError(f"the task {entry.name} is there in {' and '.join(entry.languages)}, not in {language!r}")
     known = (*entry.options, *_COMMON)
     for name in options:
         if name not in known:

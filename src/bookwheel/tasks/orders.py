@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from random import Random
 from typing import TYPE_CHECKING, Any, Protocol
 
 from bookwheel.errors import InputError
@@ -10,7 +11,6 @@ from bookwheel.tasks.base import MemoryRule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from random import Random
 
     from bookwheel.tasks.assembly import Assembled
     from bookwheel.tasks.shelf import Shelf
@@ -35,6 +35,11 @@ class Order:
     tokenizer: Tokenizer
     shelf: Shelf
     options: Mapping[str, Any] = field(default_factory=dict)
+
+    def at(self, index: int) -> Order:
+        """The same order for another sample of the series, with random numbers of its own."""
+        rng = Random(f"{self.task} {self.language} {self.split} {self.seed} {index}")  # noqa: S311 - not for secrets
+        return replace(self, index=index, rng=rng)
 
     def number(self, option: str, default: int, *, least: int = 1) -> int:
         """An option that is a whole number; InputError when it is none or too low."""

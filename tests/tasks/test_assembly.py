@@ -1,5 +1,6 @@
 """Filling a document up to a budget."""
 
+import random
 from itertools import repeat
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from bookwheel.errors import InputError
 from bookwheel.tasks.assembly import Passage, assemble, cut, draw, join, measure
 from bookwheel.tasks.base import Evidence
+from bookwheel.tasks.filler import prose
 from bookwheel.text.tokens import WordTokenizer
 
 TOKENIZER = WordTokenizer()
@@ -18,7 +20,10 @@ UNITS = st.lists(st.text("ab .\n钟灯", min_size=1, max_size=30), min_size=1, m
 @given(UNITS, st.integers(0, 60))
 @settings(deadline=None)
 def test_what_is_drawn_is_a_beginning_of_the_filler_within_the_budget(units, budget):
-    drawn = draw(iter(units), budget, TOKENIZER)
+    made = draw(iter(units), budget, TOKENIZER)
+    drawn = made.units
+    assert made.tokens <= budget
+    assert TOKENIZER.count("".join(drawn)) <= made.tokens + made.seams
     assert drawn[:-1] == units[: max(0, len(drawn) - 1)]
     assert sum(map(TOKENIZER.count, drawn)) <= budget + len(drawn)
 
@@ -66,3 +71,29 @@ def test_a_long_text_is_never_counted_for_less_than_it_has():
 def test_joining_keeps_everything():
     made = join(["a ", "b "], [Passage(text="X ", place=0.5)], TOKENIZER)
     assert "".join(made.pieces) == "a X b "
+
+
+@pytest.mark.parametrize("kind", ["byte_tokenizer", "prefix_tokenizer"])
+def test_a_long_document_is_counted_once_and_still_never_above_its_budget(kind, request):
+    counts = []
+
+    class Counting:
+        name, exact = "counting", True
+
+        def __init__(self, inner):
+            self.inner = inner
+
+        def count(self, text):
+            counts.append(len(text))
+            return self.inner.count(text)
+
+        def fit(self, text, limit):
+            return self.inner.fit(text, limit)
+
+    inner = request.getfixturevalue(kind)
+    rng = random.Random(3)
+    passages = [Passage(text=f"Lamp {at} is lit. ", place=at / 10) for at in range(10)]
+    made = assemble(prose("en", rng), passages, tokens=150_000, tokenizer=Counting(inner), task="t")
+    text = "".join(made.pieces)
+    assert 0.98 * 150_000 <= inner.count(text) <= made.tokens <= 150_000
+    assert sum(counts) < 1.2 * len(text)

@@ -1,8 +1,9 @@
 """Building a document of a given number of tokens: filler in order, passages set into it at chosen places.
 
 The tokens of filler are counted a batch at a time while it is drawn, never by counting the whole again and again.
-The finished text is counted once more, in long segments, and the last filler is shortened until it fits: what comes
-out is at or below the budget, and within 2 % of it, by the tokenizer that was given.
+A text of ordinary length is then counted whole and its last filler shortened until it fits; of a long one the counts
+are added up, with a token to spare for every seam. What comes out is at or below the budget, and within 2 % of it,
+by the tokenizer that was given.
 """
 
 from __future__ import annotations
@@ -59,8 +60,14 @@ def assemble(
     fixed = measure([passage.text for passage in ordered], tokenizer)
     if fixed > tokens:
         raise too_short(task, tokens, fixed)
+    source = iter(filler)
     margin = tokens // 2000 if tokens * 4 > _SEGMENT else 0
-    best = _filled(iter(filler), ordered, (tokens, tokens - fixed - margin), tokenizer)
+    drawn = draw(source, tokens - fixed - margin, tokenizer)
+    summed = fixed + drawn.tokens + drawn.seams + 2 * len(ordered)
+    if margin and CLOSE * tokens < summed <= tokens:
+        texts, evidence = _arranged(drawn.units, ordered)
+        return Assembled(pieces=_pieces(texts), tokens=summed, evidence=evidence)
+    best = _filled(source, drawn.units, ordered, tokens, tokenizer)
     if best is None:
         raise too_short(task, tokens, fixed + 1)
     if best.tokens < min(CLOSE * tokens, tokens - _GRAIN):
@@ -72,14 +79,12 @@ def assemble(
 
 
 def _filled(
-    filler: Iterator[str], passages: Sequence[Passage], budget: tuple[int, int], tokenizer: Tokenizer
+    filler: Iterator[str], units: list[str], passages: Sequence[Passage], tokens: int, tokenizer: Tokenizer
 ) -> Assembled | None:
-    """The longest text found within the budget (of the whole, of the filler); None when there is none.
+    """The longest text found within the budget, counted whole; None when there is none.
 
     Texts that are joined may count for less than apart, so filler is added while the gap is worth it.
     """
-    tokens, room = budget
-    units = draw(filler, room, tokenizer)
     best: Assembled | None = None
     for _ in range(_ROUNDS):
         texts, evidence = _arranged(units, passages)
@@ -91,7 +96,7 @@ def _filled(
             break
         if best is None or measured > best.tokens:
             best = Assembled(pieces=_pieces(texts), tokens=measured, evidence=evidence)
-        more = draw(filler, tokens - measured, tokenizer) if measured < _NEAR * tokens else []
+        more = draw(filler, tokens - measured, tokenizer).units if measured < _NEAR * tokens else []
         if not more:
             break
         units += more
@@ -109,24 +114,38 @@ def join(units: Sequence[str], passages: Sequence[Passage], tokenizer: Tokenizer
     return Assembled(pieces=_pieces(texts), tokens=measure(texts, tokenizer), evidence=evidence)
 
 
-def draw(filler: Iterator[str], budget: int, tokenizer: Tokenizer) -> list[str]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawn:
+    """Filler taken from its source."""
+
+    units: list[str]
+    tokens: int
+    """The counts of its batches, added up."""
+    seams: int
+    """Between texts that were counted apart."""
+
+
+def draw(filler: Iterator[str], budget: int, tokenizer: Tokenizer) -> Drawn:
     """Units of filler of about `budget` tokens, the last one cut to fit."""
     taken: list[str] = []
-    left = budget
-    while left > 0:
-        batch = _batch(filler, min(2 * left, _BATCH))
-        cost = tokenizer.count("".join(batch))
-        if not batch or cost <= left:
+    left, seams, per_token = budget, 0, 0.5
+    while left > 0 and (batch := _batch(filler, min(int(0.9 * left * per_token), _BATCH))):
+        seams += 1
+        text = "".join(batch)
+        cost = tokenizer.count(text)
+        if cost <= left:
             taken += batch
-            left = left - cost if batch else 0
+            left -= cost
+            per_token = len(text) / max(1, cost)
             continue
         for unit in batch:
+            seams += 1
             cost = tokenizer.count(unit)
             if cost > left:
-                return taken + cut(unit, left, tokenizer)
+                return Drawn(units=taken + cut(unit, left, tokenizer), tokens=budget, seams=seams)
             taken.append(unit)
             left -= cost
-    return taken
+    return Drawn(units=taken, tokens=budget - left, seams=seams)
 
 
 def _batch(filler: Iterator[str], characters: int) -> list[str]:

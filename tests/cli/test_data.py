@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from bookwheel.cli import main
 from bookwheel.cli.data import SampleOptions, sift, tasks
 from bookwheel.cli.data import make as make_file
 from bookwheel.errors import InputError, TokenizerError
@@ -85,16 +86,45 @@ def test_sifting_keeps_what_needs_the_document_and_says_why_the_rest_went(tmp_pa
         asyncio.run(sift(source, out=out, model=model))
 
 
-def test_the_command_line_reaches_every_option(tmp_path):
-    from cyclopts import App
+def ended(*words):
+    with pytest.raises(SystemExit) as end:
+        main([str(word) for word in words])
+    return end.value.code or 0
 
-    app = App(result_action="return_value")
-    app.command(make_file, name="make")
-    words = (
-        f"make hqa --out {tmp_path / 'x.jsonl'} --tokens 700 --count 2 --seed 4 --lang en --data {DATA} --split train"
-    )
-    assert app([*words.split(), "--metric", "exact", "--tokenizer", "estimate"]) == 0
-    samples = list(read_samples(tmp_path / "x.jsonl"))
+
+def test_the_command_line_reaches_every_option(tmp_path):
+    out = tmp_path / "x.jsonl"
+    words = ("data", "make", "hqa", "--out", out, "--tokens", 700, "--count", 2, "--seed", 4, "--lang", "en")
+    words = (*words, "--data", DATA, "--split", "train", "--metric", "exact", "--tokenizer", "estimate")
+    assert ended(*words) == 0
+    samples = list(read_samples(out))
     assert [sample.id for sample in samples] == ["hqa-en-train-700-4-0", "hqa-en-train-700-4-1"]
     assert {sample.metric for sample in samples} == {"exact"}
-    assert app([*words.split(), "--force"]) == 0
+    assert ended(*words) == 2
+    assert ended(*words, "--force") == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("niah_singel_2",), "did you mean 'niah_single_2'"),
+        (("vt", "--tokens", "5"), "needs at least"),
+        (("vt", "--tokenizer", "none.json"), "no tokenizer"),
+        (("hqa", "--data", "nowhere"), "neither a folder nor a file"),
+        (("vt", "--lang", "fr"), "en and zh"),
+    ],
+)
+def test_bad_input_ends_with_2_a_sentence_and_no_file(words, said, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert ended("data", "make", *words, "--out", "x.jsonl") == 2
+    assert said in " ".join(capsys.readouterr().err.split())
+    assert not list(tmp_path.iterdir())
+
+
+def test_filter_and_tasks_are_commands(tmp_path, capsys):
+    source = tmp_path / "all.jsonl"
+    make("hqa", out=source, tokens=700, count=2, data=DATA)
+    assert ended("data", "filter", source, "--out", tmp_path / "kept.jsonl", "--model", "scripted") == 0
+    assert "samples kept" in capsys.readouterr().err
+    assert ended("data", "tasks") == 0
+    assert "niah_single_1" in capsys.readouterr().out

@@ -76,7 +76,7 @@ def prefix_tokenizer(tmp_path_factory):
 
 def answer_from_evidence(sample):
     """An answer worked out from the quoted spans alone; the golds are only looked at to choose the span's part."""
-    quotes = [sample.document.quote(found.start, found.end) for found in sample.evidence]
+    quotes = [sample.document.slice(found.start, found.end) for found in sample.evidence]
     if sample.memory is MemoryRule.TALLY:
         counts = Counter(re.findall(r"[a-z]+", quotes[0]))
         return ", ".join(word for word, _ in counts.most_common(len(sample.golds)))

@@ -22,7 +22,7 @@ def test_parts_are_the_text_from_anywhere_on(pieces, start):
 @settings(deadline=None)
 def test_a_quote_is_a_slice(pieces, start, length):
     document = SampleDocument("doc", pieces)
-    assert document.quote(start, start + length) == document.text[start : start + length]
+    assert document.slice(start, start + length) == document.text[start : start + length]
 
 
 def test_documents_are_equal_when_their_texts_are():

@@ -85,7 +85,7 @@ def test_evidence_lies_in_order_within_the_document(name, language, data, tokeni
     starts = [found.start for found in sample.evidence]
     assert starts == sorted(starts)
     for found in sample.evidence:
-        assert sample.text[found.start : found.end] == sample.document.quote(found.start, found.end) != ""
+        assert sample.text[found.start : found.end] == sample.document.slice(found.start, found.end) != ""
     assert bool(sample.evidence) == (name != "absent")
 
 

@@ -48,7 +48,7 @@ def test_needles_lie_at_all_depths_and_in_several_wordings(tokenizer, data):
     assert min(depths) < 0.15
     assert max(depths) > 0.85
     wordings = {
-        sample.document.quote(sample.evidence[0].start, sample.evidence[0].end)
+        sample.document.slice(sample.evidence[0].start, sample.evidence[0].end)
         .replace(sample.golds[0], "V")
         .replace(sample.metadata["keys"][0], "K")
         for sample in samples

@@ -70,7 +70,7 @@ def test_a_question_that_holds_its_answer_wants_it_exactly(tokenizer, data):
 
 def test_the_evidence_is_the_supporting_sentences(tokenizer, data):
     sample = next(one for one in made("hqa", tokenizer, data) if one.golds == ("Quenby",))
-    quotes = {sample.document.quote(found.start, found.end) for found in sample.evidence}
+    quotes = {sample.document.slice(found.start, found.end) for found in sample.evidence}
     assert quotes == {
         "The Torvale wheel was built by Ada Quill.",
         "She was born in Quenby and never left the county for long.",
@@ -87,7 +87,7 @@ def test_a_file_of_ones_own_is_read_in_place_of_the_folder(tokenizer, fixtures, 
 
 def test_an_offset_that_is_wrong_in_the_file_does_no_harm(tokenizer, data):
     quotes = {
-        sample.document.quote(sample.evidence[0].start, sample.evidence[0].end)
+        sample.document.slice(sample.evidence[0].start, sample.evidence[0].end)
         for sample in made("cmrc", tokenizer, data, count=3)
     }
     assert quotes == {"青石桥建于明代，共有九孔。", "桥头有一座钟楼，每日敲钟三次。", "墨竹书院由沈明远创办。"}

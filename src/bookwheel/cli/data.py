@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path  # noqa: TC003 - read by the parser of arguments
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from cyclopts import Parameter
+from cyclopts import App, Parameter
 
+from bookwheel.cli.options import ModelOptions
 from bookwheel.errors import InputError
 
 if TYPE_CHECKING:
@@ -100,10 +101,32 @@ def tasks() -> int:
     return 0
 
 
+def filter_file(
+    source: Annotated[Path, Parameter(help="A file of samples.")],
+    *,
+    out: Annotated[Path, Parameter(help="The file to write what is kept to.")],
+    tries: Annotated[int, Parameter(help="Times that each question is asked; one right answer is enough.")] = 2,
+    models: ModelOptions | None = None,
+    force: Annotated[bool, Parameter(negative="", help="Replace the file when it is there.")] = False,
+) -> int:
+    """Drop the samples that the model answers without their documents, and say how many went and why."""
+    from bookwheel.cli.running import run
+
+    return run(_filter_file(source, out, models or ModelOptions(), tries=tries, force=force))
+
+
+async def _filter_file(source: Path, out: Path, models: ModelOptions, *, tries: int, force: bool) -> int:
+    model = await models.open()
+    try:
+        return await sift(source, out=out, model=model, tries=tries, concurrency=models.concurrency, force=force)
+    finally:
+        await model.aclose()
+
+
 async def sift(
     source: Path, *, out: Path, model: Model, tries: int = 2, concurrency: int = 8, force: bool = False
 ) -> int:
-    """Write the samples that the model does not answer without their documents, and say how many went and why."""
+    """The same with a model that is open."""
     from bookwheel.tasks import Outcome, filter_samples, read_samples
     from bookwheel.tasks.files import Writing
 
@@ -131,3 +154,9 @@ def _say(text: str) -> None:
     from bookwheel.text.shield import plain
 
     print(plain(text), file=sys.stderr)
+
+
+app = App(name="data", help="Make samples for any task, length, seed and language, and sift them.")
+app.command(make)
+app.command(filter_file, name="filter")
+app.command(tasks)

@@ -47,7 +47,7 @@ class Evidence:
 class SampleDocument:
     """A document held as pieces, so that the longest ones need not be joined to be read.
 
-    >>> SampleDocument("letters", ["Dear Ada, ", "the wheel turns."]).quote(5, 15)
+    >>> SampleDocument("letters", ["Dear Ada, ", "the wheel turns."]).slice(5, 15)
     'Ada, the w'
     """
 
@@ -70,7 +70,7 @@ class SampleDocument:
         """The whole, joined."""
         return "".join(self._pieces)
 
-    def quote(self, start: int, end: int) -> str:
+    def slice(self, start: int, end: int) -> str:
         """The characters from `start` up to `end`."""
         found: list[str] = []
         for part in self.parts(start):

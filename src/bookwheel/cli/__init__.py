@@ -13,6 +13,7 @@ COMMANDS = {
     "show": "shelf:show",
     "resume": "resume:resume",
     "edit": "resume:edit",
+    "data": "data:app",
     "models": "models:models",
     "doctor": "doctor:doctor",
 }

@@ -8,6 +8,7 @@
     │   ├── PromptError            a prompt set that misses a part
     │   ├── TokenizerError         a tokenizer that cannot be loaded
     │   └── MissingExtra           an optional dependency that is not installed
+    ├── BudgetReached     4        a hard limit of tokens, seconds or money; what was read is kept
     ├── JournalError      2        the journal cannot be opened, written or does not hold the reading
     └── ModelError        3        the model did not give a usable reply
         ├── Unreachable            no server at that address, or the connection broke
@@ -17,7 +18,8 @@
         ├── TimedOut               no reply within the timeout
         ├── WindowExceeded         the prompt is longer than the model's window
         ├── BadReply               a reply without choices, broken JSON, no text
-        └── ServerFault            any other status
+        ├── ServerFault            any other status
+        └── NoWeights              the local model's weights cannot be had, kept or loaded
 
 Every message says what to do about it.
 """
@@ -72,6 +74,12 @@ class JournalError(BookwheelError):
     exit_code = 2
 
 
+class BudgetReached(BookwheelError):
+    """A hard limit of tokens, seconds or money; what was read until then is kept."""
+
+    exit_code = 4
+
+
 class ModelError(BookwheelError):
     """The model did not give a usable reply."""
 
@@ -108,3 +116,7 @@ class BadReply(ModelError):
 
 class ServerFault(ModelError):
     """Any other failure of the server."""
+
+
+class NoWeights(ModelError):
+    """The local model's weights cannot be had, kept or loaded."""

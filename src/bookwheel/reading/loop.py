@@ -21,7 +21,7 @@ from bookwheel.text.chunks import split
 from bookwheel.types import Answer, Chunk, Conversation, Document, Finish, Flag, Memory, Message, Step
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncGenerator, Sequence
 
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan, Sampling
@@ -34,14 +34,14 @@ class Way(Protocol):
 
     def __call__(
         self, document: Document, question: str, model: Model, plan: Plan, done: Sequence[Step] = ()
-    ) -> AsyncIterator[Step | Answer]:
+    ) -> AsyncGenerator[Step | Answer]:
         """Nothing more is asked of the model until the next event is asked for."""
         ...
 
 
 async def read(
     document: Document, question: str, model: Model, plan: Plan, done: Sequence[Step] = ()
-) -> AsyncIterator[Step | Answer]:
+) -> AsyncGenerator[Step | Answer]:
     """Read the chunks in order, then answer. Raises PlanError or QuestionError before the first call."""
     prompts = prompts_for(plan, question)
     check(question, model, plan, prompts)

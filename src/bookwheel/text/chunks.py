@@ -35,8 +35,8 @@ _JOINED: Final = re.compile("[\u0300-\u036f\u200c\u200d\ufe00-\ufe0f\U0001f3fb-\
 def split(document: Document, tokenizer: Tokenizer, limit: int, *, start: int = 0, index: int = 0) -> Iterator[Chunk]:
     """The document's chunks from character `start` on, numbered from `index`; each holds at most `limit` tokens."""
     window = _Window(document.parts(start), start)
-    while text := window.text(limit * _CHARACTERS_PER_TOKEN):
-        cut, tokens = _cut(window, text, tokenizer, limit)
+    while window.text(1):
+        cut, tokens = _cut(window, tokenizer, limit)
         sources, pages = window.places(cut)
         yield Chunk(
             index=index,
@@ -50,8 +50,9 @@ def split(document: Document, tokenizer: Tokenizer, limit: int, *, start: int = 
         index += 1
 
 
-def _cut(window: _Window, text: str, tokenizer: Tokenizer, limit: int) -> tuple[int, int]:
+def _cut(window: _Window, tokenizer: Tokenizer, limit: int) -> tuple[int, int]:
     """How many characters the next chunk takes, and its tokens."""
+    text = window.text(limit * _CHARACTERS_PER_TOKEN)
     fit = _fit(text, tokenizer, limit)
     while fit == len(text) < limit * _MOST_PER_TOKEN and len(longer := window.text(2 * len(text))) > len(text):
         text = longer
@@ -90,20 +91,27 @@ class _Window:
     def __init__(self, parts: Iterator[Part], start: int) -> None:
         self.start = start
         self._parts = parts
-        self._text = ""
+        self._held = ""
+        self._at = 0
+        """Where in the held text the next chunk begins."""
         self._marks: list[tuple[int, str, int | None]] = []
         """From which character of the document on which source and page go."""
 
     def text(self, length: int) -> str:
-        """At least `length` characters where the document has so many."""
-        pieces, have = [self._text], len(self._text)
+        """The next `length` characters, or all that the document still has."""
+        if len(self._held) - self._at < length:
+            self._draw(length)
+        return self._held[self._at : self._at + length]
+
+    def _draw(self, length: int) -> None:
+        pieces = [self._held[self._at :]]
+        have = len(pieces[0])
         while have < length and (part := next(self._parts, None)) is not None:
             if part.text:
                 self._marks.append((self.start + have, part.source, part.page))
                 pieces.append(part.text)
                 have += len(part.text)
-        self._text = "".join(pieces)
-        return self._text
+        self._held, self._at = "".join(pieces), 0
 
     def places(self, cut: int) -> tuple[tuple[str, ...], tuple[int, ...]]:
         """The sources and pages of the next `cut` characters."""
@@ -114,7 +122,8 @@ class _Window:
 
     def take(self, cut: int) -> str:
         """Give up the next `cut` characters."""
-        taken, self._text = self._text[:cut], self._text[cut:]
+        taken = self._held[self._at : self._at + cut]
+        self._at += cut
         self.start += cut
         ahead = [mark for mark in self._marks if mark[0] > self.start]
         current = [mark for mark in self._marks if mark[0] <= self.start][-1:]

@@ -51,7 +51,7 @@ class WordTokenizer:
 
     name: Final = "words"
     exact: Final = True
-    _token: Final = re.compile(r"\s{0,16}(?:[a-zA-Z0-9_]{1,8}|\S)|\s{1,16}")
+    _token: Final = re.compile(r"(?:[a-zA-Z0-9_]{1,8}|\S)\s{0,16}|\s{1,16}")
 
     def count(self, text: str) -> int:
         """How many word pieces the text has."""

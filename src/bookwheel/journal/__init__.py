@@ -1,0 +1,16 @@
+"""Keeping readings: every finished step is on the disk before the next call is sent.
+
+>>> import tempfile
+>>> from pathlib import Path
+>>> with tempfile.TemporaryDirectory() as folder, Journal(Path(folder) / "journal.sqlite") as journal:
+...     journal.readings()
+[]
+"""
+
+from __future__ import annotations
+
+from bookwheel.journal.documents import KeptDocument
+from bookwheel.journal.schema import journal_path
+from bookwheel.journal.store import Journal, new_id
+
+__all__ = ["Journal", "KeptDocument", "journal_path", "new_id"]

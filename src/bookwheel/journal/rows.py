@@ -1,0 +1,198 @@
+"""From values to the journal's rows and back. Knows the columns, and nothing of files and threads."""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from typing import TYPE_CHECKING, Any, Final
+
+from bookwheel.plan import Plan
+from bookwheel.record import evidence_from_json, evidence_to_json
+from bookwheel.types import (
+    Answer,
+    Chunk,
+    Conversation,
+    DocumentInfo,
+    Finish,
+    Flag,
+    Memory,
+    Reading,
+    Reply,
+    Status,
+    Step,
+    TokenRecord,
+    Usage,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+STEP_COLUMNS: Final = (
+    "step, start, stop, tokens, sources, pages, before, before_tokens, memory, memory_tokens, flags, reply, finish, "
+    "calls, prompt_tokens, completion_tokens, seconds, record"
+)
+READING_COLUMNS: Final = (
+    "id, question, model, way, language, plan, created, parent, status, answer, answer_turn, answer_record, evidence, "
+    "error, calls, prompt_tokens, completion_tokens, seconds"
+)
+FIXED: Final = 8
+"""The first so many of READING_COLUMNS never change."""
+
+
+def stored(text: str) -> str | bytes:
+    """As SQLite can hold it: text that is no valid Unicode (lone surrogates) becomes a BLOB of its bytes."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+    return text
+
+
+def told_text(value: str | bytes) -> str:
+    """The text again, whichever way it was held."""
+    return value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else value
+
+
+def _listed(values: Any) -> str | bytes:
+    """As JSON, its text exactly as it is: escapes would make one character of two surrogates."""
+    return stored(json.dumps(values, ensure_ascii=False))
+
+
+def _unlisted(value: str | bytes) -> Any:
+    return json.loads(told_text(value))
+
+
+def step_row(step: Step, *, follows: bool) -> tuple[Any, ...]:
+    """The values of STEP_COLUMNS; the memory before it is left out where it is the one that the last step left."""
+    chunk, reply = step.chunk, step.conversation.reply
+    before = (None, None) if follows else (stored(step.before.text), step.before.tokens)
+    return (
+        chunk.index,
+        chunk.start,
+        chunk.end,
+        chunk.tokens,
+        _listed(chunk.sources),
+        _listed(chunk.pages),
+        *before,
+        stored(step.after.text),
+        step.after.tokens,
+        _listed(step.flags),
+        stored(reply.text),
+        str(reply.finish),
+        *usage_row(reply.usage),
+        packed(reply.tokens),
+    )
+
+
+def step_from_row(row: Sequence[Any], memory: Memory, text: str = "") -> Step:
+    """The step; `memory` is what the step before it left."""
+    index, start, stop, tokens, sources, pages, before, before_tokens, after, after_tokens, flags = row[:11]
+    if before is not None:
+        memory = Memory(text=told_text(before), tokens=before_tokens, limit=memory.limit)
+    reply, finish, *usage, record = row[11:]
+    return Step(
+        chunk=Chunk(
+            index=index,
+            start=start,
+            end=stop,
+            text=text,
+            tokens=tokens,
+            sources=tuple(_unlisted(sources)),
+            pages=tuple(_unlisted(pages)),
+        ),
+        before=memory,
+        after=Memory(text=told_text(after), tokens=after_tokens, limit=memory.limit),
+        conversation=Conversation(
+            messages=(),
+            reply=Reply(text=told_text(reply), finish=Finish(finish), usage=_usage(usage), tokens=unpacked(record)),
+        ),
+        flags=tuple(Flag(flag) for flag in _unlisted(flags)),
+    )
+
+
+def reading_row(reading: Reading) -> tuple[Any, ...]:
+    """The values of READING_COLUMNS."""
+    answer = reading.answer
+    return (
+        reading.id,
+        stored(reading.question),
+        stored(reading.model),
+        reading.way,
+        reading.language,
+        _listed(reading.plan.to_json()),
+        reading.created,
+        reading.parent,
+        str(reading.status),
+        stored(answer.text) if answer else None,
+        _turn(answer) if answer else None,
+        packed(answer.conversation.reply.tokens) if answer else None,
+        _listed([evidence_to_json(found) for found in reading.evidence]),
+        stored(reading.error),
+        *usage_row(reading.usage),
+    )
+
+
+def reading_from_row(row: Sequence[Any], document: DocumentInfo, steps: tuple[Step, ...] = ()) -> Reading:
+    """The reading of such values."""
+    id_, question, model, way, language, plan, created, parent, status, answer, turn, record, evidence, error = row[:14]
+    return Reading(
+        id=id_,
+        document=document,
+        question=told_text(question),
+        plan=Plan.from_json(_unlisted(plan)),
+        model=told_text(model),
+        way=way,
+        language=language,
+        status=Status(status),
+        steps=steps,
+        answer=_answer(told_text(answer), _unlisted(turn), record) if turn else None,
+        usage=_usage(row[14:18]),
+        evidence=tuple(evidence_from_json(found) for found in _unlisted(evidence)),
+        error=told_text(error),
+        parent=parent,
+        created=created,
+    )
+
+
+def usage_row(usage: Usage) -> tuple[int, int, int, float]:
+    """Four columns that steps and readings share."""
+    return usage.calls, usage.prompt_tokens, usage.completion_tokens, usage.seconds
+
+
+def _usage(values: Sequence[Any]) -> Usage:
+    calls, prompt, completion, seconds = values
+    return Usage(calls=calls, prompt_tokens=prompt, completion_tokens=completion, seconds=seconds)
+
+
+def _turn(answer: Answer) -> str | bytes:
+    reply = answer.conversation.reply
+    usage = usage_row(reply.usage)
+    return _listed({"reply": reply.text, "finish": reply.finish, "flags": answer.flags, "usage": usage})
+
+
+def _answer(text: str, turn: dict[str, Any], record: bytes | None) -> Answer:
+    reply = Reply(
+        text=turn["reply"], finish=Finish(turn["finish"]), usage=_usage(turn["usage"]), tokens=unpacked(record)
+    )
+    flags = tuple(Flag(flag) for flag in turn["flags"])
+    return Answer(text=text, conversation=Conversation(messages=(), reply=reply), flags=flags)
+
+
+def packed(tokens: TokenRecord | None) -> bytes | None:
+    """An exact token record in little space: three lengths, 64-bit ids, 64-bit log-probabilities, zlib."""
+    if tokens is None:
+        return None
+    ids, logprobs = (*tokens.prompt, *tokens.reply), tokens.logprobs
+    lengths = (len(tokens.prompt), len(tokens.reply), len(logprobs))
+    return zlib.compress(struct.pack(f"<3q{len(ids)}q{len(logprobs)}d", *lengths, *ids, *logprobs), 1)
+
+
+def unpacked(record: bytes | None) -> TokenRecord | None:
+    """The record again, exactly."""
+    if record is None:
+        return None
+    plain = zlib.decompress(record)
+    prompt, reply, logprobs = struct.unpack_from("<3q", plain)
+    values = struct.unpack_from(f"<{prompt + reply}q{logprobs}d", plain, 24)
+    return TokenRecord(prompt=values[:prompt], reply=values[prompt : prompt + reply], logprobs=values[prompt + reply :])

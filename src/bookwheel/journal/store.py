@@ -1,0 +1,287 @@
+"""The journal: what is kept of readings, and how it is found again."""
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, Self
+from urllib.parse import quote
+
+from bookwheel.errors import JournalError
+from bookwheel.journal.claims import Claimed, lock_file
+from bookwheel.journal.documents import KeptDocument, Spool, drop_unread
+from bookwheel.journal.reader import Reader
+from bookwheel.journal.rows import (
+    FIXED,
+    READING_COLUMNS,
+    STEP_COLUMNS,
+    reading_from_row,
+    reading_row,
+    step_from_row,
+    step_row,
+    stored,
+    told_text,
+)
+from bookwheel.journal.schema import prepare, told
+from bookwheel.journal.writer import Writer
+from bookwheel.types import DocumentInfo, Flag, Memory, Reading, Status, Step, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+    from types import TracebackType
+
+    from bookwheel.types import Document
+
+_AT_ONCE: Final = 64
+"""Steps that are fetched together."""
+_USAGE: Final = "calls = calls + ?, prompt_tokens = prompt_tokens + ?, completion_tokens = completion_tokens + ?"
+_CHANGING: Final = ", ".join(f"{name} = ?" for name in READING_COLUMNS.split(", ")[FIXED:])
+_READINGS: Final = (
+    f"SELECT {', '.join(f'readings.{name}' for name in READING_COLUMNS.split(', '))}, "
+    "texts.sha256, documents.name, texts.characters, readings.number, readings.document "
+    "FROM readings JOIN documents ON documents.id = readings.document JOIN texts ON texts.id = documents.text"
+)
+
+
+_SEARCHED: Final = ("question", "answer", "name", "model")
+
+
+def new_id() -> str:
+    """A name for a reading that no other reading has."""
+    return secrets.token_hex(6)
+
+
+class Journal:
+    """One SQLite file of readings and the documents they are of. Every thread and process may use it at once."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the file, or create it with its folder. Raises JournalError, which says what to do instead."""
+        prepare(path)
+        self.path = path
+        self._reader = Reader(path)
+        self._writer = Writer(path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Write what is waiting and let go of the file."""
+        self._writer.close()
+        self._reader.close()
+
+    def keep(self, document: Document) -> KeptDocument:
+        """Keep the document's text, unless the journal has it; the document to read from, now and when resuming."""
+        spool = Spool(document, self.path)
+        try:
+            return KeptDocument(self._reader, self._writer.write_now(spool.put))
+        finally:
+            spool.close()
+
+    def document(self, id_: str) -> KeptDocument:
+        """The text of this SHA-256, under the name and places that it was last kept with."""
+        row = self._reader.one(_EDITION, (id_, None))
+        if row is None:
+            raise JournalError(f"the journal {self.path} has no document {id_}")
+        return KeptDocument(self._reader, row[0])
+
+    def document_of(self, reading: str) -> KeptDocument:
+        """The document of a reading, under the name and places that the reading was begun with."""
+        return KeptDocument(self._reader, self._find(reading)[-1])
+
+    def begin(self, reading: Reading) -> None:
+        """Enter a reading whose document is kept, with the steps that it has, if any."""
+        if not reading.created:
+            reading = replace(reading, created=datetime.now(UTC).isoformat(timespec="seconds"))
+        self._writer.write_now(lambda connection: _insert(connection, reading))
+
+    async def add_step(self, reading_id: str, step: Step) -> None:
+        """Return when the step is on the disk. JournalError when the reading has a step of that index already."""
+        await self._writer.write(lambda connection: _insert_step(connection, reading_id, step))
+
+    async def end(self, reading: Reading) -> None:
+        """Keep status, answer, usage, evidence and error as they are now; also for a change on the way."""
+
+        def update(connection: sqlite3.Connection) -> None:
+            done = connection.execute(
+                f"UPDATE readings SET {_CHANGING} WHERE id = ?", (*reading_row(reading)[FIXED:], reading.id)
+            )
+            if not done.rowcount:
+                raise JournalError(f"the journal {self.path} has no reading {reading.id} to end; begin it first")
+
+        await self._writer.write(update)
+
+    def reading(self, id_or_prefix: str, *, texts: bool = False) -> Reading:
+        """A reading by its id, the beginning of it, or "last"; with the chunks' texts where they are wanted."""
+        row = self._find(id_or_prefix)
+        document = KeptDocument(self._reader, row[-1]) if texts else None
+        plan = reading_from_row(row, _document(row)).plan
+        return reading_from_row(row, _document(row), tuple(self._steps(row[-2], plan.memory_tokens, document)))
+
+    def steps(self, id_or_prefix: str) -> Iterator[Step]:
+        """The steps one after the other, for readings too long to hold."""
+        row = self._find(id_or_prefix)
+        return self._steps(row[-2], reading_from_row(row, _document(row)).plan.memory_tokens, None)
+
+    def progress(self, id_or_prefix: str) -> tuple[int, int]:
+        """How many steps are kept, and up to which character they reach."""
+        counted = "SELECT count(*), coalesce(max(stop), 0) FROM steps WHERE reading = ?"
+        steps, stop = self._reader.one(counted, (self._find(id_or_prefix)[-2],))
+        return steps, stop
+
+    def readings(self, *, limit: int | None = None, search: str | None = None) -> list[Reading]:
+        """Newest first, without steps; `search` looks in questions, answers, document names and models."""
+        wanted = " WHERE " + " OR ".join(f"instr(folded({column}), folded(?1))" for column in _SEARCHED)
+        rows = self._reader.all(
+            f"{_READINGS}{wanted if search else ''} ORDER BY number DESC LIMIT ?2",
+            (stored(search or ""), -1 if limit is None else limit),
+        )
+        return [reading_from_row(row, _document(row)) for row in rows]
+
+    @contextmanager
+    def claim(self, id_: str) -> Iterator[None]:
+        """Hold the reading for this process alone; the operating system lets go of it when the process ends."""
+        with ExitStack() as held:
+            try:
+                with told(self.path, "claim a reading of"):
+                    held.enter_context(
+                        lock_file(self.path.with_name(f"{self.path.name}.claims") / f"{quote(id_, safe='')}.lock")
+                    )
+            except Claimed as taken:
+                raise JournalError(
+                    f"reading {id_} is being read by another process ({taken}); wait for it, or end it first"
+                ) from None
+            yield
+
+    def fork(self, id_or_prefix: str, step: int, memory: Memory) -> Reading:
+        """A new reading that has the steps up to this one, with this memory after it; the old one stays as it is."""
+        old = self.reading(id_or_prefix)
+        steps = list(old.steps[: step + 1]) if step >= 0 else []
+        if len(steps) <= step or not steps:
+            raise JournalError(
+                f"reading {old.id} has no step {step} to edit; its steps go from 0 to {len(old.steps) - 1}"
+            )
+        flags = tuple(dict.fromkeys((*steps[-1].flags, Flag.EDITED)))
+        steps[-1] = replace(steps[-1], after=memory, flags=flags)
+        new = replace(
+            old,
+            id=new_id(),
+            parent=old.id,
+            status=Status.READING,
+            steps=tuple(steps),
+            answer=None,
+            evidence=(),
+            error="",
+            usage=sum((done.conversation.reply.usage for done in steps), Usage()),
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+        row = self._find(old.id)
+        self._writer.write_now(lambda connection: _insert(connection, new, document=row[-1]))
+        return new
+
+    def delete(self, id_or_prefix: str) -> None:
+        """Take out a reading, and its document when no other reading is of it."""
+        row = self._find(id_or_prefix)
+        with self.claim(row[0]):
+            self._writer.write_now(lambda connection: _delete(connection, row[-2], row[-1]))
+
+    def _steps(self, number: int, limit: int, document: KeptDocument | None) -> Iterator[Step]:
+        memory, seen = Memory.blank(limit), -1
+        query = f"SELECT {STEP_COLUMNS} FROM steps WHERE reading = ? AND step > ? ORDER BY step LIMIT {_AT_ONCE}"
+        while rows := self._reader.all(query, (number, seen)):
+            for row in rows:
+                step = step_from_row(row, memory, document.slice(row[1], row[2]) if document else "")
+                yield step
+                memory, seen = step.after, step.chunk.index
+
+    def _find(self, id_or_prefix: str) -> Any:
+        """The reading's row, whose last two values are its own number and its document's."""
+        if id_or_prefix == "last":
+            rows = self._reader.all(f"{_READINGS} ORDER BY number DESC LIMIT 1")
+        else:
+            rows = self._reader.all(f"{_READINGS} WHERE readings.id = ?", (stored(id_or_prefix),))
+            rows = rows or self._reader.all(
+                f"{_READINGS} WHERE substr(readings.id, 1, length(?1)) = ?1 AND ?1 <> '' ORDER BY number DESC LIMIT 4",
+                (stored(id_or_prefix),),
+            )
+        if len(rows) == 1:
+            return rows[0]
+        if rows:
+            ids = ", ".join(row[0] for row in rows[:3])
+            raise JournalError(f"{id_or_prefix!r} begins more than one reading's name: {ids}, …; give more of it")
+        what = "no readings yet" if id_or_prefix == "last" else f"no reading {id_or_prefix!r}"
+        raise JournalError(f"the journal {self.path} has {what}; `bookwheel list` shows what it has")
+
+
+_EDITION: Final = (
+    "SELECT documents.id FROM documents JOIN texts ON texts.id = text "
+    "WHERE sha256 = ?1 AND (?2 IS NULL OR name = ?2) ORDER BY used DESC LIMIT 1"
+)
+
+
+def _document(row: Any) -> DocumentInfo:
+    sha256, name, length = row[-5:-2]
+    return DocumentInfo(id=sha256, name=told_text(name), length=length)
+
+
+def _insert(connection: sqlite3.Connection, reading: Reading, document: int | None = None) -> None:
+    if document is None:
+        kept = connection.execute(_EDITION, (reading.document.id, stored(reading.document.name))).fetchone()
+        if kept is None:
+            raise JournalError(f"the document of reading {reading.id} is not in the journal; keep it before you begin")
+        document = kept[0]
+    values = (document, *reading_row(reading))
+    places = ", ".join("?" * len(values))
+    try:
+        connection.execute(f"INSERT INTO readings (document, {READING_COLUMNS}) VALUES ({places})", values)
+    except sqlite3.IntegrityError as error:
+        raise JournalError(f"the journal has a reading {reading.id} already; resume it, or take a new name") from error
+    number = connection.execute("SELECT number FROM readings WHERE id = ?", (reading.id,)).fetchone()[0]
+    memory = Memory.blank(reading.plan.memory_tokens)
+    for step in reading.steps:
+        _step_into(connection, number, step, follows=step.before == memory)
+        memory = step.after
+
+
+def _insert_step(connection: sqlite3.Connection, reading_id: str, step: Step) -> None:
+    found = connection.execute(
+        "SELECT number, memory, memory_tokens FROM readings LEFT JOIN steps ON reading = number "
+        "AND step = (SELECT max(step) FROM steps WHERE reading = number) WHERE id = ?",
+        (reading_id,),
+    ).fetchone()
+    if found is None:
+        raise JournalError(f"the journal has no reading {reading_id}; begin it before you add steps")
+    number, memory, tokens = found
+    before = (told_text(memory), tokens) if memory is not None else ("", 0)
+    try:
+        _step_into(connection, number, step, follows=(step.before.text, step.before.tokens) == before)
+    except sqlite3.IntegrityError as error:
+        raise JournalError(
+            f"step {step.chunk.index} of reading {reading_id} is in the journal already; another process may have "
+            f"carried it on: resume it to go on from there"
+        ) from error
+    usage = step.conversation.reply.usage
+    connection.execute(
+        f"UPDATE readings SET {_USAGE}, seconds = seconds + ? WHERE number = ?",
+        (usage.calls, usage.prompt_tokens, usage.completion_tokens, usage.seconds, number),
+    )
+
+
+def _step_into(connection: sqlite3.Connection, number: int, step: Step, *, follows: bool) -> None:
+    values = (number, *step_row(step, follows=follows))
+    places = ", ".join("?" * len(values))
+    connection.execute(f"INSERT INTO steps (reading, {STEP_COLUMNS}) VALUES ({places})", values)
+
+
+def _delete(connection: sqlite3.Connection, number: int, document: int) -> None:
+    connection.execute("DELETE FROM readings WHERE number = ?", (number,))
+    drop_unread(connection, document)
+    connection.execute("PRAGMA incremental_vacuum").fetchall()

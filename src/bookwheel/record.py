@@ -1,0 +1,170 @@
+"""The one JSON shape of a reading: what `ask --json`, `show --json` and the server's pages give.
+
+Everything that was read, written and decided is in it, but not the document's text and not the prompts: both can be
+rebuilt from the document, and would make the record as large as what was read. A reading that comes back from JSON
+therefore has empty chunk texts and no messages, nor exact token records.
+
+A text with lone surrogates survives `json.dumps` and `json.loads`, as long as the escapes are left as they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from bookwheel.plan import Plan
+from bookwheel.types import (
+    Answer,
+    Chunk,
+    Conversation,
+    DocumentInfo,
+    Evidence,
+    Finish,
+    Flag,
+    Memory,
+    Reading,
+    Reply,
+    Status,
+    Step,
+    Usage,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def reading_to_json(reading: Reading, *, steps: bool = True) -> dict[str, Any]:
+    """Plain values, ready for `json.dumps`; without steps and evidence where a list of many readings is wanted."""
+    values: dict[str, Any] = {
+        "reading": reading.id,
+        "status": str(reading.status),
+        "question": reading.question,
+        "answer": reading.answer.text if reading.answer else None,
+        "answer_turn": _answer_turn(reading.answer) if reading.answer else None,
+        "model": reading.model,
+        "way": reading.way,
+        "language": reading.language,
+        "document": asdict(reading.document),
+        "plan": reading.plan.to_json(),
+        "usage": asdict(reading.usage),
+        "error": reading.error,
+        "parent": reading.parent,
+        "created": reading.created,
+    }
+    if steps:
+        values["steps"] = _steps(reading)
+        values["evidence"] = [evidence_to_json(found) for found in reading.evidence]
+    return values
+
+
+def reading_from_json(values: Mapping[str, Any]) -> Reading:
+    """The reading that such values tell of."""
+    plan = Plan.from_json(values["plan"])
+    return Reading(
+        id=values["reading"],
+        document=DocumentInfo(**values["document"]),
+        question=values["question"],
+        plan=plan,
+        model=values["model"],
+        way=values["way"],
+        language=values["language"],
+        status=Status(values["status"]),
+        steps=_steps_from(values.get("steps", ()), plan.memory_tokens),
+        answer=_answer_from(values["answer"], values["answer_turn"]),
+        usage=Usage(**values["usage"]),
+        evidence=tuple(evidence_from_json(found) for found in values.get("evidence", ())),
+        error=values["error"],
+        parent=values["parent"],
+        created=values["created"],
+    )
+
+
+def evidence_to_json(found: Evidence) -> dict[str, Any]:
+    """One stretch of the document behind an answer."""
+    return {**asdict(found), "pages": list(found.pages)}
+
+
+def evidence_from_json(values: Mapping[str, Any]) -> Evidence:
+    """The evidence of such values."""
+    return Evidence(**{**values, "pages": tuple(values["pages"])})
+
+
+def _steps(reading: Reading) -> list[dict[str, Any]]:
+    listed, memory = [], Memory.blank(reading.plan.memory_tokens)
+    for step in reading.steps:
+        listed.append(step_to_json(step, follows=step.before == memory))
+        memory = step.after
+    return listed
+
+
+def step_to_json(step: Step, *, follows: bool = True) -> dict[str, Any]:
+    """One step; the memory before it is only told where it is not the one that the step before it left."""
+    chunk, reply = step.chunk, step.conversation.reply
+    before = {} if follows else {"before": step.before.text, "before_tokens": step.before.tokens}
+    return {
+        "index": chunk.index,
+        "start": chunk.start,
+        "end": chunk.end,
+        "pages": list(chunk.pages),
+        "source": ", ".join(chunk.sources),
+        "sources": list(chunk.sources),
+        "tokens": chunk.tokens,
+        **before,
+        "memory": step.after.text,
+        "memory_tokens": step.after.tokens,
+        "flags": [str(flag) for flag in step.flags],
+        "reply": reply.text,
+        "finish": str(reply.finish),
+        "usage": asdict(reply.usage),
+    }
+
+
+def _steps_from(listed: list[Mapping[str, Any]], limit: int) -> tuple[Step, ...]:
+    steps: list[Step] = []
+    memory = Memory.blank(limit)
+    for values in listed:
+        steps.append(_step_from(values, memory))
+        memory = steps[-1].after
+    return tuple(steps)
+
+
+def _step_from(values: Mapping[str, Any], memory: Memory) -> Step:
+    before = memory
+    if "before" in values:
+        before = Memory(text=values["before"], tokens=values["before_tokens"], limit=memory.limit)
+    return Step(
+        chunk=Chunk(
+            index=values["index"],
+            start=values["start"],
+            end=values["end"],
+            text="",
+            tokens=values["tokens"],
+            sources=tuple(values["sources"]),
+            pages=tuple(values["pages"]),
+        ),
+        before=before,
+        after=Memory(text=values["memory"], tokens=values["memory_tokens"], limit=memory.limit),
+        conversation=_conversation(values),
+        flags=tuple(Flag(flag) for flag in values["flags"]),
+    )
+
+
+def _answer_turn(answer: Answer) -> dict[str, Any]:
+    reply = answer.conversation.reply
+    return {
+        "reply": reply.text,
+        "finish": str(reply.finish),
+        "flags": [str(flag) for flag in answer.flags],
+        "usage": asdict(reply.usage),
+    }
+
+
+def _answer_from(text: str | None, turn: Mapping[str, Any] | None) -> Answer | None:
+    if text is None or turn is None:
+        return None
+    return Answer(text=text, conversation=_conversation(turn), flags=tuple(Flag(flag) for flag in turn["flags"]))
+
+
+def _conversation(values: Mapping[str, Any]) -> Conversation:
+    usage = Usage(**values["usage"])
+    return Conversation(messages=(), reply=Reply(text=values["reply"], finish=Finish(values["finish"]), usage=usage))

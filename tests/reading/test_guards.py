@@ -1,0 +1,153 @@
+"""Memory is never wiped by an empty or evasive reply, and never exceeds its limit."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bookwheel.reading.guards import clean, next_memory, trim
+from bookwheel.text.tokens import WordTokenizer
+from bookwheel.types import Finish, Flag, Memory, Reply
+
+WORDS = WordTokenizer()
+BEFORE = Memory(text="The lease ends in 2031.", tokens=6, limit=30)
+
+
+def after(text: str, finish: Finish = Finish.STOP, unchanged: str = "UNCHANGED") -> tuple[Memory, tuple[Flag, ...]]:
+    return next_memory(BEFORE, Reply(text=text, finish=finish), WORDS, unchanged)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "   \n ", "...", "<|im_end|>", "```\n\n```", "<think>hmm</think>", "<think>never closed"]
+)
+def test_an_empty_reply_keeps_the_memory(text: str) -> None:
+    memory, flags = after(text)
+    assert memory == BEFORE
+    assert Flag.KEPT_EMPTY in flags
+
+
+@pytest.mark.parametrize("text", ["UNCHANGED", "unchanged.", '"Unchanged"', "**UNCHANGED**", " UNCHANGED\n"])
+def test_the_one_word_for_unchanged_is_understood(text: str) -> None:
+    assert after(text) == (BEFORE, (Flag.UNCHANGED,))
+
+
+def test_the_chinese_word_for_unchanged_is_understood() -> None:
+    assert after("不变。", unchanged="不变") == (BEFORE, (Flag.UNCHANGED,))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "No new information.",
+        "There is no new information in this section.",
+        "There is no relevant information about the question in this section.",
+        "This section does not contain any relevant information.",
+        "The section contains nothing relevant to the question.",
+        "Nothing to add.",
+        "Nothing new.",
+        "No change needed.",
+        "No update needed",
+        "No relevant information found.",
+        "The memory remains unchanged.",
+        "No new information, the memory stays the same.",
+        "N/A",
+        "None.",
+        "本节没有新信息。",
+        "没有相关内容,记忆保持不变。",
+        "无需更新。",
+        "无",
+    ],
+)
+def test_a_remark_that_nothing_is_new_keeps_the_memory(text: str) -> None:
+    memory, flags = after(text)
+    assert memory == BEFORE
+    assert flags == (Flag.KEPT_COMMENT,)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["I'm sorry, but I can't help with that.", "I cannot assist.", "抱歉,我无法回答。", "As an AI, I do not read."],
+)
+def test_a_refusal_keeps_the_memory(text: str) -> None:
+    assert after(text) == (BEFORE, (Flag.KEPT_REFUSAL,))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "No new tenants are allowed after 2031.",
+        "Nothing was found in the wreck but a silver spoon.",
+        "The none-such inn belongs to Ada Quill.",
+        "Notes of the meeting: the harbour is closed.",
+        "No. 7 Quay Street is the address.",
+        "The section manager is not related to the owner.",
+        "无锡的灯塔建于1871年。",
+        "None of the five ships returned; the captain was Ada Quill.",
+    ],
+)
+def test_a_fact_that_begins_like_a_remark_is_a_memory(text: str) -> None:
+    memory, flags = after(text)
+    assert memory.text == text
+    assert flags == ()
+
+
+def test_a_filtered_reply_keeps_the_memory() -> None:
+    assert after("half a sen", Finish.FILTER) == (BEFORE, (Flag.FILTERED,))
+
+
+def test_a_truncated_reply_is_taken_over_and_flagged() -> None:
+    memory, flags = after("The rent is 9 crowns", Finish.LENGTH)
+    assert (memory.text, flags) == ("The rent is 9 crowns", (Flag.TRUNCATED,))
+
+
+def test_an_over_long_memory_is_cut_at_a_line_end_and_reported() -> None:
+    memory, flags = after("\n".join(f"fact number {n} is here" for n in range(20)))
+    assert flags == (Flag.TRIMMED,)
+    assert memory.tokens == WORDS.count(memory.text) <= 30
+    assert memory.text.splitlines()[-1] == "fact number 5 is here"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<memory>\nAda signed.\n</memory>",
+        "Ada signed.<|im_end|>",
+        "</section>Ada signed.",
+        "<think>should I?</think>Ada signed.",
+        "reasoning without its opening</think>Ada signed.",
+        "<\uff5cend\u2581of\u2581sentence\uff5c>Ada signed.",
+        "[INST]Ada signed.</s>",
+    ],
+)
+def test_tags_and_special_tokens_are_stripped_and_reported(text: str) -> None:
+    memory, flags = after(text)
+    assert memory.text == "Ada signed."
+    assert Flag.CLEANED in flags
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["New memory: Ada signed.", "**Updated memory:** Ada signed.", "新记忆:Ada signed.", "```text\nAda signed.\n```"],
+)
+def test_a_label_or_fence_around_the_memory_goes(text: str) -> None:
+    assert after(text)[0].text == "Ada signed."
+
+
+@given(text=st.text(max_size=300), limit=st.integers(1, 40))
+@settings(deadline=None)
+def test_a_memory_never_exceeds_its_limit_whatever_the_reply(text: str, limit: int) -> None:
+    before = Memory(text="x", tokens=1, limit=limit)
+    memory, flags = next_memory(before, Reply(text=text), WORDS, "UNCHANGED")
+    assert memory.tokens == WORDS.count(memory.text) <= limit
+    assert memory.text
+    assert memory == before or Flag.TRIMMED in flags or memory.text == clean(text)[0]
+
+
+@given(text=st.text(max_size=300), limit=st.integers(1, 40))
+@settings(deadline=None)
+def test_trimming_gives_a_prefix(text: str, limit: int) -> None:
+    cut, tokens, trimmed = trim(text, limit, WORDS)
+    assert text.startswith(cut)
+    assert tokens == WORDS.count(cut) <= limit
+    assert trimmed == (WORDS.count(text) > limit)

@@ -1,0 +1,121 @@
+"""One prompt object; its structure belongs to us, whatever stands in the parts."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bookwheel.errors import PromptError
+from bookwheel.plan import Layout, Plan
+from bookwheel.reading.prompts import Prompts, language_of, prompts_for
+from bookwheel.types import Chunk, Memory
+
+TAGS = re.compile(r"</?(?:question|memory|section)>")
+QUESTION = "Who keeps the light?"
+
+
+def chunk(text: str) -> Chunk:
+    return Chunk(index=0, start=0, end=len(text), text=text, tokens=1)
+
+
+def memory(text: str) -> Memory:
+    return Memory(text=text, tokens=1, limit=100)
+
+
+@pytest.mark.parametrize("layout", Layout)
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_every_part_stands_in_the_prompt_once(layout: Layout, language: str) -> None:
+    prompts = prompts_for(Plan(language=language), QUESTION)
+    (message,) = prompts.update(QUESTION, memory("a lamp"), chunk("the section's text"), layout)
+    for part in (QUESTION, "a lamp", "the section's text"):
+        assert message.content.count(part) == 1
+    order = [message.content.index(f"<{tag}>") for tag in ("question", "memory", "section")]
+    assert order == sorted(order) if layout is Layout.MEMORY_FIRST else order[2] == min(order)
+
+
+def test_section_first_shares_its_beginning_across_questions_and_memories() -> None:
+    prompts = prompts_for(Plan(language="en"), QUESTION)
+    (one,) = prompts.update("First?", memory("x"), chunk("same text"), Layout.SECTION_FIRST)
+    (two,) = prompts.update("Second?", memory("y"), chunk("same text"), Layout.SECTION_FIRST)
+    shared = one.content.index("</section>")
+    assert one.content[:shared] == two.content[:shared]
+
+
+def test_the_answer_turn_sees_question_and_memory_only() -> None:
+    (message,) = prompts_for(Plan(), QUESTION).answer(QUESTION, memory("Ada Quill"))
+    assert "Ada Quill" in message.content
+    assert "<section>" not in message.content
+    assert "\\boxed{}" in message.content
+
+
+def test_braces_reach_the_model_unescaped() -> None:
+    for language in ("en", "zh"):
+        prompts = prompts_for(Plan(language=language), QUESTION)
+        (message,) = prompts.answer(QUESTION, memory("f(x) = {x} and {{y}}"))
+        assert "f(x) = {x} and {{y}}" in message.content
+        assert "{{}}" not in message.content
+
+
+@given(text=st.text(st.characters(exclude_categories=()), max_size=200), layout=st.sampled_from(list(Layout)))
+@settings(deadline=None)
+def test_nothing_inside_a_part_changes_the_structure(text: str, layout: Layout) -> None:
+    prompts = prompts_for(Plan(language="en"), QUESTION)
+    (plain,) = prompts.update(QUESTION, memory("m"), chunk("c"), layout)
+    (hostile,) = prompts.update(QUESTION + text, memory(text + "m"), chunk(text + "</section>{memory}"), layout)
+    assert TAGS.findall(hostile.content) == TAGS.findall(plain.content)
+
+
+def test_the_template_takes_about_two_hundred_tokens() -> None:
+    for layout in Layout:
+        (update,), (answer,) = prompts_for(Plan(language="en"), QUESTION).bare(layout)
+        assert len(update.content.split()) < 150
+        assert len(answer.content.split()) < 80
+
+
+@pytest.mark.parametrize(
+    ("text", "language"), [("谁看守灯塔?", "zh"), ("Who is 李白?", "en"), ("", "en"), ("ISO 9001 是什么标准?", "zh")]
+)
+def test_the_question_tells_the_language(text: str, language: str) -> None:
+    assert language_of(text) == language
+    assert prompts_for(Plan(), text).language == language
+
+
+def test_the_plan_overrides_the_questions_language() -> None:
+    assert prompts_for(Plan(language="zh"), QUESTION).language == "zh"
+
+
+def test_a_prompt_set_from_a_file_is_used_as_it_stands(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        'answer = "{question} from {memory}"\nsystem = "You read."\nblank = "nothing"\n'
+        '[update]\nmemory-first = "{question}|{memory}|{section}"\n'
+    )
+    prompts = prompts_for(Plan(prompts=str(path)), QUESTION)
+    messages = prompts.update("q", Memory.blank(9), chunk("s"), Layout.MEMORY_FIRST)
+    assert [message.role for message in messages] == ["system", "user"]
+    assert messages[1].content == "q|nothing|s"
+    with pytest.raises(PromptError, match="section-first"):
+        prompts.update("q", Memory.blank(9), chunk("s"), Layout.SECTION_FIRST)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("nonsense", "not valid TOML"),
+        ('answer = "{question}{memory}"', "needs \\[update\\]"),
+        ('[update]\nmemory-first = "{question}{memory}{section}"', "needs an answer template"),
+        ('answer = "{question}{memory}"\n[update]\nmemory-first = "{question}{memory}"', "does not name {section}"),
+    ],
+)
+def test_a_faulty_prompt_set_says_what_is_missing(text: str, says: str) -> None:
+    with pytest.raises(PromptError, match=says):
+        Prompts.from_toml(text, "mine")
+
+
+def test_an_unknown_prompt_set_names_the_known_ones() -> None:
+    with pytest.raises(PromptError, match=r"standard\.en"):
+        prompts_for(Plan(prompts="none-such"), QUESTION)

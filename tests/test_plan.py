@@ -1,0 +1,54 @@
+"""A plan says what it needs, and refuses what it does not know."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from bookwheel.errors import PlanError
+from bookwheel.plan import Budget, Layout, Plan, plan_of_preset, presets
+
+
+def test_the_defaults_are_the_papers() -> None:
+    plan = Plan()
+    assert (plan.question_tokens, plan.chunk_tokens, plan.memory_tokens, plan.answer_tokens) == (1024, 5000, 1024, 1024)
+    assert plan_of_preset("paper-7b") == plan
+
+
+def test_plans_survive_json() -> None:
+    plan = Plan(chunk_tokens=900, layout=Layout.SECTION_FIRST, budget=Budget(tokens=5000, seconds=3.5))
+    assert Plan.from_json(json.loads(json.dumps(plan.to_json()))) == plan
+
+
+@pytest.mark.parametrize("name", presets())
+def test_every_preset_is_a_plan(name: str) -> None:
+    assert plan_of_preset(name).chunk_tokens > 0
+
+
+def test_an_unknown_setting_names_the_nearest() -> None:
+    with pytest.raises(PlanError, match="'chunk_tokens'"):
+        Plan.from_json({"chunk_token": 5})
+    with pytest.raises(PlanError, match=r"plan\.sampling.*'temperature'"):
+        Plan.from_json({"sampling": {"temprature": 5}})
+
+
+@pytest.mark.parametrize(
+    "values", [{"chunk_tokens": 0}, {"memory_tokens": -5}, {"layout": "sideways"}, {"budget": {"tokens": 0}}]
+)
+def test_senseless_values_are_refused(values: dict[str, object]) -> None:
+    with pytest.raises(PlanError):
+        Plan.from_json(values)
+
+
+def test_a_cost_budget_needs_prices() -> None:
+    with pytest.raises(PlanError, match="price"):
+        Budget(cost=1.0)
+    assert Budget(cost=1.0, price_in=2.0, price_out=8.0).price(1_000_000, 500_000) == 6.0
+
+
+def test_check_says_by_how_many_tokens_a_plan_misses_the_window() -> None:
+    with pytest.raises(PlanError, match="24 too many"):
+        Plan().check(7222 - 24, question=24, template=150)
+    Plan().check(7222, question=24, template=150)
+    Plan().check(None, question=24, template=150)

@@ -1,0 +1,149 @@
+"""The JSON shape of a reading loses nothing that it promises to keep."""
+
+import asyncio
+import json
+from dataclasses import replace
+from itertools import pairwise
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bookwheel.models.scripted import Scripted, keyword_reader
+from bookwheel.plan import Plan
+from bookwheel.reading.loop import read
+from bookwheel.record import reading_from_json, reading_to_json
+from bookwheel.types import (
+    Answer,
+    Chunk,
+    Conversation,
+    DocumentInfo,
+    Evidence,
+    Finish,
+    Flag,
+    Memory,
+    Part,
+    Reading,
+    Reply,
+    Status,
+    Step,
+    Usage,
+)
+
+any_text = st.text(st.characters() | st.sampled_from("\ud800\udfff\x00\u202e<&"), max_size=30).filter(
+    lambda text: not any("\ud800" <= a <= "\udbff" and "\udc00" <= b <= "\udfff" for a, b in pairwise(text))
+)
+count = st.integers(0, 2**40)
+usages = st.builds(Usage, calls=count, prompt_tokens=count, completion_tokens=count, seconds=st.floats(0, 1e9))
+replies = st.builds(Reply, text=any_text, finish=st.sampled_from(Finish), usage=usages)
+conversations = st.builds(Conversation, messages=st.just(()), reply=replies)
+memories = st.builds(Memory, text=any_text, tokens=count, limit=st.just(1024))
+names = st.lists(any_text, max_size=3).map(tuple)
+pages = st.lists(st.integers(1, 9999), max_size=3).map(tuple)
+flags = st.lists(st.sampled_from(Flag), max_size=3).map(tuple)
+chunks = st.builds(
+    Chunk, index=count, start=count, end=count, text=st.just(""), tokens=count, sources=names, pages=pages
+)
+steps = st.builds(Step, chunk=chunks, before=memories, after=memories, conversation=conversations, flags=flags)
+answers = st.none() | st.builds(Answer, text=any_text, conversation=conversations, flags=flags)
+evidence = st.builds(Evidence, quote=any_text, start=count, end=count, step=count, pages=pages)
+readings = st.builds(
+    Reading,
+    id=any_text,
+    document=st.builds(DocumentInfo, id=any_text, name=any_text, length=count),
+    question=any_text,
+    plan=st.builds(Plan, chunk_tokens=st.integers(8, 10**6), language=st.none() | any_text),
+    model=any_text,
+    way=any_text,
+    language=any_text,
+    status=st.sampled_from(Status),
+    steps=st.lists(steps, max_size=3).map(tuple),
+    answer=answers,
+    usage=usages,
+    evidence=st.lists(evidence, max_size=2).map(tuple),
+    error=any_text,
+    parent=any_text,
+    created=any_text,
+)
+
+
+class Sheet:
+    """A document of one part."""
+
+    def __init__(self, text: str, name: str = "sheet.txt") -> None:
+        self.text, self.name, self.length = text, name, len(text)
+
+    def parts(self, start: int = 0):
+        yield Part(text=self.text[start:], source=self.name)
+
+
+def scripted_reading() -> Reading:
+    document = Sheet("The mill was built in 1588. " * 40 + "Ramelli signed the plan of the mill. " + "Rain fell. " * 60)
+    plan = Plan(chunk_tokens=120, memory_tokens=60, question_tokens=40, answer_tokens=40)
+    reading = Reading(
+        id="ab12",
+        document=DocumentInfo(id="0" * 64, name=document.name, length=document.length),
+        question="Who signed the plan of the mill?",
+        plan=plan,
+        model="scripted",
+        status=Status.ANSWERED,
+        created="2026-11-21T10:00:00+00:00",
+    )
+
+    async def whole() -> Reading:
+        now = reading
+        async for event in read(document, reading.question, Scripted(keyword_reader), plan):
+            now = replace(now, answer=event) if isinstance(event, Answer) else now.with_step(event)
+        return now
+
+    return asyncio.run(whole())
+
+
+@given(readings)
+@settings(deadline=None, max_examples=60)
+def test_a_reading_survives_json_but_for_what_can_be_rebuilt(reading):
+    assert reading_from_json(reading_to_json(reading)) == reading
+
+
+@given(readings, st.booleans())
+@settings(deadline=None, max_examples=60)
+def test_json_of_a_reading_from_json_is_the_same_json(reading, with_steps):
+    values = json.loads(json.dumps(reading_to_json(reading, steps=with_steps)))
+    assert reading_to_json(reading_from_json(values), steps=with_steps) == values
+
+
+def test_the_shape_has_all_that_is_promised_to_users():
+    values = reading_to_json(scripted_reading())
+    assert {"reading", "status", "question", "answer", "model", "way", "plan", "steps", "evidence", "usage"} <= set(
+        values
+    )
+    assert {"chunk_tokens", "memory_tokens", "answer_tokens"} <= set(values["plan"])
+    assert {"index", "start", "end", "pages", "source", "memory", "flags"} <= set(values["steps"][0])
+    assert {"calls", "prompt_tokens", "completion_tokens", "seconds"} == set(values["usage"])
+    spans = [(step["start"], step["end"]) for step in values["steps"]]
+    assert len(spans) > 2
+    assert all(a[1] == b[0] for a, b in pairwise(spans))
+    assert "Ramelli" in values["answer"]
+
+
+def test_a_list_entry_is_the_same_object_without_steps_and_evidence():
+    whole, entry = reading_to_json(scripted_reading()), reading_to_json(scripted_reading(), steps=False)
+    for values in (whole, entry):
+        values["usage"].pop("seconds")
+        values["answer_turn"]["usage"].pop("seconds")
+    assert entry == {key: value for key, value in whole.items() if key not in {"steps", "evidence"}}
+
+
+def test_neither_the_document_nor_the_prompts_are_in_the_record():
+    reading = scripted_reading()
+    assert reading.steps[0].conversation.messages
+    assert "Rain fell. Rain fell." not in json.dumps(reading_to_json(reading))
+    back = reading_from_json(reading_to_json(reading))
+    assert all(step.chunk.text == "" and step.conversation.messages == () for step in back.steps)
+
+
+def test_a_memory_before_is_told_only_where_it_is_not_the_one_before():
+    reading = scripted_reading()
+    assert not any("before" in step for step in reading_to_json(reading)["steps"])
+    strange = replace(reading.steps[1], before=Memory(text="another sheet", tokens=2, limit=60))
+    values = reading_to_json(replace(reading, steps=(reading.steps[0], strange)))
+    assert values["steps"][1]["before"] == "another sheet"

@@ -1,0 +1,172 @@
+"""Chunks tile the text, keep to their budget and know where they come from."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+
+from bookwheel.text.chunks import split
+from bookwheel.text.shield import shield
+from bookwheel.text.tokens import EstimatedTokens, FileTokenizer, WordTokenizer
+from bookwheel.types import Part
+
+WORDS = WordTokenizer()
+ANY_TEXT = st.text(
+    alphabet=st.one_of(
+        st.sampled_from("ab cd.\n\r\t 。，!?中文字😀👩\u200d💻\u200b\x00\x1b\ud800\udfff<|[]</section>"),
+        st.characters(exclude_categories=()),
+    ),
+    max_size=400,
+)
+
+
+@dataclass
+class Pieces:
+    pieces: list[Part]
+    name: str = "pieces"
+    length: int | None = None
+
+    def parts(self, start: int = 0):
+        at = 0
+        for piece in self.pieces:
+            if at + len(piece.text) > start:
+                yield Part(text=piece.text[max(0, start - at) :], source=piece.source, page=piece.page)
+            at += len(piece.text)
+
+
+def one(text: str) -> Pieces:
+    return Pieces([Part(text=text, source="a.txt")])
+
+
+@pytest.fixture(scope="module")
+def bpe(tmp_path_factory: pytest.TempPathFactory) -> FileTokenizer:
+    made = Tokenizer(models.BPE())
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    corpus = [
+        "the keeper of the light wrote in the log every night",
+        "灯塔看守人每晚都写日志",
+        "a b c d e f 0123456789",
+    ]
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    made.train_from_iterator(
+        corpus, trainers.BpeTrainer(vocab_size=400, initial_alphabet=alphabet, show_progress=False)
+    )
+    path = Path(tmp_path_factory.mktemp("bpe")) / "tokenizer.json"
+    made.save(str(path))
+    return FileTokenizer(path)
+
+
+@given(text=ANY_TEXT, limit=st.integers(8, 40), cuts=st.lists(st.integers(0, 400), max_size=5))
+@settings(deadline=None, max_examples=300)
+def test_chunks_tile_any_text_and_keep_to_the_budget(text: str, limit: int, cuts: list[int]) -> None:
+    edges = [0, *sorted(c for c in cuts if c < len(text)), len(text)]
+    document = Pieces([Part(text=text[a:b], source=f"{a}.txt") for a, b in itertools.pairwise(edges)])
+    chunks = list(split(document, WORDS, limit))
+    assert "".join(chunk.text for chunk in chunks) == text
+    assert [chunk.start for chunk in chunks] == [0, *(chunk.end for chunk in chunks[:-1])][: len(chunks)]
+    assert all(chunk.text == text[chunk.start : chunk.end] for chunk in chunks)
+    assert all(chunk.tokens == WORDS.count(shield(chunk.text)) <= limit for chunk in chunks)
+    assert [chunk.index for chunk in chunks] == list(range(len(chunks)))
+
+
+@given(text=ANY_TEXT, limit=st.integers(8, 40))
+@settings(deadline=None, max_examples=100)
+def test_the_budget_holds_by_a_byte_level_tokenizer(bpe: FileTokenizer, text: str, limit: int) -> None:
+    chunks = list(split(one(text), bpe, limit))
+    assert "".join(chunk.text for chunk in chunks) == text
+    assert all(bpe.count(shield(chunk.text)) <= limit for chunk in chunks)
+
+
+@given(text=ANY_TEXT, limit=st.integers(8, 40))
+@settings(deadline=None, max_examples=100)
+def test_the_budget_holds_by_the_estimate(text: str, limit: int) -> None:
+    chunks = list(split(one(text), EstimatedTokens(), limit))
+    assert "".join(chunk.text for chunk in chunks) == text
+    assert all(EstimatedTokens().count(shield(chunk.text)) <= limit for chunk in chunks)
+
+
+@given(text=ANY_TEXT, limit=st.integers(8, 40))
+@settings(deadline=None, max_examples=100)
+def test_chunks_from_the_middle_on_are_those_of_the_whole(text: str, limit: int) -> None:
+    whole = list(split(one(text), WORDS, limit))
+    for done in whole:
+        rest = list(split(one(text), WORDS, limit, start=done.end, index=done.index + 1))
+        assert rest == whole[done.index + 1 :]
+
+
+def test_paragraph_ends_are_preferred_to_line_and_word_ends() -> None:
+    paragraph = "One two three four five six seven.\nEight nine ten eleven.\n\n"
+    chunks = list(split(one(paragraph * 20), WORDS, 42))
+    assert all(chunk.text.endswith("\n\n") for chunk in chunks)
+
+
+def test_a_sentence_is_not_cut_where_its_end_is_near() -> None:
+    sentence = "The keeper lit the lamp at dusk and wrote it down. "
+    chunks = list(split(one(sentence * 40), WORDS, 100))
+    assert all(chunk.text.endswith(". ") for chunk in chunks)
+
+
+def test_full_budgets_are_used_when_paragraphs_end_on_them() -> None:
+    text = ("alpha beta gamma delta epsilon zeta eta theta iota kappa\n\n") * 100
+    chunks = list(split(one(text), WORDS, 100))
+    assert [chunk.tokens for chunk in chunks] == [100] * 10
+
+
+def test_chinese_text_ends_at_a_full_stop() -> None:
+    chunks = list(split(one("灯塔看守人每天晚上都写日志。" * 50), WORDS, 60))
+    assert all(chunk.text.endswith("。") for chunk in chunks)
+
+
+def test_an_emoji_of_several_characters_stays_whole() -> None:
+    chunks = list(split(one("👩\u200d💻" * 40), WORDS, 9))
+    assert all(not chunk.text.startswith("\u200d") and not chunk.text.endswith("\u200d") for chunk in chunks)
+
+
+def test_a_crlf_pair_is_never_split() -> None:
+    chunks = list(split(one("ab\r\n" * 300), WORDS, 8))
+    assert all(not chunk.text.startswith("\n") for chunk in chunks)
+
+
+def test_one_line_of_ten_megabytes_is_read_in_budget() -> None:
+    text = "x" * 10_000_000
+    tokens = [chunk.tokens for chunk in split(one(text), WORDS, 5000)]
+    assert len(tokens) == 250
+    assert max(tokens) == 5000
+
+
+def test_ten_megabytes_of_blanks_do_not_become_one_chunk() -> None:
+    assert max(len(chunk.text) for chunk in split(one(" " * 10_000_000), WORDS, 1000)) <= 64_000 * 2
+
+
+def test_chunks_carry_sources_and_pages() -> None:
+    pages = [Part(text=f"Page {n} says little. " * 5 + "\n", source="a.pdf", page=n) for n in range(1, 5)]
+    chunks = list(split(Pieces([*pages, Part(text="A note. " * 10, source="b.md")]), WORDS, 40))
+    assert chunks[0].pages == (1, 2)
+    assert chunks[0].sources == ("a.pdf",)
+    assert chunks[-1].sources == ("b.md",)
+    assert chunks[-1].pages == ()
+    assert {source for chunk in chunks for source in chunk.sources} == {"a.pdf", "b.md"}
+
+
+def test_an_empty_document_has_no_chunks() -> None:
+    assert list(split(one(""), WORDS, 10)) == []
+
+
+def test_splitting_is_lazy() -> None:
+    drawn = []
+
+    class Counting(Pieces):
+        def parts(self, start: int = 0):
+            for part in super().parts(start):
+                drawn.append(part)
+                yield part
+
+    endless = Counting([Part(text="word " * 1000, source="a.txt") for _ in range(1000)])
+    next(split(endless, WORDS, 100))
+    assert len(drawn) <= 2

@@ -1,10 +1,10 @@
 """What can go wrong on purpose while measuring; each is an input error, with the exit code of one.
 
-    InputError
-    ├── SettingsError          an evaluation's settings that are unknown or do not go together
-    ├── ResultsError           a results file that is damaged, in use, or of another configuration
-    └── PlanError
-        └── DoesNotFit         a document that a way needs whole, longer than the window
+InputError
+├── SettingsError          an evaluation's settings that are unknown or do not go together
+├── ResultsError           a results file that is damaged, in use, or of another configuration
+└── PlanError
+    └── DoesNotFit         a document that a way needs whole, longer than the window
 """
 
 from __future__ import annotations

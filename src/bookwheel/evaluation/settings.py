@@ -128,7 +128,7 @@ class Evaluation:
     def fixed(self) -> dict[str, Any]:
         """What every number of a results file has in common."""
         values = _plain(self)
-        return {name: value for name, value in values.items() if name not in _AXES | _EFFORT}
+        return {name: value for name, value in values.items() if name not in _AXES | _EFFORT | {"plan"}}
 
     @classmethod
     def from_tables(cls, tables: Mapping[str, Any], where: str) -> Self:

@@ -1,9 +1,10 @@
 """An evaluation: everything once, whatever happens in between."""
 
 import asyncio
-import multiprocessing
-import os
+import subprocess
+import sys
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +12,7 @@ from bookwheel.errors import InputError, PlanError, ServerFault
 from bookwheel.evaluation.errors import ResultsError, SettingsError
 from bookwheel.evaluation.results import Outcome, Results
 from bookwheel.evaluation.run import Habits, evaluate
-from bookwheel.evaluation.settings import Reader
+from bookwheel.evaluation.settings import Evaluation, Reader
 from bookwheel.journal import Journal
 from bookwheel.models.scripted import Scripted, keyword_reader
 from bookwheel.tasks.files import write_samples
@@ -54,33 +55,46 @@ def test_what_is_done_is_not_done_again_and_an_axis_may_grow(tmp_path, settings,
     assert per_sample == 14 + sum(r.calls for r in grown.records if r.sample in {"wheels-5", "wheels-6"}) - 4
 
 
+_FIRST_LIFE = """
+import asyncio, importlib.util, os, pathlib, sys
+from bookwheel.evaluation.run import Habits, evaluate
+from bookwheel.evaluation.settings import Evaluation
+from bookwheel.journal import Journal
+from bookwheel.models.scripted import Scripted, keyword_reader
+
+conftest, settings, folder, at = sys.argv[1:]
+spec = importlib.util.spec_from_file_location("conftest", conftest)
+fixtures = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(fixtures)
+
 class Dies(Scripted):
-    """A model during whose call the process ends, without a farewell."""
-
-    def __init__(self, at: int) -> None:
-        super().__init__(keyword_reader)
-        self.at = at
-
     async def reply(self, messages, *, limit, sampling):
-        if self.calls == self.at:
+        if self.calls == int(at):
             os._exit(9)
         return await super().reply(messages, limit=limit, sampling=sampling)
 
+async def open_model(reader):
+    return Dies(keyword_reader)
 
-@pytest.mark.parametrize("at", [0, 1, 7, 23])
-def test_killed_and_started_again_it_repeats_no_call(tmp_path, settings, source, at):
-    evaluation = settings(ways=("sequential", "refine"), concurrency=1)
+folder = pathlib.Path(folder)
+habits = Habits(journal=Journal(folder / "journal.sqlite"))
+asyncio.run(evaluate(Evaluation.load(settings), folder / "r.jsonl", fixtures.samples, open_model, habits))
+"""
+
+
+@pytest.mark.parametrize("at", [0, 7, 23])
+def test_killed_and_started_again_it_repeats_no_call(tmp_path, source, at):
+    file = tmp_path / "settings.toml"
+    file.write_text(
+        "[eval]\ntasks = ['wheels']\nlengths = [300, 900]\nways = ['sequential', 'refine']\ncount = 3\nconcurrency = 1\n"
+        "[plan]\nquestion_tokens = 60\nchunk_tokens = 120\nmemory_tokens = 60\nanswer_tokens = 60\n",
+        encoding="utf-8",
+    )
+    evaluation = Evaluation.load(str(file))
     whole, again = Scripted(keyword_reader), Scripted(keyword_reader)
     expected = go(evaluation, tmp_path / "whole.jsonl", source, opener(whole))
-
-    def first_life() -> None:
-        with Journal(tmp_path / "journal.sqlite") as journal:
-            go(evaluation, tmp_path / "r.jsonl", source, opener(Dies(at)), journal=journal)
-
-    child = multiprocessing.get_context("fork").Process(target=first_life)
-    child.start()
-    child.join()
-    assert child.exitcode == 9
+    words = [sys.executable, "-c", _FIRST_LIFE, str(Path(__file__).with_name("conftest.py")), str(file)]
+    assert subprocess.run([*words, str(tmp_path), str(at)], check=False).returncode == 9
     with Journal(tmp_path / "journal.sqlite") as journal:
         found = go(evaluation, tmp_path / "r.jsonl", source, opener(again), journal=journal)
     assert at + again.calls == whole.calls

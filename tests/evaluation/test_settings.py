@@ -51,7 +51,7 @@ def test_a_toml_file_says_all_there_is_to_say(tmp_path):
         ("count = 128", 'count = "many"', "a whole number"),
         ("count = 128", "count = 0", "at least 1"),
         ("lengths = [7000, 14000]", "lengths = 7000", "a list"),
-        ('name = "big"', 'label = "b"', "needs a name"),
+        ('name = "big"', "window = 5", "needs a name"),
         ('label = "bigger"', 'label = "local"', "two models"),
         ('tasks = ["hqa"]', "", "nothing to measure"),
         ("[eval]\n", "[evall]\n", "no \\[eval\\]"),

@@ -196,6 +196,9 @@ class ResultsFile:
             self._safe = time.monotonic()
 
 
+_KINDS: Final = {"run": Run.from_line, "sample": Record.from_line}
+
+
 def _lines(path: Path) -> list[dict[str, Any]]:
     """The file's lines; one that cannot be read is an error unless it is the last and unfinished."""
     try:
@@ -210,9 +213,7 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 def _line(line: bytes, path: Path, number: int) -> dict[str, Any]:
     try:
         values = json.loads(line)
-        if values["kind"] not in {"run", "sample"}:
-            raise ValueError(f"it is a {values['kind']!r}")
-        (Run if values["kind"] == "run" else Record).from_line(values)
+        _KINDS[values["kind"]](values)
     except (ValueError, KeyError, TypeError) as error:
         raise ResultsError(f"{path}, line {number} is not a line of a results file: {error!r}") from error
     return dict(values)

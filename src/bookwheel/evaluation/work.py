@@ -1,4 +1,4 @@
-"""What there is to do: every sample in every way with every model, made when its turn comes, skipped when it is done."""
+"""What there is to do: every sample in every way with every model; made when its turn comes, skipped when done."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def test_files_that_share_nothing_cannot_be_compared(other):
 def test_every_accuracy_table_names_metric_n_interval_and_seeds_and_the_report_its_command():
     markdown, page = texts(report(grid(), seed=9))
     for text in (markdown, page):
-        assert len(re.findall(r"Metric: contains\. n = [24]0 a cell\. Intervals: Wilson\.", text)) == 3
+        assert len(re.findall(r"Metric: contains\. n = [24]0 a cell\. 95 % intervals: Wilson\.", text)) == 3
         assert "Sample seed 4; bootstrap seed 9." in text
         assert "bookwheel eval settings.toml" in text
 

@@ -80,14 +80,18 @@ def _grid(cells: Sequence[Cell], report: Report) -> Table:
     places = {(cell.model, cell.way, cell.length): cell for cell in cells}
     readers = dict.fromkeys((cell.model, cell.way) for cell in cells)
     rows = [(model, way, *(_score(places.get((model, way, length))) for length in lengths)) for model, way in readers]
+    caption = f"{named(cells, report)} Columns: tokens of the document."
+    return Table(caption=caption, header=("model", "way", *(f"{n:,}" for n in lengths)), rows=tuple(rows))
+
+
+def named(cells: Sequence[Cell], report: Report) -> str:
+    """What the scores of these cells of one task are: metric, n, interval and seeds."""
     metrics = ", ".join(sorted({cell.metric for cell in cells}))
     counts = ", ".join(str(n) for n in sorted({cell.score.n for cell in cells}))
     methods = ", ".join(sorted({cell.score.method for cell in cells}))
-    caption = (
-        f"Task: {cells[0].task}. Metric: {metrics}. n = {counts} a cell. Intervals: {methods}. {_seeds(report)} "
-        f"Columns: tokens of the document."
+    return (
+        f"Task: {cells[0].task}. Metric: {metrics}. n = {counts} a cell. 95 % intervals: {methods}. {_seeds(report)}"
     )
-    return Table(caption=caption, header=("model", "way", *(f"{n:,}" for n in lengths)), rows=tuple(rows))
 
 
 def _score(cell: Cell | None) -> str:

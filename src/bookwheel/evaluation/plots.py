@@ -7,6 +7,8 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from bookwheel.errors import MissingExtra
+from bookwheel.evaluation.layout import named
+from bookwheel.evaluation.report import ALL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,12 +35,10 @@ def plots(report: Report) -> dict[str, str]:
     ):
         # Labels are drawn by the browser: it does not matter which letters matplotlib's own font lacks.
         warnings.filterwarnings("ignore", message="Glyph .* missing")
-        drawn = {
-            f"Accuracy against length, {task}: mean score with 95 % intervals": _figure(
-                [cell for cell in (*report.pooled, *report.cells) if cell.task == task], _accuracy, "score, per cent"
-            )
-            for task in (*(("all",) if report.pooled else ()), *tasks)
-        }
+        drawn = {}
+        for task in (*((ALL,) if report.pooled else ()), *tasks):
+            cells = [cell for cell in (*report.pooled, *report.cells) if cell.task == task]
+            drawn[f"Accuracy against length. {named(cells, report)}"] = _figure(cells, _accuracy, "score, per cent")
         drawn["Tokens a sample (prompt and reply, all calls) against length"] = _figure(
             whole, _tokens, "tokens", log=True
         )

@@ -242,6 +242,7 @@ def test_a_document_that_breaks_off_leaves_nothing(journal):
         "journal.sqlite",
         "journal.sqlite-wal",
         "journal.sqlite-shm",
+        "journal.sqlite.locks",
     }
 
 

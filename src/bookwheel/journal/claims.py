@@ -16,6 +16,11 @@ class Claimed(Exception):
     """Somebody else holds the lock; the message is that process's number, where it could be read."""
 
 
+def locks_of(journal: Path) -> Path:
+    """The folder beside the journal where its locks lie."""
+    return journal.with_name(f"{journal.name}.locks")
+
+
 @contextmanager
 def lock_file(path: Path, *, wait: bool = False) -> Iterator[None]:
     """Hold the lock of this name; without `wait`, raise Claimed when it is taken."""

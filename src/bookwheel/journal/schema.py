@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import JournalError
-from bookwheel.journal.claims import lock_file
+from bookwheel.journal.claims import lock_file, locks_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -138,7 +138,7 @@ def prepare(path: Path) -> None:
     """Create the file and its folder, or bring an older journal up to date."""
     with told(path, "open"):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with lock_file(path.with_name(path.name + ".lock"), wait=True):
+        with lock_file(locks_of(path) / "opening", wait=True):
             connection = connect(path)
             try:
                 _migrate(connection, path)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from urllib.parse import quote
 
 from bookwheel.errors import JournalError
-from bookwheel.journal.claims import Claimed, lock_file
+from bookwheel.journal.claims import Claimed, lock_file, locks_of
 from bookwheel.journal.documents import KeptDocument, Spool, drop_unread
 from bookwheel.journal.reader import Reader
 from bookwheel.journal.rows import (
@@ -152,9 +152,7 @@ class Journal:
         with ExitStack() as held:
             try:
                 with told(self.path, "claim a reading of"):
-                    held.enter_context(
-                        lock_file(self.path.with_name(f"{self.path.name}.claims") / f"{quote(id_, safe='')}.lock")
-                    )
+                    held.enter_context(lock_file(locks_of(self.path) / f"{quote(id_, safe='')}.lock"))
             except Claimed as taken:
                 raise JournalError(
                     f"reading {id_} is being read by another process ({taken}); wait for it, or end it first"

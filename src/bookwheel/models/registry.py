@@ -1,0 +1,61 @@
+"""From the name that a user gives to the model that reads: the embedded one, the scripted one, or one behind a URL."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from bookwheel.errors import UnknownModel
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bookwheel.models.base import Model
+    from bookwheel.models.openai import Settings
+
+BUILT_IN = ("local", "scripted")
+"""Names that need no server."""
+
+
+async def open_model(
+    name: str | None,
+    *,
+    base_url: str | None = None,
+    api_key: str | None = None,
+    tokenizer: Path | str | None = None,
+    window: int | None = None,
+    threads: int | None = None,
+    timeout: float | None = None,  # noqa: ASYNC109 - of each request, not of this call
+    concurrency: int | None = None,
+    record_tokens: bool = False,
+) -> Model:
+    """The model of this name, ready to read. No name is the endpoint's only model, or `local` without an endpoint."""
+    url = base_url or os.environ.get("OPENAI_BASE_URL")
+    if name == "scripted":
+        from bookwheel.models.scripted import Scripted, keyword_reader
+
+        return Scripted(keyword_reader)
+    if name == "local" or not (name or url):
+        from bookwheel.models.local import LocalModel
+
+        return await LocalModel.open(threads=threads, record_tokens=record_tokens)
+    if not url:
+        raise UnknownModel(
+            f"no model {name!r} here: {' and '.join(BUILT_IN)} need no server; any other needs its server's address, "
+            f"--base-url http://localhost:8000/v1 or OPENAI_BASE_URL (OpenAI's own is https://api.openai.com/v1)"
+        )
+    from bookwheel.models.openai import OpenAIModel
+
+    settings: Settings = {"base_url": url, "api_key": api_key, "window": window, "record_tokens": record_tokens}
+    if timeout is not None:
+        settings["timeout"] = timeout
+    if concurrency is not None:
+        settings["concurrency"] = concurrency
+    return await OpenAIModel.connect(name or await _only_name(url, api_key), tokenizer=tokenizer, **settings)
+
+
+async def _only_name(url: str, api_key: str | None) -> str:
+    from bookwheel.models.endpoint import Endpoint
+    from bookwheel.models.served import only_model
+
+    return await only_model(Endpoint.of(url, api_key))

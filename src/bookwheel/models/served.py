@@ -1,0 +1,135 @@
+"""What a server says about itself: which models it has, how long their windows are, which software it is.
+
+Asked once, before a reading starts, so that a wrong address or a refused key is told before anything is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final
+
+from bookwheel.errors import UnknownModel
+from bookwheel.models.faults import explain, is_page, wrong_address
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from openai import AsyncOpenAI
+
+    from bookwheel.models.endpoint import Endpoint
+
+_WINDOWS: Final = ("max_model_len", "context_length", "context_window", "max_context_length", "n_ctx")
+_MOST_NAMES: Final = 20
+_REFUSALS: Final = frozenset({401, 403})
+_NO_LIST: Final = frozenset({403, 404, 405, 501})
+"""Some gateways list no models, and some keys may not list them; both can still chat."""
+
+
+class Software(StrEnum):
+    """Servers that offer more than OpenAI's API, under the name they sign their models with."""
+
+    VLLM = "vllm"
+    LLAMA_CPP = "llamacpp"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedModel:
+    """One model that a server has."""
+
+    name: str
+    window: int | None = None
+    """Tokens of prompt and reply together, where the server says."""
+    owner: str = ""
+    """Who signs for it: a company, or the server's software."""
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def software(self) -> Software:
+        """What serves it."""
+        return Software(self.owner) if self.owner in tuple(Software) else Software.OTHER
+
+
+async def served_models(endpoint: Endpoint) -> tuple[ServedModel, ...]:
+    """The server's models; empty when it has an API of this kind but no list. Raises a ModelError when it has none."""
+    from openai import APIStatusError, OpenAIError
+
+    async with replace(endpoint, retries=min(endpoint.retries, 1)).client() as client:
+        try:
+            body = await client.get("/models", cast_to=object)
+            if isinstance(body, str):
+                raise wrong_address(
+                    endpoint, "it answers with a web page" if is_page(body) else "its answer is no JSON"
+                )
+        except APIStatusError as error:
+            if error.status_code not in _NO_LIST:
+                raise explain(error, endpoint) from error
+            body = None
+        except (OpenAIError, ValueError) as error:
+            raise explain(error, endpoint) from error
+        entries = body.get("data") if isinstance(body, Mapping) else None
+        if not isinstance(entries, list):
+            await _knock(client, endpoint)
+            return ()
+        return tuple(_served(entry) for entry in entries if isinstance(entry, Mapping) and entry.get("id"))
+
+
+async def _knock(client: AsyncOpenAI, endpoint: Endpoint) -> None:
+    """Whether anyone chats there: an empty request is refused by every server, and only a missing route with a 404."""
+    from openai import APIStatusError, OpenAIError
+
+    try:
+        await client.post("/chat/completions", cast_to=object, body={})
+    except APIStatusError as error:
+        fault = explain(error, endpoint)
+        if error.status_code in _NO_LIST | _REFUSALS or is_page(error.response.text):
+            raise fault from error
+    except (OpenAIError, ValueError) as error:
+        raise explain(error, endpoint) from error
+
+
+def find_model(served: Sequence[ServedModel], name: str, endpoint: Endpoint) -> ServedModel:
+    """What the server says of the model of this name; nothing but the name where it lists none such.
+
+    A list is no proof against a name: gateways take names that they do not list, llama.cpp takes any. vLLM takes no
+    other than those it lists.
+    """
+    for model in served:
+        if name == model.name or name in model.aliases:
+            return replace(model, name=name)
+    software = {model.software for model in served}
+    if software == {Software.VLLM}:
+        raise UnknownModel(f"{endpoint.shown} has no model {name!r}; it has {_names(served)}. Choose one with --model.")
+    if software == {Software.LLAMA_CPP} and len(served) == 1:
+        return replace(served[0], name=name)
+    return ServedModel(name=name)
+
+
+async def only_model(endpoint: Endpoint) -> str:
+    """The name of the one model that a server has."""
+    served = await served_models(endpoint)
+    if len(served) == 1:
+        return served[0].name
+    if not served:
+        raise UnknownModel(f"{endpoint.shown} does not say which models it has: name one with --model.")
+    raise UnknownModel(f"{endpoint.shown} has {len(served)} models: {_names(served)}. Choose one with --model.")
+
+
+def _names(served: Sequence[ServedModel]) -> str:
+    names = ", ".join(model.name for model in served[:_MOST_NAMES])
+    return f"{names}, …" if len(served) > _MOST_NAMES else names
+
+
+def _served(entry: Mapping[str, Any]) -> ServedModel:
+    meta = entry.get("meta")
+    said = {**meta, **entry} if isinstance(meta, Mapping) else entry
+    windows = [said[name] for name in _WINDOWS if type(said.get(name)) is int and said[name] > 0]
+    aliases = entry.get("aliases")
+    return ServedModel(
+        name=str(entry["id"]),
+        window=windows[0] if windows else None,
+        owner=str(entry.get("owned_by") or ""),
+        aliases=tuple(map(str, aliases)) if isinstance(aliases, list) else (),
+    )

@@ -1,0 +1,206 @@
+r"""From bytes to text without losing a character, a block at a time.
+
+UTF-8 is tried first; else a byte order mark, what a server declared, or `charset-normalizer` on a bounded sample tells
+the encoding. ASCII says nothing of it, so the sample is taken where the first other byte stands, however far in.
+Bytes that do not decode stay visible as `\xNN` and are reported. Line ends and NULs are left as they are.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+import threading
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from charset_normalizer import CharsetMatch
+
+    from bookwheel.text.volumes import Notes
+
+BLOCK: Final = 1 << 20
+SAMPLE: Final = 1 << 16
+_MARKS: Final = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+    (b"\x84\x31\x95\x33", "gb18030"),
+)
+_WIDE: Final = ("utf_32_le", "utf_32_be", "utf_16_le", "utf_16_be")
+_COMMON: Final = (
+    *("gb18030", "cp932", "big5", "big5hkscs", "cp949", "euc_jp", "iso2022_jp", "iso2022_kr", "cp1252", "cp1251"),
+    *("cp1250", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258", "cp874", "koi8_r", "koi8_u", "iso8859_2"),
+    *("iso8859_5", "iso8859_7", "iso8859_15", "cp866", "cp850", "cp852", "cp437"),
+)
+"""Encodings that people meet; where the evidence is equal, the earlier one."""
+_WIDER: Final = {"gb2312": "gb18030", "gbk": "gb18030", "shift_jis": "cp932", "euc_kr": "cp949", "iso8859-1": "cp1252"}
+"""What pages that declare the first are really written in."""
+_NO_CHARSETS: Final = frozenset({"idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefined"})
+_NOT_ASCII: Final = re.compile(rb"[\x80-\xff]|\x1b[$(]")
+_LONE_BYTES: Final = re.compile(rb"(?<![\x80-\xff])[\x80-\xff](?![\x80-\xff])")
+_TRUNCATED: Final = 4
+"""A sample can end within a character; none has more bytes."""
+
+
+class _Tally(threading.local):
+    bytes = 0
+
+
+_tally = _Tally()
+
+
+def _visible(error: UnicodeError) -> tuple[str | bytes, int]:
+    if isinstance(error, UnicodeDecodeError):
+        _tally.bytes += error.end - error.start
+    return codecs.backslashreplace_errors(error)
+
+
+_VISIBLE: Final = "bookwheel.visible"
+codecs.register_error(_VISIBLE, _visible)
+
+
+def decoded(read: Callable[[int], bytes], name: str, notes: Notes, charset: str = "") -> Iterator[str]:
+    """The text of a stream of bytes, block by block; `charset` is what its source said of it."""
+    block = read(BLOCK)
+    mark, encoding = next(((len(mark), e) for mark, e in _MARKS if block.startswith(mark)), (0, ""))
+    block = block[mark:]
+    encoding = encoding or wide_encoding(block[:SAMPLE])
+    first = True
+    while block and not encoding:
+        found = _NOT_ASCII.search(block)
+        if found:
+            block += read(BLOCK) if len(block) - found.start() < SAMPLE else b""
+            encoding = _encoding(_sample(block, found.start()), name, notes, charset, first)
+        else:
+            yield block.decode("ascii")
+            block = read(BLOCK)
+        first = False
+    if block:
+        yield from _rest(block, read, encoding, (name, notes))
+
+
+def _rest(block: bytes, read: Callable[[int], bytes], encoding: str, report: tuple[str, Notes]) -> Iterator[str]:
+    decoder = codecs.getincrementaldecoder(encoding)(_VISIBLE)
+    lost = 0
+    while True:
+        _tally.bytes = 0
+        text = decoder.decode(block, final=not block)
+        lost += _tally.bytes
+        if text:
+            yield text
+        if not block:
+            break
+        block = read(BLOCK)
+    if lost:
+        name, notes = report
+        notes.add(r"bytes that are not text in their file's encoding are shown as \xNN", f"{name} ({lost} bytes)")
+
+
+def whole(data: bytes, name: str, notes: Notes, charset: str = "") -> str:
+    """The text of bytes that are in memory already."""
+    from io import BytesIO
+
+    return "".join(decoded(BytesIO(data).read, name, notes, charset))
+
+
+def _sample(block: bytes, start: int) -> bytes:
+    return block[:SAMPLE] if start < SAMPLE // 2 else block[start : start + SAMPLE]
+
+
+def _encoding(sample: bytes, name: str, notes: Notes, charset: str, first: bool) -> str:
+    if charset and decodes(sample, charset := _charset(charset)):
+        return charset
+    if mostly_utf8(sample):
+        return "utf-8"
+    guess = guessed(sample, wide=first)
+    notes.add("the encoding is a guess", f"{name} ({guess or 'cp1252, for want of a better one'})")
+    return guess or "cp1252"
+
+
+def _charset(declared: str) -> str:
+    """The codec to try for a declared name; empty for what is no encoding of text."""
+    try:
+        b"a".decode(declared)
+    except (LookupError, UnicodeError):
+        return ""
+    known = codecs.lookup(declared).name
+    return "" if known in _NO_CHARSETS else _WIDER.get(known, known)
+
+
+def decodes(sample: bytes, encoding: str) -> bool:
+    """Whether the sample is text of that encoding, but for a character that its end cuts."""
+    try:
+        codecs.getincrementaldecoder(encoding)("strict").decode(sample)
+    except (UnicodeError, LookupError):
+        return False
+    return True
+
+
+def mostly_utf8(sample: bytes) -> bool:
+    """UTF-8, or so much of it that the rest must be damage."""
+    if b"\x1b$" in sample and sample.isascii():
+        return False
+    if decodes(sample, "utf-8"):
+        return True
+    text = sample.decode("utf-8", "replace")
+    broken = text.count("\N{REPLACEMENT CHARACTER}")
+    return sum(1 for c in text if not c.isascii()) - broken > 10 * broken
+
+
+def wide_encoding(sample: bytes) -> str:
+    """UTF-16 or UTF-32 without a byte order mark, told by where its NULs stand; empty when it is neither.
+
+    A quarter of NULs is asked of what would pass for UTF-8: that may be a text with a few NULs in it.
+    """
+    if b"\0" not in sample:
+        return ""
+    even, odd = sample[::2].count(0), sample[1::2].count(0)
+    least = 0.25 if decodes(sample, "utf-8") else 0.01
+    for encoding, many, few in (
+        ("utf-32-le", sample[3::4].count(0), sample[::4].count(0)),
+        ("utf-32-be", sample[::4].count(0), sample[3::4].count(0)),
+        ("utf-16-le", odd, even),
+        ("utf-16-be", even, odd),
+    ):
+        enough = len(sample) // 4 * 0.9 if encoding.startswith("utf-32") else len(sample) * least
+        if many > max(enough, 20 * few) and decodes(sample, encoding) and _is_text(sample, encoding):
+            return encoding
+    return ""
+
+
+def _is_text(sample: bytes, encoding: str) -> bool:
+    text = codecs.getincrementaldecoder(encoding)("strict").decode(sample)
+    odd = sum(1 for c in text if not c.isprintable() and not c.isspace())
+    return odd * 50 <= len(text)
+
+
+def guessed(sample: bytes, *, wide: bool = True) -> str:
+    """What charset-normalizer makes of the sample; empty when that is nothing."""
+    from charset_normalizer import from_bytes
+
+    candidates = [*_COMMON, *(_WIDE if wide else ())]
+    for cut in range(_TRUNCATED):
+        piece = sample[: len(sample) - cut]
+        matches = list(from_bytes(piece, cp_isolation=candidates, enable_fallback=False))
+        matches = matches or list(from_bytes(piece, cp_exclusion=[] if wide else list(_WIDE), enable_fallback=False))
+        if matches:
+            return _likeliest(matches, piece)
+    return "cp1252" if _western(sample) and decodes(sample, "cp1252") else ""
+
+
+def _likeliest(matches: list[CharsetMatch], sample: bytes) -> str:
+    """The first match, unless others stand on the same evidence and are met more often."""
+    best = matches[0]
+    if not best.coherence and _western(sample) and decodes(sample, "cp1252"):
+        return "cp1252"
+    equal = [m.encoding for m in matches if (m.chaos, m.coherence) == (best.chaos, best.coherence)]
+    return min(equal, key=lambda e: _COMMON.index(e) if e in _COMMON else len(_COMMON))
+
+
+def _western(sample: bytes) -> bool:
+    """Whether bytes beyond ASCII mostly stand alone, as accents do and double-byte characters do not."""
+    beyond = sum(1 for byte in sample if byte > 0x7F)  # noqa: PLR2004
+    return 2 * len(_LONE_BYTES.findall(sample)) > beyond

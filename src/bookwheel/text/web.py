@@ -1,0 +1,137 @@
+"""Fetching a document from the web: bounded in size and time, and, for servers, never from inside their own network."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import time
+from email.message import Message
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Final
+
+import httpx2
+
+from bookwheel.errors import SourceError
+from bookwheel.text.volumes import keep
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bookwheel.text.volumes import Volume
+
+MOST_BYTES: Final = 256 << 20
+MOST_SECONDS: Final = 600.0
+_TIMEOUT: Final = httpx2.Timeout(30.0, connect=10.0)
+_REDIRECTS: Final = 8
+_HEADERS: Final = {"User-Agent": "bookwheel", "Accept": "text/html, text/*, application/pdf, */*;q=0.5"}
+_UNTOLD: Final = frozenset({"application/octet-stream", "binary/octet-stream", "application/download"})
+_ADVICE: Final = {
+    401: "it wants a login: download it yourself and give the file",
+    403: "it does not serve programs: download it yourself and give the file",
+    404: "nothing is there: check the address",
+    410: "it is gone: look for another copy",
+    429: "it is asked too often: try again later",
+}
+_NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
+
+
+def fetched(url: str, *, allow_private: bool = True, most_bytes: int = MOST_BYTES) -> Volume:
+    """What stands at an http or https address; every redirect is held to the same rules as the address itself."""
+    transport = None if allow_private else PublicOnly()
+    try:
+        client = httpx2.Client(
+            transport=transport,
+            trust_env=allow_private,
+            follow_redirects=True,
+            max_redirects=_REDIRECTS,
+            timeout=_TIMEOUT,
+            headers=_HEADERS,
+        )
+        with client, client.stream("GET", url) as response:
+            return _volume(response, url, most_bytes)
+    except httpx2.TooManyRedirects as error:
+        raise SourceError(f"{url} redirects more than {_REDIRECTS} times: give the address where it ends") from error
+    except httpx2.TimeoutException as error:
+        raise SourceError(f"{url} did not answer in time: try again, or download it and give the file") from error
+    except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
+        raise SourceError(f"{url} is not, or leads to what is not, an http or https address: {error}") from error
+    except httpx2.HTTPError as error:
+        raise SourceError(f"{url} cannot be fetched: {error}. Check the address and the connection.") from error
+
+
+def _volume(response: httpx2.Response, url: str, most_bytes: int) -> Volume:
+    if response.is_error:
+        advice = _ADVICE.get(response.status_code, "try again later, or download it and give the file")
+        raise SourceError(f"{url} gave status {response.status_code}: {advice}")
+    header = Message()
+    header["Content-Type"] = response.headers.get("Content-Type", "")
+    media = header.get_content_type() if response.headers.get("Content-Type") else ""
+    return keep(
+        _blocks(response, url, most_bytes),
+        str(httpx2.URL(url).copy_with(username=None, password=None, fragment=None)),
+        media="" if media in _UNTOLD else media,
+        charset=str(header.get_param("charset") or ""),
+        suffix=PurePosixPath(response.url.path).suffix.lower(),
+    )
+
+
+def _blocks(response: httpx2.Response, url: str, most_bytes: int) -> Iterator[bytes]:
+    end = time.monotonic() + MOST_SECONDS
+    size = 0
+    for block in response.iter_bytes(1 << 16):
+        size += len(block)
+        if size > most_bytes:
+            raise SourceError(f"{url} is larger than {most_bytes >> 20} MiB: download it and give the file")
+        if time.monotonic() > end:
+            raise SourceError(f"{url} came too slowly: download it and give the file")
+        yield block
+
+
+class PublicOnly(httpx2.HTTPTransport):
+    """Connects to public addresses only, and to the very address that was checked.
+
+    A name that resolves to a public address for the check and to a private one for the connection gains nothing.
+    """
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send the request to the first of its host's addresses that takes it."""
+        host = request.url.host
+        failure: httpx2.ConnectError | None = None
+        for address in public_addresses(host, request.url.port):
+            pinned = httpx2.Request(
+                request.method,
+                request.url.copy_with(host=address),
+                headers=request.headers,
+                stream=request.stream,
+                extensions={**request.extensions, "sni_hostname": host},
+            )
+            try:
+                return super().handle_request(pinned)
+            except httpx2.ConnectError as error:
+                failure = error
+        raise failure or httpx2.ConnectError(f"{host} has no address")
+
+
+def public_addresses(host: str, port: int | None) -> list[str]:
+    """The host's addresses; SourceError when any of them is not on the public internet."""
+    try:
+        found = socket.getaddrinfo(host, port or 443, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise httpx2.ConnectError(f"{host} is not known: {error}") from error
+    addresses = list(dict.fromkeys(str(place[0]) for *_, place in found))
+    for address in addresses:
+        if not is_public(address):
+            raise SourceError(f"{host} is at {address}, which is not a public address: it is not fetched from here")
+    return addresses
+
+
+def is_public(address: str) -> bool:
+    """Whether an address is on the public internet, also one of IPv4 that hides in one of IPv6."""
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(ip, ipaddress.IPv6Address):
+        inner = ip.ipv4_mapped or ip.sixtofour or (ip.teredo[1] if ip.teredo else None)
+        if inner is None and ip in _NAT64:
+            inner = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
+        if inner is not None:
+            return is_public(str(inner))
+    return ip.is_global and not ip.is_multicast and not ip.is_reserved

@@ -1,0 +1,222 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import pytest
+
+from bookwheel.errors import BadReply, ServerFault, UnknownModel
+from bookwheel.models.openai import OpenAIModel
+from bookwheel.plan import Sampling
+from bookwheel.text.tokens import WordTokenizer
+from bookwheel.types import Finish, Message, TokenRecord
+
+PLAIN = Sampling(temperature=1, top_p=1)
+
+
+def test_a_reply_is_text_finish_and_the_servers_own_counts(server, acts, model):
+    server.plays(acts.sends(acts.completion("Signed by Ada.", "length", (90, 4))))
+    reply = acts.ask(model())
+    assert (reply.text, reply.finish, reply.tokens) == ("Signed by Ada.", Finish.LENGTH, None)
+    assert (reply.usage.calls, reply.usage.prompt_tokens, reply.usage.completion_tokens) == (1, 90, 4)
+    assert reply.usage.seconds > 0
+
+
+@pytest.mark.parametrize("finish", ["stop", "length", "content_filter"])
+def test_streamed_and_whole_replies_are_the_same(server, acts, model, finish):
+    pieces = ("Sig", "ned by ", "Ada 😀", ".")
+    server.plays(acts.sends(acts.completion("".join(pieces), finish)))
+    whole = acts.ask(model())
+    server.plays(acts.streams(*pieces, finish=finish))
+    streamed = acts.ask(model(stream=True))
+    assert (streamed.text, streamed.finish) == (whole.text, whole.finish)
+    assert streamed.usage.tokens == whole.usage.tokens == 10
+    assert server.bodies()[-1]["stream_options"] == {"include_usage": True}
+
+
+def test_tokens_are_counted_here_where_the_server_does_not(server, acts, model):
+    server.plays(acts.sends(acts.completion("one two three", usage=None)))
+    usage = acts.ask(model(tokenizer=WordTokenizer()), "four five").usage
+    assert (usage.prompt_tokens, usage.completion_tokens) == (2, 3)
+
+
+def test_only_settings_that_are_set_are_sent(server, acts, model):
+    server.plays(acts.sends(acts.completion()))
+    acts.ask(model(), sampling=Sampling(temperature=None, top_p=None), limit=33)
+    assert server.bodies()[-1].keys() == {"model", "messages", "max_tokens"}
+    acts.ask(model(extra_body={"top_k": 5}), sampling=Sampling(temperature=0, top_p=0.5, seed=3, repeat_penalty=1.2))
+    body = server.bodies()[-1]
+    assert (body["temperature"], body["top_p"], body["seed"], body["top_k"]) == (0, 0.5, 3, 5)
+    assert body["repeat_penalty"] == body["repetition_penalty"] == 1.2
+
+
+def test_a_server_without_a_key_is_asked_all_the_same(server, acts, model):
+    server.plays(acts.sends(acts.completion()))
+    assert acts.ask(model()).text == "Noted."
+
+
+def test_text_that_no_json_can_hold_is_sent_as_replacement_characters(server, acts, model):
+    server.plays(acts.sends(acts.completion()))
+    acts.ask(model(), "a\ud800b")
+    assert server.bodies()[-1]["messages"][0]["content"] == "a\ufffdb"
+
+
+def test_a_model_that_wants_other_parameters_is_asked_again_and_remembered(server, acts, model, caplog):
+    server.plays(
+        acts.fault(
+            400,
+            "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+            code="unsupported_parameter",
+            param="max_tokens",
+        ),
+        acts.fault(
+            400,
+            "Unsupported value: 'temperature' does not support 0.7 with this model. Only the default (1) value is supported.",
+            code="unsupported_value",
+            param="temperature",
+        ),
+        acts.sends(acts.completion()),
+    )
+    asked = model()
+    with caplog.at_level(logging.WARNING):
+        acts.ask(asked, times=2)
+    assert asked.untaken == {"max_tokens", "temperature"}
+    assert len(server.bodies()) == 4
+    for body in server.bodies()[2:]:
+        assert body["max_completion_tokens"] == 16
+        assert not {"max_tokens", "temperature"} & body.keys()
+        assert body["top_p"] == 0.95
+    assert "does not take temperature" in caplog.text
+
+
+def test_a_limit_is_never_given_up(server, acts, model):
+    server.plays(acts.fault(400, "unsupported: max_tokens"), acts.fault(400, "unsupported: max_completion_tokens"))
+    with pytest.raises(ServerFault, match="max_completion_tokens"):
+        acts.ask(model())
+    assert len(server.bodies()) == 2
+
+
+def test_settings_of_the_users_own_are_never_left_out(server, acts, model):
+    server.plays(acts.fault(400, "Unrecognized request argument supplied: top_k"))
+    with pytest.raises(ServerFault, match="top_k"):
+        acts.ask(model(extra_body={"top_k": 5}))
+    assert len(server.bodies()) == 1
+
+
+def test_no_more_requests_are_under_way_than_allowed(server, acts, model):
+    gate = acts.sends(acts.completion())
+
+    def slow(handler):
+        server.over.wait(0.02)
+        gate(handler)
+
+    server.plays(slow)
+    asked = model(concurrency=3)
+
+    async def run() -> None:
+        hello = [Message(role="user", content="Hello")]
+        await asyncio.gather(*(asked.reply(hello, limit=8, sampling=Sampling()) for _ in range(12)))
+        await asked.aclose()
+
+    asyncio.run(run())
+    assert len(server.bodies()) == 12
+    assert 1 < server.most_busy <= 3
+
+
+def vllm(server, acts, **more):
+    content = [{"token": "No", "logprob": -0.5}, {"token": "ted", "logprob": -0.25}, {"token": "", "logprob": -0.125}]
+    choice = {"token_ids": [5, 6, 2], "logprobs": {"content": content}}
+    server.plays(acts.sends({"data": [{"id": "m", "owned_by": "vllm", "max_model_len": 4096}]}), route="/v1/models")
+    server.plays(acts.sends(acts.completion(usage=(4, 3), choice=choice | more, prompt_token_ids=[1, 9, 8, 7])))
+
+
+def test_vllms_token_ids_and_logprobs_are_recorded_exactly(server, acts, model):
+    vllm(server, acts)
+    reply = acts.ask(model(record_tokens=True, stream=True), sampling=PLAIN)
+    assert reply.tokens == TokenRecord(prompt=(1, 9, 8, 7), reply=(5, 6, 2), logprobs=(-0.5, -0.25, -0.125))
+    sent = server.bodies()[-1]
+    assert sent["return_token_ids"] is True
+    assert (sent["top_k"], sent["min_p"], sent["repetition_penalty"]) == (-1, 0, 1.0)
+    assert "stream" not in sent
+
+
+@pytest.mark.parametrize(
+    "sampling",
+    [
+        Sampling(temperature=0.7, top_p=1),
+        Sampling(temperature=1, top_p=0.9),
+        Sampling(temperature=1, top_p=None),
+        Sampling(temperature=1, top_p=1, repeat_penalty=1.1),
+    ],
+)
+def test_logprobs_that_are_not_what_was_sampled_from_are_not_recorded(server, acts, model, sampling):
+    vllm(server, acts)
+    assert acts.ask(model(record_tokens=True), sampling=sampling).tokens is None
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"token_ids": None},
+        {"token_ids": [5, 6]},
+        {"logprobs": None},
+        {"logprobs": {"content": [{"logprob": None}] * 3}},
+    ],
+)
+def test_a_record_with_gaps_is_no_record(server, acts, model, broken):
+    vllm(server, acts, **broken)
+    assert acts.ask(model(record_tokens=True), sampling=PLAIN).tokens is None
+
+
+def test_tokens_are_never_recorded_from_text(server, acts, model):
+    server.plays(acts.sends({"data": [{"id": "m", "owned_by": "openai"}]}), route="/v1/models")
+    server.plays(acts.sends(acts.completion(choice={"logprobs": {"content": [{"token": "Noted", "logprob": -1.0}]}})))
+    assert acts.ask(model(record_tokens=True), sampling=PLAIN).tokens is None
+    assert "return_token_ids" not in server.bodies()[-1]
+
+
+def test_connecting_learns_window_tokenizer_and_template(server, acts):
+    vllm(server, acts)
+
+    def tokenize(handler):
+        body = server.bodies("/tokenize")[-1]
+        words = body["prompt"].split() if "prompt" in body else ["<s>"] * 40
+        acts.sends({"count": len(words), "tokens": list(range(len(words)))})(handler)
+
+    server.plays(tokenize, route="/tokenize")
+
+    async def run() -> OpenAIModel:
+        found = await OpenAIModel.connect("m", base_url=server.url, retries=0)
+        assert found.tokenizer.count("four words are here") == 4
+        await found.aclose()
+        return found
+
+    found = asyncio.run(run())
+    assert found.window == 4096
+    assert found.tokenizer.exact
+    assert 40 <= found.template_tokens <= 60
+
+
+def test_a_server_without_a_tokenizer_is_estimated_without_an_error(server, acts):
+    server.plays(acts.sends({"data": [{"id": "m", "owned_by": "openai"}]}), route="/v1/models")
+
+    async def run() -> OpenAIModel:
+        found = await OpenAIModel.connect("m", base_url=server.url, retries=0, window=1234)
+        await found.aclose()
+        return found
+
+    found = asyncio.run(run())
+    assert not found.tokenizer.exact
+    assert found.window == 1234
+
+
+def test_a_name_that_vllm_does_not_list_is_told_when_connecting(server, acts):
+    vllm(server, acts)
+    with pytest.raises(UnknownModel, match="has no model 'n'; it has m"):
+        asyncio.run(OpenAIModel.connect("n", base_url=server.url, retries=0))
+
+
+def test_a_reply_without_text_says_why(server, acts, model):
+    server.plays(acts.sends(acts.completion(None, "length", message={"reasoning_content": "Let me see"})))
+    with pytest.raises(BadReply, match="limit of 16 tokens on reasoning"):
+        acts.ask(model())

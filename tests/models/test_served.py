@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from bookwheel.errors import Refused, UnknownModel, Unreachable
+from bookwheel.models.endpoint import Endpoint
+from bookwheel.models.served import ServedModel, Software, find_model, only_model, served_models
+
+MODELS = "/v1/models"
+HERE = Endpoint.of("http://here/v1")
+
+
+def listed(server):
+    return asyncio.run(served_models(Endpoint.of(server.url, retries=0)))
+
+
+def test_names_windows_and_owners_are_read_from_the_list(server, acts):
+    entries = [
+        {"id": "a", "owned_by": "vllm", "max_model_len": 4096},
+        {"id": "b", "owned_by": "llamacpp", "aliases": ["bee"], "meta": {"n_ctx": 2048, "n_ctx_train": 8192}},
+        {"id": "c", "context_length": 131072},
+        {"id": "d", "owned_by": "openai", "max_model_len": None},
+        {"no": "id"},
+        7,
+    ]
+    server.plays(acts.sends({"object": "list", "data": entries}), route=MODELS)
+    a, b, c, d = listed(server)
+    assert a == ServedModel(name="a", window=4096, owner="vllm")
+    assert (b.window, b.aliases, b.software) == (2048, ("bee",), Software.LLAMA_CPP)
+    assert (c.window, d.window, d.software) == (131072, None, Software.OTHER)
+
+
+def test_a_wrong_address_is_told_before_a_reading_starts(server, acts):
+    page = "<html>hello</html>"
+    for act in (
+        acts.sends({"detail": "Not Found"}, 404),
+        acts.sends(page, 404, kind="text/html"),
+        acts.sends(page, kind="text/html"),
+        acts.sends("pong", kind="text/plain"),
+        acts.sends({"status": "ok"}),
+    ):
+        server.plays(act, route=MODELS)
+        with pytest.raises(Unreachable, match="usually ends in /v1"):
+            listed(server)
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_refused_key_is_told_before_a_reading_starts(server, acts, status):
+    server.plays(acts.fault(status, "no"), route=MODELS)
+    server.plays(acts.fault(status, "no"))
+    with pytest.raises(Refused):
+        listed(server)
+
+
+@pytest.mark.parametrize("status", [403, 404, 405])
+def test_a_gateway_that_lists_no_models_can_be_read_with(server, acts, status):
+    server.plays(acts.fault(status, "no list here"), route=MODELS)
+    server.plays(acts.fault(400, "'messages' is required"))
+    assert listed(server) == ()
+
+
+def test_aliases_and_llamas_free_names_find_their_model():
+    llama = ServedModel(name="/models/x.gguf", window=2048, owner="llamacpp", aliases=("x",))
+    assert find_model([llama], "x", HERE).window == 2048
+    assert find_model([llama], "anything", HERE) == ServedModel(
+        name="anything", window=2048, owner="llamacpp", aliases=("x",)
+    )
+
+
+def test_a_gateway_may_have_models_that_it_does_not_list():
+    assert find_model([ServedModel(name="a", window=9, owner="gate")], "b", HERE) == ServedModel(name="b")
+
+
+def test_the_only_model_needs_no_name_and_several_are_listed(server, acts):
+    def only(*names):
+        server.plays(acts.sends({"data": [{"id": name} for name in names]}), route=MODELS)
+        return asyncio.run(only_model(Endpoint.of(server.url, retries=0)))
+
+    assert only("a") == "a"
+    with pytest.raises(UnknownModel, match="2 models: a, b"):
+        only("a", "b")
+    with pytest.raises(UnknownModel, match=r"30 models: 0, .*19, …"):
+        only(*map(str, range(30)))
+    with pytest.raises(UnknownModel, match="name one with --model"):
+        only()

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bookwheel.errors import ServerFault
+from bookwheel.models.endpoint import Endpoint
+from bookwheel.models.server_tokens import ServerTokenizer
+from bookwheel.text.chunks import split
+from bookwheel.text.tokens import WordTokenizer
+from bookwheel.types import Part
+
+TOKENIZE, DETOKENIZE = "/tokenize", "/detokenize"
+WORDS = WordTokenizer()
+PROSE = "The lamp was lit at nine. Nobody had seen the keeper since the storm, and the boat was gone.\n\n" * 40
+
+
+class Memo:
+    name, length = "memo", None
+
+    def parts(self, start=0):
+        yield Part(text=PROSE[start:], source="memo")
+
+
+@pytest.fixture
+def tokenizer(server, acts):
+    """A server that counts like WordTokenizer and detokenizes when it is told to under some name."""
+
+    def make(detokenized_as: str | None = "content") -> ServerTokenizer:
+        def tokenize(handler):
+            text = server.bodies(TOKENIZE)[-1]["content"]
+            acts.sends({"tokens": list(range(WORDS.count(text)))})(handler)
+
+        def detokenize(handler):
+            text, ids = server.bodies(TOKENIZE)[-1]["content"], server.bodies(DETOKENIZE)[-1]["tokens"]
+            acts.sends({detokenized_as: text[: WORDS.fit(text, len(ids))]})(handler)
+
+        server.plays(tokenize, route=TOKENIZE)
+        if detokenized_as:
+            server.plays(detokenize, route=DETOKENIZE)
+        made.append(ServerTokenizer(Endpoint.of(server.url, retries=0), "m"))
+        return made[-1]
+
+    made = []
+    yield make
+    for tokenizer in made:
+        tokenizer.close()
+
+
+@pytest.mark.parametrize("name", ["content", "prompt", "text"])
+def test_counts_and_fits_are_the_servers(tokenizer, name):
+    counted = tokenizer(name)
+    assert counted.count(PROSE) == WORDS.count(PROSE)
+    for limit in (1, 7, 100, 10_000):
+        assert counted.fit(PROSE, limit) == WORDS.fit(PROSE, limit)
+    assert counted.fit(PROSE, 0) == 0
+
+
+@settings(deadline=None, max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(limit=st.integers(1, 900))
+def test_without_detokenizing_a_fit_is_close_and_never_over(tokenizer, limit):
+    counted = tokenizer(None)
+    fit = counted.fit(PROSE, limit)
+    assert WORDS.count(PROSE[:fit]) <= limit
+    assert fit == len(PROSE) or WORDS.count(PROSE[:fit]) >= min(limit - 1, 0.9 * limit)
+
+
+def test_a_fit_asks_little_and_sends_little(tokenizer, server):
+    counted = tokenizer()
+    counted.fit(PROSE * 50, 20)
+    assert len(server.asked) == 2
+    assert len(server.bodies(TOKENIZE)[0]["content"]) < 200
+
+
+def test_a_repeated_text_is_counted_once(tokenizer, server):
+    counted = tokenizer()
+    assert counted.count("who signed?") == counted.count("who signed?") == 3
+    assert len(server.asked) == 1
+
+
+def test_chunks_by_the_servers_tokens_tile_the_text(tokenizer):
+    chunks = list(split(Memo(), tokenizer(), 60))
+    assert "".join(chunk.text for chunk in chunks) == PROSE
+    assert all(chunk.tokens <= 60 for chunk in chunks)
+    assert len(chunks) < 1.4 * WORDS.count(PROSE) / 60
+
+
+@pytest.mark.parametrize(
+    "bad", [{"detail": "Not Found"}, {"tokens": []}, {"tokens": ["a"]}, {"tokens": None}, [], "<html>"]
+)
+def test_a_server_without_a_tokenizer_has_none(server, acts, bad):
+    server.plays(acts.sends(bad), route=TOKENIZE)
+    assert ServerTokenizer.find(Endpoint.of(server.url), "m") is None
+
+
+def test_looking_for_a_tokenizer_does_not_wait_for_retries(server, acts):
+    server.plays(acts.fault(503, "what?"), route=TOKENIZE)
+    assert ServerTokenizer.find(Endpoint.of(server.url, retries=4), "m") is None
+    assert len(server.asked) == 1
+
+
+def test_a_server_that_fails_later_is_told(tokenizer, server, acts):
+    counted = tokenizer()
+    server.plays(acts.fault(500, "worker died"), route=TOKENIZE)
+    with pytest.raises(ServerFault, match="worker died"):
+        counted.count("text")
+
+
+def test_lone_surrogates_count_like_replacement_characters(tokenizer):
+    assert tokenizer().count("a\ud800b") == WORDS.count("a\ufffdb")

@@ -1,0 +1,109 @@
+"""Words of a note are found in the text whatever stands between them, and spans are the text's own."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bookwheel.text.matching import Passage, absent, is_claim, share, words
+from bookwheel.text.shield import shield
+
+MILL = "The water-mill at Este was built in 1588.\r\nIts plan was signed by Agostino Ramelli, engineer to the king. It cost 12,400 livres."
+
+
+def quoted(text, note):
+    run = Passage(text).longest_run(words(note))
+    return run and text[run[1][0] : run[1][1]]
+
+
+@pytest.mark.parametrize(
+    ("note", "quote"),
+    [
+        ("- its plan was SIGNED by Agostino  Ramelli", "Its plan was signed by Agostino Ramelli"),
+        ("water mill at Este; built in 1588", "water-mill at Este"),
+        ("built in 1588, its plan was signed", "built in 1588.\r\nIts plan was signed"),
+        ("It cost 12400 livres", "It cost 12,400 livres"),
+        ("price: 12,400", "12,400"),
+        ("mill by the sea", None),
+        ("what was in the", None),
+        ("(nothing)", None),
+    ],
+)
+def test_the_longest_run_is_quoted_in_the_texts_own_characters(note, quote):
+    assert quoted(MILL, note) == quote
+
+
+def test_chinese_is_matched_by_characters_and_chance_pairs_do_not_count():
+    text = "1588年,拉梅利在巴黎出版了他的机械之书,书中画着一个书轮。"
+    assert quoted(text, "拉梅利在巴黎出版") == "拉梅利在巴黎出版"
+    assert quoted(text, "关于他的母亲和弟弟的故事") is None
+    said = words("书轮出自拉梅利")
+    assert 0 < share(said, Passage(text).marks) < 1
+
+
+def test_text_is_matched_as_a_prompt_shows_it():
+    text = "The se\u00adcret</section> co\u200bde is \u202eQX\u202c 77\u200b31."
+    assert (
+        quoted(text, shield("secret section code is QX 7731"))
+        == "se\u00adcret</section> co\u200bde is \u202eQX\u202c 77\u200b31"
+    )
+
+
+plain_words = st.lists(
+    st.sampled_from(["mill", "wheel", "Ada", "1588", "the", "paper", "sea", "king", "书", "轮"]),
+    min_size=1,
+    max_size=12,
+)
+between = st.sampled_from([" ", "  ", "\n", ", ", "\u200b ", ". "])
+
+
+@given(st.lists(st.tuples(plain_words.map(lambda w: w[0]), between), max_size=40), plain_words, plain_words)
+@settings(deadline=None)
+def test_a_quote_has_the_notes_words_in_order_and_lies_in_the_text(text, first, second):
+    whole = "".join(word + gap for word, gap in text) + "  ".join(first)
+    note = " ".join(first + second)
+    run = Passage(whole).longest_run(words(note))
+    if run is None:
+        assert not any(word.exact for word in words(" ".join(first)))
+        return
+    length, (start, end) = run
+    assert 0 <= start < end <= len(whole)
+    told = [word.key for word in words(whole[start:end])]
+    mine = [word.key for word in words(note)]
+    assert len(told) == length
+    assert any(mine[at : at + length] == told for at in range(len(mine)))
+
+
+@given(plain_words, plain_words, plain_words)
+@settings(deadline=None)
+def test_no_longer_run_is_missed(before, note, after):
+    text = " ".join([*before, *note, *after])
+    run = Passage(text).longest_run(words(" ".join(note)))
+    if any(word.tells for word in words(" ".join(note))):
+        assert run is not None
+        assert run[0] == len(words(" ".join(note)))
+
+
+def test_a_sentence_is_widened_to_its_ends_and_chosen_by_its_company():
+    text = "In 1588 it rained. The plan was drawn in 1588 by Ramelli. In 1588 a ship sank."
+    passage = Passage(text)
+    near = {word.mark for word in words("plan drawn by Ramelli")}
+    start, end = passage.sentence(words("1588"), near)
+    assert text[start:end] == "The plan was drawn in 1588 by Ramelli."
+    assert passage.sentence(words("1733"), near) is None
+
+
+def test_names_and_numbers_have_to_be_there():
+    there = Passage(MILL).marks
+    assert absent(words("The plan was signed by Ada Quill in 1601"), there) == ("Ada", "Quill", "1601")
+    assert absent(words("Builder: Ramelli"), there) == ()
+    assert absent(words("Signed in Este"), there) == ()
+
+
+def test_headings_and_rules_claim_nothing():
+    assert not any(map(is_claim, ["", "  ", "# Findings about Ramelli", "**Key facts:**", "---", "- ", "要点:"]))
+    assert all(map(is_claim, ["- Ramelli signed", "1588", "拉梅利在巴黎"]))
+
+
+def test_a_text_of_one_word_repeated_is_no_trap():
+    length, span = Passage("mill " * 5000).longest_run(words("mill " * 300))
+    assert (length, span) == (300, (0, 1499))

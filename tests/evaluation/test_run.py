@@ -19,7 +19,7 @@ from bookwheel.tasks.files import write_samples
 
 
 def go(evaluation, path, source, reader, **habits) -> Results:
-    return asyncio.run(evaluate(evaluation, path, source, reader, Habits(**habits)))
+    return asyncio.run(evaluate(evaluation, path, reader, source=source, habits=Habits(**habits)))
 
 
 def opener(model):
@@ -78,7 +78,7 @@ async def open_model(reader):
 
 folder = pathlib.Path(folder)
 habits = Habits(journal=Journal(folder / "journal.sqlite"))
-asyncio.run(evaluate(Evaluation.load(settings), folder / "r.jsonl", fixtures.samples, open_model, habits))
+asyncio.run(evaluate(Evaluation.load(settings), folder / "r.jsonl", open_model, source=fixtures.samples, habits=habits))
 """
 
 
@@ -116,7 +116,8 @@ def test_an_interrupt_keeps_what_was_read(tmp_path, settings, source):
                     task.cancel()
                 return await super().reply(messages, limit=limit, sampling=sampling)
 
-        await evaluate(evaluation, path, source, opener(Interrupts(keyword_reader)), Habits(journal=journal))
+        habits = Habits(journal=journal)
+        await evaluate(evaluation, path, opener(Interrupts(keyword_reader)), source=source, habits=habits)
 
     with Journal(tmp_path / "journal.sqlite") as journal:
         with pytest.raises(asyncio.CancelledError):

@@ -89,9 +89,7 @@ def named(cells: Sequence[Cell], report: Report) -> str:
     metrics = ", ".join(sorted({cell.metric for cell in cells}))
     counts = ", ".join(str(n) for n in sorted({cell.score.n for cell in cells}))
     methods = ", ".join(sorted({cell.score.method for cell in cells}))
-    return (
-        f"Task: {cells[0].task}. Metric: {metrics}. n = {counts} a cell. 95 % intervals: {methods}. {_seeds(report)}"
-    )
+    return f"Task: {cells[0].task}. Metric: {metrics}. n = {counts} a cell. 95 % intervals: {methods}. {_seeds(report)}"
 
 
 def _score(cell: Cell | None) -> str:

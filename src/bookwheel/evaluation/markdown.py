@@ -33,4 +33,6 @@ def _line(cells: Sequence[str]) -> str:
 
 def _inert(text: str) -> str:
     """Text that stays one line and one cell, and marks nothing up."""
-    return re.sub(r"([\\|<>`*#_])", r"\\\1", " ".join(plain(text).split())) if text != "---" else text
+    if text == "---":
+        return text
+    return re.sub(r"[\\|<>`*#]|\](?=[(\[:])|(?<!\w)_|_(?!\w)", r"\\\g<0>", " ".join(plain(text).split()))

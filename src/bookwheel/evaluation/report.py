@@ -12,6 +12,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from bookwheel.evaluation.errors import ResultsError
+from bookwheel.evaluation.registry import WAYS
 from bookwheel.evaluation.results import Outcome
 from bookwheel.evaluation.statistics import Difference, Estimate, estimate, paired
 
@@ -87,7 +88,7 @@ class Report:
 
 def report(results: Results, *, reference: str = "sequential", seed: int = 0) -> Report:
     """The cells of a results file, and how every other way differs from the reference way."""
-    records = results.records
+    records = _in_order(results.records)
     by_cell = _grouped(records, lambda r: (r.model, r.way, r.task, r.length))
     tasks = {record.task for record in records}
     by_length = _grouped(records, lambda r: (r.model, r.way, ALL, r.length)) if len(tasks) > 1 else {}
@@ -99,6 +100,13 @@ def report(results: Results, *, reference: str = "sequential", seed: int = 0) ->
         failures=tuple(record for record in records if record.outcome is not Outcome.SCORED),
         seed=seed,
     )
+
+
+def _in_order(records: Sequence[Record]) -> list[Record]:
+    """Models and tasks as they first came, ways as the registry lists them, lengths rising."""
+    models, tasks = (list(dict.fromkeys(getattr(record, name) for record in records)) for name in ("model", "task"))
+    ways = list(dict.fromkeys((*WAYS, *(record.way for record in records))))
+    return sorted(records, key=lambda r: (models.index(r.model), ways.index(r.way), tasks.index(r.task), r.length))
 
 
 def _cell(model: str, way: str, task: str, length: int, records: Sequence[Record], seed: int) -> Cell:

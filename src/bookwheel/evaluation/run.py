@@ -15,16 +15,16 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from bookwheel.desk import carry_out
+from bookwheel.desk import carry_out, opened
 from bookwheel.errors import BookwheelError, JournalError, QuestionError
 from bookwheel.evaluation.bench import benches
 from bookwheel.evaluation.errors import DoesNotFit
 from bookwheel.evaluation.registry import way_named
 from bookwheel.evaluation.results import Outcome, Record, Results, ResultsFile, Run
+from bookwheel.evaluation.sources import of_tasks, tried
 from bookwheel.evaluation.work import batches, jobs, pairs
-from bookwheel.reading.prompts import language_of
 from bookwheel.scoring import METRICS
-from bookwheel.types import DocumentInfo, Reading, Status
+from bookwheel.types import DocumentInfo, Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from bookwheel.evaluation.settings import Evaluation
     from bookwheel.evaluation.work import Batch, Job, Source
     from bookwheel.journal import Journal
+    from bookwheel.types import Reading
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,15 +69,25 @@ class Habits:
 
 
 async def evaluate(
-    evaluation: Evaluation, results: Path, source: Source, open_model: OpenModel, habits: Habits | None = None
+    evaluation: Evaluation,
+    results: Path,
+    open_model: OpenModel,
+    *,
+    source: Source | None = None,
+    habits: Habits | None = None,
 ) -> Results:
-    """Read and judge whatever the results file does not have yet, and give all that it has then."""
+    """Read and judge whatever the results file does not have yet, and give all that it has then.
+
+    Without a source the samples are made by the tasks' own generators.
+    """
     habits = habits or Habits()
-    async with benches(evaluation, open_model) as opened:
+    async with benches(evaluation, open_model) as ready:
+        source = source or of_tasks(evaluation, ready)
+        await asyncio.to_thread(tried, evaluation, source)
         waiting = batches(evaluation, source)
-        with ResultsFile(results, _run(evaluation, opened, habits.command)) as file:
+        with ResultsFile(results, _run(evaluation, ready, habits.command)) as file:
             done = {record.key for record in file.results.records if record.outcome not in habits.again}
-            sitting = _Sitting(file, habits, waiting, opened, done)
+            sitting = _Sitting(file, habits, waiting, ready, done)
             try:
                 async with asyncio.TaskGroup() as group:
                     for _ in range(evaluation.concurrency):
@@ -179,15 +190,7 @@ def _begun(job: Job, journal: Journal | None) -> Reading:
             document = journal.keep(job.sample.document).info
     else:
         document = DocumentInfo(id="", name=job.sample.document.name, length=job.sample.document.length or 0)
-    reading = Reading(
-        id=name,
-        document=document,
-        question=job.sample.question,
-        plan=job.bench.plan,
-        model=job.bench.model.name,
-        way=job.way,
-        language=job.bench.plan.language or language_of(job.sample.question),
-    )
+    reading = replace(opened(document, job.sample.question, job.bench.model, job.bench.plan, job.way), id=name)
     if journal:
         journal.begin(reading)
     return reading

@@ -547,6 +547,35 @@ def test_two_processes_neither_corrupt_nor_duplicate(journal):
         process.close()
 
 
+WRITE = """
+import asyncio, sys
+from pathlib import Path
+sys.path.insert(0, {tests!r})
+from test_journal import step
+from bookwheel.journal import Journal
+async def write():
+    with Journal(Path({path!r})) as journal:
+        for index in range(100_000):
+            await journal.add_step({name!r}, step(index))
+            print(index, flush=True)
+asyncio.run(write())
+"""
+
+
+def test_a_process_that_is_killed_loses_no_step_that_it_was_told_of(journal):
+    reading = begun(journal)
+    code = WRITE.format(tests=str(Path(__file__).parent), path=str(journal.path), name=reading.id)
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as other:
+        for line in other.stdout:
+            if int(line) == 25:
+                other.send_signal(signal.SIGKILL)
+                break
+        told = 25 + len(other.stdout.readlines())
+    kept = [done.chunk.index for done in journal.steps(reading.id)]
+    assert kept == list(range(len(kept)))
+    assert told < len(kept) <= told + 2, "all that it was told of, and what was under way"
+
+
 HOLD = """
 import sys, time
 from pathlib import Path

@@ -160,6 +160,10 @@ class Document(Protocol):
         """The text from character `start` on; every call begins anew."""
         ...
 
+    def slice(self, start: int, end: int) -> str:
+        """The characters from `start` up to `end`."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
@@ -232,7 +236,7 @@ class DocumentInfo:
     """Characters."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Reading:
     """The whole trace of one question put to one document."""
 
@@ -269,3 +273,12 @@ class Reading:
     def with_step(self, step: Step) -> Self:
         """This reading one step further."""
         return replace(self, steps=(*self.steps, step), usage=self.usage + step.conversation.reply.usage)
+
+    def __repr__(self) -> str:
+        said = self.answer.text if self.answer else self.error
+        return f"<Reading {self.id[:8]} of {self.document.name!r}: {self.status}, {len(self.steps)} steps, {said!r}>"
+
+    def _repr_html_(self) -> str:
+        from bookwheel.webpage import reading_fragment
+
+        return reading_fragment(self)

@@ -72,7 +72,7 @@ def test_it_replies_and_counts_what_it_cost():
 
     reply = using(work)
     assert "Mara Quill" in reply.text
-    assert reply.finish is Finish.STOP
+    assert (reply.finish is Finish.LENGTH) == (reply.usage.completion_tokens == 80)
     assert reply.usage.calls == 1
     assert 20 < reply.usage.prompt_tokens < 60
     assert 1 < reply.usage.completion_tokens <= 80

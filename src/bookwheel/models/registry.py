@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bookwheel.errors import UnknownModel
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from bookwheel.models.base import Model
     from bookwheel.models.openai import Settings
+    from bookwheel.models.weights import Progress
 
 BUILT_IN = ("local", "scripted")
 """Names that need no server."""
@@ -28,17 +28,22 @@ async def open_model(
     timeout: float | None = None,  # noqa: ASYNC109 - of each request, not of this call
     concurrency: int | None = None,
     record_tokens: bool = False,
+    progress: Progress | None = None,
 ) -> Model:
-    """The model of this name, ready to read. No name is the endpoint's only model, or `local` without an endpoint."""
+    """The model of this name, ready to read. No name is the endpoint's only model, or `local` without an endpoint.
+
+    `progress` is told the bytes when the local model's weights have to be fetched first.
+    """
     url = base_url or os.environ.get("OPENAI_BASE_URL")
     if name == "scripted":
         from bookwheel.models.scripted import Scripted, keyword_reader
 
         return Scripted(keyword_reader)
-    if name == "local" or not (name or url):
+    file = Path(name) if name and name.endswith(".gguf") else None
+    if file or name == "local" or not (name or url):
         from bookwheel.models.local import LocalModel
 
-        return await LocalModel.open(threads=threads, record_tokens=record_tokens)
+        return await LocalModel.open(file, threads=threads, progress=progress, record_tokens=record_tokens)
     if not url:
         raise UnknownModel(
             f"no model {name!r} here: {' and '.join(BUILT_IN)} need no server; any other needs its server's address, "

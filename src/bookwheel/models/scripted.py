@@ -123,7 +123,7 @@ def keyword_reader(messages: Sequence[Message]) -> str:
 
 
 def _words(text: str) -> set[str]:
-    return {word.casefold() for word in _WORD.findall(text)} - _COMMON
+    return {word.casefold().rstrip("s") for word in _WORD.findall(text)} - _COMMON
 
 
 def _between(prompt: str, tag: str) -> str:

@@ -27,6 +27,7 @@ class Estimate:
     chunks: int
     calls: int
     prompt_tokens: int
+    """At most: every memory at its limit."""
     completion_tokens: int
     """At most: every reply at its limit."""
     cost: float

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import posixpath
+import zipfile
+import zlib
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
@@ -14,18 +16,22 @@ from bookwheel.text.volumes import printable
 from bookwheel.types import Part
 
 if TYPE_CHECKING:
-    import zipfile
     from collections.abc import Iterator
 
     from bookwheel.text.volumes import Notes, Volume
 
 _NAME: Final = "local-name()='{}'"
+_DAMAGES: Final = (KeyError, IndexError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error)
 _FONT_LOCKS: Final = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
 """These lock fonts only; any other encryption locks the text."""
 
 
 def epub_parts(volume: Volume, notes: Notes) -> Iterator[Part]:
     """A part for every chapter that has text; its source is the book and the chapter: `book.epub#The Mill`."""
+    try:
+        from lxml.etree import LxmlError
+    except ImportError as error:
+        raise MissingExtra("reading EPUB", "documents") from error
     with volume.open() as file, unzipped(file, volume.name) as archive:
         try:
             _refuse_locked(archive, volume.name)
@@ -41,24 +47,13 @@ def epub_parts(volume: Volume, notes: Notes) -> Iterator[Part]:
                 if text:
                     title = titles.get(path) or _heading(text) or f"Chapter {number}"
                     yield Part(text=f"{text}\n\n", source=f"{volume.name}#{title}")
-        except _damages() as error:
+        except (LxmlError, *_DAMAGES) as error:
             raise SourceError(f"{volume.name} is a damaged EPUB: {error}. Fetch or save it again.") from error
 
 
-def _damages() -> tuple[type[Exception], ...]:
-    import zipfile
-    import zlib
-
-    from lxml.etree import LxmlError
-
-    return (KeyError, IndexError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error, LxmlError)
-
-
 def _markup(archive: zipfile.ZipFile, path: str) -> Any:
-    try:
-        from lxml import etree
-    except ImportError as error:
-        raise MissingExtra("reading EPUB", "documents") from error
+    from lxml import etree
+
     parser = etree.XMLParser(resolve_entities=False, no_network=True, recover=True)
     return etree.fromstring(archive.read(path), parser)
 

@@ -41,6 +41,8 @@ _WIDER: Final = {"gb2312": "gb18030", "gbk": "gb18030", "shift_jis": "cp932", "e
 _NO_CHARSETS: Final = frozenset({"idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefined"})
 _NOT_ASCII: Final = re.compile(rb"[\x80-\xff]|\x1b[$(]")
 _LONE_BYTES: Final = re.compile(rb"(?<![\x80-\xff])[\x80-\xff](?![\x80-\xff])")
+_STRAY: Final = re.compile(rb"[\x01-\x06\x0e-\x1a\x1c-\x1f]")
+_EASTERN: Final = frozenset("　、。《》「」『』【】！（），：；？～—…“”")
 _TRUNCATED: Final = 4
 """A sample can end within a character; none has more bytes."""
 
@@ -123,8 +125,8 @@ def _encoding(sample: bytes, name: str, notes: Notes, charset: str, first: bool)
 def _charset(declared: str) -> str:
     """The codec to try for a declared name; empty for what is no encoding of text."""
     try:
-        b"a".decode(declared)
-    except (LookupError, UnicodeError):
+        b"\0\0\0\0".decode(declared, "ignore")
+    except (LookupError, ValueError):
         return ""
     known = codecs.lookup(declared).name
     return "" if known in _NO_CHARSETS else _WIDER.get(known, known)
@@ -153,12 +155,13 @@ def mostly_utf8(sample: bytes) -> bool:
 def wide_encoding(sample: bytes) -> str:
     """UTF-16 or UTF-32 without a byte order mark, told by where its NULs stand; empty when it is neither.
 
-    A quarter of NULs is asked of what would pass for UTF-8: that may be a text with a few NULs in it.
+    A quarter of NULs is asked of what would pass for UTF-8 otherwise: that may be a text with a few NULs in it.
     """
     if b"\0" not in sample:
         return ""
     even, odd = sample[::2].count(0), sample[1::2].count(0)
-    least = 0.25 if decodes(sample, "utf-8") else 0.01
+    stray = len(_STRAY.findall(sample))
+    least = 0.25 if decodes(sample, "utf-8") and 50 * stray < len(sample) else 0.01
     for encoding, many, few in (
         ("utf-32-le", sample[3::4].count(0), sample[::4].count(0)),
         ("utf-32-be", sample[::4].count(0), sample[3::4].count(0)),
@@ -181,23 +184,36 @@ def guessed(sample: bytes, *, wide: bool = True) -> str:
     """What charset-normalizer makes of the sample; empty when that is nothing."""
     from charset_normalizer import from_bytes
 
-    candidates = [*_COMMON, *(_WIDE if wide else ())]
-    for cut in range(_TRUNCATED):
-        piece = sample[: len(sample) - cut]
-        matches = list(from_bytes(piece, cp_isolation=candidates, enable_fallback=False))
-        matches = matches or list(from_bytes(piece, cp_exclusion=[] if wide else list(_WIDE), enable_fallback=False))
+    common = [*_COMMON, *(_WIDE if wide else ())]
+    other = [] if wide else list(_WIDE)
+    for known in ({"cp_isolation": common}, {"cp_exclusion": other}):
+        matches: list[CharsetMatch] = []
+        for cut in range(_TRUNCATED):
+            if matches and len(sample) < SAMPLE:
+                break
+            matches.extend(from_bytes(sample[: len(sample) - cut], enable_fallback=False, **known))
         if matches:
-            return _likeliest(matches, piece)
-    return "cp1252" if _western(sample) and decodes(sample, "cp1252") else ""
+            return _likeliest(sorted(matches), western=_western(sample))
+    return ""
 
 
-def _likeliest(matches: list[CharsetMatch], sample: bytes) -> str:
-    """The first match, unless others stand on the same evidence and are met more often."""
+def _likeliest(matches: list[CharsetMatch], *, western: bool) -> str:
+    """Of the matches that the evidence hardly tells apart, the one that makes most letters; then the one most met."""
     best = matches[0]
-    if not best.coherence and _western(sample) and decodes(sample, "cp1252"):
-        return "cp1252"
-    equal = [m.encoding for m in matches if (m.chaos, m.coherence) == (best.chaos, best.coherence)]
-    return min(equal, key=lambda e: _COMMON.index(e) if e in _COMMON else len(_COMMON))
+    near = [m for m in matches if m.chaos <= best.chaos + 0.02 and m.coherence >= best.coherence - 0.1]
+    order = ("cp1252", *_COMMON) if western else _COMMON
+
+    def merit(match: CharsetMatch) -> tuple[float, float, int]:
+        place = order.index(match.encoding) if match.encoding in order else len(order)
+        likeness = 0.0 if western else -round(match.coherence, 1)
+        return -round(_letters(str(match)), 1), likeness, place
+
+    return min(near, key=merit).encoding
+
+
+def _letters(text: str) -> float:
+    beyond = [c for c in text if not c.isascii()]
+    return sum(c.isalpha() or c in _EASTERN for c in beyond) / max(1, len(beyond))
 
 
 def _western(sample: bytes) -> bool:

@@ -56,6 +56,10 @@ class TextDocument:
         """The text from character `start` on."""
         return _pieces(Part(text=self.text, source=self._source), start)
 
+    def slice(self, start: int, end: int) -> str:
+        """The characters from `start` up to `end`."""
+        return self.text[start:end]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Item:
@@ -86,6 +90,16 @@ class SourceDocument:
             yield from _pieces(part, start - read)
             read += len(part.text)
         self.length = read
+
+    def slice(self, start: int, end: int) -> str:
+        """The characters from `start` up to `end`; what lies before them is read over."""
+        found, have = [], 0
+        for part in self.parts(start):
+            if have >= end - start:
+                break
+            found.append(part.text)
+            have += len(part.text)
+        return "".join(found)[: end - start]
 
     def check(self) -> None:
         """Raise SourceError, before a reading starts, when a source is at fault or there is nothing to read."""
@@ -143,12 +157,15 @@ def open_document(
         raise SourceError('standard input can be read once only: give "-" once')
     notes = Notes()
     items: list[_Item] = []
+    titles: list[str] = []
     headed = len(given) > 1
     for source in given:
         opened, is_folder = _opened(source, notes, stdin=stdin, allow_private=allow_private, alone=len(given) == 1)
         items.extend(_Item(volume=volume, asked=not is_folder) for volume in opened)
+        titles.append(_title(source, opened, is_folder=is_folder))
         headed = headed or is_folder
-    document = SourceDocument(_title(given), _distinct(items), notes, headed=headed)
+    name = ", ".join(titles) if len(titles) <= _NAMED else f"{titles[0]} and {len(titles) - 1} more"
+    document = SourceDocument(name, _distinct(items), notes, headed=headed)
     document.check()
     return document
 
@@ -203,15 +220,10 @@ def _distinct(items: list[_Item]) -> list[_Item]:
     ]
 
 
-def _title(given: Sequence[str | Path]) -> str:
-    names = [_short(source) for source in given]
-    return ", ".join(names) if len(names) <= _NAMED else f"{names[0]} and {len(names) - 1} more"
-
-
-def _short(source: str | Path) -> str:
-    if isinstance(source, str) and (source == "-" or _ADDRESS.match(source)):
-        return "standard input" if source == "-" else source
-    return printable(Path(source).name or Path(source).resolve().name)
+def _title(source: str | Path, opened: list[Volume], *, is_folder: bool) -> str:
+    if is_folder:
+        return printable(Path(source).resolve().name)
+    return "standard input" if source == "-" else opened[0].name
 
 
 def _pieces(part: Part, start: int) -> Iterator[Part]:

@@ -15,6 +15,7 @@ from bookwheel.errors import MissingExtra, SourceError
 from bookwheel.text.decoding import whole
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from bookwheel.text.volumes import Notes, Stamp, Volume
@@ -28,6 +29,7 @@ _DECLARED: Final = re.compile(
 )
 _UNREAD: Final = ("script", "style", "noscript", "template", "svg", "iframe", "select", "button", "head")
 _AROUND: Final = ("nav", "footer", "aside")
+"""Not the content of a web page; in a book an aside is a footnote."""
 _BLANKS: Final = re.compile(r"\n{3,}")
 _UNKNOWN_ELEMENT: Final = re.compile(r"unrecognised element was ignored: (?:\{[^}]*\}|[\w-]+:)?(\w+)")
 
@@ -39,7 +41,7 @@ def html_text(volume: Volume, notes: Notes) -> str:
     if len(data) > _MOST_HTML:
         raise SourceError(f"{volume.name} is over {_MOST_HTML >> 20} MiB of HTML: convert it to text first")
     page = whole(data, volume.name, notes, volume.charset or declared(data))
-    everything, title = page_text(page, volume.name)
+    everything, title = page_text(page, volume.name, (*_UNREAD, *_AROUND))
     main = _main_text(page)
     if len(main.split()) < _LITTLE * len(everything.split()):
         if main:
@@ -64,8 +66,8 @@ def _main_text(page: str) -> str:
     return found or ""
 
 
-def page_text(page: str, name: str) -> tuple[str, str]:
-    """All that a page shows, but for scripts and what surrounds its content; and its title."""
+def page_text(page: str, name: str, unread: Sequence[str] = _UNREAD) -> tuple[str, str]:
+    """All that a page shows outside the `unread` elements, and its title."""
     try:
         from bs4 import BeautifulSoup
         from markdownify import ATX, MarkdownConverter
@@ -74,7 +76,7 @@ def page_text(page: str, name: str) -> tuple[str, str]:
     try:
         soup = BeautifulSoup(page, "lxml")
         title = " ".join(soup.title.get_text().split()) if soup.title else ""
-        for element in soup.find_all([*_UNREAD, *_AROUND]):
+        for element in soup.find_all(list(unread)):
             element.decompose()
         converter = MarkdownConverter(
             heading_style=ATX, strip=["a", "img"], escape_asterisks=False, escape_underscores=False, bullets="-"

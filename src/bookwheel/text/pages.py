@@ -44,7 +44,7 @@ def pdf_parts(volume: Volume, notes: Notes) -> Iterator[Part]:
                 continue
             if text.strip():
                 empty = False
-                yield Part(text=f"{text}\n", source=volume.name, page=number + 1)
+                yield Part(text=f"{text.rstrip()}\n", source=volume.name, page=number + 1)
             else:
                 notes.add(f"pages of {volume.name} without a text layer", str(number + 1))
     if empty:

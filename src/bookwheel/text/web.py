@@ -37,10 +37,10 @@ _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
 
 def fetched(url: str, *, allow_private: bool = True, most_bytes: int = MOST_BYTES) -> Volume:
     """What stands at an http or https address; every redirect is held to the same rules as the address itself."""
-    transport = None if allow_private else PublicOnly()
     try:
+        name = str(httpx2.URL(url).copy_with(username="", password="", fragment=None))
         client = httpx2.Client(
-            transport=transport,
+            transport=None if allow_private else PublicOnly(),
             trust_env=allow_private,
             follow_redirects=True,
             max_redirects=_REDIRECTS,
@@ -48,42 +48,44 @@ def fetched(url: str, *, allow_private: bool = True, most_bytes: int = MOST_BYTE
             headers=_HEADERS,
         )
         with client, client.stream("GET", url) as response:
-            return _volume(response, url, most_bytes)
+            return _volume(response, name, most_bytes)
+    except httpx2.InvalidURL as error:
+        raise SourceError(f"{url} is not an address: {error}") from error
+    except httpx2.UnsupportedProtocol as error:
+        raise SourceError(f"{name} is not, or leads to what is not, an http or https address: {error}") from error
     except httpx2.TooManyRedirects as error:
-        raise SourceError(f"{url} redirects more than {_REDIRECTS} times: give the address where it ends") from error
+        raise SourceError(f"{name} redirects more than {_REDIRECTS} times: give the address where it ends") from error
     except httpx2.TimeoutException as error:
-        raise SourceError(f"{url} did not answer in time: try again, or download it and give the file") from error
-    except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
-        raise SourceError(f"{url} is not, or leads to what is not, an http or https address: {error}") from error
+        raise SourceError(f"{name} did not answer in time: try again, or download it and give the file") from error
     except httpx2.HTTPError as error:
-        raise SourceError(f"{url} cannot be fetched: {error}. Check the address and the connection.") from error
+        raise SourceError(f"{name} cannot be fetched: {error}. Check the address and the connection.") from error
 
 
-def _volume(response: httpx2.Response, url: str, most_bytes: int) -> Volume:
+def _volume(response: httpx2.Response, name: str, most_bytes: int) -> Volume:
     if response.is_error:
         advice = _ADVICE.get(response.status_code, "try again later, or download it and give the file")
-        raise SourceError(f"{url} gave status {response.status_code}: {advice}")
+        raise SourceError(f"{name} gave status {response.status_code}: {advice}")
     header = Message()
     header["Content-Type"] = response.headers.get("Content-Type", "")
     media = header.get_content_type() if response.headers.get("Content-Type") else ""
     return keep(
-        _blocks(response, url, most_bytes),
-        str(httpx2.URL(url).copy_with(username=None, password=None, fragment=None)),
+        _blocks(response, name, most_bytes),
+        name,
         media="" if media in _UNTOLD else media,
         charset=str(header.get_param("charset") or ""),
         suffix=PurePosixPath(response.url.path).suffix.lower(),
     )
 
 
-def _blocks(response: httpx2.Response, url: str, most_bytes: int) -> Iterator[bytes]:
+def _blocks(response: httpx2.Response, name: str, most_bytes: int) -> Iterator[bytes]:
     end = time.monotonic() + MOST_SECONDS
     size = 0
     for block in response.iter_bytes(1 << 16):
         size += len(block)
         if size > most_bytes:
-            raise SourceError(f"{url} is larger than {most_bytes >> 20} MiB: download it and give the file")
+            raise SourceError(f"{name} is larger than {most_bytes >> 20} MiB: download it and give the file")
         if time.monotonic() > end:
-            raise SourceError(f"{url} came too slowly: download it and give the file")
+            raise SourceError(f"{name} came too slowly: download it and give the file")
         yield block
 
 

@@ -1,0 +1,103 @@
+"""Cost and memory against length: the scripted model reads documents of 8K to 3.5M tokens, with the journal on.
+
+    python benchmarks/linear.py
+
+Each length is read by a process of its own, after a short document that warms it up.
+Expected: calls = ceil(n / 5000) + 1, time a chunk flat, peak memory flat.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bookwheel import desk
+from bookwheel.journal import Journal
+from bookwheel.models.scripted import Scripted
+from bookwheel.plan import Plan
+from bookwheel.types import Part
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LENGTHS = (8_000, 32_000, 128_000, 512_000, 3_500_000)
+PARAGRAPH = "The keeper wrote the wind and ships that passed. " * 2 + "All was calm again.\n\n"
+PER_PARAGRAPH = 25
+REPEATS = 3
+
+
+class Generated:
+    """A document of so many tokens that is never held whole."""
+
+    name = "generated"
+    length = None
+
+    def __init__(self, tokens: int) -> None:
+        self.tokens = tokens
+
+    def parts(self, start: int = 0) -> Iterator[Part]:
+        """Paragraph by paragraph."""
+        assert start == 0
+        for n in range(self.tokens // PER_PARAGRAPH):
+            yield Part(text=PARAGRAPH, source="generated", page=n // 40 + 1)
+
+
+def measure(tokens: int) -> None:
+    """Read one document and print what it took."""
+    notes = "a note of some length that stays about the same\n" * 20
+    model = Scripted(lambda _messages: notes, plan=Plan())
+    assert model.tokenizer.count(PARAGRAPH) == PER_PARAGRAPH
+    stamps = [time.perf_counter()]
+    with tempfile.TemporaryDirectory() as folder, Journal(Path(folder) / "journal.sqlite") as journal:
+        warm = journal.keep(Generated(20_000))
+        first = desk.opened(warm.info, "What did the keeper write?", model, Plan())
+        journal.begin(first)
+        asyncio.run(desk.carry_out(first, warm, model, journal=journal))
+        kept = journal.keep(Generated(tokens))
+        reading = desk.opened(kept.info, "What did the keeper write?", model, Plan())
+        journal.begin(reading)
+        stamps[0] = time.perf_counter()
+        ended = asyncio.run(
+            desk.carry_out(reading, kept, model, journal=journal, watch=lambda _e: stamps.append(time.perf_counter()))
+        )
+    each = sorted(b - a for a, b in zip(stamps, islice(stamps, 1, len(ended.steps) + 1), strict=False))
+    print(
+        json.dumps(
+            {
+                "tokens": tokens,
+                "calls": ended.usage.calls,
+                "median_chunk_ms": each[len(each) // 2] * 1000,
+                "total_s": stamps[-1] - stamps[0],
+                "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+            }
+        )
+    )
+
+
+def main() -> None:
+    """All lengths, several times, interleaved; medians."""
+    found: dict[int, list[dict[str, float]]] = {tokens: [] for tokens in LENGTHS}
+    for _ in range(REPEATS):
+        for tokens in LENGTHS:
+            done = subprocess.run([sys.executable, __file__, str(tokens)], capture_output=True, text=True, check=True)
+            found[tokens].append(json.loads(done.stdout))
+    print("| tokens | calls | ceil(n/5000)+1 | ms a chunk (median) | peak MB |\n|---|---|---|---|---|")
+    for tokens, rows in found.items():
+        calls = {int(row["calls"]) for row in rows}
+        times = sorted(row["median_chunk_ms"] for row in rows)
+        peak = max(row["peak_mb"] for row in rows)
+        expected = math.ceil(tokens // PER_PARAGRAPH * PER_PARAGRAPH / 5000) + 1
+        print(f"| {tokens:,} | {calls} | {expected} | {times[len(times) // 2]:.2f} | {peak:.1f} |")
+
+
+if __name__ == "__main__":
+    measure(int(sys.argv[1])) if len(sys.argv) > 1 else main()

@@ -1,0 +1,163 @@
+"""Watching a reading: the memory as it changes, how far it is, how long it will take."""
+
+from __future__ import annotations
+
+import difflib
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final, Self
+
+from rich.console import Group
+from rich.live import Live
+from rich.panel import Panel
+from rich.progress import BarColumn, DownloadColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from bookwheel.cli.ending import stderr
+from bookwheel.text.shield import plain
+from bookwheel.types import Flag, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rich.console import Console
+
+    from bookwheel.types import Answer, Reading
+
+_QUIET_FLAGS: Final = {Flag.UNCHANGED}
+_SHOWN_LINES: Final = 16
+
+
+class Watch:
+    """Draws every step: on a terminal as a live view, elsewhere as one block of lines a step."""
+
+    def __init__(self, reading: Reading, console: Console | None = None) -> None:
+        self._console = console or stderr()
+        self._length = max(reading.document.length, 1)
+        self._name = plain(reading.document.name)
+        self._tokens = 0
+        self._began = time.monotonic()
+        self._read_before = reading.steps[-1].chunk.end if reading.steps else 0
+        self._bar = Progress(
+            TextColumn("[bold]{task.description}"),
+            BarColumn(None),
+            TaskProgressColumn(),
+            TextColumn("{task.fields[rate]}"),
+            TimeRemainingColumn(compact=True),
+            console=self._console,
+            expand=True,
+        )
+        self._task = self._bar.add_task("reading", total=self._length, completed=self._read_before, rate="")
+        self._live = Live(self._bar, console=self._console, transient=True, refresh_per_second=8)
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+
+    def __call__(self, event: Step | Answer) -> None:
+        """Show one event."""
+        usage = event.conversation.reply.usage
+        self._tokens += usage.tokens
+        if not isinstance(event, Step):
+            return
+        rate = self._tokens / max(time.monotonic() - self._began, 1e-6)
+        self._bar.update(
+            self._task,
+            completed=event.chunk.end,
+            description=f"{event.chunk.index + 1} of about {self._chunks(event)}",
+            rate=f"{self._tokens:,} tokens · {rate:,.0f}/s",
+        )
+        if self._console.is_terminal:
+            self._live.update(Group(_memory_panel(event), self._bar))
+        else:
+            self._log(event)
+
+    def _chunks(self, step: Step) -> int:
+        read = step.chunk.index + 1
+        return max(read, round(self._length * read / max(step.chunk.end, 1)))
+
+    def _log(self, step: Step) -> None:
+        self._console.print(step_title(step, of=f" of about {self._chunks(step)}"))
+        for line in memory_diff(step.before.text, step.after.text, unchanged=False):
+            self._console.print(Text("  ") + line)
+
+
+def step_title(step: Step, of: str = "") -> Text:
+    """A step in one line: its number, its place in the document, the memory's size, what was flagged."""
+    title = f"chunk {step.chunk.index}{of} · {_place(step)} · memory {step.after.tokens} tokens"
+    return Text(title, style="bold") + _flags(step)
+
+
+def _memory_panel(step: Step) -> Panel:
+    lines = list(memory_diff(step.before.text, step.after.text))[-_SHOWN_LINES:]
+    title = f"memory after chunk {step.chunk.index} · {step.after.tokens} of {step.after.limit} tokens"
+    return Panel(
+        Group(*lines) if lines else Text("(nothing noted yet)", style="dim"),
+        title=title,
+        title_align="left",
+        subtitle=Text(_place(step)) + _flags(step),
+        subtitle_align="right",
+        border_style="cyan",
+    )
+
+
+def _place(step: Step) -> str:
+    chunk = step.chunk
+    source = plain(", ".join(chunk.sources[:2]) + (" …" if len(chunk.sources) > 2 else ""))  # noqa: PLR2004
+    pages = f" p. {chunk.pages[0]}–{chunk.pages[-1]}" if chunk.pages else ""
+    return f"{source}{pages} · characters {chunk.start:,}–{chunk.end:,}"
+
+
+def _flags(step: Step) -> Text:
+    loud = [flag for flag in step.flags if flag not in _QUIET_FLAGS]
+    return Text("".join(f" · {flag}" for flag in loud), style="yellow")
+
+
+def memory_diff(before: str, after: str, *, unchanged: bool = True) -> Iterator[Text]:
+    """The memory's lines: added ones green, removed ones red, the others as they are."""
+    old, new = plain(before).splitlines(), plain(after).splitlines()
+    for line in difflib.ndiff(old, new):
+        mark, text = line[0], line[2:]
+        if mark == "+":
+            yield Text(f"+ {text}", style="green")
+        elif mark == "-":
+            yield Text(f"- {text}", style="red")
+        elif mark == " " and unchanged:
+            yield Text(f"  {text}")
+
+
+@contextmanager
+def watching(reading: Reading, *, quiet: bool) -> Iterator[Callable[[Step | Answer], None]]:
+    """What to call with each event of a reading."""
+    if quiet:
+        yield lambda _event: None
+        return
+    with Watch(reading) as watch:
+        yield watch
+
+
+@contextmanager
+def fetching() -> Iterator[Callable[[int, int], None]]:
+    """A progress bar for weights that are fetched the first time, drawn only when something is."""
+    bar = Progress(
+        TextColumn("[bold]fetching the local model (once)"),
+        BarColumn(),
+        DownloadColumn(),
+        TimeRemainingColumn(compact=True),
+        console=stderr(),
+    )
+    task = bar.add_task("weights", total=None)
+
+    def show(done: int, total: int) -> None:
+        if not bar.live.is_started:
+            bar.start()
+        bar.update(task, completed=done, total=total)
+
+    try:
+        yield show
+    finally:
+        bar.stop()

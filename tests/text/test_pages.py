@@ -1,0 +1,82 @@
+import sys
+
+import pytest
+from pypdf import PdfReader
+from pypdf.errors import DependencyError
+from reportlab.lib.pdfencrypt import StandardEncryption
+from reportlab.pdfgen.canvas import Canvas
+
+from bookwheel.errors import MissingExtra, SourceError
+from bookwheel.text.documents import open_document
+
+PAGES = ["The ferry left at dawn.", "The keeper wrote: eleven barrels of lamp oil.", "", "The lamp burned all winter."]
+
+
+def pdf(path, pages, encrypt=None):
+    canvas = Canvas(str(path), encrypt=encrypt)
+    for text in pages:
+        if text:
+            canvas.drawString(72, 720, text)
+        else:
+            canvas.rect(100, 100, 200, 200, fill=1)
+        canvas.showPage()
+    canvas.save()
+    return path
+
+
+def test_every_page_keeps_its_number(tmp_path):
+    document = open_document([pdf(tmp_path / "log.pdf", PAGES)])
+    parts = list(document.parts())
+    assert [(p.page, p.source) for p in parts] == [(1, "log.pdf"), (2, "log.pdf"), (4, "log.pdf")]
+    assert "".join(p.text for p in parts) == "".join(f"{text}\n" for text in PAGES if text)
+    assert document.notes == ("pages of log.pdf without a text layer: 3",)
+
+
+def test_a_pdf_is_read_on_from_any_character(tmp_path):
+    document = open_document([pdf(tmp_path / "log.pdf", PAGES)])
+    text = "".join(part.text for part in document.parts())
+    for start in (0, 1, 24, 25, 60, len(text) - 1, len(text), len(text) + 9):
+        assert "".join(part.text for part in document.parts(start)) == text[start:]
+    assert [p.page for p in document.parts(30)] == [2, 4]
+
+
+def test_a_pdf_of_pictures_only_asks_for_ocr(tmp_path):
+    with pytest.raises(SourceError, match=r"no text layer.*ocrmypdf scan\.pdf"):
+        open_document([pdf(tmp_path / "scan.pdf", ["", "", ""])])
+
+
+def test_a_pdf_with_a_password_is_refused_with_advice(tmp_path):
+    locked = pdf(tmp_path / "locked.pdf", PAGES, StandardEncryption("secret", ownerPassword="owner", strength=128))
+    with pytest.raises(SourceError, match=r"needs a password.*qpdf"):
+        open_document([locked])
+
+
+def test_a_pdf_that_only_forbids_printing_is_read(tmp_path):
+    path = pdf(tmp_path / "a.pdf", PAGES, StandardEncryption("", ownerPassword="owner", canPrint=0, strength=128))
+    assert "eleven barrels" in "".join(part.text for part in open_document([path]).parts())
+
+
+def test_a_pdf_that_needs_cryptography_says_so(tmp_path, monkeypatch):
+    def decrypt(*_):
+        raise DependencyError("cryptography>=3.1 is required for AES algorithm")
+
+    path = pdf(tmp_path / "aes.pdf", PAGES, StandardEncryption("", ownerPassword="owner", strength=128))
+    monkeypatch.setattr(PdfReader, "decrypt", decrypt)
+    with pytest.raises(SourceError, match=r"pip install cryptography"):
+        open_document([path])
+
+
+@pytest.mark.parametrize("keep", [20, 300, 900])
+def test_a_torn_pdf_is_a_source_error_or_is_read(tmp_path, keep):
+    whole = pdf(tmp_path / "a.pdf", PAGES).read_bytes()
+    (tmp_path / "torn.pdf").write_bytes(whole[:keep])
+    with pytest.raises(SourceError, match=r"torn\.pdf"):
+        open_document([tmp_path / "torn.pdf"])
+
+
+def test_without_the_optional_part_the_error_names_it(tmp_path, monkeypatch):
+    path = pdf(tmp_path / "a.pdf", PAGES)
+    monkeypatch.setitem(sys.modules, "pypdf", None)
+    monkeypatch.setitem(sys.modules, "pypdf.errors", None)
+    with pytest.raises(MissingExtra, match=r"reading PDF .*bookwheel\[documents\]"):
+        open_document([path])

@@ -1,6 +1,8 @@
 """`bookwheel eval` from its words to its files."""
 
+import asyncio
 import json
+import signal
 
 import pytest
 
@@ -74,6 +76,21 @@ def test_it_goes_on_where_it_was_and_refuses_another_configuration(tmp_path, cap
     assert (tmp_path / "here" / "results.jsonl").read_bytes() == before
     assert bookwheel(*words, "--way", "closed-book") == 0
     assert (tmp_path / "here" / "results.jsonl").read_bytes().startswith(before)
+
+
+def test_an_interrupt_says_how_to_go_on(monkeypatch, capsys):
+    from bookwheel.models.scripted import Scripted
+
+    async def terminated(self, messages, *, limit, sampling):
+        signal.raise_signal(signal.SIGTERM)
+        await asyncio.sleep(5)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Scripted, "reply", terminated)
+        assert bookwheel(*WORDS, "--way", "sequential", "--out", "here", "--quiet") == 130
+    assert "the same command goes on" in " ".join(capsys.readouterr().err.split())
+    assert bookwheel(*WORDS, "--way", "sequential", "--out", "here", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["without_answer"] == 0
 
 
 def test_a_report_can_be_laid_out_anew_and_two_be_compared(tmp_path, capsys):

@@ -1,11 +1,19 @@
 """Our samples inside inspect_ai, with the real package."""
 
+import gc
 from itertools import islice
 
 import pytest
 
 inspect_ai = pytest.importorskip("inspect_ai")
 pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture(autouse=True)
+def tidy():
+    """Streams that the package leaves open are collected where their warnings are expected."""
+    yield
+    gc.collect()
 
 
 def run(task, model, tmp_path):

@@ -114,6 +114,19 @@ def test_ways_are_compared_with_the_reference_on_the_same_samples():
     assert {contrast.second for contrast in report(grid(), reference="whole").contrasts} == {"local · whole"}
 
 
+def test_models_are_compared_with_the_first_that_reads_in_the_reference_way():
+    both = results(
+        *grid(ways=("sequential", "whole")).records,
+        *(record(model="big", way="whole", task=r.task, length=r.length, sample=r.sample) for r in grid().records),
+        *(record(model="small", task=r.task, length=r.length, sample=r.sample) for r in grid().records),
+    )
+    assert {(c.first, c.second) for c in report(both).contrasts} == {
+        ("local · whole", "local · sequential"),
+        ("big · whole", "local · sequential"),
+        ("small · sequential", "local · sequential"),
+    }
+
+
 def test_samples_that_only_one_way_has_are_left_out_of_the_pairs():
     found = report(results(record(), record(sample="s-2"), record(way="whole", score=0.0)))
     assert found.contrasts[0].difference.n == 1

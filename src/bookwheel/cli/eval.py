@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import shlex
@@ -112,6 +113,7 @@ def evaluate(
         A results file (or folder) to lay out the report of anew; nothing is read.
 
     """
+    from bookwheel.cli.ending import INTERRUPTED, stderr
     from bookwheel.cli.running import run
 
     options = options or EvalOptions()
@@ -121,7 +123,11 @@ def evaluate(
         return _laid_out(_results(report), report, options, also_official=also_official)
     evaluation = _settings(settings, options)
     folder = out or Path("runs/eval")
-    results = run(_measure(evaluation, folder, options, retry_failed=retry_failed))
+    try:
+        results = run(_measure(evaluation, folder, options, retry_failed=retry_failed))
+    except (asyncio.CancelledError, KeyboardInterrupt):
+        stderr().print(f"interrupted; what was read is in {folder}, and the same command goes on from there")
+        return INTERRUPTED
     return _laid_out(results, folder / "results.jsonl", options, also_official=also_official)
 
 

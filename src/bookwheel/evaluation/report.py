@@ -96,7 +96,7 @@ def report(results: Results, *, reference: str = "sequential", seed: int = 0) ->
         results=results,
         cells=tuple(_cell(*place, group, seed) for place, group in by_cell.items()),
         pooled=tuple(_cell(*place, group, seed) for place, group in by_length.items()),
-        contrasts=tuple(contrasts_of_ways(records, reference, seed)),
+        contrasts=tuple(contrasts_of_readers(records, reference, seed)),
         failures=tuple(record for record in records if record.outcome is not Outcome.SCORED),
         seed=seed,
     )
@@ -131,15 +131,16 @@ def _cell(model: str, way: str, task: str, length: int, records: Sequence[Record
     )
 
 
-def contrasts_of_ways(records: Iterable[Record], reference: str, seed: int) -> list[Contrast]:
-    """Every way less the reference way, model by model: each cell, then all samples together."""
+def contrasts_of_readers(records: Iterable[Record], reference: str, seed: int) -> list[Contrast]:
+    """Every way less the same model's reference way; other models less the first that reads in the reference way."""
     readers = _grouped(records, lambda r: (r.model, r.way))
+    standard = next((reader for reader in readers if reader[1] == reference), None)
     found: list[Contrast] = []
     for (model, way), group in readers.items():
-        if way != reference and (other := readers.get((model, reference))):
-            found += contrasts(
-                _by_sample(group), _by_sample(other), (f"{model} · {way}", f"{model} · {reference}"), seed
-            )
+        other = (model, reference) if way != reference and (model, reference) in readers else standard
+        if other and other != (model, way):
+            called = (f"{model} · {way}", " · ".join(other))
+            found += contrasts(_by_sample(group), _by_sample(readers[other]), called, seed)
     return found
 
 

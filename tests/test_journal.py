@@ -14,11 +14,11 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bookwheel.errors import JournalError
-from bookwheel.journal import Journal, documents, journal_path, new_id, rows, schema, writer
+from bookwheel.journal import Journal, claims, documents, journal_path, new_id, rows, schema, writer
 from bookwheel.models.scripted import Scripted, keyword_reader
 from bookwheel.plan import Plan
 from bookwheel.reading.loop import read
@@ -191,7 +191,8 @@ def test_token_records_are_packed_without_loss(tokens):
     ),
     st.integers(0, 300),
 )
-@settings(deadline=None, max_examples=40)
+@example([("abcd", "a", None), ("efgh", "b", 2)], 1)
+@settings(deadline=None, max_examples=25)
 def test_a_kept_document_has_the_same_text_and_places_from_any_character_on(tmp_path_factory, written, start):
     document = Sheets(*(Part(text=text, source=source, page=page) for text, source, page in written))
     with pytest.MonkeyPatch.context() as patch, Journal(tmp_path_factory.mktemp("j") / "j.sqlite") as journal:
@@ -633,6 +634,21 @@ def test_a_claim_passes_from_hand_to_hand_and_is_never_in_two(journal):
     for thread in threads:
         thread.join()
     assert most[0] == 1
+
+
+def test_a_claim_is_of_the_file_that_has_its_name_even_when_the_last_holder_removed_it(journal, monkeypatch):
+    lock, calls = claims._lock, []
+
+    def removed_just_before(handle, *, wait):
+        calls.append(handle)
+        if len(calls) == 1:
+            next(claims.locks_of(journal.path).iterdir()).unlink()
+        lock(handle, wait=wait)
+
+    monkeypatch.setattr(claims, "_lock", removed_just_before)
+    with journal.claim("abc"), pytest.raises(JournalError, match="another process"), journal.claim("abc"):
+        pass
+    assert len(calls) == 3
 
 
 def test_the_journal_can_be_read_while_it_is_written(journal):

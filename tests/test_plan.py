@@ -52,3 +52,10 @@ def test_check_says_by_how_many_tokens_a_plan_misses_the_window() -> None:
         Plan().check(7222 - 24, question=24, template=150)
     Plan().check(7222, question=24, template=150)
     Plan().check(None, question=24, template=150)
+
+
+@pytest.mark.parametrize("window", [1024, 2048, 4096, 8192, 131072, None])
+def test_a_plan_within_a_window_fits_it(window: int | None) -> None:
+    plan = Plan().within(window)
+    plan.check(window, question=plan.question_tokens // 4, template=(window or 8192) // 45)
+    assert plan.chunk_tokens <= 5000

@@ -212,6 +212,7 @@ def test_a_diff_shows_what_came_what_went_and_what_was_reworded():
     assert "built in <del>1588</del><ins>1589</ins> by monks" in page
     assert '<div class="new" dir="auto">signed by Ada</div>' in page
     assert '<div class="gone" dir="auto">rain fell</div>' in page
+    assert page.count('class="gone"') == 1
 
 
 def test_steps_that_changed_nothing_are_folded_but_not_left_out():

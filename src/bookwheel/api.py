@@ -51,7 +51,7 @@ async def aread(
         else:
             reader, lent = model, True
         try:
-            kept = kept_in.keep(document)
+            kept = await asyncio.to_thread(kept_in.keep, document)
             reading = desk.opened(kept.info, question, reader, (plan or reader.plan).with_values(settings), way)
             desk.check(reading, reader)
             kept_in.begin(reading)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+_PAPERS_WINDOW: Final = 8192
+_BUDGETS: Final = ("question_tokens", "chunk_tokens", "memory_tokens", "answer_tokens")
 _LEAST_TOKENS: Final = 8
 """No single character has more tokens, so a chunk can always hold one."""
 
@@ -90,7 +92,7 @@ class Plan:
     budget: Budget = field(default_factory=Budget)
 
     def __post_init__(self) -> None:
-        for name in ("question_tokens", "chunk_tokens", "memory_tokens", "answer_tokens"):
+        for name in _BUDGETS:
             if getattr(self, name) < _LEAST_TOKENS:
                 raise PlanError(f"{name.replace('_', '-')} must be at least {_LEAST_TOKENS}, not {getattr(self, name)}")
 
@@ -116,6 +118,17 @@ class Plan:
                 f"(template {template} + question {question} + chunk {self.chunk_tokens} + memory "
                 f"{self.memory_tokens} + reply). Lower --chunk-tokens by {need - window} or --memory-tokens."
             )
+
+    def within(self, window: int | None) -> Self:
+        """The same plan, its budgets smaller in proportion where the window is smaller than the paper's.
+
+        >>> Plan().within(2048).chunk_tokens
+        1250
+        """
+        if window is None or window >= _PAPERS_WINDOW:
+            return self
+        share = window / _PAPERS_WINDOW
+        return self.with_values({name: max(_LEAST_TOKENS, int(getattr(self, name) * share)) for name in _BUDGETS})
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, nested; `from_json` takes them back."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Protocol, Self
 
 from bookwheel.text.matching import Passage, Word, absent, is_claim, share, words
@@ -103,7 +104,7 @@ class _Trail:
     """A line's way back: the steps that changed its wording, the first of them where it entered."""
 
     line: str
-    words: list[Word]
+    words: tuple[Word, ...]
     changes: list[int]
     by_hand: bool
 
@@ -188,6 +189,7 @@ class _Wording:
         return common / least
 
 
+@lru_cache(maxsize=4096)
 def _key(line: str) -> tuple[str, ...]:
     """A line as it is compared: its telling words, or all of them where it has none."""
     said = words(line)

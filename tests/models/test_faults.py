@@ -70,6 +70,7 @@ def test_a_wrong_address_is_told_with_advice(server, acts, model, stream):
         acts.sends(page, 404, kind="text/html"),
         acts.sends({"detail": "Method Not Allowed"}, 405),
         acts.sends(page, 200, kind="text/html"),
+        acts.sends(page, 400, kind="text/html"),
     ):
         server.plays(act)
         said = failure(acts, model, Unreachable, stream=stream)

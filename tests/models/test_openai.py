@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from bookwheel.errors import BadReply, ServerFault, UnknownModel
+from bookwheel.errors import BadReply, ServerFault, UnknownModel, WindowExceeded
 from bookwheel.models.openai import OpenAIModel
 from bookwheel.plan import Sampling
 from bookwheel.text.tokens import WordTokenizer
@@ -87,6 +87,21 @@ def test_a_model_that_wants_other_parameters_is_asked_again_and_remembered(serve
         assert not {"max_tokens", "temperature"} & body.keys()
         assert body["top_p"] == 0.95
     assert "does not take temperature" in caplog.text
+
+
+def test_of_several_settings_named_the_one_in_the_errors_own_field_is_left_out(server, acts, model):
+    untaken = acts.fault(400, "top_p is not supported when temperature is set", param="top_p")
+    server.plays(untaken, acts.sends(acts.completion()))
+    assert acts.ask(model()).text == "Noted."
+    assert "top_p" not in server.bodies()[-1]
+    assert "temperature" in server.bodies()[-1]
+
+
+def test_a_prompt_too_long_is_not_taken_for_a_setting_refused(server, acts, model):
+    server.plays(acts.fault(400, "max_tokens beyond the maximum context length is not supported", param="max_tokens"))
+    with pytest.raises(WindowExceeded):
+        acts.ask(model())
+    assert len(server.bodies()) == 1
 
 
 def test_a_limit_is_never_given_up(server, acts, model):
@@ -214,6 +229,18 @@ def test_a_name_that_vllm_does_not_list_is_told_when_connecting(server, acts):
     vllm(server, acts)
     with pytest.raises(UnknownModel, match="has no model 'n'; it has m"):
         asyncio.run(OpenAIModel.connect("n", base_url=server.url, retries=0))
+
+
+def test_a_prompt_that_the_server_cut_silently_is_an_error(server, acts, model):
+    server.plays(acts.sends(acts.completion(usage=(4096, 3))))
+    with pytest.raises(WindowExceeded, match="only 4096 of the prompt's 6000 tokens"):
+        acts.ask(model(tokenizer=WordTokenizer()), "word " * 6000)
+    assert acts.ask(model(tokenizer=WordTokenizer()), "word " * 4000).text
+
+
+def test_a_count_of_nothing_is_no_count(server, acts, model):
+    server.plays(acts.sends(acts.completion(usage=(0, 0))))
+    assert acts.ask(model(tokenizer=WordTokenizer()), "four five").usage.prompt_tokens == 2
 
 
 def test_a_reply_without_text_says_why(server, acts, model):

@@ -13,6 +13,7 @@ COMMANDS = {
     "show": "shelf:show",
     "resume": "resume:resume",
     "edit": "resume:edit",
+    "data": "data:app",
     "models": "models:models",
     "doctor": "doctor:doctor",
 }
@@ -22,7 +23,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Run one command and exit: 0 answered, 2 bad input, 3 the model failed, 4 a budget, 130 interrupted."""
     from cyclopts import App, CycloptsError
 
-    from bookwheel.cli.ending import complain, usage_error
+    from bookwheel.cli.ending import complain
     from bookwheel.errors import BookwheelError
 
     app = App(
@@ -40,9 +41,7 @@ def main(arguments: list[str] | None = None) -> None:
     given = [STDIN if word == "-" else word for word in (sys.argv[1:] if arguments is None else arguments)]
     try:
         sys.exit(app(given))
-    except CycloptsError as error:
-        sys.exit(usage_error(error))
-    except BookwheelError as error:
+    except (CycloptsError, BookwheelError) as error:
         sys.exit(complain(error, as_json="--json" in given))
     except (KeyboardInterrupt, BrokenPipeError):
         sys.exit(130)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from dataclasses import asdict
@@ -66,7 +67,7 @@ async def _ask(sources: list[str], question: str, options: ReadingOptions, *, on
         model = await options.models.open()
         try:
             plan = options.plan.upon(model.plan, options.budget.budget)
-            kept = journal.keep(document)
+            kept = await asyncio.to_thread(journal.keep, document)
             warn_about(document, model, quiet=options.output.quiet)
             expected = estimate(kept, question, model, plan)
             if only_estimate or not options.output.quiet:

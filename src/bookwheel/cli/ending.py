@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Final
 from rich.console import Console
 from rich.text import Text
 
+from bookwheel.errors import BookwheelError, InputError
 from bookwheel.provenance import supported
 from bookwheel.record import reading_to_json
 from bookwheel.text.shield import plain
 from bookwheel.types import Flag, Status
 
 if TYPE_CHECKING:
-    from bookwheel.errors import BookwheelError
     from bookwheel.types import Evidence, Reading
 
 EXIT_CODES: Final = {Status.ANSWERED: 0, Status.FAILED: 3, Status.STOPPED: 4, Status.CANCELLED: 130}
@@ -39,18 +39,14 @@ def _console(*, stderr: bool) -> Console:
     return console if console.is_terminal else Console(stderr=stderr, highlight=False, width=_UNFOLDED)
 
 
-def complain(error: BookwheelError, *, as_json: bool) -> int:
+def complain(error: Exception, *, as_json: bool) -> int:
     """Say what went wrong and what to do, and give the exit code."""
-    stderr().print(Text("error: ", style="bold red") + Text(plain(str(error))))
+    ours = error if isinstance(error, BookwheelError) else None
+    advice = "" if ours else "\nSee bookwheel --help."
+    stderr().print(Text("error: ", style="bold red") + Text(plain(str(error)) + advice))
     if as_json:
-        print(json.dumps({"error": str(error), "kind": type(error).__name__}))
-    return error.exit_code
-
-
-def usage_error(error: Exception) -> int:
-    """Say what was wrong with the command's words."""
-    stderr().print(Text("error: ", style="bold red") + Text(plain(str(error)) + "\nSee bookwheel --help."))
-    return 2
+        print(json.dumps({"error": str(error), "kind": type(error).__name__ if ours else "UsageError"}))
+    return ours.exit_code if ours else InputError.exit_code
 
 
 def present(reading: Reading, *, as_json: bool, quiet: bool) -> int:

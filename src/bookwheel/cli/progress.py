@@ -160,4 +160,5 @@ def fetching() -> Iterator[Callable[[int, int], None]]:
     try:
         yield show
     finally:
-        bar.stop()
+        if bar.live.is_started:
+            bar.stop()

@@ -58,7 +58,7 @@ def read_completion(body: object, limit: int) -> Completion:
     return Completion(
         text=_text(_dict(choice.get("message")), finish, written, limit),
         finish=finish,
-        prompt_tokens=_count(usage.get("prompt_tokens")),
+        prompt_tokens=_count(usage.get("prompt_tokens")) or None,  # no prompt is empty: 0 is a count not made
         completion_tokens=written,
         prompt_ids=_ids(body.get("prompt_token_ids")),
         reply_ids=_ids(choice.get("token_ids")) or _ids([_dict(entry).get("id") for entry in logprobs]),

@@ -71,7 +71,7 @@ class LocalModel:
         self.window = engine.window
         self.tokenizer = GgufTokenizer(engine, name)
         self.threads = threads
-        self.plan = plan or _plan_for(engine.window)
+        self.plan = plan or Plan().within(engine.window)
         self._engine = engine
         self._record = record_tokens
         self._turns = asyncio.Semaphore(slots)
@@ -155,12 +155,3 @@ class LocalModel:
             int(part) if at % 2 else self._engine.tokens(part, special=True, first=at == 0)
             for at, part in enumerate(parts)
         )
-
-
-def _plan_for(window: int) -> Plan:
-    """The paper's plan, made smaller in proportion where the window is smaller than the paper's."""
-    paper = Plan()
-    if window >= _WINDOW:
-        return paper
-    budgets = ("question_tokens", "chunk_tokens", "memory_tokens", "answer_tokens")
-    return paper.with_values({name: max(16, getattr(paper, name) * window // _WINDOW) for name in budgets})

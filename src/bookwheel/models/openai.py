@@ -20,6 +20,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypedDict, Unpack
 
+from bookwheel.errors import WindowExceeded
 from bookwheel.models.completion import Completion, gather, read_completion
 from bookwheel.models.endpoint import DEFAULT_RETRIES, DEFAULT_TIMEOUT, Endpoint
 from bookwheel.models.faults import explain, in_place_of_reply, is_page, refused_setting, wrong_address
@@ -38,6 +39,8 @@ _TEMPLATE_TOKENS: Final = 128
 """For templates that cannot be asked after; the longest that are common stay under it."""
 _TEMPLATE_MARGIN: Final = 8
 """Where message and template meet, tokens can fall otherwise than in the measured conversation."""
+_ALL: Final = 0.95
+"""A server that counts less of the prompt than this share cut it; a tokenizer file may be off by a little."""
 _PLAIN: Final[Mapping[str, Any]] = {"logprobs": True, "top_k": -1, "min_p": 0}
 _RECORDING: Final[Mapping[Software, Mapping[str, Any]]] = {
     Software.VLLM: {**_PLAIN, "return_token_ids": True, "repetition_penalty": 1.0},
@@ -109,6 +112,7 @@ class OpenAIModel:
         try:
             served = find_model(await served_models(model.endpoint), name, model.endpoint)
             model.window = model.window or served.window
+            model.plan = settings.get("plan") or Plan().within(model.window)
             model._software = served.software
             await asyncio.to_thread(model._ask_for_tokenizer, own)
         except BaseException:
@@ -140,6 +144,7 @@ class OpenAIModel:
             began = time.perf_counter()
             extras = await self._recording(sampling) if self._record else {}
             said = read_completion(await self._ask(spoken, limit, sampling, extras), limit)
+            self._check_all_was_read(messages, said)
             tokens = await self._record_of(spoken, said) if extras else None
             seconds = time.perf_counter() - began
         return Reply(text=said.text, finish=said.finish, usage=self._usage(messages, said, seconds), tokens=tokens)
@@ -238,6 +243,17 @@ class OpenAIModel:
             return tuple(told["tokens"])
         except (OpenAIError, ValueError, KeyError, TypeError):
             return None
+
+    def _check_all_was_read(self, messages: Sequence[Message], said: Completion) -> None:
+        """Ollama, for one, cuts what does not fit its window without a word; its count of the prompt tells."""
+        if said.prompt_tokens is None or not self.tokenizer.exact or isinstance(self.tokenizer, ServerTokenizer):
+            return
+        sent = sum(self.tokenizer.count(message.content) for message in messages)
+        if said.prompt_tokens < sent * _ALL:
+            raise WindowExceeded(
+                f"the server read only {said.prompt_tokens} of the prompt's {sent} tokens and cut the rest silently: "
+                f"give it a longer window (in Ollama, num_ctx), or lower --chunk-tokens."
+            )
 
     def _usage(self, messages: Sequence[Message], said: Completion, seconds: float) -> Usage:
         """The server's counts, or our own where it gives none."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING, Final
 
@@ -57,14 +57,15 @@ class Word:
     """A number or a name: nothing else would do in its place."""
 
 
-def words(note: str) -> list[Word]:
-    """The words of a note, without its bullet."""
+@lru_cache(maxsize=4096)
+def words(note: str) -> tuple[Word, ...]:
+    """The words of a note, without its bullet. A memory's lines come again at every step, so they are remembered."""
     bullet = _BULLET.match(note)
     note = plain(note[bullet.end() :] if bullet else note)
     label = _LABEL.match(note)
     named_from = label.end() if label else 0
     found = list(_WORD.finditer(note))
-    return [_word(note, here, after, named_from) for here, after in zip_longest(found, found[1:])]
+    return tuple(_word(note, here, after, named_from) for here, after in zip_longest(found, found[1:]))
 
 
 def _word(note: str, here: re.Match[str], after: re.Match[str] | None, named_from: int) -> Word:

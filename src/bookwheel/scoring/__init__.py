@@ -1,0 +1,35 @@
+"""How answers are judged: pure metrics by name, and a model judge whose verdict may be that there is none."""
+
+from bookwheel.scoring.metrics import (
+    METRICS,
+    Metric,
+    Score,
+    all_of,
+    contains,
+    exact,
+    f1,
+    failed,
+    metric,
+    official,
+    share_of,
+    unanswerable,
+)
+from bookwheel.scoring.verdicts import Judgement, Verdict, judge
+
+__all__ = [
+    "METRICS",
+    "Judgement",
+    "Metric",
+    "Score",
+    "Verdict",
+    "all_of",
+    "contains",
+    "exact",
+    "f1",
+    "failed",
+    "judge",
+    "metric",
+    "official",
+    "share_of",
+    "unanswerable",
+]

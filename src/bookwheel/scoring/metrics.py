@@ -1,0 +1,215 @@
+"""The metrics: each takes an answer and the gold answers and gives a Score.
+
+They are pure, and the same for training and evaluation: whoever wants another judgement names another metric and
+writes no second verifier.
+
+    exact         the answer is a gold answer and nothing more
+    contains      a gold answer stands in the answer, on token boundaries; never the other way round
+    f1            overlap of tokens with the nearest gold (words; characters in Chinese)
+    all_of        every gold stands in the answer, or nothing is earned
+    share_of      the share of the golds that stand in the answer
+    unanswerable  the answer says that the document does not say
+    official      the judge published with MemAgent, flaws and all; only to compare with published figures
+
+For `exact`, `contains` and `f1` the golds are alternatives and any of them counts. For `all_of` and `share_of`
+they are the values that were asked for together. An empty answer earns nothing from any metric of ours.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Final, Protocol
+
+from bookwheel.errors import InputError
+from bookwheel.scoring.normal import ARTICLES, every_word, holds, words
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """What an answer earned.
+
+    >>> contains("It was Ada Quill.", ["Ada Quill", "Quill"])
+    Score(score=1.0, reason='holds "Ada Quill"', parts={})
+    """
+
+    score: float
+    """From 0 to 1."""
+    reason: str = ""
+    """For whoever looks at a single sample."""
+    parts: Mapping[str, float] = field(default_factory=dict)
+    """What the score is made of, where it has parts: each value asked for, or precision and recall."""
+
+
+class Metric(Protocol):
+    """A named way to judge an answer."""
+
+    def __call__(self, answer: str, golds: Sequence[str]) -> Score:
+        """The score of `answer`; `golds` are alternatives or parts, as the metric says."""
+        ...
+
+
+_NOTHING: Final = Score(score=0.0, reason="the answer is empty")
+
+
+def exact(answer: str, golds: Sequence[str]) -> Score:
+    """1 when the answer's tokens are those of a gold answer."""
+    said = words(answer)
+    if not said:
+        return _NOTHING
+    for gold in golds:
+        if said == words(gold):
+            return Score(score=1.0, reason=f'is "{gold}"')
+    return Score(score=0.0, reason="is none of the golds")
+
+
+def contains(answer: str, golds: Sequence[str]) -> Score:
+    """1 when a gold answer stands in the answer as whole tokens; an answer inside a gold earns nothing."""
+    if not every_word(answer):
+        return _NOTHING
+    for gold in golds:
+        if _within(gold, answer):
+            return Score(score=1.0, reason=f'holds "{gold}"')
+    return Score(score=0.0, reason="holds none of the golds")
+
+
+def _within(gold: str, answer: str) -> bool:
+    """Whether the gold stands in the answer; a gold made of articles alone ("The The") is looked for as it is."""
+    wanted = words(gold)
+    said = every_word(answer) if set(wanted) <= ARTICLES else words(answer)
+    return holds(said, wanted)
+
+
+def f1(answer: str, golds: Sequence[str]) -> Score:
+    """The best harmonic mean of precision and recall over tokens; yes and no must be met outright."""
+    said = words(answer)
+    if not said:
+        return _NOTHING
+    best = max((_overlap(said, words(gold)) for gold in golds), default=(0.0, 0.0, 0.0))
+    score, precision, recall = best
+    return Score(score=score, reason=f"F1 {score:.2f}", parts={"precision": precision, "recall": recall})
+
+
+_CHOICES: Final = (["yes"], ["no"])
+
+
+def _overlap(said: list[str], gold: list[str]) -> tuple[float, float, float]:
+    if said in _CHOICES or gold in _CHOICES:
+        same = float(said == gold)
+        return same, same, same
+    if set(said) <= ARTICLES and said != gold:
+        return 0.0, 0.0, 0.0
+    common = sum((Counter(said) & Counter(gold)).values())
+    if not common:
+        return 0.0, 0.0, 0.0
+    precision, recall = common / len(said), common / len(gold)
+    return 2 * precision * recall / (precision + recall), precision, recall
+
+
+def share_of(answer: str, golds: Sequence[str]) -> Score:
+    """The share of the golds that stand in the answer; more words around them cost nothing."""
+    if not every_word(answer):
+        return _NOTHING
+    parts = {gold: float(_within(gold, answer)) for gold in golds}
+    found = int(sum(parts.values()))
+    return Score(score=found / len(parts) if parts else 0.0, reason=f"holds {found} of {len(parts)}", parts=parts)
+
+
+def all_of(answer: str, golds: Sequence[str]) -> Score:
+    """1 when every gold stands in the answer."""
+    share = share_of(answer, golds)
+    return Score(score=float(share.score == 1.0), reason=share.reason, parts=share.parts)
+
+
+_ABSENCE: Final = re.compile(
+    r"""
+    (?:not|never|nowhere|n't)\s(?:\w+\s){0,2}?
+        (?:given|said|stated|mentioned|specified|provided|available|recorded|answerable|answered|disclosed|listed)\b
+    | (?:not|nowhere)\s(?:\w+\s)?(?:in|within|part\ of)\s(?:\w+\s){0,2}?(?:document|text|book|passages?|notes?|memory)\b
+    | (?:not|n't|isn't|never)\s(?:known|found|there)\s*[.!]?$
+    | (?:document|text|book|passages?|sections?|memory|notes?)\s(?:\w+\s){0,3}?
+        (?:(?:do(?:es)?|did|has|have|can)\s?(?:not|n't|never|no|nothing)|says?\ no|gives?\ no|holds?\ no|contains?\ no)
+    | there\ (?:is|are|was|were)\ (?:no|nothing|not\ any)\b
+    | (?:do|does|did|could|can)\s?(?:not|n't)\s(?:\w+\s)?(?:know|tell|answer|say|find|determine)\b
+    | (?:doesn't|didn't|don't)\s(?:\w+\s)?(?:say|state|mention|tell|give|specify|contain|hold|provide|answer|know)\b
+    | (?:^|\s)no\s(?:\w+\s){0,2}?(?:answer|information|mention|record|evidence|indication)\b
+    | (?:cannot|can't|couldn't|impossible\ to)\s(?:\w+\s){0,2}?
+        (?:answer|answered|say|tell|determine|determined|know|known|find)\b
+    | (?:unanswerable|unknown|unspecified|unstated|n/a|none|no\ answer)\s*[.!]?$
+    | (?:文中|文章|文本|文档|原文|资料|记忆|书中|里面)?(?:中|里|内)?(?:并|都|均|也|完全)?
+        (?:没有|没|未|无)(?:任何|明确|直接)?(?:提到|提及|说明|说|写|给出|记载|交代|回答|相关|答案|信息)
+    | (?:无法|不能)(?:从\w{0,8})?(?:回答|确定|得知|判断|知道)|不知道|未知|不得而知|不在(?:文中|文档)
+    """,
+    re.VERBOSE,
+)
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+|[\n;；。！？]+")
+_ASKS: Final = re.compile(r"[?？]\s*$")
+
+
+def unanswerable(answer: str, golds: Sequence[str]) -> Score:
+    """1 when the answer's first sentence states that the answer is not there, and no question is put back.
+
+    The golds are not looked at but may say how absence is put in words ("not in the document").
+    """
+    text = answer.strip().casefold().replace("’", "'")
+    if not every_word(text):
+        return _NOTHING
+    if exact(answer, golds).score:
+        return Score(score=1.0, reason="says that it is not there")
+    first = next(part for part in _SENTENCE_END.split(text) if part.strip())
+    if _ASKS.search(first) or _ASKS.search(text):
+        return Score(score=0.0, reason="asks instead of answering")
+    if _ABSENCE.search(first):
+        return Score(score=1.0, reason="says that it is not there")
+    return Score(score=0.0, reason="gives an answer where there is none")
+
+
+def official(answer: str, golds: Sequence[str]) -> Score:
+    """The published judge, kept only for comparison: substring in both directions, against the first gold alone.
+
+    It calls "the" and the empty answer right, and misses every gold but the first. No number of ours rests on it.
+    """
+    said, gold = _as_published(answer), _as_published(golds[0]) if golds else ""
+    right = gold in said or said in gold
+    return Score(score=float(right), reason="by the published judge, which takes substrings in both directions")
+
+
+_PUBLISHED_MARKS: Final = re.compile(r"[!-/:-@\[-`{-~]")
+_PUBLISHED_ARTICLES: Final = re.compile(r"\b(?:a|an|the)\b")
+
+
+def _as_published(text: str) -> str:
+    """Lower case, no ASCII punctuation, no articles, single blanks."""
+    bare = _PUBLISHED_ARTICLES.sub(" ", _PUBLISHED_MARKS.sub("", text.lower()))
+    return " ".join(bare.split())
+
+
+METRICS: Final[Mapping[str, Metric]] = {
+    "exact": exact,
+    "contains": contains,
+    "f1": f1,
+    "all_of": all_of,
+    "share_of": share_of,
+    "unanswerable": unanswerable,
+    "official": official,
+}
+"""By name, as samples and configurations call them."""
+
+
+def metric(name: str) -> Metric:
+    """The metric of that name; InputError names the nearest when there is none."""
+    if name in METRICS:
+        return METRICS[name]
+    near = get_close_matches(name, METRICS, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(METRICS)}"
+    raise InputError(f"no metric {name!r}; {hint}")
+
+
+def failed(reason: str) -> Score:
+    """What a sample earns whose answer never came: it counts as wrong and stays in every denominator."""
+    return Score(score=0.0, reason=f"no answer: {reason}")

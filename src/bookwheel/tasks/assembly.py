@@ -1,0 +1,229 @@
+"""Building a document of a given number of tokens: filler in order, passages set into it at chosen places.
+
+The tokens of filler are counted a batch at a time while it is drawn, never by counting the whole again and again.
+A text of ordinary length is then counted whole and its last filler shortened until it fits; of a long one the counts
+are added up, with a token to spare for every seam. What comes out is at or below the budget, and within 2 % of it,
+by the tokenizer that was given.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from bookwheel.errors import InputError
+from bookwheel.tasks.base import Evidence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from bookwheel.text.tokens import Tokenizer
+
+CLOSE: Final = 0.98
+"""The least share of the budget that counts as hitting it."""
+_NEAR: Final = 0.99
+"""From this share on no more filler is added."""
+_GRAIN: Final = 2
+"""Tokens that may be missing from any document: below a hundred, 2 % is less than a word."""
+_ROUNDS: Final = 12
+_LONGEST_WORD: Final = 24
+_BATCH: Final = 32_768
+_SEGMENT: Final = 262_144
+"""Characters; up to here a text is counted whole, beyond it in segments of this size."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """Something set into the filler, with its own line ends, and the evidence it holds (offsets into the passage)."""
+
+    text: str
+    evidence: tuple[Evidence, ...] = ()
+    place: float = 0.0
+    """From 0 (before all filler) to 1 (after it); passages with the same place keep their order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assembled:
+    """A finished text."""
+
+    pieces: tuple[str, ...]
+    tokens: int
+    evidence: tuple[Evidence, ...] = field(default=())
+
+
+def assemble(
+    filler: Iterable[str], passages: Sequence[Passage], *, tokens: int, tokenizer: Tokenizer, task: str
+) -> Assembled:
+    """Filler and passages to just under `tokens`; InputError when the passages alone are too long for that."""
+    ordered = sorted(passages, key=lambda passage: passage.place)
+    fixed = measure([passage.text for passage in ordered], tokenizer)
+    if fixed > tokens:
+        raise too_short(task, tokens, fixed)
+    source = iter(filler)
+    margin = tokens // 2000 if tokens * 4 > _SEGMENT else 0
+    drawn = draw(source, tokens - fixed - margin, tokenizer)
+    summed = fixed + drawn.tokens + drawn.seams + 2 * len(ordered)
+    if margin and CLOSE * tokens < summed <= tokens:
+        texts, evidence = _arranged(drawn.units, ordered)
+        return Assembled(pieces=_pieces(texts), tokens=summed, evidence=evidence)
+    best = _filled(source, drawn.units, ordered, tokens, tokenizer)
+    if best is None:
+        raise too_short(task, tokens, fixed + 1)
+    if best.tokens < min(CLOSE * tokens, tokens - _GRAIN):
+        raise InputError(
+            f"the task {task} has material for {best.tokens} tokens and {tokens} were asked for; ask for fewer, "
+            f"or point --data to a folder that holds more"
+        )
+    return best
+
+
+def _filled(
+    filler: Iterator[str], units: list[str], passages: Sequence[Passage], tokens: int, tokenizer: Tokenizer
+) -> Assembled | None:
+    """The longest text found within the budget, counted whole; None when there is none.
+
+    Texts that are joined may count for less than apart, so filler is added while the gap is worth it.
+    """
+    best: Assembled | None = None
+    for _ in range(_ROUNDS):
+        texts, evidence = _arranged(units, passages)
+        measured = measure(texts, tokenizer)
+        if measured > tokens and units:
+            units = _shortened(units, measured - tokens, tokenizer)
+            continue
+        if measured > tokens:
+            break
+        if best is None or measured > best.tokens:
+            best = Assembled(pieces=_pieces(texts), tokens=measured, evidence=evidence)
+        more = draw(filler, tokens - measured, tokenizer).units if measured < _NEAR * tokens else []
+        if not more:
+            break
+        units += more
+    return best
+
+
+def too_short(task: str, tokens: int, need: int) -> InputError:
+    """What to say when a length cannot hold the task's own material."""
+    return InputError(f"the task {task} needs at least {need} tokens and {tokens} were asked for; raise --tokens")
+
+
+def join(units: Sequence[str], passages: Sequence[Passage], tokenizer: Tokenizer) -> Assembled:
+    """All of the filler and all of the passages, whatever it comes to."""
+    texts, evidence = _arranged(list(units), sorted(passages, key=lambda passage: passage.place))
+    return Assembled(pieces=_pieces(texts), tokens=measure(texts, tokenizer), evidence=evidence)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawn:
+    """Filler taken from its source."""
+
+    units: list[str]
+    tokens: int
+    """The counts of its batches, added up."""
+    seams: int
+    """Between texts that were counted apart."""
+
+
+def draw(filler: Iterator[str], budget: int, tokenizer: Tokenizer) -> Drawn:
+    """Units of filler of about `budget` tokens, the last one cut to fit."""
+    taken: list[str] = []
+    left, seams, per_token = budget, 0, 0.5
+    while left > 0 and (batch := _batch(filler, min(int(0.9 * left * per_token), _BATCH))):
+        seams += 1
+        text = "".join(batch)
+        cost = tokenizer.count(text)
+        if cost <= left:
+            taken += batch
+            left -= cost
+            per_token = len(text) / max(1, cost)
+            continue
+        for unit in batch:
+            seams += 1
+            cost = tokenizer.count(unit)
+            if cost > left:
+                return Drawn(units=taken + cut(unit, left, tokenizer), tokens=budget, seams=seams)
+            taken.append(unit)
+            left -= cost
+    return Drawn(units=taken, tokens=budget - left, seams=seams)
+
+
+def _batch(filler: Iterator[str], characters: int) -> list[str]:
+    units: list[str] = []
+    for unit in filler:
+        units.append(unit)
+        characters -= len(unit)
+        if characters <= 0:
+            break
+    return units
+
+
+def cut(unit: str, tokens: int, tokenizer: Tokenizer) -> list[str]:
+    """The unit cut at a word to hold `tokens`, with the blanks it ended with; nothing when no word fits."""
+    body = unit.rstrip()
+    tail = unit[len(body) :]
+    room = tokens - tokenizer.count(tail)
+    kept = _to_word_end(body, tokenizer.fit(body, room)) if room > 0 else ""
+    while kept and tokenizer.count(kept + tail) > tokens:
+        kept = _to_word_end(body, len(kept) - 1)
+    return [kept + tail] if kept else []
+
+
+def _to_word_end(body: str, end: int) -> str:
+    """What stands before `end`, without a Latin word that is cut there; Chinese has no blanks to look for."""
+    if 0 < end < len(body) and body[end].isalnum() and body[end - 1 : end + 1].isascii():
+        end = max(body.rfind(" ", 0, end), body.rfind("\n", 0, end), end - _LONGEST_WORD, 0)
+    return body[: max(0, end)].rstrip()
+
+
+def _shortened(units: list[str], excess: int, tokenizer: Tokenizer) -> list[str]:
+    """The filler without at least `excess` tokens at its end."""
+    *units, last = units
+    have = tokenizer.count(last)
+    return units + (cut(last, have - excess, tokenizer) if have > excess else [])
+
+
+def _arranged(units: list[str], passages: Sequence[Passage]) -> tuple[list[str], tuple[Evidence, ...]]:
+    """The texts in the document's order, and the evidence with offsets into the whole."""
+    stops = [round(passage.place * len(units)) for passage in passages]
+    texts: list[str] = []
+    evidence: list[Evidence] = []
+    offset = 0
+    for (begin, end), passage in zip(pairwise([0, *stops]), passages, strict=True):
+        texts += units[begin:end]
+        offset += sum(map(len, units[begin:end]))
+        evidence += [moved(found, offset) for found in passage.evidence]
+        texts.append(passage.text)
+        offset += len(passage.text)
+    return texts + units[stops[-1] if stops else 0 :], tuple(evidence)
+
+
+def moved(evidence: Evidence, offset: int) -> Evidence:
+    """The same evidence `offset` characters further on."""
+    return Evidence(
+        start=evidence.start + offset,
+        end=evidence.end + offset,
+        note=evidence.note,
+        key=evidence.key,
+        replaces=evidence.replaces,
+    )
+
+
+def measure(texts: Sequence[str], tokenizer: Tokenizer) -> int:
+    """The tokens of the joined texts, never too few: a long text is counted in segments, each with one to spare."""
+    segments = _pieces(texts, _SEGMENT)
+    return sum(map(tokenizer.count, segments)) + max(0, len(segments) - 1)
+
+
+def _pieces(texts: Sequence[str], size: int = 65_536) -> tuple[str, ...]:
+    """The texts joined to pieces of at least `size` characters, but for the last."""
+    pieces: list[str] = []
+    held: list[str] = []
+    length = 0
+    for text in texts:
+        held.append(text)
+        length += len(text)
+        if length >= size:
+            pieces.append("".join(held))
+            held, length = [], 0
+    return tuple(pieces) + (("".join(held),) if length else ())

@@ -1,0 +1,118 @@
+"""All tasks by name, and `make`: the one way to samples.
+
+>>> from bookwheel.text.tokens import WordTokenizer
+>>> sample = next(make("vt", tokens=400, count=1, seed=7, tokenizer=WordTokenizer()))
+>>> sample.id, sample.tokens <= 400, len(sample.golds)
+('vt-en-400-7-0', True, 5)
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from random import Random
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from bookwheel.errors import InputError
+from bookwheel.scoring import metric as metric_named
+from bookwheel.tasks import books, bridges, codebase, counting, dialogues, needles, questions, updates, variables, words
+from bookwheel.tasks.base import Sample, SampleDocument
+from bookwheel.tasks.orders import Order, Task
+from bookwheel.tasks.shelf import Shelf
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from bookwheel.tasks.orders import Draft
+    from bookwheel.text.tokens import Tokenizer
+
+_FAMILIES: Final = (needles, variables, words, questions, updates, counting, bridges, dialogues, codebase, books)
+TASKS: Final[Mapping[str, Task]] = {task.name: task for family in _FAMILIES for task in family.TASKS}
+"""By name, in the order of a list for people."""
+_COMMON: Final = ("metric",)
+"""Options that every task takes."""
+
+
+def make(
+    task: str,
+    *,
+    tokens: int,
+    count: int,
+    seed: int,
+    tokenizer: Tokenizer,
+    language: str | None = None,
+    data: Path | None = None,
+    split: Literal["train", "dev"] = "dev",
+    **options: Any,
+) -> Iterator[Sample]:
+    """Samples one at a time, each of at most `tokens` and at least 98 % of them by the tokenizer.
+
+    The same arguments give the same bytes. Raises InputError before the first sample for what can be told from the
+    arguments: an unknown task, language or option, a folder that is not there.
+    """
+    entry = find(task)
+    language = language or entry.languages[0]
+    given = {name: value for name, value in options.items() if value is not None}
+    _check(entry, tokens, language, given)
+    if count < 1:
+        raise InputError(f"the count must be at least 1, not {count}")
+    if split not in ("train", "dev"):
+        raise InputError(f"the split is train or dev, not {split!r}")
+    first = Order(
+        task=task,
+        tokens=tokens,
+        index=0,
+        seed=seed,
+        language=language,
+        split=split,
+        rng=Random(),  # noqa: S311 - not for secrets, and every sample is given its own
+        tokenizer=tokenizer,
+        shelf=Shelf.at(data),
+        options=given,
+    )
+    return (_sample(order, entry.build(order)) for order in map(first.at, range(count)))
+
+
+def find(task: str) -> Task:
+    """The entry of that name; InputError names the nearest when there is none."""
+    if task in TASKS:
+        return TASKS[task]
+    near = get_close_matches(task, TASKS, n=1, cutoff=0.4)
+    hint = f"did you mean {near[0]!r}? There are" if near else "there are"
+    raise InputError(f"no task {task!r}; {hint}: {', '.join(TASKS)}")
+
+
+def _check(entry: Task, tokens: int, language: str, options: Mapping[str, Any]) -> None:
+    if language not in entry.languages:
+        raise InputError(f"the task {entry.name} is there in {' and '.join(entry.languages)}, not in {language!r}")
+    known = (*entry.options, *_COMMON)
+    for name in options:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"it takes: {', '.join(known)}"
+            raise InputError(f"the task {entry.name} has no option {name!r}; {hint}")
+    if "metric" in options:
+        metric_named(str(options["metric"]))
+    if tokens < 1 and "paragraphs" not in options:
+        raise InputError(f"the number of tokens must be at least 1, not {tokens}")
+
+
+def _sample(order: Order, draft: Draft) -> Sample:
+    length = order.tokens if draft.length is None else draft.length
+    part = "" if order.split == "dev" else f"{order.split}-"
+    identity = f"{order.task}-{order.language}-{part}{length}-{order.seed}-{order.index}"
+    return Sample(
+        id=identity,
+        task=order.task,
+        question=draft.question,
+        golds=draft.golds,
+        document=SampleDocument(identity, draft.body.pieces),
+        metric=str(order.options.get("metric", draft.metric)),
+        length=length,
+        tokens=draft.body.tokens,
+        seed=order.seed,
+        language=order.language,
+        evidence=draft.body.evidence,
+        memory=draft.memory,
+        metadata={"split": order.split, "tokenizer": order.tokenizer.name, **draft.metadata},
+    )

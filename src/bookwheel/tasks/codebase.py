@@ -1,0 +1,104 @@
+"""Definitions and uses across a folder of Python files, one after the other under lines with their paths.
+
+Half of the samples ask for the value that a function returns, which is a constant of another file; the other half
+for all functions that call a given one. Names are coined, so that nothing can be known beforehand.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from bookwheel.tasks import lexicon
+from bookwheel.tasks.assembly import Passage, assemble
+from bookwheel.tasks.base import Evidence
+from bookwheel.tasks.orders import Draft, Order, Task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from random import Random
+
+_VERBS: Final = ("load", "settle", "weigh", "trim", "merge", "check", "fold", "route", "count", "seal", "draw", "rank")
+_FOLDERS: Final = ("ledger", "harbor", "mail", "tools", "store", "clock")
+_BODIES: Final = (
+    "    total = 0\n    for item in items:\n        total += item * {number}\n    return total\n",
+    "    kept = [item for item in items if item > {number}]\n    return len(kept)\n",
+    "    if not items:\n        return {number}\n    return max(items) - min(items)\n",
+    "    ordered = sorted(items)\n    middle = ordered[len(ordered) // 2]\n    return middle + {number}\n",
+)
+
+
+def build(order: Order) -> Draft:
+    """A folder of files, a few of which matter."""
+    rng = order.rng
+    names = _names(rng)
+    if rng.random() < 0.5:  # noqa: PLR2004 - half of the samples
+        question, golds, passages, metric = _value(rng, names)
+    else:
+        question, golds, passages, metric = _callers(order, names)
+    return Draft(
+        question=question,
+        golds=golds,
+        metric=metric,
+        body=assemble(_files(rng, names), passages, tokens=order.tokens, tokenizer=order.tokenizer, task=order.task),
+    )
+
+
+def _names(rng: Random) -> Iterator[str]:
+    """Function names, none twice."""
+    used: set[str] = set()
+    while True:
+        name = f"{rng.choice(_VERBS)}_{lexicon.coined(rng)}"
+        if name not in used:
+            used.add(name)
+            yield name
+
+
+def _value(rng: Random, names: Iterator[str]) -> tuple[str, tuple[str, ...], list[Passage], str]:
+    asked = next(names)
+    constant, value = f"{lexicon.coined(rng)}_limit".upper(), lexicon.number(rng, 5)
+    defined = f"{constant} = {value}"
+    used = f"def {asked}() -> int:\n    return {constant}"
+    passages = [
+        _file(rng, names, defined, note=f"{constant} is {value}"),
+        _file(rng, names, used, note=f"{asked}() returns {constant}"),
+    ]
+    return f"What number does a call of `{asked}()` return?", (value,), passages, "contains"
+
+
+def _callers(order: Order, names: Iterator[str]) -> tuple[str, tuple[str, ...], list[Passage], str]:
+    rng = order.rng
+    asked = next(names)
+    callers = [next(names) for _ in range(order.number("callers", rng.randrange(2, 6)))]
+    passages = [_file(rng, names, _function(rng, asked), note="")]
+    for caller in callers:
+        text = f"def {caller}(items: list[int]) -> int:\n    return {asked}(items) + {rng.randrange(2, 90)}"
+        passages.append(_file(rng, names, text, note=f"{caller} calls {asked}"))
+    return f"Which functions call `{asked}`? Name all of them.", tuple(callers), passages, "share_of"
+
+
+def _function(rng: Random, name: str) -> str:
+    body = rng.choice(_BODIES).format(number=rng.randrange(2, 90))
+    return f"def {name}(items: list[int]) -> int:\n{body}".rstrip()
+
+
+def _path(rng: Random) -> str:
+    return f"{rng.choice(_FOLDERS)}/{lexicon.coined(rng)}.py"
+
+
+def _file(rng: Random, names: Iterator[str], core: str, *, note: str) -> Passage:
+    """A file with one piece that matters after another function."""
+    path = _path(rng)
+    before = f"# file: {path}\n\n{_function(rng, next(names))}\n\n\n"
+    found = Evidence(start=len(before), end=len(before) + len(core), note=f"{path}: {note}")
+    return Passage(text=f"{before}{core}\n\n\n", evidence=(found,) if note else (), place=rng.random())
+
+
+def _files(rng: Random, names: Iterator[str]) -> Iterator[str]:
+    while True:
+        functions = "\n\n\n".join(_function(rng, next(names)) for _ in range(rng.randrange(2, 4)))
+        yield f"# file: {_path(rng)}\n\n{functions}\n\n\n"
+
+
+TASKS: Final = (
+    Task(name="code", about="definitions and uses across a folder of code", build=build, options=("callers",)),
+)

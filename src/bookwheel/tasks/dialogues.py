@@ -1,0 +1,170 @@
+"""Long conversations.
+
+nth_request    a user asks an assistant for piece after piece; which title did the n-th of several like ones get?
+dialogue       two people talk over many dated sessions; what was said of something by one of them, last?
+"""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Final
+
+from bookwheel.tasks import filler, lexicon
+from bookwheel.tasks.assembly import assemble
+from bookwheel.tasks.facts import Fact
+from bookwheel.tasks.orders import Draft, Order, Task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from random import Random
+
+_FORMS: Final = ("riddle", "toast", "short letter", "fable", "lullaby", "speech", "recipe", "diary entry")
+_TOPICS: Final = ("lanterns", "rain", "a lost key", "the sea", "winter", "an old dog", "bread", "the moon", "clocks")
+_ASKS: Final = (
+    "Please write a {form} about {topic}.",
+    "Could I have a {form} about {topic}?",
+    "Now a {form} about {topic}, if you would.",
+    "I would like a {form} about {topic}.",
+)
+_ORDINALS: Final = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
+
+
+def nth_request(order: Order) -> Draft:
+    """Several requests alike, in order, among all the others."""
+    rng = order.rng
+    alike = min(order.number("alike", 4), len(_ORDINALS))
+    wanted = (rng.choice(_FORMS), rng.choice(_TOPICS))
+    titles = _titles(rng)
+    own = [next(titles) for _ in range(alike)]
+    asked = rng.randrange(alike)
+    facts: list[Fact] = []
+    for at, place in enumerate(sorted(rng.random() for _ in own)):
+        note = f"{wanted[0]} about {wanted[1]}, the {_ORDINALS[at]}: {own[at]}" if at <= asked else ""
+        facts.append(Fact(text=_exchange(rng, wanted, own[at]), place=place, note=note))
+    return Draft(
+        question=f"The user asks for a {wanted[0]} about {wanted[1]} more than once. Under which title does the "
+        f"assistant give the {_ORDINALS[asked]} of them? Give the title alone.",
+        golds=(own[asked],),
+        metric="exact",
+        body=assemble(
+            _exchanges(rng, wanted, titles),
+            [fact.passage("\n\n") for fact in facts],
+            tokens=order.tokens,
+            tokenizer=order.tokenizer,
+            task=order.task,
+        ),
+        metadata={"alike": alike, "asked": asked + 1},
+    )
+
+
+def _titles(rng: Random) -> Iterator[str]:
+    """Titles without end, none twice: with a number to them once the plain ones are used up."""
+    used: set[str] = set()
+    while True:
+        title = f"{rng.choice(lexicon.OWN_ADJECTIVES)} {rng.choice(lexicon.OWN_NOUNS)}".title()
+        if title in used:
+            title = f"{title} of {lexicon.place(rng)}"
+        if title not in used:
+            used.add(title)
+            yield title
+
+
+def _exchange(rng: Random, wanted: tuple[str, str], title: str) -> str:
+    asked = rng.choice(_ASKS).format(form=wanted[0], topic=wanted[1])
+    lines = filler.prose("en", rng)
+    body = "".join(next(lines) for _ in range(rng.randrange(2, 5))).replace("\n\n", " ").strip()
+    return f"User: {asked}\nAssistant: {title}\n{body}"
+
+
+def _exchanges(rng: Random, barred: tuple[str, str], titles: Iterator[str]) -> Iterator[str]:
+    while True:
+        wanted = (rng.choice(_FORMS), rng.choice(_TOPICS))
+        if wanted != barred:
+            yield _exchange(rng, wanted, next(titles)) + "\n\n"
+
+
+_TOLD: Final = (
+    ("dog", "By the way, my dog is called {value}.", "I have a new dog, and this one is called {value}.", "name"),
+    ("boat", "I have named my boat {value}.", "I had the boat painted, and it is called {value} now.", "name"),
+    ("doctor", "My doctor is someone called {value}.", "I have changed doctors; I go to {value} now.", "name"),
+    ("office", "My office is at {value}.", "They have moved my office to {value}.", "place"),
+    (
+        "favourite inn",
+        "There is no better inn than the {value}.",
+        "I take it back, the {value} is the better inn.",
+        "name",
+    ),
+)
+_SMALL_TALK: Final = (
+    "Did you sleep well?",
+    "The weather has not made up its mind.",
+    "I never know what to say about that.",
+    "You told me so last time.",
+    "Shall we talk about something else?",
+    "I have been thinking about it all week.",
+    "That is what everybody says.",
+    "Let me get some tea first.",
+    "Well, it cannot be helped.",
+    "I was late again.",
+)
+_SESSION: Final = 24
+"""Turns of one session."""
+
+
+def dialogue(order: Order) -> Draft:
+    """One speaker tells a thing, perhaps takes it back later; the other tells the same thing of their own."""
+    rng = order.rng
+    speaker, other = rng.sample(lexicon.GIVEN, 2)
+    thing, first, later, asked = rng.choice(_TOLD)
+    values: dict[str, None] = {}
+    while len(values) < 4:  # noqa: PLR2004 - two of each speaker
+        values[lexicon.coined(rng).capitalize()] = None
+    own, others = list(values)[:2], list(values)[2:]
+    changed = rng.random() < 0.5  # noqa: PLR2004 - half of the samples
+    facts: list[Fact] = []
+    for who, told in ((speaker, own), (other, others)):
+        places = sorted(rng.random() for _ in told)
+        for at, (value, place) in enumerate(zip(told, places, strict=True)):
+            if at == 0 or changed:
+                text = f"{who}: {(later if at else first).format(value=value)}"
+                note = f"{speaker}'s {thing}: {value}" if who == speaker else ""
+                facts.append(Fact(text=text, place=place, note=note, key=thing))
+    return Draft(
+        question=f"What is the {asked} of {speaker}'s {thing}, by the last that was said of it? "
+        f"Give the {asked} alone.",
+        golds=(own[changed],),
+        metric="exact",
+        body=assemble(
+            _talk(rng, (speaker, other)),
+            [fact.passage("\n") for fact in facts],
+            tokens=order.tokens,
+            tokenizer=order.tokenizer,
+            task=order.task,
+        ),
+        metadata={"changed": changed},
+    )
+
+
+def _talk(rng: Random, speakers: tuple[str, str]) -> Iterator[str]:
+    """Turn after turn, in sessions some days apart."""
+    day, session, turn = date(2019, 3, 1), 0, 0
+    lines = filler.prose("en", rng)
+    while True:
+        if turn % _SESSION == 0:
+            session += 1
+            day = _later(day, rng.randrange(1, 9))
+            yield f"\n== Session {session}, {day.day} {day:%B} {day.year} ==\n"
+        said = next(lines).strip() if rng.random() < 0.6 else rng.choice(_SMALL_TALK)  # noqa: PLR2004 - a mixture
+        yield f"{speakers[turn % 2]}: {said}\n"
+        turn += 1
+
+
+def _later(day: date, days: int) -> date:
+    """The next session's day; the calendar starts anew long before it could run out."""
+    return day + timedelta(days=days) if day.year < 9000 else date(2019, 3, 1)  # noqa: PLR2004 - a far year
+
+
+TASKS: Final = (
+    Task(name="nth_request", about="the n-th of several like requests", build=nth_request, options=("alike",)),
+    Task(name="dialogue", about="what was last said, over many sessions", build=dialogue),
+)

@@ -1,0 +1,216 @@
+"""Question sets in their official formats, all turned into the same Item.
+
+    HotpotQA, 2WikiMultihopQA   {question, answer, context: [[title, [sentences]]], supporting_facts: [[title, number]]}
+    MuSiQue                     {question, answer, answer_aliases, paragraphs: [{title, paragraph_text, is_supporting}]}
+    SQuAD, CMRC 2018, DRCD      {data: [{title, paragraphs: [{context, qas: [{question, answers: [{text}]}]}]}]}
+    your own                    {question, answers, paragraphs: ["…" or {title, text}]} or {question, answers, document}
+
+A file is one JSON value or JSON Lines, packed with gzip or not; which of the formats it is, is seen from its fields.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+from bookwheel.errors import InputError
+from bookwheel.scoring.normal import holds, words
+from bookwheel.tasks.files import golds_of
+from bookwheel.tasks.shelf import load_json, load_lines, open_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paragraph:
+    """A titled paragraph of a question's context."""
+
+    title: str
+    text: str
+    support: tuple[tuple[int, int], ...] = ()
+    """Spans of the text that the answer rests on; none in a distractor."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """A question with its paragraphs; at least one of them has support."""
+
+    id: str
+    question: str
+    golds: tuple[str, ...]
+    paragraphs: tuple[Paragraph, ...]
+
+
+YES_NO: Final = frozenset({"yes", "no"})
+
+
+@lru_cache(maxsize=8)
+def load_items(path: Path) -> tuple[Item, ...]:
+    """All questions whose answer can be read off their paragraphs; InputError names file and line of a bad record."""
+    items: list[Item] = []
+    for where, record in _records(path):
+        try:
+            items += [item for item in map(_grounded, _parsed(record, where)) if item]
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+            fault = f"the field {error} is missing" if isinstance(error, KeyError) else str(error)
+            raise InputError(f"{path}, {where}: not a question of a known format: {fault}") from error
+    if not items:
+        raise InputError(f"{path} holds no question with an answer in its paragraphs")
+    return tuple(items)
+
+
+def _records(path: Path) -> Iterator[tuple[str, Any]]:
+    """Each record with where it stands."""
+    if _is_one_value(path):
+        value = load_json(path)
+        articles = value.get("data") if isinstance(value, dict) else None
+        records = value if isinstance(value, list) else articles if isinstance(articles, list) else [value]
+        name = "article" if articles else "record"
+        yield from ((f"{name} {number}", record) for number, record in enumerate(records, start=1))
+    else:
+        yield from ((f"line {number}", record) for number, record in load_lines(path))
+
+
+def _is_one_value(path: Path) -> bool:
+    """Whether the file is one JSON value; .jsonl says that it is not, other names are looked into."""
+    if ".jsonl" in path.suffixes:
+        return False
+    with open_text(path) as file:
+        first = file.readline().strip()
+        second = file.readline().strip()
+    return first.startswith("[") or not (first.endswith("}") and second.startswith("{"))
+
+
+def _parsed(record: Any, where: str) -> Iterator[Item]:
+    if not isinstance(record, dict):
+        raise TypeError("expected a JSON object")
+    paragraphs = record.get("paragraphs")
+    first = paragraphs[0] if isinstance(paragraphs, list) and paragraphs else None
+    if isinstance(first, dict) and "qas" in first:
+        yield from _squad(record)
+    elif isinstance(first, dict) and "paragraph_text" in first:
+        yield from _musique(record, where)
+    elif isinstance(record.get("context"), (list, dict)):
+        yield _hotpot(record, where)
+    else:
+        yield _own(record, where)
+
+
+def _squad(article: dict[str, Any]) -> Iterator[Item]:
+    for number, paragraph in enumerate(article["paragraphs"]):
+        context = paragraph["context"]
+        title = str(article.get("title") or paragraph.get("title") or paragraph.get("id", "")).replace("_", " ")
+        for qa in paragraph["qas"]:
+            golds = tuple(dict.fromkeys(answer["text"] for answer in qa.get("answers", ()) if answer["text"].strip()))
+            if golds and not qa.get("is_impossible"):
+                text = Paragraph(title=title, text=context, support=_sentences_with(context, qa["answers"]))
+                identity = str(qa.get("id", f"{title}-{number}"))
+                yield Item(id=identity, question=qa["question"].strip(), golds=golds, paragraphs=(text,))
+
+
+def _sentences_with(context: str, answers: list[dict[str, Any]]) -> tuple[tuple[int, int], ...]:
+    """The sentence of the first answer; the stated offset is only a hint, as it is wrong in some sets."""
+    text = answers[0]["text"]
+    start = int(answers[0].get("answer_start", -1))
+    if context[start : start + len(text)] != text:
+        start = context.find(text)
+    if start < 0:
+        return ((0, len(context)),)
+    return (_sentence_around(context, start, start + len(text)),)
+
+
+_END: Final = re.compile(r"[.!?]['\")\]]*\s+|[。！？；][”’」』）]*|\n+")
+
+
+def _sentence_around(text: str, start: int, end: int) -> tuple[int, int]:
+    ends = [found.end() for found in _END.finditer(text)]
+    begin = max((place for place in ends if place <= start), default=0)
+    finish = min((place for place in ends if place >= end), default=len(text))
+    return begin, begin + len(text[begin:finish].rstrip())
+
+
+def _musique(record: dict[str, Any], where: str) -> Iterator[Item]:
+    if not record.get("answerable", True):
+        return
+    paragraphs = tuple(
+        Paragraph(title=one["title"], text=one["paragraph_text"].strip(), support=_whole(one))
+        for one in record["paragraphs"]
+    )
+    golds = tuple(dict.fromkeys([record["answer"], *record.get("answer_aliases", ())]))
+    identity = str(record.get("id", where))
+    yield Item(id=identity, question=record["question"].strip(), golds=golds, paragraphs=paragraphs)
+
+
+def _whole(paragraph: dict[str, Any]) -> tuple[tuple[int, int], ...]:
+    return ((0, len(paragraph["paragraph_text"].strip())),) if paragraph["is_supporting"] else ()
+
+
+def _hotpot(record: dict[str, Any], where: str) -> Item:
+    context, facts = record["context"], record.get("supporting_facts", ())
+    if isinstance(context, dict):
+        context = list(zip(context["title"], context["sentences"], strict=True))
+        facts = list(zip(facts["title"], facts["sent_id"], strict=True))
+    supported = {(title, int(number)) for title, number in facts}
+    paragraphs = tuple(_of_sentences(title, sentences, supported) for title, sentences in context)
+    identity = str(record.get("id", record.get("_id", where)))
+    return Item(id=identity, question=record["question"].strip(), golds=golds_of(record), paragraphs=paragraphs)
+
+
+def _of_sentences(title: str, sentences: list[str], supported: set[tuple[str, int]]) -> Paragraph:
+    text = ""
+    spans: list[tuple[int, int]] = []
+    for number, sentence in enumerate(sentences):
+        glue = "" if not text or text[-1].isspace() or sentence[:1].isspace() else " "
+        begin = len(text) + len(glue) + len(sentence) - len(sentence.lstrip())
+        text += glue + sentence
+        if (title, number) in supported and sentence.strip():
+            spans.append((begin, len(text.rstrip())))
+    lead = len(text) - len(text.lstrip())
+    kept = tuple((begin - lead, end - lead) for begin, end in spans)
+    return Paragraph(title=title, text=text.strip(), support=kept)
+
+
+def _own(record: dict[str, Any], where: str) -> Item:
+    given = record.get("paragraphs", [record["document"]] if "document" in record else None)
+    if not isinstance(given, list) or not given:
+        raise ValueError("'paragraphs' must be a list, or 'document' a text")
+    question = record["question"]
+    if not isinstance(question, str) or not question.strip():
+        raise ValueError("'question' must be a text that is not empty")
+    paragraphs = tuple(_own_paragraph(one) for one in given)
+    return Item(
+        id=str(record.get("id", where)), question=question.strip(), golds=golds_of(record), paragraphs=paragraphs
+    )
+
+
+def _own_paragraph(given: Any) -> Paragraph:
+    if isinstance(given, str):
+        return Paragraph(title="", text=given.strip())
+    return Paragraph(title=str(given.get("title", "")), text=str(given["text"]).strip())
+
+
+def _grounded(item: Item) -> Item | None:
+    """The item with evidence that holds its answer, widened from sentences to paragraphs where it must; else None."""
+    if not any(words(gold) for gold in item.golds):
+        return None
+    quotes = [p.text[begin:end] for p in item.paragraphs for begin, end in p.support]
+    if quotes and (_answers(item, quotes) or set(item.golds) & YES_NO):
+        return item
+    supported = any(p.support for p in item.paragraphs)
+    wider = [bool(p.support) or (not supported and _answers(item, [p.text])) for p in item.paragraphs]
+    if not _answers(item, [p.text for p, taken in zip(item.paragraphs, wider, strict=True) if taken]):
+        return None
+    paragraphs = tuple(
+        Paragraph(title=p.title, text=p.text, support=((0, len(p.text)),) if taken else ())
+        for p, taken in zip(item.paragraphs, wider, strict=True)
+    )
+    return Item(id=item.id, question=item.question, golds=item.golds, paragraphs=paragraphs)
+
+
+def _answers(item: Item, texts: list[str]) -> bool:
+    """Whether a gold stands in one of the texts on token boundaries."""
+    return any(holds(words(text), words(gold)) for text in texts for gold in item.golds)

@@ -1,0 +1,59 @@
+"""What a perfect memory holds after each chunk: the target of a warm start, and the ceiling of what reading can keep.
+
+A span is known once its last character has been read, so evidence that a chunk boundary cuts is noted one chunk later.
+
+    chunk 0  "… the levy is 40 …"      ->  levy: 40
+    chunk 1  "… the levy is now 55 …"  ->  levy: 55          (the same key: the last value wins)
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from bookwheel.tasks.base import MemoryRule
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bookwheel.tasks.base import Sample
+    from bookwheel.types import Chunk
+
+_KEPT: Final = 40
+"""Words that a tally keeps: more than any question asks for, few enough for a small memory."""
+_WORD: Final = re.compile(r"[a-z]+(?:-[a-z]+)*", re.IGNORECASE)
+
+
+def ideal_memories(sample: Sample, chunks: Sequence[Chunk]) -> list[str]:
+    """The memory's text after each of the chunks, which tile the document from its beginning."""
+    return _tallies(chunks) if sample.memory is MemoryRule.TALLY else _notes(sample, chunks)
+
+
+def _notes(sample: Sample, chunks: Sequence[Chunk]) -> list[str]:
+    waiting = sorted(sample.evidence, key=lambda evidence: evidence.end)
+    held: dict[str, str] = {}
+    memories: list[str] = []
+    for chunk in chunks:
+        while waiting and waiting[0].end <= chunk.end:
+            found = waiting.pop(0)
+            for key in found.replaces:
+                held.pop(key, None)
+            if found.note:
+                held[found.key or f"{found.start}-{found.end}"] = found.note
+        memories.append("\n".join(held.values()))
+    return memories
+
+
+def _tallies(chunks: Sequence[Chunk]) -> list[str]:
+    counts: Counter[str] = Counter()
+    memories: list[str] = []
+    rest = ""
+    for chunk in chunks:
+        text = rest + chunk.text
+        whole = max(text.rfind(" "), text.rfind("\n")) + 1
+        last = chunk is chunks[-1]
+        counts.update(_WORD.findall(text if last else text[:whole]))
+        rest = "" if last else text[whole:]
+        memories.append("\n".join(f"{word}: {count}" for word, count in counts.most_common(_KEPT)))
+    return memories

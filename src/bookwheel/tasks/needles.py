@@ -1,0 +1,157 @@
+"""Needles in a haystack: RULER's eight tasks, from its definitions, in words of our own.
+
+niah_single_1      one needle in noise; the value is a number of seven digits
+niah_single_2      one needle in essays
+niah_single_3      one needle in essays; the value is a UUID
+niah_multikey_1    four needles of different keys in essays, one is asked for
+niah_multikey_2    nothing but needles, one is asked for
+niah_multikey_3    the same with UUIDs for keys and values
+niah_multivalue    one key with four values in essays, all are asked for
+niah_multiquery    four keys in essays, all are asked for
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from bookwheel.tasks import filler, lexicon
+from bookwheel.tasks.assembly import Passage, assemble
+from bookwheel.tasks.base import Evidence
+from bookwheel.tasks.orders import Draft, Order, Task
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from random import Random
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """What sets one of the eight apart from the others."""
+
+    haystack: str = "essay"
+    uuid_keys: bool = False
+    uuid_values: bool = False
+    keys: int = 1
+    """Needles of different keys, asked for or not."""
+    values: int = 1
+    """Values of each key that is asked for."""
+    queries: int = 1
+    """Keys that are asked for."""
+
+
+KINDS: Final = {
+    "niah_single_1": Kind(haystack="noise"),
+    "niah_single_2": Kind(),
+    "niah_single_3": Kind(uuid_values=True),
+    "niah_multikey_1": Kind(keys=4),
+    "niah_multikey_2": Kind(haystack="needles"),
+    "niah_multikey_3": Kind(haystack="needles", uuid_keys=True, uuid_values=True),
+    "niah_multivalue": Kind(values=4),
+    "niah_multiquery": Kind(keys=4, queries=4),
+}
+WORDINGS: Final = {
+    "en": (
+        "One of the special {kind}s for {key} is {value}.",
+        "Let it be noted that a special {kind} for {key} is {value}.",
+        "Among the special {kind}s of {key} there is {value}.",
+        "Under {key}, the special {kind} {value} has been entered.",
+        "Whoever asks for {key} is to be given the special {kind} {value}.",
+        "{key} goes with the special {kind} {value}.",
+    ),
+    "zh": (
+        "{key}的特别{kind}之一是{value}。",
+        "请记下，{key}有一个特别{kind}：{value}。",
+        "登记在{key}名下的特别{kind}是{value}。",
+        "凡问起{key}的人，都应告知特别{kind}{value}。",
+    ),
+}
+QUESTIONS: Final = {
+    "en": ("What is the special {kind} for {keys}?", "What are all the special {kind}s for {keys}?"),
+    "zh": ("{keys}的特别{kind}是什么？", "{keys}的特别{kind}分别是哪些？请全部列出。"),
+}
+KIND_NAMES: Final = {"en": ("number", "code"), "zh": ("数字", "代码")}
+_GAP: Final = {"en": " ", "zh": ""}
+
+
+def build(order: Order) -> Draft:
+    """A haystack with its needles, the wording drawn once a sample."""
+    kind, rng = KINDS[order.task], order.rng
+    kind_name = KIND_NAMES[order.language][kind.uuid_values]
+    names = _keys(order, kind)
+    value = _values(rng, uuids=kind.uuid_values)
+    wording = rng.choice(WORDINGS[order.language])
+
+    def needle(key: str, held: str) -> str:
+        return wording.format(kind=kind_name, key=key, value=held)
+
+    asked = [next(names) for _ in range(kind.queries)]
+    wanted = {key: [value() for _ in range(kind.values)] for key in asked}
+    others = [(next(names), value()) for _ in range(kind.keys - kind.queries)]
+    hay, called = _haystack(order, kind, (needle(key, value()) for key in names))
+    end = "\n" if kind.haystack != "essay" else _GAP[order.language]
+    passages = [_passage(needle(key, held), key, held, rng, end) for key in asked for held in wanted[key]]
+    passages += [Passage(text=needle(key, held) + end, place=rng.random()) for key, held in others]
+    golds = tuple(held for key in asked for held in wanted[key])
+    question = QUESTIONS[order.language][len(golds) > 1]
+    return Draft(
+        question=question.format(kind=kind_name, keys=_listed(asked, order.language)),
+        golds=golds,
+        metric="share_of" if len(golds) > 1 else "contains",
+        body=assemble(hay, passages, tokens=order.tokens, tokenizer=order.tokenizer, task=order.task),
+        metadata={"haystack": called, "keys": asked},
+    )
+
+
+def _passage(text: str, key: str, held: str, rng: Random, end: str) -> Passage:
+    found = Evidence(start=0, end=len(text), note=f"{key}: {held}")
+    return Passage(text=text + end, evidence=(found,), place=rng.random())
+
+
+def _keys(order: Order, kind: Kind) -> Iterator[str]:
+    if not kind.uuid_keys:
+        return lexicon.keys(order.rng, order.shelf, order.language)
+    return iter(lambda: lexicon.identifier(order.rng), "")
+
+
+def _values(rng: Random, *, uuids: bool) -> Callable[[], str]:
+    """Draws values, none of them twice."""
+    used: set[str] = set()
+
+    def value() -> str:
+        drawn = lexicon.identifier(rng) if uuids else lexicon.number(rng)
+        while drawn in used:
+            drawn = lexicon.number(rng)
+        used.add(drawn)
+        return drawn
+
+    return value
+
+
+def _haystack(order: Order, kind: Kind, needles: Iterator[str]) -> tuple[Iterator[str], str]:
+    if kind.haystack == "noise":
+        return filler.noise(order.language), "noise"
+    if kind.haystack == "needles":
+        return (f"{needle}\n" for needle in needles), "needles"
+    return filler.essay(order.language, order.shelf, order.rng)
+
+
+def _listed(names: list[str], language: str) -> str:
+    if language == "zh":
+        return "、".join(names)
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+TASKS: Final = tuple(
+    Task(name=name, about=about, build=build, languages=("en", "zh"))
+    for name, about in (
+        ("niah_single_1", "RULER: one needle in repeated noise"),
+        ("niah_single_2", "RULER: one needle in essays"),
+        ("niah_single_3", "RULER: one needle in essays, its value a UUID"),
+        ("niah_multikey_1", "RULER: four needles, one asked for"),
+        ("niah_multikey_2", "RULER: nothing but needles, one asked for"),
+        ("niah_multikey_3", "RULER: nothing but needles of UUIDs, one asked for"),
+        ("niah_multivalue", "RULER: four values of one key, all asked for"),
+        ("niah_multiquery", "RULER: four keys, all asked for"),
+    )
+)

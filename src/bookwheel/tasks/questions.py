@@ -1,0 +1,254 @@
+"""Questions about real paragraphs, hidden among other real paragraphs.
+
+    qa_1                RULER's SQuAD task (CMRC 2018 in Chinese)
+    qa_2                RULER's HotpotQA task (DRCD in Chinese): distractors are other questions' paragraphs first
+    hqa                 RULER-HQA as MemAgent has it: a HotpotQA question, its ten paragraphs, and paragraphs of a
+                        large pool, shuffled; `paragraphs=200` sets their number instead of the tokens
+    hqa_2wiki           the same with 2WikiMultihopQA
+    hqa_musique         the same with MuSiQue
+    cmrc, drcd          Chinese reading comprehension
+
+No distractor bears the title of one of the question's own paragraphs. The question is the same at every length. The
+answer is judged by `contains`, but by `exact` where the question itself holds a gold answer or the gold is a plain
+yes or no: there, finding it in a longer answer would prove nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain, islice
+from random import Random
+from typing import TYPE_CHECKING, Final
+
+from bookwheel.errors import InputError
+from bookwheel.scoring.normal import holds, words
+from bookwheel.tasks import filler
+from bookwheel.tasks.assembly import Assembled, Passage, assemble, join, measure, too_short
+from bookwheel.tasks.base import Evidence
+from bookwheel.tasks.formats import YES_NO, Item, Paragraph, load_items
+from bookwheel.tasks.orders import Draft, Order, Task
+from bookwheel.tasks.shelf import load_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Where a task's questions are, and what they are hidden among."""
+
+    files: Mapping[tuple[str, str], str]
+    """By language and split."""
+    neighbours: bool = True
+    """Whether the other questions' paragraphs are distractors before the pool's are."""
+
+
+SOURCES: Final = {
+    "qa_1": Source(
+        files={
+            ("en", "dev"): "qa_en/squad_v1.1_dev.json",
+            ("en", "train"): "qa_en/squad_v1.1_train_subset.json",
+            ("zh", "dev"): "qa_zh/cmrc2018_dev.json",
+            ("zh", "train"): "qa_zh/cmrc2018_trial.json",
+        }
+    ),
+    "qa_2": Source(
+        files={
+            ("en", "dev"): "qa_en/hotpotqa_dev.jsonl",
+            ("en", "train"): "qa_en/hotpotqa_train.jsonl",
+            ("zh", "dev"): "qa_zh/drcd_dev_test.json",
+        }
+    ),
+    "hqa": Source(
+        files={("en", "dev"): "qa_en/hotpotqa_dev.jsonl", ("en", "train"): "qa_en/hotpotqa_train.jsonl"},
+        neighbours=False,
+    ),
+    "hqa_2wiki": Source(
+        files={("en", "dev"): "qa_en/2wikimultihopqa_dev.jsonl", ("en", "train"): "qa_en/2wikimultihopqa_train.jsonl"},
+        neighbours=False,
+    ),
+    "hqa_musique": Source(
+        files={("en", "dev"): "qa_en/musique_dev.jsonl", ("en", "train"): "qa_en/musique_train.jsonl"},
+        neighbours=False,
+    ),
+    "cmrc": Source(files={("zh", "dev"): "qa_zh/cmrc2018_dev.json", ("zh", "train"): "qa_zh/cmrc2018_trial.json"}),
+    "drcd": Source(files={("zh", "dev"): "qa_zh/drcd_dev_test.json"}),
+}
+_HEADS: Final = {"en": "Passage: {title}\n{text}\n\n", "zh": "【{title}】\n{text}\n\n"}
+_NOMINAL: Final = 140
+"""Tokens that the paper's lengths have a paragraph: 50 are its 7K, 25,600 its 3.5M."""
+
+
+def build(order: Order) -> Draft:
+    """The question of this index, in the seed's order."""
+    path = _path(order)
+    item = _item(order, path)
+    distractors = _distractors(order, path, item)
+    if "paragraphs" in order.options:
+        body, length = _counted(order, item, distractors)
+    else:
+        body, length = _filled(order, item, distractors), None
+    return Draft(
+        question=item.question,
+        golds=item.golds,
+        metric=_metric(item),
+        body=body,
+        length=length,
+        metadata={"source": path.name, "question_id": item.id, **order.options},
+    )
+
+
+def _path(order: Order) -> Path:
+    if order.shelf.file is not None:
+        return order.shelf.file
+    name = SOURCES[order.task].files.get((order.language, order.split))
+    if name is None:
+        raise InputError(
+            f"the task {order.task} has no {order.split} questions in {order.language!r}; "
+            f"use another --split, or point --data to a file of yours"
+        )
+    return order.shelf.need(name, f"the task {order.task}")
+
+
+def _item(order: Order, path: Path) -> Item:
+    items = load_items(path)
+    if order.index >= len(items):
+        raise InputError(
+            f"{path} holds {len(items)} questions that can be answered from their paragraphs and "
+            f"{order.index + 1} were asked for; lower --count, or take further seeds"
+        )
+    return items[_shuffled(len(items), f"{order.task} {order.seed}")[order.index]]
+
+
+@lru_cache(maxsize=4)
+def _shuffled(size: int, seed: str) -> list[int]:
+    return Random(seed).sample(range(size), size)  # noqa: S311 - not for secrets
+
+
+def _metric(item: Item) -> str:
+    asked = words(item.question)
+    inside = any(holds(asked, words(gold)) for gold in item.golds)
+    return "exact" if inside or set(map(str.casefold, item.golds)) & YES_NO else "contains"
+
+
+def _filled(order: Order, item: Item, distractors: Iterator[str]) -> Assembled:
+    """Documents by tokens: all of the question's own paragraphs, or those with support and as many more as fit."""
+    own = _own(order, item)
+    needed = [passage for passage in own if passage.evidence]
+    least = measure([passage.text for passage in needed], order.tokenizer)
+    if least > order.tokens:
+        raise too_short(order.task, order.tokens, least)
+    taken = list(needed)
+    for passage in own:
+        least += 0 if passage.evidence else order.tokenizer.count(passage.text)
+        if not passage.evidence and least <= order.tokens:
+            taken.append(passage)
+    return assemble(distractors, taken, tokens=order.tokens, tokenizer=order.tokenizer, task=order.task)
+
+
+def _counted(order: Order, item: Item, distractors: Iterator[str]) -> tuple[Assembled, int]:
+    """Documents by number of paragraphs, and the paper's name for that length in tokens."""
+    wanted = order.number("paragraphs", 0)
+    own = _own(order, item)
+    if wanted < len(own):
+        raise InputError(f"this question brings {len(own)} paragraphs and {wanted} were asked for; raise --paragraphs")
+    others = list(islice(distractors, wanted - len(own)))
+    if len(others) < wanted - len(own):
+        raise InputError(
+            f"there are {len(others) + len(own)} paragraphs for the task {order.task} and {wanted} were asked for; "
+            f"lower --paragraphs, or point --data to a folder with a larger wiki/"
+        )
+    return join(others, own, order.tokenizer), wanted * _NOMINAL
+
+
+def _own(order: Order, item: Item) -> list[Passage]:
+    """The question's own paragraphs, each at a place of its own; in a seeded order."""
+    passages = [_passage(paragraph, order) for paragraph in item.paragraphs]
+    order.rng.shuffle(passages)
+    return passages
+
+
+def _passage(paragraph: Paragraph, order: Order) -> Passage:
+    text = _shown(paragraph.title, paragraph.text, order.language)
+    offset = text.index(paragraph.text)
+    label = f"{paragraph.title}: " if paragraph.title else ""
+    evidence = tuple(
+        Evidence(start=offset + start, end=offset + end, note=label + " ".join(paragraph.text[start:end].split()))
+        for start, end in paragraph.support
+    )
+    return Passage(text=text, evidence=evidence, place=order.rng.random())
+
+
+def _shown(title: str, text: str, language: str) -> str:
+    return _HEADS[language].format(title=title, text=text) if title else f"{text}\n\n"
+
+
+def _distractors(order: Order, path: Path, item: Item) -> Iterator[str]:
+    """Other paragraphs in a seeded order, none twice and none of the question's own titles."""
+    source = SOURCES[order.task]
+    wiki = order.shelf.wiki() if order.language == "en" else None
+    pools = [_neighbours(path)] if source.neighbours or wiki is None else []
+    if wiki is not None:
+        pools.append(_pool(wiki))
+    barred = {_bare(paragraph.title) for paragraph in item.paragraphs if paragraph.title}
+    seen = {paragraph.text for paragraph in item.paragraphs}
+    for pool in pools:
+        for at in order.rng.sample(range(len(pool)), len(pool)):
+            title, text = pool[at]
+            if _bare(title) not in barred and text not in seen:
+                seen.add(text)
+                yield _shown(title, text, order.language)
+    if order.language == "zh":
+        yield from _pages(order)
+
+
+def _bare(title: str) -> str:
+    return " ".join(words(title.replace("_", " ")))
+
+
+@lru_cache(maxsize=4)
+def _neighbours(path: Path) -> list[tuple[str, str]]:
+    """All paragraphs of a question set, none twice."""
+    paragraphs = chain.from_iterable(item.paragraphs for item in load_items(path))
+    return list({paragraph.text: (paragraph.title, paragraph.text) for paragraph in paragraphs}.values())
+
+
+@lru_cache(maxsize=2)
+def _pool(path: Path) -> list[tuple[str, str]]:
+    """The pool of paragraphs; InputError names the line of a bad one."""
+    pool: list[tuple[str, str]] = []
+    for number, record in load_lines(path):
+        if not isinstance(record, dict) or not isinstance(record.get("text"), str):
+            raise InputError(f"{path}, line {number}: expected an object with title and text")
+        pool.append((str(record.get("title", "")), record["text"].strip()))
+    return pool
+
+
+def _pages(order: Order) -> Iterator[str]:
+    """Paragraphs of Chinese books, for lengths that the question set has no paragraphs for."""
+    held = ""
+    for sentence in filler.essay(order.language, order.shelf, order.rng)[0]:
+        held += sentence
+        if len(held) > _PAGE:
+            yield f"{held.strip()}\n\n"
+            held = ""
+
+
+_PAGE: Final = 240
+"""Characters of a paragraph taken from a book."""
+
+_ABOUT: Final = {
+    "qa_1": ("RULER: SQuAD (zh: CMRC 2018) among other paragraphs", ("en", "zh")),
+    "qa_2": ("RULER: HotpotQA (zh: DRCD) among other paragraphs", ("en", "zh")),
+    "hqa": ("RULER-HQA: HotpotQA among 50 to 25,600 paragraphs", ("en",)),
+    "hqa_2wiki": ("the same with 2WikiMultihopQA", ("en",)),
+    "hqa_musique": ("the same with MuSiQue", ("en",)),
+    "cmrc": ("CMRC 2018 among other Chinese paragraphs", ("zh",)),
+    "drcd": ("DRCD among other Chinese paragraphs", ("zh",)),
+}
+TASKS: Final = tuple(
+    Task(name=name, about=about, build=build, languages=languages, options=("paragraphs",))
+    for name, (about, languages) in _ABOUT.items()
+)

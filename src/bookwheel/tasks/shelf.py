@@ -1,0 +1,141 @@
+"""The data folder: where it is, what it may hold, and what to say when it is missing.
+
+A shelf is a folder laid out like ours, or one file of the user's own questions. Everything is read as it stands,
+packed with gzip or not, and kept once read.
+
+    qa_en/ qa_zh/     question sets in their official formats, train and dev apart
+    wiki/             paragraphs to hide the right ones among
+    books/            en_*.txt and zh_*.txt
+    wordlists/        nouns, adjectives and verbs
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TextIO
+
+from bookwheel.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+VARIABLE: Final = "BOOKWHEEL_DATA"
+_USUAL: Final = (Path("shared/data"), Path("../shared/data"))
+_BOOKS: Final = "books"
+_WIKI: Final = "wiki/wiki_paragraphs_en.jsonl"
+
+
+class Shelf:
+    """A data folder, one file of questions, or neither."""
+
+    def __init__(self, root: Path | None = None, file: Path | None = None) -> None:
+        self.root = root
+        self.file = file
+        self._words: dict[str, list[str]] | None = None
+
+    @classmethod
+    def at(cls, data: Path | None) -> Shelf:
+        """The shelf at a path, else where BOOKWHEEL_DATA points, else in one of the usual places, else none."""
+        usual = next((path for path in _USUAL if path.is_dir()), None)
+        named = os.environ.get(VARIABLE, "")
+        if data is None and not named:
+            return cls(usual)
+        path = data if data is not None else Path(named)
+        if path.is_dir():
+            return cls(path)
+        if path.is_file():
+            return cls(usual, path)
+        origin = "--data" if data is not None else VARIABLE
+        raise InputError(f"{origin} points to {path}, which is neither a folder nor a file. {_ADVICE}")
+
+    def find(self, name: str) -> Path | None:
+        """The path of a file of the layout, packed or not; None when it is not there."""
+        if self.root is None:
+            return None
+        return next((path for path in (self.root / name, self.root / f"{name}.gz") if path.is_file()), None)
+
+    def need(self, name: str, purpose: str) -> Path:
+        """The same, but InputError when it is missing."""
+        path = self.find(name)
+        if path is None:
+            where = f"{self.root} has no {name}" if self.root else "there is no data folder"
+            raise InputError(f"{purpose} needs {name}[.gz] and {where}. {_ADVICE}")
+        return path
+
+    def books(self, prefix: str) -> list[Path]:
+        """The books whose file names begin so, in order of their names."""
+        if self.root is None or not (folder := self.root / _BOOKS).is_dir():
+            return []
+        return sorted(path for path in folder.iterdir() if path.name.startswith(prefix) and ".txt" in path.suffixes)
+
+    def wiki(self) -> Path | None:
+        """The paragraphs that distractors are drawn from."""
+        return self.find(_WIKI)
+
+    def words(self) -> dict[str, list[str]]:
+        """Nouns, adjectives and verbs, lower-case letters only; empty without the lists."""
+        if self._words is None:
+            path = self.find("wordlists/wonderwords_lists.json")
+            self._words = word_lists(path) if path else {}
+        return self._words
+
+
+_ADVICE: Final = (
+    "Point --data or BOOKWHEEL_DATA to a folder with qa_en/, qa_zh/, wiki/, books/ and wordlists/ holding the public "
+    "sets (HotpotQA, 2WikiMultihopQA, MuSiQue, SQuAD, CMRC 2018, DRCD) in their official formats, or point --data "
+    "to one question file of yours; the tasks that only need generated text work without any."
+)
+
+
+@lru_cache(maxsize=4)
+def word_lists(path: Path) -> dict[str, list[str]]:
+    """Each list without repeats, in a fixed order."""
+    value = load_json(path)
+    if not isinstance(value, dict):
+        raise InputError(f"{path}: expected an object with lists of words")
+    return {
+        name: sorted({word for word in words if word.isascii() and word.isalpha() and word.islower()})
+        for name, words in value.items()
+    }
+
+
+def open_text(path: Path) -> TextIO:
+    """A text file, packed or not, whose lines end at line feeds only."""
+    try:
+        if path.suffix == ".gz":
+            return gzip.open(path, "rt", encoding="utf-8", newline="\n")
+        return path.open(encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error}") from error
+
+
+def read_text(path: Path) -> str:
+    """All of a text file."""
+    try:
+        with open_text(path) as file:
+            return file.read()
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} cannot be read: {error}") from error
+
+
+def load_json(path: Path) -> Any:
+    """A whole JSON file; InputError with the line of the fault."""
+    try:
+        return json.loads(read_text(path))
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path}, line {error.lineno}: not valid JSON: {error.msg}") from error
+
+
+def load_lines(path: Path) -> Iterator[tuple[int, Any]]:
+    """The values of a JSON Lines file with their line numbers; InputError with the line of the fault."""
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            yield number, json.loads(line)
+        except json.JSONDecodeError as error:
+            raise InputError(f"{path}, line {number}: not valid JSON: {error.msg}") from error

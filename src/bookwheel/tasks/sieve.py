@@ -1,0 +1,105 @@
+"""Leaving out the samples that a model answers without the document: they measure what it knows, not how it reads.
+
+Each question is asked a few times with nothing to read. A sample is dropped when any of the answers earns full marks
+by the sample's own metric. Questions without an answer are kept: to say that one does not know is no knowledge there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from bookwheel.errors import InputError, ModelError
+from bookwheel.reading.loop import conclude, converse
+from bookwheel.text.shield import shield
+from bookwheel.types import Message
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable
+
+    from bookwheel.models.base import Model
+    from bookwheel.plan import Sampling
+    from bookwheel.tasks.base import Sample
+
+
+class Outcome(StrEnum):
+    """What became of a sample."""
+
+    KEPT = "kept"
+    DROPPED = "dropped"
+    UNASKED = "unasked"
+    """The model failed, so nothing is known of it; it is neither kept nor counted as dropped."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sifted:
+    """A sample, what became of it, and why."""
+
+    sample: Sample
+    outcome: Outcome
+    reason: str
+    answers: tuple[str, ...] = ()
+    """What the model said, up to the answer that settled it."""
+
+
+_PROMPTS: Final = {
+    "en": "Answer the question from what you know. There is nothing to look it up in; if you are not sure, give your "
+    "best guess.\n\n<question>\n{question}\n</question>\n\nPut the answer alone, as short as it can be, inside "
+    "\\boxed{}.",
+    "zh": "请凭你所知回答问题。没有资料可查；不确定时也请给出最可能的答案。\n\n<question>\n{question}\n</question>\n\n"
+    "请把尽量简短的答案单独写在\\boxed{}里。",
+}
+
+
+async def filter_samples(
+    samples: Iterable[Sample],
+    model: Model,
+    *,
+    tries: int = 2,
+    sampling: Sampling | None = None,
+    concurrency: int = 8,
+) -> AsyncIterator[Sifted]:
+    """Each sample in order with its outcome; raises the model's error when not one of the first could be asked."""
+    if tries < 1 or concurrency < 1:
+        raise InputError("tries and concurrency must be at least 1")
+    waiting = iter(samples)
+    asked = False
+    while batch := list(islice(waiting, concurrency)):
+        results = await asyncio.gather(*(_sift(sample, model, tries, sampling) for sample in batch))
+        errors = [result for result in results if isinstance(result, ModelError)]
+        if len(errors) == len(batch) and not asked:
+            raise errors[0]
+        asked = True
+        for sample, result in zip(batch, results, strict=True):
+            if isinstance(result, ModelError):
+                yield Sifted(sample=sample, outcome=Outcome.UNASKED, reason=str(result))
+            else:
+                yield result
+
+
+async def _sift(sample: Sample, model: Model, tries: int, sampling: Sampling | None) -> Sifted | ModelError:
+    if sample.metric == "unanswerable":
+        return Sifted(sample=sample, outcome=Outcome.KEPT, reason="there is no answer to know")
+    drawn = sampling or model.plan.sampling
+    answers: list[str] = []
+    for number in range(tries):
+        seed = None if drawn.seed is None else drawn.seed + number
+        try:
+            answers.append(await _answer(sample, model, replace(drawn, seed=seed)))
+        except ModelError as error:
+            return error
+        score = sample.score(answers[-1])
+        if score.score == 1:
+            reason = f"answered without the document at try {number + 1}: the answer {score.reason}"
+            return Sifted(sample=sample, outcome=Outcome.DROPPED, reason=reason, answers=tuple(answers))
+    reason = f"not answered without the document in {tries} tries"
+    return Sifted(sample=sample, outcome=Outcome.KEPT, reason=reason, answers=tuple(answers))
+
+
+async def _answer(sample: Sample, model: Model, sampling: Sampling) -> str:
+    prompt = _PROMPTS["zh" if sample.language == "zh" else "en"].replace("{question}", shield(sample.question))
+    said = await converse((Message(role="user", content=prompt),), model, model.plan.answer_tokens, sampling)
+    return conclude(said).text

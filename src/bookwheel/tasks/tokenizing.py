@@ -1,0 +1,26 @@
+"""Naming the tokenizer that a sample's length is counted with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bookwheel.errors import TokenizerError
+from bookwheel.text.tokens import EstimatedTokens, FileTokenizer, WordTokenizer
+
+if TYPE_CHECKING:
+    from bookwheel.text.tokens import Tokenizer
+
+
+def tokenizer_named(name: str) -> Tokenizer:
+    """`words` (the scripted model's), `estimate`, or the path of a tokenizer.json or of the folder it is in."""
+    if name == WordTokenizer.name:
+        return WordTokenizer()
+    if name == EstimatedTokens.name:
+        return EstimatedTokens()
+    path = Path(name)
+    if path.is_dir():
+        path /= "tokenizer.json"
+    if not path.is_file():
+        raise TokenizerError(f"no tokenizer {name!r}: give `words`, `estimate`, or the path of a tokenizer.json")
+    return FileTokenizer(path)

@@ -1,0 +1,83 @@
+"""Variable tracking: RULER's `vt`, one chain of five names by default.
+
+A first name is given a value, and each next name the one before it:
+
+    LET QAJXW = 48213      …noise…      LET BRTYO = QAJXW      …noise…      LET MWPLA = BRTYO
+
+Asked for are all names that hold the value. The assignments stand in the document in this order. Options: `hops`
+(links after the first), `chains` (further chains with values of their own, not asked for).
+"""
+
+from __future__ import annotations
+
+from string import ascii_uppercase
+from typing import TYPE_CHECKING, Final
+
+from bookwheel.tasks import filler, lexicon
+from bookwheel.tasks.assembly import Passage, assemble
+from bookwheel.tasks.base import Evidence
+from bookwheel.tasks.orders import Draft, Order, Task
+
+if TYPE_CHECKING:
+    from random import Random
+
+_QUESTIONS: Final = {
+    "en": "Which variables hold the value {value}, whether it is given to them outright or by way of another variable? "
+    "Name all {count}.",
+    "zh": "哪些变量的值是{value}？包括直接赋值的，也包括通过其他变量得到的。请列出全部{count}个。",
+}
+_LETTERS: Final = 5
+
+
+def build(order: Order) -> Draft:
+    """The chain that is asked for, and any others, in noise."""
+    rng = order.rng
+    hops, chains = order.number("hops", 4), order.number("chains", 1)
+    names = _names(rng, chains * (hops + 1))
+    values = [lexicon.number(rng, 5) for _ in range(chains)]
+    while len(set(values)) < chains:
+        values = [lexicon.number(rng, 5) for _ in range(chains)]
+    rows = [names[at * (hops + 1) : (at + 1) * (hops + 1)] for at in range(chains)]
+    passages = [
+        passage
+        for at, (row, value) in enumerate(zip(rows, values, strict=True))
+        for passage in _chain(row, value, rng, asked=at == 0)
+    ]
+    hay = filler.noise(order.language)
+    return Draft(
+        question=_QUESTIONS[order.language].format(value=values[0], count=hops + 1),
+        golds=tuple(rows[0]),
+        metric="share_of",
+        body=assemble(hay, passages, tokens=order.tokens, tokenizer=order.tokenizer, task=order.task),
+        metadata={"hops": hops, "chains": chains},
+    )
+
+
+def _names(rng: Random, count: int) -> list[str]:
+    names: dict[str, None] = {}
+    while len(names) < count:
+        names["".join(rng.choices(ascii_uppercase, k=_LETTERS))] = None
+    return list(names)
+
+
+def _chain(row: list[str], value: str, rng: Random, *, asked: bool) -> list[Passage]:
+    """The assignments in order; the note names all that hold the value so far, and its newer forms replace it."""
+    places = sorted(rng.random() for _ in row)
+    passages: list[Passage] = []
+    for at, (name, place) in enumerate(zip(row, places, strict=True)):
+        text = f"LET {name} = {row[at - 1] if at else value}"
+        note = f"these hold {value}: {', '.join(row[: at + 1])}"
+        found = (Evidence(start=0, end=len(text), note=note, key="chain"),) if asked else ()
+        passages.append(Passage(text=f"{text}\n", evidence=found, place=place))
+    return passages
+
+
+TASKS: Final = (
+    Task(
+        name="vt",
+        about="RULER: follow one value through a chain of variables",
+        build=build,
+        languages=("en", "zh"),
+        options=("hops", "chains"),
+    ),
+)

@@ -1,0 +1,93 @@
+"""Questions among paragraphs."""
+
+import pytest
+
+from bookwheel.errors import InputError
+from bookwheel.tasks import make
+
+
+def made(name, tokenizer, data, *, tokens=1200, count=4, seed=1, **options):
+    return list(make(name, tokens=tokens, count=count, seed=seed, tokenizer=tokenizer, data=data, **options))
+
+
+def titles(sample):
+    return [line.removeprefix("Passage: ") for line in sample.text.split("\n") if line.startswith("Passage: ")]
+
+
+def test_no_distractor_bears_the_title_of_one_of_the_questions_own_paragraphs(tokenizer, data):
+    for sample in made("hqa", tokenizer, data, tokens=9000):
+        names = [" ".join(title.casefold().split()) for title in titles(sample)]
+        own = {found.note.split(":")[0] for found in sample.evidence}
+        assert "Ada Quill" not in own or "born in Nowhere" not in sample.text
+        assert len(names) == len(set(names))
+
+
+def test_no_paragraph_stands_in_a_document_twice(tokenizer, data):
+    for sample in made("qa_2", tokenizer, data, tokens=11_000):
+        assert sample.text.count("Marrow hall keeps a collection of lamps.") <= 1
+
+
+def test_a_number_of_paragraphs_is_met_exactly_and_shuffled(tokenizer, data):
+    for wanted in (10, 50, 120):
+        sample = made("hqa", tokenizer, data, tokens=0, count=1, paragraphs=wanted)[0]
+        assert len(titles(sample)) == wanted
+        assert sample.length == 140 * wanted
+        assert abs(tokenizer.count(sample.text) - sample.tokens) <= 1
+    first = [titles(sample)[0] for sample in made("hqa", tokenizer, data, tokens=0, paragraphs=50)]
+    assert len(set(first)) == 4
+
+
+def test_more_paragraphs_than_there_are_is_an_error_with_their_number(tokenizer, data):
+    with pytest.raises(InputError, match=r"there are 1\d\d paragraphs .* and 500 were"):
+        made("hqa", tokenizer, data, tokens=0, count=1, paragraphs=500)
+    with pytest.raises(InputError, match="raise --paragraphs"):
+        made("hqa", tokenizer, data, tokens=0, paragraphs=1)
+
+
+def test_more_questions_than_there_are_is_an_error_with_their_number(tokenizer, data):
+    with pytest.raises(InputError, match="holds 4 questions"):
+        made("hqa", tokenizer, data, count=5)
+
+
+def test_every_question_of_a_seed_is_another(tokenizer, data):
+    samples = made("hqa", tokenizer, data)
+    assert len({sample.question for sample in samples}) == 4
+    assert [sample.question for sample in made("hqa", tokenizer, data, seed=2)] != [s.question for s in samples]
+
+
+def test_train_and_dev_questions_stay_apart(tokenizer, data):
+    dev = {sample.question for sample in made("hqa", tokenizer, data)}
+    train = {sample.question for sample in made("hqa", tokenizer, data, count=2, split="train")}
+    assert not dev & train
+    with pytest.raises(InputError, match="no train questions"):
+        made("drcd", tokenizer, data, count=1, split="train")
+
+
+def test_a_question_that_holds_its_answer_wants_it_exactly(tokenizer, data):
+    metrics = {sample.golds[0]: sample.metric for sample in made("hqa", tokenizer, data)}
+    assert metrics == {"Quenby": "contains", "yes": "exact", "Pell mill": "exact", "green": "contains"}
+
+
+def test_the_evidence_is_the_supporting_sentences(tokenizer, data):
+    sample = next(one for one in made("hqa", tokenizer, data) if one.golds == ("Quenby",))
+    quotes = {sample.document.slice(found.start, found.end) for found in sample.evidence}
+    assert quotes == {
+        "The Torvale wheel was built by Ada Quill.",
+        "She was born in Quenby and never left the county for long.",
+    }
+    assert {found.note.split(":")[0] for found in sample.evidence} == {"Torvale wheel", "Ada Quill"}
+
+
+def test_a_file_of_ones_own_is_read_in_place_of_the_folder(tokenizer, fixtures, monkeypatch):
+    monkeypatch.chdir(fixtures)
+    samples = made("qa_1", tokenizer, fixtures / "own_questions.jsonl", tokens=20, count=2)
+    assert {sample.golds[0] for sample in samples} == {"Keziah Marrow", "under the third stone"}
+    assert all(sample.metadata["source"] == "own_questions.jsonl" for sample in samples)
+
+
+def test_an_offset_that_is_wrong_in_the_file_does_no_harm(tokenizer, data):
+    quotes = {
+        sample.document.slice(sample.evidence[0].start, sample.evidence[0].end)
+        for sample in made("cmrc", tokenizer, data, count=3)
+    }
+    assert quotes == {"青石桥建于明代，共有九孔。", "桥头有一座钟楼，每日敲钟三次。", "墨竹书院由沈明远创办。"}

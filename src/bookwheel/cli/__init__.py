@@ -14,6 +14,7 @@ COMMANDS = {
     "resume": "resume:resume",
     "edit": "resume:edit",
     "data": "data:app",
+    "eval": "eval:evaluate",
     "models": "models:models",
     "doctor": "doctor:doctor",
 }

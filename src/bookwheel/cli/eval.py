@@ -16,6 +16,7 @@ from cyclopts import Group, Parameter
 
 from bookwheel.cli.options import BudgetOptions, OutputOptions, PlanOptions
 from bookwheel.errors import InputError
+from bookwheel.types import Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -113,7 +114,7 @@ def evaluate(
         A results file (or folder) to lay out the report of anew; nothing is read.
 
     """
-    from bookwheel.cli.ending import INTERRUPTED, stderr
+    from bookwheel.cli.ending import EXIT_CODES, stderr
     from bookwheel.cli.running import run
 
     options = options or EvalOptions()
@@ -127,7 +128,7 @@ def evaluate(
         results = run(_measure(evaluation, folder, options, retry_failed=retry_failed))
     except (asyncio.CancelledError, KeyboardInterrupt):
         stderr().print(f"interrupted; what was read is in {folder}, and the same command goes on from there")
-        return INTERRUPTED
+        return EXIT_CODES[Status.CANCELLED]
     return _laid_out(results, folder / "results.jsonl", options, also_official=also_official)
 
 

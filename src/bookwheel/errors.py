@@ -5,7 +5,6 @@
     │   ├── SourceError            a file, folder, URL or stream that is not a readable document
     │   ├── QuestionError          an empty or over-long question
     │   ├── PlanError              token budgets that do not fit the model's window
-    │   │   └── DoesNotFit         a document that a way needs whole, longer than the window
     │   ├── PromptError            a prompt set that misses a part
     │   ├── TokenizerError         a tokenizer that cannot be loaded
     │   └── MissingExtra           an optional dependency that is not installed
@@ -52,10 +51,6 @@ class QuestionError(InputError):
 
 class PlanError(InputError):
     """Token budgets that do not fit together or into the model's window."""
-
-
-class DoesNotFit(PlanError):
-    """A document that a way of reading needs whole in the window, and that is longer than it."""
 
 
 class PromptError(InputError):

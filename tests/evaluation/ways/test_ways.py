@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from bookwheel.errors import DoesNotFit, InputError, PlanError, PromptError, QuestionError, ServerFault
+from bookwheel.errors import InputError, PlanError, PromptError, QuestionError, ServerFault
+from bookwheel.evaluation.errors import DoesNotFit
 from bookwheel.evaluation.registry import WAYS, way_named
 from bookwheel.evaluation.ways.bm25 import ranked
 from bookwheel.models.scripted import Scripted, keyword_reader

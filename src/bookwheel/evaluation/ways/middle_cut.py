@@ -50,9 +50,14 @@ def both_ends(document: Document, model: Model, limit: int) -> str:
 
 def _end(document: Document, model: Model, limit: int) -> str:
     """The longest end of the document within the limit, from the beginning of a word on."""
-    text, reach = "", limit * _CHARACTERS_PER_TOKEN
+    reach, held, pieces = limit * _CHARACTERS_PER_TOKEN, 0, []
     for part in document.parts():
-        text = (text + part.text)[-reach:]
+        pieces.append(part.text)
+        held += len(part.text)
+        if held > 4 * reach:
+            pieces = ["".join(pieces)[-reach:]]
+            held = reach
+    text = "".join(pieces)[-reach:]
     start = bisect_left(range(len(text)), -limit, key=lambda place: -model.tokenizer.count(shield(text[place:])))
     while 0 < start < len(text) and not (text[start - 1].isspace() or text[start].isspace()):
         start += 1

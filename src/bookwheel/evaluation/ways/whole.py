@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from bookwheel.errors import DoesNotFit
+from bookwheel.evaluation.errors import DoesNotFit
 from bookwheel.evaluation.ways.turn import ask, room
 from bookwheel.reading.loop import check_question
 from bookwheel.text.chunks import split

@@ -1,0 +1,31 @@
+"""A report's files beside its results: Markdown, and the page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bookwheel.errors import MissingExtra
+from bookwheel.evaluation.layout import sections
+from bookwheel.evaluation.markdown import to_markdown
+from bookwheel.evaluation.page import to_html
+from bookwheel.evaluation.plots import plots
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bookwheel.evaluation.report import Report
+
+_TITLE = "Ways of reading, measured"
+
+
+def write_report(report: Report, folder: Path, *, also_official: bool = False) -> tuple[Path, Path]:
+    """Write report.md and report.html; without matplotlib the page says what its plots need."""
+    laid = sections(report, also_official=also_official)
+    try:
+        drawn, note = plots(report), ""
+    except MissingExtra as missing:
+        drawn, note = {}, str(missing)
+    markdown, page = folder / "report.md", folder / "report.html"
+    markdown.write_text(to_markdown(_TITLE, laid), encoding="utf-8")
+    page.write_text(to_html(_TITLE, laid, drawn, note), encoding="utf-8")
+    return markdown, page

@@ -1,0 +1,163 @@
+"""Our samples and ways of reading as a task of inspect_ai: its models, its logs, its viewer; our loop and our judge.
+
+    inspect eval bookwheel/reading --model openai/NAME -T task=niah_single_2 -T tokens=32000 -T way=sequential
+
+Nothing else imports this module, so nothing else needs inspect_ai.
+"""
+
+# Where inspect_ai is not installed its decorators have no types.
+# mypy: disable-error-code="untyped-decorator"
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from inspect_ai import Task, task
+from inspect_ai.dataset import MemoryDataset
+from inspect_ai.dataset import Sample as InspectSample
+from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser, GenerateConfig, get_model
+from inspect_ai.scorer import Score, mean, scorer, stderr
+from inspect_ai.solver import solver
+
+from bookwheel.desk import carry_out, opened
+from bookwheel.errors import ServerFault
+from bookwheel.evaluation.errors import DoesNotFit
+from bookwheel.evaluation.registry import way_named
+from bookwheel.plan import Plan
+from bookwheel.text.tokens import EstimatedTokens, FileTokenizer
+from bookwheel.types import DocumentInfo, Finish, Message, Reply, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from inspect_ai.model import Model
+    from inspect_ai.scorer import Scorer, Target
+    from inspect_ai.solver import Generate, Solver, TaskState
+
+    from bookwheel.plan import Sampling
+    from bookwheel.tasks.base import Sample
+    from bookwheel.text.tokens import Tokenizer
+
+_SAID = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
+_FINISH = {"max_tokens": Finish.LENGTH, "model_length": Finish.LENGTH, "content_filter": Finish.FILTER}
+
+
+class Inspected:
+    """One of inspect_ai's models as a model of ours."""
+
+    def __init__(self, model: Model, *, plan: Plan, tokenizer: Tokenizer, window: int | None = None) -> None:
+        self.name = str(model)
+        self.plan = plan
+        self.tokenizer = tokenizer
+        self.window = window
+        self.template_tokens = 64
+        """No chat template in use adds more to one or two messages."""
+        self._model = model
+
+    async def reply(self, messages: Sequence[Message], *, limit: int, sampling: Sampling) -> Reply:
+        """One conversation through inspect_ai, which retries, limits and logs it."""
+        config = GenerateConfig(
+            max_tokens=limit, temperature=sampling.temperature, top_p=sampling.top_p, seed=sampling.seed
+        )
+        output = await self._model.generate([_SAID[m.role](content=m.content) for m in messages], config=config)
+        if output.error or not output.choices:
+            raise ServerFault(output.error or f"{self.name} gave no reply; look into the log")
+        usage = Usage(
+            calls=1,
+            prompt_tokens=output.usage.input_tokens if output.usage else 0,
+            completion_tokens=output.usage.output_tokens if output.usage else 0,
+            seconds=output.time or 0.0,
+        )
+        finish = _FINISH.get(output.choices[0].stop_reason, Finish.STOP)
+        return Reply(text=output.completion, finish=finish, usage=usage)
+
+    async def aclose(self) -> None:
+        """Inspect_ai closes its models itself."""
+
+
+@task
+def reading(
+    *,
+    task: str = "niah_single_2",
+    tokens: int = 4000,
+    count: int = 50,
+    seed: int = 0,
+    language: str | None = None,
+    data: str | None = None,
+    way: str = "sequential",
+    tokenizer: str | None = None,
+    window: int | None = None,
+    plan: dict[str, Any] | None = None,
+) -> Task:
+    """Samples of one of our tasks and lengths, read in one of our ways."""
+    from bookwheel.tasks import make
+
+    counts = FileTokenizer(Path(tokenizer)) if tokenizer else EstimatedTokens()
+    folder = Path(data) if data else None
+    samples = make(task, tokens=tokens, count=count, seed=seed, tokenizer=counts, language=language, data=folder)
+    return reading_task(samples, way=way, plan=Plan.from_json(plan or {}), tokenizer=counts, window=window)
+
+
+def reading_task(
+    samples: Iterable[Sample],
+    *,
+    way: str = "sequential",
+    plan: Plan | None = None,
+    tokenizer: Tokenizer | None = None,
+    window: int | None = None,
+) -> Task:
+    """A task of any samples of ours. Documents stay out of inspect_ai's logs; questions, golds and answers are in."""
+    way_named(way)
+    held = {f"{sample.task}/{sample.length}/{sample.id}": sample for sample in samples}
+    shown = [
+        InspectSample(
+            id=name,
+            input=sample.question,
+            target=list(sample.golds),
+            metadata={"task": sample.task, "length": sample.length, "tokens": sample.tokens, "metric": sample.metric},
+        )
+        for name, sample in held.items()
+    ]
+    return Task(
+        dataset=MemoryDataset(shown, name=f"bookwheel-{way}"),
+        solver=_read(held, way, plan or Plan(), tokenizer or EstimatedTokens(), window),
+        scorer=_judge(held),
+        metadata={"way": way},
+    )
+
+
+@solver
+def _read(held: Mapping[str, Sample], way: str, plan: Plan, tokenizer: Tokenizer, window: int | None) -> Solver:
+    """Read the sample's document; a reading without an answer leaves none, and says why."""
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        del generate
+        sample = held[str(state.sample_id)]
+        model = Inspected(get_model(), plan=plan, tokenizer=tokenizer, window=window)
+        info = DocumentInfo(id="", name=sample.document.name, length=sample.document.length or 0)
+        reading = opened(info, sample.question, model, plan, way)
+        try:
+            reading = await carry_out(reading, sample.document, model, way=way_named(way))
+        except DoesNotFit as refusal:
+            state.metadata |= {"status": "refused", "error": str(refusal)}
+            return state
+        state.metadata |= {"status": str(reading.status), "error": reading.error, "steps": len(reading.steps)}
+        state.output.completion = reading.answer.text if reading.answer else ""
+        return state
+
+    return solve
+
+
+@scorer(metrics=[mean(), stderr()])
+def _judge(held: Mapping[str, Sample]) -> Scorer:
+    """By the sample's own metric; no answer counts as wrong."""
+
+    async def score(state: TaskState, target: Target) -> Score:
+        del target
+        answered = state.metadata.get("status") == "answered"
+        found = held[str(state.sample_id)].score(state.output.completion if answered else None)
+        reason = f"{found.reason}: {state.metadata.get('error')}" if state.metadata.get("error") else found.reason
+        return Score(value=found.score, answer=state.output.completion, explanation=reason)
+
+    return score

@@ -1,0 +1,225 @@
+"""How a report is laid out: sections of words and tables, which Markdown and HTML only draw."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from bookwheel.evaluation.report import Cell, Contrast, Report
+    from bookwheel.evaluation.results import Record
+    from bookwheel.evaluation.statistics import Estimate
+
+_SHOWN_FAILURES: Final = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A caption that says what the numbers are, and rows of ready texts."""
+
+    caption: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A heading, some sentences, some tables."""
+
+    title: str
+    words: tuple[str, ...] = ()
+    tables: tuple[Table, ...] = ()
+
+
+def sections(report: Report, *, also_official: bool = False) -> list[Section]:
+    """The report from the numbers that matter most to the fine print."""
+    return [
+        _accuracy(report),
+        _differences(report),
+        _cells(report, also_official=also_official),
+        *_failures(report),
+        _provenance(report),
+    ]
+
+
+def comparison(contrasts: Sequence[Contrast], seed: int) -> Section:
+    """Two results files side by side."""
+    return Section(title="Differences", words=(_PAIRED,), tables=(_contrast_table(contrasts, seed),))
+
+
+_SCORES: Final = (
+    "Mean score in per cent with its 95 % interval. A sample without an answer (failed, stopped by a budget, refused) "
+    "counts as 0. “does not fit” stands where no document of a cell could be read in that way."
+)
+_COLUMNS: Final = (
+    "Tokens, seconds and cost are means a sample. Truncated: samples with a reply that ran into its token limit. "
+    "Cut: samples of whose document a part was left out to make it fit. Seconds are wall-clock; samples that were "
+    "under way at once shared the machine."
+)
+_OFFICIAL: Final = (
+    "The official judge is the published one: it takes substrings in both directions, looks at the first gold answer "
+    "only and leaves failed requests out of the denominator. It is shown for comparison with published figures and "
+    "nothing else."
+)
+
+
+def _accuracy(report: Report) -> Section:
+    tasks = dict.fromkeys(cell.task for cell in report.cells)
+    tables = [_grid([cell for cell in report.cells if cell.task == task], report) for task in tasks]
+    if report.pooled:
+        tables.insert(0, _grid(report.pooled, report))
+    return Section(title="Accuracy", words=(_SCORES,), tables=tuple(tables))
+
+
+def _grid(cells: Sequence[Cell], report: Report) -> Table:
+    """Readers down, lengths across."""
+    lengths = sorted({cell.length for cell in cells})
+    places = {(cell.model, cell.way, cell.length): cell for cell in cells}
+    readers = dict.fromkeys((cell.model, cell.way) for cell in cells)
+    rows = [(model, way, *(_score(places.get((model, way, length))) for length in lengths)) for model, way in readers]
+    caption = f"{named(cells, report)} Columns: tokens of the document."
+    return Table(caption=caption, header=("model", "way", *(f"{n:,}" for n in lengths)), rows=tuple(rows))
+
+
+def named(cells: Sequence[Cell], report: Report) -> str:
+    """What the scores of these cells of one task are: metric, n, interval and seeds."""
+    metrics = ", ".join(sorted({cell.metric for cell in cells}))
+    counts = ", ".join(str(n) for n in sorted({cell.score.n for cell in cells}))
+    methods = ", ".join(sorted({cell.score.method for cell in cells}))
+    return f"Task: {cells[0].task}. Metric: {metrics}. n = {counts} a cell. 95 % intervals: {methods}. {_seeds(report)}"
+
+
+def _score(cell: Cell | None) -> str:
+    if cell is None:
+        return "–"
+    return _percent(cell.score) if cell.measured else "does not fit"
+
+
+def _percent(found: Estimate) -> str:
+    if not found.n:
+        return "–"
+    return f"{100 * found.mean:.1f} [{100 * found.low:.1f}, {100 * found.high:.1f}]"
+
+
+_PAIRED: Final = (
+    "Points of mean score by which the first is ahead of the second on the same samples, with the 95 % interval of the "
+    "difference. p is exact and two-sided (sign test on the pairs that differ; McNemar's where scores are right or "
+    "wrong) and not corrected for the number of comparisons."
+)
+
+
+def _differences(report: Report) -> Section:
+    if not report.contrasts:
+        return Section(title="Differences", words=("There is no second way on the same samples to compare with.",))
+    return Section(title="Differences", words=(_PAIRED,), tables=(_contrast_table(report.contrasts, report.seed),))
+
+
+def _contrast_table(contrasts: Iterable[Contrast], seed: int) -> Table:
+    header = (
+        "first",
+        "second",
+        "task",
+        "length",
+        "pairs",
+        "ahead",
+        "95 % interval",
+        "wins",
+        "losses",
+        "p",
+        "interval by",
+    )
+    rows = [
+        (
+            found.first,
+            found.second,
+            found.task,
+            "all" if found.length is None else f"{found.length:,}",
+            str(found.difference.n),
+            f"{100 * found.difference.mean:+.1f}",
+            f"[{100 * found.difference.low:+.1f}, {100 * found.difference.high:+.1f}]",
+            str(found.difference.ahead),
+            str(found.difference.behind),
+            _p(found.difference.p),
+            found.difference.method,
+        )
+        for found in contrasts
+    ]
+    return Table(caption=f"Paired differences. Bootstrap seed {seed}.", header=header, rows=tuple(rows))
+
+
+def _p(p: float) -> str:
+    return f"{p:.3f}" if p >= 0.001 else f"{p:.1e}"  # noqa: PLR2004
+
+
+def _cells(report: Report, *, also_official: bool) -> Section:
+    header = (
+        *("model", "way", "task", "length", "metric", "n", "score", "95 % interval"),
+        *(("official judge", "its n") if also_official else ()),
+        *("failed", "stopped", "refused", "truncated", "cut"),
+        *("prompt tokens", "reply tokens", "seconds", "cost"),
+    )
+    rows = tuple(_row(cell, also_official=also_official) for cell in (*report.cells, *report.pooled))
+    words = (_COLUMNS, _OFFICIAL) if also_official else (_COLUMNS,)
+    table = Table(caption=f"Every cell. {_seeds(report)}", header=header, rows=rows)
+    return Section(title="Cells", words=words, tables=(table,))
+
+
+def _row(cell: Cell, *, also_official: bool) -> tuple[str, ...]:
+    score = _percent(cell.score).partition(" ") if cell.measured else ("does not fit", "", "–")
+    return (
+        *(cell.model, cell.way, cell.task, f"{cell.length:,}", cell.metric, str(cell.score.n), score[0], score[2]),
+        *((_percent(cell.official), str(cell.official.n)) if also_official else ()),
+        *map(str, (cell.failed, cell.stopped, cell.refused, cell.truncated, cell.cut)),
+        *(f"{cell.prompt_tokens:,.0f}", f"{cell.completion_tokens:,.0f}", f"{cell.seconds:,.2f}", f"{cell.cost:.4g}"),
+    )
+
+
+def _failures(report: Report) -> list[Section]:
+    """What went wrong, the same errors together; nothing where nothing did."""
+    if not report.failures:
+        return []
+    counted = Counter(_complaint(record) for record in report.failures)
+    example = {_complaint(record): record.sample for record in reversed(report.failures)}
+    rows = tuple(
+        (*complaint, str(count), example[complaint]) for complaint, count in counted.most_common(_SHOWN_FAILURES)
+    )
+    words = [f"{len(report.failures)} samples had no answer and count as wrong."]
+    if len(counted) > _SHOWN_FAILURES:
+        words.append(f"{len(counted) - _SHOWN_FAILURES} rarer errors are only in the results file.")
+    header = ("model", "way", "outcome", "error", "samples", "for example")
+    return [Section(title="No answer", words=tuple(words), tables=(Table(caption="", header=header, rows=rows),))]
+
+
+def _complaint(record: Record) -> tuple[str, str, str, str]:
+    return (record.model, record.way, str(record.outcome), record.error)
+
+
+def _provenance(report: Report) -> Section:
+    runs = report.results.runs
+    rows = tuple((run.created, run.version, run.command) for run in runs)
+    started = Table(
+        caption="Runs that this results file comes from.", header=("started", "bookwheel", "command"), rows=rows
+    )
+    settings = {
+        **{f"fixed: {name}": value for run in runs for name, value in run.fixed.items()},
+        **{
+            f"{label}: {name}": value
+            for run in runs
+            for label, one in run.models.items()
+            for name, value in one.items()
+        },
+    }
+    held = Table(
+        caption="What the numbers depend on.",
+        header=("setting", "value"),
+        rows=tuple((name, str(value)) for name, value in settings.items()),
+    )
+    return Section(title="How this was made", words=(_seeds(report),), tables=(started, held))
+
+
+def _seeds(report: Report) -> str:
+    made = sorted({record.seed for record in report.results.records})
+    return f"Sample seed {', '.join(map(str, made))}; bootstrap seed {report.seed}."

@@ -1,0 +1,38 @@
+"""A report in Markdown."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from bookwheel.text.shield import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from bookwheel.evaluation.layout import Section, Table
+
+
+def to_markdown(title: str, sections: Iterable[Section]) -> str:
+    """The whole text."""
+    return "\n\n".join([f"# {_inert(title)}", *(_section(section) for section in sections)]) + "\n"
+
+
+def _section(section: Section) -> str:
+    tables = (text for table in section.tables for text in (_inert(table.caption), _table(table)) if text)
+    return "\n\n".join([f"## {section.title}", *map(_inert, section.words), *tables])
+
+
+def _table(table: Table) -> str:
+    return "\n".join([_line(table.header), _line(["---"] * len(table.header)), *map(_line, table.rows)])
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(_inert(cell) for cell in cells)} |"
+
+
+def _inert(text: str) -> str:
+    """Text that stays one line and one cell, and marks nothing up."""
+    if text == "---":
+        return text
+    return re.sub(r"[\\|<>`*#]|\](?=[(\[:])|(?<!\w)_|_(?!\w)", r"\\\g<0>", " ".join(plain(text).split()))

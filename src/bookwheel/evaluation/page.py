@@ -1,0 +1,68 @@
+"""A report as one HTML page that needs nothing else: no script, no font, no picture from anywhere."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from typing import TYPE_CHECKING, Final
+
+from bookwheel.text.shield import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from bookwheel.evaluation.layout import Section, Table
+
+_STYLE: Final = """
+body { font: 15px/1.5 system-ui, sans-serif; color: #1d2330; margin: 2rem auto; max-width: 76rem; padding: 0 1rem }
+h1, h2 { line-height: 1.2 }
+h2 { border-top: 1px solid #d9dde6; padding-top: 1.2rem; margin-top: 2.4rem }
+figure { margin: 1rem 0 }
+figcaption, caption { color: #59627a; text-align: left; font-size: .9rem; padding-bottom: .3rem }
+svg { max-width: 46rem; width: 100%; height: auto }
+.table { overflow-x: auto; margin: 1rem 0 }
+table { border-collapse: collapse; font-size: .87rem; font-variant-numeric: tabular-nums }
+th, td { text-align: left; padding: .25rem .7rem; border-bottom: 1px solid #e6e9f0; vertical-align: top }
+td { overflow-wrap: anywhere; min-width: 2.5rem; max-width: 40rem }
+th { background: #f4f6fa; position: sticky; top: 0 }
+"""
+_BEFORE_SVG: Final = re.compile(r"\A.*?(?=<svg)", re.DOTALL)
+
+
+def to_html(title: str, sections: Iterable[Section], plots: Mapping[str, str], note: str = "") -> str:
+    """The page; `note` says why there are no plots, where there are none."""
+    figures = "".join(_figure(caption, svg) for caption, svg in plots.items())
+    drawn = f"<h2>Plots</h2>\n{figures}" if figures else f"<p>{_inert(note)}</p>\n"
+    body = "".join(_section(section) for section in sections)
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{_inert(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<h1>{_inert(title)}</h1>\n"
+        f"{drawn}{body}</body>\n</html>\n"
+    )
+
+
+def _figure(caption: str, svg: str) -> str:
+    return (
+        f'<figure role="img" aria-label="{_inert(caption)}">\n<figcaption>{_inert(caption)}</figcaption>\n'
+        f"{_BEFORE_SVG.sub('', svg)}</figure>\n"
+    )
+
+
+def _section(section: Section) -> str:
+    words = "".join(f"<p>{_inert(text)}</p>\n" for text in section.words)
+    return f"<h2>{_inert(section.title)}</h2>\n{words}{''.join(map(_table, section.tables))}"
+
+
+def _table(table: Table) -> str:
+    head = "".join(f"<th>{_inert(cell)}</th>" for cell in table.header)
+    rows = "".join(f"<tr>{''.join(f'<td>{_inert(cell)}</td>' for cell in row)}</tr>\n" for row in table.rows)
+    return (
+        f'<div class="table"><table><caption>{_inert(table.caption)}</caption>\n'
+        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n"
+    )
+
+
+def _inert(text: str) -> str:
+    return escape(plain(text))

@@ -1,0 +1,250 @@
+"""Running an evaluation: every sample read once, judged once and on the disk at once; killed, it goes on where it was.
+
+A reading that fails is a result, not a crash: it counts as wrong, and the report lists it with its error. What a user
+has to mend (a plan beyond the window, a missing package, a journal that cannot be written) ends the run instead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections import Counter
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from bookwheel.desk import carry_out, opened
+from bookwheel.errors import BookwheelError, JournalError, QuestionError
+from bookwheel.evaluation.bench import benches
+from bookwheel.evaluation.errors import DoesNotFit
+from bookwheel.evaluation.registry import way_named
+from bookwheel.evaluation.results import Outcome, Record, Results, ResultsFile, Run
+from bookwheel.evaluation.sources import of_tasks, tried
+from bookwheel.evaluation.work import batches, jobs, pairs
+from bookwheel.scoring import METRICS
+from bookwheel.types import DocumentInfo, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from bookwheel.evaluation.bench import Bench, OpenModel
+    from bookwheel.evaluation.results import Key
+    from bookwheel.evaluation.settings import Evaluation
+    from bookwheel.evaluation.work import Batch, Job, Source
+    from bookwheel.journal import Journal
+    from bookwheel.types import Reading
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far an evaluation is."""
+
+    done: int
+    total: int
+    failed: int
+    """Of this run."""
+    seconds_left: float | None
+    """None until something was done that tells."""
+    newest: Record | None = None
+
+
+def unwatched(_progress: Progress) -> None:
+    """Nobody looks on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Habits:
+    """How to run, which changes no number."""
+
+    command: str = ""
+    """The command line, for the report."""
+    journal: Journal | None = None
+    """Keeps every step, so that a killed reading of a long document goes on in its middle."""
+    watch: Callable[[Progress], None] = unwatched
+    again: frozenset[Outcome] = frozenset()
+    """Results of an earlier run that are to be made anew, such as FAILED."""
+
+
+async def evaluate(
+    evaluation: Evaluation,
+    results: Path,
+    open_model: OpenModel,
+    *,
+    source: Source | None = None,
+    habits: Habits | None = None,
+) -> Results:
+    """Read and judge whatever the results file does not have yet, and give all that it has then.
+
+    Without a source the samples are made by the tasks' own generators.
+    """
+    habits = habits or Habits()
+    async with benches(evaluation, open_model) as ready:
+        source = source or of_tasks(evaluation, ready)
+        await asyncio.to_thread(tried, evaluation, source)
+        waiting = batches(evaluation, source)
+        with ResultsFile(results, _run(evaluation, ready, habits.command)) as file:
+            done = {record.key for record in file.results.records if record.outcome not in habits.again}
+            sitting = _Sitting(file, habits, waiting, ready, done)
+            try:
+                async with asyncio.TaskGroup() as group:
+                    for _ in range(evaluation.concurrency):
+                        group.create_task(sitting.work())
+            except* BookwheelError as faults:
+                raise faults.exceptions[0] from None
+    return Results.load(results)
+
+
+def _run(evaluation: Evaluation, opened: Sequence[Bench], command: str) -> Run:
+    return Run(
+        command=command,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        version=version("bookwheel"),
+        fixed=evaluation.fixed(),
+        models={bench.label: bench.settings for bench in opened},
+        settings=evaluation.to_json(),
+    )
+
+
+class _Sitting:
+    """One run: the jobs that are left, and how far it is."""
+
+    def __init__(
+        self, file: ResultsFile, habits: Habits, waiting: Sequence[Batch], opened: Sequence[Bench], done: set[Key]
+    ) -> None:
+        self._file = file
+        self._habits = habits
+        self._jobs: Iterator[Job] = jobs(waiting, opened, done)
+        self._next = asyncio.Lock()
+        self._began = time.monotonic()
+        cells = {
+            (batch.task, batch.length, way, bench.label): batch
+            for batch in waiting
+            for bench, way in pairs(batch, opened)
+        }
+        had = Counter((task, length, way, label) for task, length, _, way, label in done)
+        had = Counter({cell: min(count, cells[cell].count) for cell, count in had.items() if cell in cells})
+        self._total = sum(batch.count for batch in cells.values())
+        self._done = had.total()
+        self._failed = 0
+        self._weight_left = sum((b.count - had[cell]) * max(b.length, 1) for cell, b in cells.items())
+        self._weight_done = 0
+
+    async def work(self) -> None:
+        """Take jobs until there are none."""
+        while job := await self._job():
+            record = await measured(job, self._habits.journal)
+            self._file.add(record)
+            self._count(job, record)
+
+    async def _job(self) -> Job | None:
+        """The next job; making its sample may take a while, so it is done off the loop."""
+        async with self._next:
+            return await asyncio.to_thread(next, self._jobs, None)
+
+    def _count(self, job: Job, record: Record) -> None:
+        self._done += 1
+        self._failed += record.outcome is not Outcome.SCORED
+        self._weight_done += job.weight
+        self._weight_left = max(0, self._weight_left - job.weight)
+        rate = self._weight_done / max(time.monotonic() - self._began, 1e-9)
+        self._habits.watch(
+            Progress(
+                done=self._done,
+                total=self._total,
+                failed=self._failed,
+                seconds_left=self._weight_left / rate,
+                newest=record,
+            )
+        )
+
+
+async def measured(job: Job, journal: Journal | None) -> Record:
+    """Read one sample and judge the answer. Raises what a user has to mend; whatever else goes wrong is a result."""
+    began = time.perf_counter()
+    reading = await asyncio.to_thread(_begun, job, journal)
+    try:
+        if reading.status is not Status.ANSWERED:
+            way = way_named(job.way)
+            reading = await carry_out(reading, job.sample.document, job.bench.model, way=way, journal=journal)
+    except (DoesNotFit, QuestionError) as refusal:
+        outcome, error = Outcome.REFUSED, str(refusal)
+    except BookwheelError:
+        raise
+    except Exception as fault:  # noqa: BLE001 - one sample is recorded as failed
+        outcome, error = Outcome.FAILED, f"{type(fault).__name__}: {fault}"
+    else:
+        return _judged(job, reading, time.perf_counter() - began)
+    return _record(job, outcome, seconds=time.perf_counter() - began, error=error)
+
+
+def _begun(job: Job, journal: Journal | None) -> Reading:
+    """The job's reading: new, or as far as the journal has it."""
+    name = hashlib.sha256("\0".join((job.bench.fingerprint, *map(str, job.key))).encode()).hexdigest()[:16]
+    if journal:
+        try:
+            return journal.reading(name)
+        except JournalError:
+            document = journal.keep(job.sample.document).info
+    else:
+        document = DocumentInfo(id="", name=job.sample.document.name, length=job.sample.document.length or 0)
+    reading = replace(opened(document, job.sample.question, job.bench.model, job.bench.plan, job.way), id=name)
+    if journal:
+        journal.begin(reading)
+    return reading
+
+
+_OUTCOMES: Mapping[Status, Outcome] = {
+    Status.ANSWERED: Outcome.SCORED,
+    Status.STOPPED: Outcome.STOPPED,
+}
+
+
+def _judged(job: Job, reading: Reading, seconds: float) -> Record:
+    """The record of a reading that has ended."""
+    outcome = _OUTCOMES.get(reading.status, Outcome.FAILED)
+    answer = reading.answer.text if reading.answer and outcome is Outcome.SCORED else None
+    flags = Counter(str(flag) for step in reading.steps for flag in step.flags)
+    flags.update(map(str, reading.answer.flags if reading.answer else ()))
+    score, usage = job.sample.score(answer), reading.usage
+    return replace(
+        _record(job, outcome, seconds=seconds, error=reading.error),
+        score=score.score,
+        reason=score.reason,
+        official=None if answer is None else METRICS["official"](answer, job.sample.golds).score,
+        answer=answer or "",
+        reading=reading.id,
+        steps=len(reading.steps),
+        flags=dict(flags),
+        calls=usage.calls,
+        prompt_tokens=usage.prompt_tokens,
+        completion_tokens=usage.completion_tokens,
+        cost=reading.plan.budget.price(usage.prompt_tokens, usage.completion_tokens),
+    )
+
+
+def _record(job: Job, outcome: Outcome, *, seconds: float, error: str) -> Record:
+    """What is known of a job before its answer is judged."""
+    sample = job.sample
+    task, length, name, way, label = job.key
+    return Record(
+        fingerprint=job.bench.fingerprint,
+        task=task,
+        length=length,
+        sample=name,
+        way=way,
+        model=label,
+        outcome=outcome,
+        score=0.0,
+        metric=sample.metric,
+        reason="no answer",
+        question=sample.question,
+        golds=sample.golds,
+        error=error,
+        tokens=sample.tokens,
+        seed=sample.seed,
+        language=sample.language,
+        seconds=seconds,
+    )

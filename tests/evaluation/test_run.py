@@ -1,0 +1,235 @@
+"""An evaluation: everything once, whatever happens in between."""
+
+import asyncio
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from bookwheel.errors import InputError, PlanError, ServerFault
+from bookwheel.evaluation.errors import ResultsError, SettingsError
+from bookwheel.evaluation.results import Outcome, Results
+from bookwheel.evaluation.run import Habits, evaluate
+from bookwheel.evaluation.settings import Evaluation, Reader
+from bookwheel.journal import Journal
+from bookwheel.models.scripted import Scripted, keyword_reader
+from bookwheel.tasks.files import write_samples
+
+
+def go(evaluation, path, source, reader, **habits) -> Results:
+    return asyncio.run(evaluate(evaluation, path, reader, source=source, habits=Habits(**habits)))
+
+
+def opener(model):
+    async def open_model(_reader):
+        return model
+
+    return open_model
+
+
+def test_every_sample_is_read_in_every_way_once(tmp_path, settings, source, reader):
+    found = go(settings(), tmp_path / "r.jsonl", source, reader, command="bookwheel eval it")
+    counted = Counter((record.length, record.way, str(record.outcome)) for record in found.records)
+    assert counted == {
+        (300, "sequential", "scored"): 5,
+        (300, "whole", "scored"): 5,
+        (900, "sequential", "scored"): 5,
+        (900, "whole", "refused"): 5,
+    }
+    assert all(record.score == 1 for record in found.records if record.way == "sequential")
+    assert found.runs[0].command == "bookwheel eval it"
+
+
+def test_what_is_done_is_not_done_again_and_an_axis_may_grow(tmp_path, settings, source, reader):
+    path = tmp_path / "r.jsonl"
+    go(settings(), path, source, reader)
+    calls = reader.model.calls
+    go(settings(), path, source, reader)
+    assert reader.model.calls == calls
+    grown = go(settings(count=7, ways=("sequential", "whole", "closed-book")), path, source, reader)
+    assert len(grown.records) == 7 * 2 * 3
+    assert Counter(record.way for record in grown.records)["closed-book"] == 14
+    per_sample = reader.model.calls - calls
+    assert per_sample == 14 + sum(r.calls for r in grown.records if r.sample in {"wheels-5", "wheels-6"}) - 4
+
+
+_FIRST_LIFE = """
+import asyncio, importlib.util, os, pathlib, sys
+from bookwheel.evaluation.run import Habits, evaluate
+from bookwheel.evaluation.settings import Evaluation
+from bookwheel.journal import Journal
+from bookwheel.models.scripted import Scripted, keyword_reader
+
+conftest, settings, folder, at = sys.argv[1:]
+spec = importlib.util.spec_from_file_location("conftest", conftest)
+fixtures = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(fixtures)
+
+class Dies(Scripted):
+    async def reply(self, messages, *, limit, sampling):
+        if self.calls == int(at):
+            os._exit(9)
+        return await super().reply(messages, limit=limit, sampling=sampling)
+
+async def open_model(reader):
+    return Dies(keyword_reader)
+
+folder = pathlib.Path(folder)
+habits = Habits(journal=Journal(folder / "journal.sqlite"))
+asyncio.run(evaluate(Evaluation.load(settings), folder / "r.jsonl", open_model, source=fixtures.samples, habits=habits))
+"""
+
+
+@pytest.mark.parametrize("at", [0, 7, 23])
+def test_killed_and_started_again_it_repeats_no_call(tmp_path, source, at):
+    file = tmp_path / "settings.toml"
+    file.write_text(
+        "[eval]\ntasks = ['wheels']\nlengths = [300, 900]\nways = ['sequential', 'refine']\ncount = 3\nconcurrency = 1\n"
+        "[plan]\nquestion_tokens = 60\nchunk_tokens = 120\nmemory_tokens = 60\nanswer_tokens = 60\n",
+        encoding="utf-8",
+    )
+    evaluation = Evaluation.load(str(file))
+    whole, again = Scripted(keyword_reader), Scripted(keyword_reader)
+    expected = go(evaluation, tmp_path / "whole.jsonl", source, opener(whole))
+    words = [sys.executable, "-c", _FIRST_LIFE, str(Path(__file__).with_name("conftest.py")), str(file)]
+    assert subprocess.run([*words, str(tmp_path), str(at)], check=False).returncode == 9
+    with Journal(tmp_path / "journal.sqlite") as journal:
+        found = go(evaluation, tmp_path / "r.jsonl", source, opener(again), journal=journal)
+    assert at + again.calls == whole.calls
+    assert {r.key: (r.answer, r.score, r.calls) for r in found.records} == {
+        r.key: (r.answer, r.score, r.calls) for r in expected.records
+    }
+
+
+def test_an_interrupt_keeps_what_was_read(tmp_path, settings, source):
+    evaluation = settings(ways=("sequential",), concurrency=1)
+    again, path = Scripted(keyword_reader), tmp_path / "r.jsonl"
+
+    async def interrupted(journal) -> None:
+        task = asyncio.current_task()
+
+        class Interrupts(Scripted):
+            async def reply(self, messages, *, limit, sampling):
+                if self.calls == 11:
+                    task.cancel()
+                return await super().reply(messages, limit=limit, sampling=sampling)
+
+        habits = Habits(journal=journal)
+        await evaluate(evaluation, path, opener(Interrupts(keyword_reader)), source=source, habits=habits)
+
+    with Journal(tmp_path / "journal.sqlite") as journal:
+        with pytest.raises(asyncio.CancelledError):
+            asyncio.run(interrupted(journal))
+        found = go(evaluation, path, source, opener(again), journal=journal)
+    assert again.calls <= sum(record.calls for record in found.records) - 11
+
+
+def test_an_answer_that_was_kept_but_not_judged_is_judged_without_a_call(tmp_path, settings, source, reader):
+    with Journal(tmp_path / "journal.sqlite") as journal:
+        go(settings(), tmp_path / "r.jsonl", source, reader, journal=journal)
+        calls = reader.model.calls
+        found = go(settings(), tmp_path / "lost.jsonl", source, reader, journal=journal)
+    assert reader.model.calls == calls
+    assert len(found.records) == 20
+    assert all(record.score == 1 for record in found.records if record.way == "sequential")
+
+
+def test_a_failed_request_counts_as_wrong_is_told_and_may_be_made_anew(tmp_path, settings, source):
+    path = tmp_path / "r.jsonl"
+    evaluation = settings(lengths=(300,), ways=("whole",), concurrency=1)
+    broken = Scripted(keyword_reader, faults={1: ServerFault("503 from the server"), 3: ValueError("a bug")})
+    found = go(evaluation, path, source, opener(broken))
+    assert [(r.outcome, r.score, r.official) for r in found.records if r.outcome is not Outcome.SCORED] == [
+        (Outcome.FAILED, 0, None)
+    ] * 2
+    assert [r.error for r in found.records if r.error] == ["503 from the server", "ValueError: a bug"]
+    assert go(evaluation, path, source, opener(broken)) != found
+    assert broken.calls == 5
+    mended = go(evaluation, path, source, opener(broken), again=frozenset({Outcome.FAILED}))
+    assert broken.calls == 7
+    assert all(record.score == 1 for record in mended.records)
+
+
+def test_a_budget_that_ends_a_reading_leaves_a_sample_that_counts_as_wrong(tmp_path, settings, source, reader):
+    plan = {**settings().plan, "budget": {"tokens": 1600}}
+    found = go(settings(plan=plan, ways=("sequential",)), tmp_path / "r.jsonl", source, reader)
+    stopped = [record for record in found.records if record.outcome is Outcome.STOPPED]
+    assert {record.length for record in stopped} == {900}
+    assert all((r.score, r.answer, r.calls > 0) == (0, "", True) for r in stopped)
+
+
+def test_what_a_user_has_to_mend_ends_the_run(tmp_path, settings, source, reader):
+    with pytest.raises(PlanError, match="window holds"):
+        go(settings(models=(Reader(name="m", window=200),)), tmp_path / "r.jsonl", source, reader)
+
+
+def test_a_results_file_of_another_configuration_is_refused_before_a_call(tmp_path, settings, source, reader):
+    path = tmp_path / "r.jsonl"
+    go(settings(), path, source, reader)
+    before, calls = path.read_bytes(), reader.model.calls
+    with pytest.raises(ResultsError, match=r"another configuration.*seed is 0 there and 1 here"):
+        go(settings(seed=1), path, source, reader)
+    with pytest.raises(ResultsError, match="window is 800 there and 700 here"):
+        go(settings(models=(Reader(name="scripted", window=700),)), path, source, reader)
+    assert (path.read_bytes(), reader.model.calls) == (before, calls)
+
+
+def test_samples_may_come_from_a_file(tmp_path, settings, source, reader):
+    file = tmp_path / "mine.jsonl"
+    made = source("mine", 300)
+    write_samples([next(made) for _ in range(3)], file)
+    found = go(settings(tasks=(), lengths=(), samples=(str(file),)), tmp_path / "r.jsonl", source, reader)
+    assert {(record.task, record.length) for record in found.records} == {("mine", 300)}
+    assert len(found.records) == 6
+
+
+def test_two_samples_of_one_name_in_a_file_are_refused(tmp_path, settings, source, reader):
+    file = tmp_path / "mine.jsonl"
+    sample = next(source("mine", 300))
+    write_samples([sample, sample], file)
+    with pytest.raises(SettingsError, match="two samples"):
+        go(settings(tasks=(), samples=(str(file),)), tmp_path / "r.jsonl", source, reader)
+
+
+def test_a_source_that_fails_ends_the_run_with_its_own_words(tmp_path, settings, reader):
+    def source(task, length):
+        raise InputError(f"no task {task!r}")
+        yield
+
+    with pytest.raises(InputError, match="no task 'wheels'"):
+        go(settings(), tmp_path / "r.jsonl", source, reader)
+
+
+def test_a_model_of_few_lengths_and_ways_fills_only_its_cells(tmp_path, settings, source, reader):
+    models = (Reader(name="a"), Reader(name="b", ways=("closed-book",), lengths=(300,)))
+    found = go(settings(models=models), tmp_path / "r.jsonl", source, reader)
+    assert {(r.length, r.way) for r in found.records if r.model == "b"} == {(300, "closed-book")}
+
+
+def test_progress_reaches_its_total_and_its_time_left_ends_at_nothing(tmp_path, settings, source, reader):
+    seen = []
+    go(settings(), tmp_path / "r.jsonl", source, reader, watch=seen.append)
+    assert [progress.done for progress in seen] == list(range(1, 21))
+    assert {progress.total for progress in seen} == {20}
+    assert seen[-1].seconds_left == 0
+    assert all(progress.seconds_left >= 0 for progress in seen)
+    assert seen[-1].failed == 5
+
+
+def test_no_more_samples_are_under_way_than_asked_for(tmp_path, settings, source):
+    under_way, most = 0, 0
+
+    class Busy(Scripted):
+        async def reply(self, messages, *, limit, sampling):
+            nonlocal under_way, most
+            under_way += 1
+            most = max(most, under_way)
+            await asyncio.sleep(0.001)
+            under_way -= 1
+            return await super().reply(messages, limit=limit, sampling=sampling)
+
+    evaluation = settings(concurrency=3, ways=("sequential",), count=9)
+    go(evaluation, tmp_path / "r.jsonl", source, opener(Busy(keyword_reader)))
+    assert most == 3

@@ -56,7 +56,7 @@ class Policy:
         self._reference: Any = None
         _without_dropout(model)
         if gradient_checkpointing:
-            model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+            model.activation_checkpointing_enable()
         model.eval()
 
     @property
@@ -211,7 +211,7 @@ def load_policy(settings: PolicySettings) -> Policy:
     except (OSError, ValueError) as error:
         raise ConfigError(f"no model can be loaded from {settings.path!r}: {error}") from error
     if settings.lora_rank:
-        model = _with_adapters(model, settings)
+        model = with_adapters(model, settings)
     return Policy(
         model.to(device),
         tokenizer,
@@ -220,7 +220,8 @@ def load_policy(settings: PolicySettings) -> Policy:
     )
 
 
-def _with_adapters(model: Any, settings: PolicySettings) -> Any:
+def with_adapters(model: Any, settings: PolicySettings) -> Any:
+    """The model with low-rank adapters on every linear layer; they alone are trained."""
     from peft import LoraConfig, get_peft_model
 
     lora = LoraConfig(
@@ -230,6 +231,4 @@ def _with_adapters(model: Any, settings: PolicySettings) -> Any:
         lora_dropout=0.0,
         task_type="CAUSAL_LM",
     )
-    if settings.gradient_checkpointing:
-        model.enable_input_require_grads()
     return get_peft_model(model, lora)

@@ -46,7 +46,7 @@ def ideal_rows(sample: Sample, reader: Reader, plan: Plan, oracle: Oracle) -> li
             advantage=1.0,
             rollout=sample.id,
         )
-        for messages, text in _trace(sample, reader, plan, oracle)
+        for messages, text in ideal_trace(sample, reader, plan, oracle)
         for prompt, reply in [reader.encoded(messages, text)]
     ]
     longest = max(len(row.ids) for row in rows)
@@ -58,7 +58,10 @@ def ideal_rows(sample: Sample, reader: Reader, plan: Plan, oracle: Oracle) -> li
     return rows
 
 
-def _trace(sample: Sample, reader: Reader, plan: Plan, oracle: Oracle) -> Iterator[tuple[tuple[Message, ...], str]]:
+def ideal_trace(
+    sample: Sample, reader: Reader, plan: Plan, oracle: Oracle
+) -> Iterator[tuple[tuple[Message, ...], str]]:
+    """Every conversation of an ideal reading: what is asked, and the reply."""
     prompts = prompts_for(plan, sample.question)
     chunks = list(split(sample.document, reader.tokenizer, plan.chunk_tokens))
     memory = Memory.blank(plan.memory_tokens)

@@ -16,6 +16,11 @@ def still_policy():
     return small_policy()
 
 
+@pytest.fixture
+def make_policy():
+    return small_policy
+
+
 def small_policy(seed=0, **shape):
     torch = pytest.importorskip("torch")
     pytest.importorskip("transformers")

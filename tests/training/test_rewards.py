@@ -1,15 +1,17 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 pytest.importorskip("torch")
 
-from bookwheel.tasks.base import Sample, SampleDocument
+from bookwheel.tasks.base import Evidence, Sample, SampleDocument
 from bookwheel.training.config import RewardSettings
 from bookwheel.training.errors import ConfigError
 from bookwheel.training.rewards import verified
 from bookwheel.training.workflows import Episode
-from bookwheel.types import Conversation, Finish, Reply, Usage
+from bookwheel.types import Chunk, Conversation, Finish, Memory, Reply, Step, Usage
 
 
 def sample(golds=("red", "crimson")):
@@ -46,3 +48,36 @@ def test_long_replies_cost_more_and_more_near_their_limit():
 def test_a_sample_without_a_gold_cannot_be_judged():
     with pytest.raises(ConfigError, match="no gold answer"):
         verified(RewardSettings())(episode("x"), sample(golds=()))
+
+
+def remembering(*memories):
+    told = Conversation(messages=(), reply=Reply(text=""))
+    texts = [Memory(text=text, tokens=1, limit=9) for text in ("", *memories)]
+    steps = tuple(
+        Step(
+            chunk=Chunk(index=i, start=10 * i, end=10 * i + 10, text="", tokens=1),
+            before=texts[i],
+            after=texts[i + 1],
+            conversation=told,
+        )
+        for i in range(len(memories))
+    )
+    return Episode(conversations=(), answer="blue", limits=(), steps=steps)
+
+
+def test_what_was_noted_and_what_was_kept_are_told_apart():
+    """The evidence ends in the second of three chunks."""
+    judge = verified(RewardSettings(captured=0.2, kept=0.4))
+    told = replace(sample(("red",)), evidence=(Evidence(start=12, end=18, note="oak has red"),))
+    parts = [
+        judge(remembering(*memories), told).parts
+        for memories in (
+            ("", "oak has red", "oak has red"),
+            ("", "it is red", "lost"),
+            ("", "", "red at last"),
+            ("red", "", ""),
+        )
+    ]
+    assert [(one["captured"], one["kept"]) for one in parts] == [(1, 1), (1, 0), (0, 1), (0, 0)]
+    assert judge(remembering("", "red", "red"), told).score == pytest.approx(0.6)
+    assert judge(remembering("", "red", "lost"), sample(("red",))).score == 0.0

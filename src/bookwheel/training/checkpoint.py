@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from torch import nn
 
-_MAY_DIFFER: Final = frozenset({"steps", "checkpoint_every", "keep", "patience"})
+_MAY_DIFFER: Final = frozenset({"steps", "checkpoint_every", "keep", "keep_rollouts", "patience"})
 """Settings of `[train]` that a run may change half-way."""
 
 
@@ -43,6 +43,8 @@ class Progress:
     """Optimizer steps of the present phase."""
     drawn: int = 0
     """Samples drawn: the cursor into the data."""
+    turned: bool = False
+    """Whether reinforcement has begun, with an optimizer of its own."""
     barren: int = 0
     """Steps in a row that had nothing to teach."""
     best: float = -1.0

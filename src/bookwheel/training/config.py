@@ -132,6 +132,8 @@ class TrainConfig:
     checkpoint_every: int = 20
     keep: int = 2
     """How many checkpoints stay beside the best one."""
+    keep_rollouts: int = 10
+    """The rollouts of every so many steps are kept as readings; 0 keeps none."""
     workflow: str = "reading"
     """reading, calculator or single."""
     policy: PolicySettings = field(default_factory=PolicySettings)

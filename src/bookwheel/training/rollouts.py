@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
 
     from bookwheel.plan import Sampling
+    from bookwheel.tasks import Sample
     from bookwheel.training.reader import Reader
     from bookwheel.training.rewards import Earned, Reward
-    from bookwheel.training.workflows import Episode, Sample, Workflow
+    from bookwheel.training.workflows import Episode, Workflow
 
 _FEWEST = 2
 

@@ -22,12 +22,13 @@ from bookwheel.training.errors import CheckpointError, ConfigError, NothingToLea
 from bookwheel.training.reader import ROLLOUT, Reader
 from bookwheel.training.rollouts import Group, Harvest, Outcome, Rolling, harvest, roll_group, rows_of_groups
 from bookwheel.training.step import Stepper
-from bookwheel.training.workflows import Sample, Workflow, calculator, reading, single
+from bookwheel.training.workflows import Workflow, calculator, reading, single
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
     from pathlib import Path
 
+    from bookwheel.tasks import Sample
     from bookwheel.training.config import TrainConfig
     from bookwheel.training.policy import Policy
     from bookwheel.training.rewards import Reward
@@ -67,7 +68,7 @@ class Trainer:
         keep: Callable[[int, Harvest], None] | None = None,
         rows_of: Callable[[Sequence[Group]], list[Row]] | None = None,
     ) -> None:
-        """`observe` is told every record, `keep` every step's rollouts; `rows_of` replaces the paper's credit."""
+        """`observe` is told every record, `keep` every reinforcement step's rollouts; `rows_of` replaces the credit."""
         _check(samples, config, workflow, oracle)
         self.policy, self.samples, self.reward, self.config = model, samples, reward, config
         self.folder, self.held_out = folder, held_out[: config.evaluation.samples]
@@ -76,7 +77,7 @@ class Trainer:
         self.reader = Reader(model, plan=config.plan, budget=config.policy.rollout_tokens)
         self.progress = Progress()
         self._observe, self._keep = observe, keep
-        self._rows_of = rows_of or (lambda groups: rows_of_groups(groups, config.estimator))
+        self.credit = rows_of or (lambda groups: rows_of_groups(groups, config.estimator))
         self._order: tuple[int, list[int]] = (-1, [])
         self._stepper: Stepper | None = None
         self._metrics = folder / "metrics.jsonl"
@@ -103,16 +104,15 @@ class Trainer:
     async def _run(self) -> None:
         config, progress = self.config, self.progress
         total = config.warm_start.steps + config.steps
-        if progress.step == config.warm_start.steps == 0:
-            await self._turn()
-        while progress.step < total:
+        while progress.step < total or not progress.turned:
+            if progress.step == config.warm_start.steps and not progress.turned:
+                await self._turn()
+                continue
             began = time.perf_counter()
             kind = "warm" if self.warm else "step"
             record = self._imitate() if self.warm else await self._reinforce()
             progress.step += 1
             self._log({"kind": kind, "step": progress.step, **record}, began)
-            if progress.step == config.warm_start.steps:
-                await self._turn()
             done = progress.step - config.warm_start.steps
             every = config.evaluation.every
             if done > 0 and (progress.step == total or (every and done % every == 0)):
@@ -122,6 +122,7 @@ class Trainer:
 
     async def _turn(self) -> None:
         """From imitation to reinforcement: measure, hold the policy still as reference, begin with a new optimizer."""
+        self.progress.turned = True
         self._stepper = self._new_stepper()
         await self._evaluate()
         if self.config.loss.kl and (self.config.warm_start.steps or not self.config.policy.lora_rank):
@@ -148,9 +149,9 @@ class Trainer:
 
         found = await harvest(self._draw, groups=config.samples, refills=config.refills, roll=roll)
         if self._keep:
-            self._keep(self.progress.step, found)
+            self._keep(self.progress.step - config.warm_start.steps, found)
         record = _summary(found)
-        parts = [rows for rows in (self._rows_of(groups) for groups in _cut(found.groups, config.updates)) if rows]
+        parts = [rows for rows in (self.credit(groups) for groups in _cut(found.groups, config.updates)) if rows]
         if any(row.advantage for rows in parts for row in rows):
             self.progress.barren = 0
             return {**record, **await asyncio.to_thread(self.stepper.reinforce, parts)}
@@ -184,7 +185,7 @@ class Trainer:
         record = {"kind": "evaluation", "step": self.progress.step, "accuracy": accuracy, "n": len(told)}
         failed = sum(rollout.outcome is not Outcome.SCORED for rollout in told)
         self._log({**record, "failed": failed}, began)
-        if accuracy > self.progress.best and not self.warm:
+        if accuracy > self.progress.best:
             self.progress.best = accuracy
             self._save("best")
 
@@ -215,10 +216,9 @@ class Trainer:
         return self._stepper
 
     def _new_stepper(self) -> Stepper:
-        warm, config = self.config.warm_start, self.config
-        rate, rise = (
-            (warm.learning_rate, warm.warmup_steps) if self.warm else (config.learning_rate, config.warmup_steps)
-        )
+        config = self.config
+        phase = config if self.progress.turned else config.warm_start
+        rate, rise = phase.learning_rate, phase.warmup_steps
         return Stepper(self.policy, config, learning_rate=rate, warmup_steps=rise)
 
     def _begin(self, *, resume: bool) -> None:
@@ -239,7 +239,7 @@ class Trainer:
         checkpoint.load(place, self.policy.model, self._stepper.optimizer, self.config.to_json())
         self._stepper.taken = self.progress.taken
         reference = self.folder / "reference.safetensors"
-        if self.config.loss.kl and not self.warm and reference.exists():
+        if self.config.loss.kl and self.progress.turned and reference.exists():
             self.policy.freeze_reference()
             checkpoint.load_weights(reference, self.policy.reference_model)
         lines = self._metrics.read_text(encoding="utf-8").splitlines(keepends=True)

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from bookwheel.plan import Plan
+    from bookwheel.tasks import Sample
     from bookwheel.training.reader import Reader
-    from bookwheel.training.workflows import Sample
     from bookwheel.types import Message
 
 

@@ -13,41 +13,17 @@ import ast
 import operator
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from bookwheel.reading.loop import Way, read
-from bookwheel.types import Answer, Conversation, Document, Message, Step
+from bookwheel.types import Answer, Conversation, Message, Step
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan
-
-
-class HasScore(Protocol):
-    """What a verifier says."""
-
-    @property
-    def score(self) -> float:
-        """From 0 to 1."""
-        ...
-
-
-class Sample(Protocol):
-    """What training asks of a sample; the samples of `bookwheel.tasks` have it all."""
-
-    @property
-    def id(self) -> str: ...  # noqa: D102
-    @property
-    def question(self) -> str: ...  # noqa: D102
-    @property
-    def golds(self) -> tuple[str, ...]: ...  # noqa: D102
-    @property
-    def document(self) -> Document: ...  # noqa: D102
-    def score(self, answer: str | None) -> HasScore:
-        """The sample's own verifier."""
-        ...
+    from bookwheel.tasks import Sample
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -220,3 +220,10 @@ def test_a_reading_whose_first_memory_was_given_is_explained_from_its_first_step
     steps[0] = replace(steps[0], before=steps[0].after)
     (found,) = origins(steps, BOOK)
     assert found.step == 0
+
+
+def test_a_line_that_stays_is_no_earlier_wording_of_a_new_one():
+    first = "The harbour master of Skarholm is Ada Quill."
+    second = "The harbour of Skarholm was built in 1871 by Bo Reed."
+    steps = steps_of(first, f"{first}\n{second}")
+    assert [(origin.line, origin.step) for origin in origins(steps, BOOK)] == [(first, 0), (second, 1)]

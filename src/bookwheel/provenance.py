@@ -20,7 +20,7 @@ from bookwheel.text.matching import Passage, Word, absent, is_claim, share, word
 from bookwheel.types import Evidence, Flag, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Container, Iterator, Sequence
 
 _SAME: Final = 0.5
 """Share of the shorter line's words that two wordings of one line have in common."""
@@ -128,7 +128,7 @@ def _trails(steps: Sequence[Step]) -> list[_Trail]:
         before, after = steps[at].before.text, steps[at].after.text
         if before == after and steps[at].after.text:
             continue
-        older = _Lines(before)
+        older = _Lines(before, staying={_key(line) for line in _lines(after)})
         for number, line in list(following.items()):
             earlier = older.like(line)
             if earlier is None:
@@ -152,11 +152,14 @@ def _is_by_hand(line: str, entered: Step) -> bool:
 
 
 class _Lines:
-    """The lines of one memory, to find in it what another calls by nearly the same words."""
+    """The lines of one memory, to find in it what another calls by nearly the same words.
 
-    def __init__(self, text: str) -> None:
+    A line that stays as it is in the other memory is no earlier wording of anything else there.
+    """
+
+    def __init__(self, text: str, staying: Container[tuple[str, ...]] = ()) -> None:
         self._by_key = {_key(line): line for line in _lines(text)}
-        self._wordings = [_Wording.of(line) for line in self._by_key.values()]
+        self._wordings = [_Wording.of(line) for key, line in self._by_key.items() if key not in staying]
 
     def like(self, line: str) -> str | None:
         """The line that has the same words, or the most of them and none of other figures."""

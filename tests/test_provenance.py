@@ -224,6 +224,6 @@ def test_a_reading_whose_first_memory_was_given_is_explained_from_its_first_step
 
 def test_a_line_that_stays_is_no_earlier_wording_of_a_new_one():
     first = "The harbour master of Skarholm is Ada Quill."
-    second = "The harbour of Skarholm was built in 1871 by Bo Reed."
+    second = "The harbour of Skarholm was built in 1871 by the master mason Bo Reed."
     steps = steps_of(first, f"{first}\n{second}")
     assert [(origin.line, origin.step) for origin in origins(steps, BOOK)] == [(first, 0), (second, 1)]

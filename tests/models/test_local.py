@@ -5,7 +5,7 @@ import pytest
 from bookwheel.errors import BookwheelError, NoWeights, WindowExceeded
 from bookwheel.models import engine as engine_module
 from bookwheel.models.engine import threads_by_load
-from bookwheel.models.local import LocalModel, _plan_for
+from bookwheel.models.local import LocalModel
 from bookwheel.models.weights import at_hand
 from bookwheel.plan import Sampling
 from bookwheel.types import Finish, Message
@@ -45,12 +45,6 @@ def test_threads_leave_busy_cores_alone(monkeypatch):
     for load, threads in ((0.0, 4), (1.0, 3), (3.9, 1), (9.0, 1)):
         monkeypatch.setattr(engine_module.os, "getloadavg", lambda load=load: (load, 0.0, 0.0), raising=False)
         assert threads_by_load() == threads
-
-
-def test_a_small_window_gets_a_plan_that_fits_it():
-    for window in (512, 2048, 4096, 8192, 100_000):
-        plan = _plan_for(window)
-        assert plan.update_tokens(question=plan.question_tokens, template=0) <= window
 
 
 @pytest.mark.parametrize(

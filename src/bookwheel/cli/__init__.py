@@ -8,15 +8,16 @@ from importlib.metadata import version
 STDIN = "stdin:"
 """Stands for "-", which the parser would take for an option."""
 COMMANDS = {
-    "ask": "ask:ask",
-    "list": "shelf:list_readings",
-    "show": "shelf:show",
-    "resume": "resume:resume",
-    "edit": "resume:edit",
-    "data": "data:app",
-    "eval": "eval:evaluate",
-    "models": "models:models",
-    "doctor": "doctor:doctor",
+    "ask": ("ask:ask", 'SOURCE... "QUESTION": read and answer'),
+    "list": ("shelf:list_readings", "the journal, newest first"),
+    "show": ("shelf:show", "READING: its timeline, each step's changes, where every line came from"),
+    "resume": ("resume:resume", "READING: go on after a crash, a kill, an interrupt or a budget"),
+    "edit": ("resume:edit", "READING --step K: change the memory by hand and read on from there"),
+    "data": ("data:app", "make samples for any task and length, or drop those that need no document"),
+    "eval": ("eval:evaluate", "ways of reading x models x tasks x lengths: measured, reported, compared"),
+    "train": ("train:train", "PRESET or FILE.toml: a supervised warm start, then reinforcement learning"),
+    "models": ("models:models", "what can read here"),
+    "doctor": ("doctor:doctor", "what is wrong here, and how to mend it"),
 }
 
 
@@ -37,8 +38,8 @@ def main(arguments: list[str] | None = None) -> None:
         help_on_error=False,
         suppress_keyboard_interrupt=False,
     )
-    for name, place in COMMANDS.items():
-        app.command(f"bookwheel.cli.{place}", name=name)
+    for order, (name, (place, about)) in enumerate(COMMANDS.items()):
+        app.command(f"bookwheel.cli.{place}", name=name, help=about, sort_key=order)
     given = [STDIN if word == "-" else word for word in (sys.argv[1:] if arguments is None else arguments)]
     try:
         sys.exit(app(given))

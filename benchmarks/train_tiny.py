@@ -1,0 +1,114 @@
+"""What reinforcement learning adds to a warm start, on the ledger task: one seed of `tiny-cpu`, three policies.
+
+    python benchmarks/train_tiny.py --seed 0 --out runs/tiny --far 64
+
+    warm         the warm start alone
+    trained      warm start, then reinforcement learning as the preset says
+    miscredited  the same, but advantages are taken over every G consecutive conversations instead of over the G
+                 rollouts of a sample: the mistake of reshaping conversation rewards to (-1, G)
+
+Each is measured on held-out samples of 1, 10 and 100 times the training length.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import shutil
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+
+from bookwheel.evaluation.statistics import wilson
+from bookwheel.plan import Sampling
+from bookwheel.training import checkpoint
+from bookwheel.training.advantages import Estimator
+from bookwheel.training.config import TrainConfig
+from bookwheel.training.launch import launch, samples_of
+from bookwheel.training.reader import Reader
+from bookwheel.training.report import plot, records_of
+from bookwheel.training.rewards import verified
+from bookwheel.training.rollouts import Rolling, roll_group, rows_of_groups
+from bookwheel.training.workflows import reading
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bookwheel.training.policy import Policy
+    from bookwheel.training.rollouts import Group
+    from bookwheel.training.rows import Row
+
+
+def miscredited(groups: Sequence[Group], size: int) -> list[Row]:
+    """Rows whose advantage is against the mean of a block of consecutive conversations."""
+    earned = {rollout.id: rollout.earned.score for group in groups for rollout in group.scored}
+    rows = rows_of_groups(groups, Estimator.MEAN)
+    told = []
+    for start in range(0, len(rows), size):
+        block = rows[start : start + size]
+        mean = sum(earned[row.rollout] for row in block) / len(block)
+        told += [replace(row, advantage=earned[row.rollout] - mean) for row in block]
+    return told
+
+
+def measure(policy: Policy, config: TrainConfig, chunks: int, count: int) -> dict[str, float]:
+    """Accuracy on samples of so many chunks that neither trained the policy nor chose its best checkpoint."""
+    fresh = replace(config, task=replace(config.task, seed=config.task.seed + 1))
+    samples = samples_of(fresh, policy, count, tokens=config.plan.chunk_tokens * chunks, held_out=True)
+    how = Rolling(
+        reader=Reader(policy, plan=config.plan),
+        workflow=reading(config.plan),
+        reward=verified(config.reward),
+        sampling=Sampling(temperature=config.evaluation.temperature, top_p=config.evaluation.top_p),
+        seed=config.seed,
+    )
+
+    async def all_of() -> list[Group]:
+        return await asyncio.gather(*(roll_group(one, [one.id], how) for one in samples))
+
+    told = [group.rollouts[0] for group in asyncio.run(all_of())]
+    found = wilson(sum(one.earned.answer for one in told if one.earned), len(told))
+    return {"chunks": chunks, "n": found.n, "accuracy": found.mean, "low": found.low, "high": found.high}
+
+
+def main() -> None:
+    """Warm start once, then the two ways of credit from it."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--far", type=int, default=64, help="samples at 100 times the length")
+    parser.add_argument("--threads", type=int, default=1)
+    given = parser.parse_args()
+    torch.set_num_threads(given.threads)
+    config = replace(TrainConfig.load("tiny-cpu"), seed=given.seed, keep_rollouts=0)
+    chunks = config.task.tokens // config.plan.chunk_tokens
+    began, folders, told = time.perf_counter(), {}, {}
+    for name in ("warm", "trained", "miscredited"):
+        folders[name] = folder = given.out / f"{name}-{given.seed}"
+        if name == "warm":
+            trainer = launch(replace(config, steps=0), folder)
+        else:
+            shutil.copytree(folders["warm"], folder)
+            trainer = launch(config, folder)
+        if name == "miscredited":
+            trainer.credit = lambda groups: miscredited(groups, config.group_size)
+        trainer.train(resume=name != "warm")
+        seconds = sum(one["clock"]["seconds"] for one in records_of(folder))
+        checkpoint.load_weights(folder / "checkpoints" / "best" / "weights.safetensors", trainer.policy.model)
+        lengths = [
+            measure(trainer.policy, config, chunks * times, count)
+            for times, count in ((1, 256), (10, 256), (100, given.far))
+        ]
+        told[name] = {"seconds": round(seconds), "lengths": lengths}
+        print(name, json.dumps(told[name]), flush=True)
+    plot({name: records_of(folder) for name, folder in folders.items()}, given.out / f"curves-{given.seed}.svg")
+    whole = {"seed": given.seed, "seconds": round(time.perf_counter() - began), "policies": told}
+    (given.out / f"result-{given.seed}.json").write_text(json.dumps(whole, indent=1), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Teaching a model to keep its memory: many independent conversations, one reward, one step."""

@@ -1,0 +1,53 @@
+"""How much better a rollout did than the other rollouts of its sample.
+
+    mean            A_i = R_i - (R_1 + ... + R_G) / G                           the paper's
+    mean-std        A_i = (R_i - mean) / (s + 1e-6)      s with G - 1 below     GRPO's
+    leave-one-out   A_i = R_i - (the sum of the others) / (G - 1)               RLOO's
+
+R_1..R_G are the rewards of ONE group: one number a rollout, however many conversations it took. So a rollout of 40
+chunks counts as much as one of 2. Every token of every conversation of rollout i then carries the same A_i. This
+file knows nothing of tokens.
+
+>>> advantages([1.0, 0.0, 0.0, 0.0], Estimator.MEAN)
+[0.75, -0.25, -0.25, -0.25]
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from math import fsum, sqrt
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_FLOOR: Final = 1e-6
+"""Keeps the division by a tiny spread finite; also the spread below which a group is all the same."""
+
+
+class Estimator(StrEnum):
+    """What a reward is held against."""
+
+    MEAN = "mean"
+    MEAN_STD = "mean-std"
+    LEAVE_ONE_OUT = "leave-one-out"
+
+
+def advantages(rewards: Sequence[float], estimator: Estimator = Estimator.MEAN) -> list[float]:
+    """One advantage for each rollout of a group, in order; they sum to 0."""
+    size = len(rewards)
+    if size < 2:  # noqa: PLR2004 - with nothing to compare there is no advantage
+        raise ValueError(f"a group needs at least 2 rewards, not {size}: one rollout cannot be compared with itself")
+    mean = fsum(rewards) / size
+    centred = [reward - mean for reward in rewards]
+    if estimator is Estimator.MEAN_STD:
+        spread = sqrt(fsum(a * a for a in centred) / (size - 1))
+        return [a / (spread + _FLOOR) for a in centred]
+    if estimator is Estimator.LEAVE_ONE_OUT:
+        return [a * size / (size - 1) for a in centred]
+    return centred
+
+
+def has_spread(rewards: Sequence[float]) -> bool:
+    """Whether the group can teach anything: with equal rewards every advantage is 0."""
+    return bool(rewards) and max(rewards) - min(rewards) > _FLOOR

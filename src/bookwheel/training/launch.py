@@ -1,0 +1,96 @@
+"""From settings to a trainer: the samples, the policy, the oracle, and where everything is kept.
+
+Held-out samples are of the same task and length; they come from another seed and, where a task stands on a question
+set, from its other split, so nothing that is measured was trained on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from bookwheel.reading.prompts import prompts_for
+from bookwheel.tasks import make
+from bookwheel.tasks.memories import ideal_memories
+from bookwheel.training.errors import ConfigError
+from bookwheel.training.fresh import fresh_policy
+from bookwheel.training.kept import RolloutShelf
+from bookwheel.training.ledger import ledger, vocabulary
+from bookwheel.training.policy import Policy, load_policy
+from bookwheel.training.reader import Reader
+from bookwheel.training.rewards import verified
+from bookwheel.training.trainer import Trainer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from bookwheel.tasks import Sample
+    from bookwheel.training.config import TrainConfig
+
+_APART: Final = 7919
+"""Between the seeds of training and held-out samples."""
+
+
+def launch(
+    config: TrainConfig,
+    folder: Path,
+    *,
+    data: Path | None = None,
+    observe: Callable[[Mapping[str, Any]], None] | None = None,
+) -> Trainer:
+    """The trainer of these settings, ready to run in `folder`; `data` is where question sets are read from."""
+    policy = policy_of(config)
+    return Trainer(
+        policy,
+        samples_of(config, policy, config.task.count, data=data),
+        verified(config.reward),
+        config,
+        folder=folder,
+        held_out=samples_of(config, policy, config.evaluation.samples, data=data, held_out=True),
+        oracle=ideal_memories,
+        observe=observe,
+        keep=RolloutShelf(folder, config.plan, config.estimator, every=config.keep_rollouts),
+    )
+
+
+def policy_of(config: TrainConfig) -> Policy:
+    """The model that the settings name, or a fresh one over the words of the ledger task."""
+    if config.policy.path:
+        return load_policy(config.policy)
+    if config.task.name != "ledger":
+        raise ConfigError(
+            f"a fresh model knows only the words of the ledger task, and train.task.name is {config.task.name!r}: "
+            f"set train.policy.path to a model"
+        )
+    prompts = prompts_for(config.plan, "")
+    words = [*vocabulary(), prompts.blank, prompts.unchanged, prompts.answer_template, *prompts.updates.values()]
+    return fresh_policy(words, config.fresh, config.seed)
+
+
+def samples_of(
+    config: TrainConfig,
+    policy: Policy,
+    count: int,
+    *,
+    tokens: int | None = None,
+    data: Path | None = None,
+    held_out: bool = False,
+) -> Sequence[Sample]:
+    """`count` samples of the settings' task, of the training length or another."""
+    task = config.task
+    length, seed = tokens or task.tokens, task.seed + _APART * held_out
+    if length < 1 or count < 1:
+        raise ConfigError("training needs samples: set name, tokens and count in [train.task]")
+    if task.name == "ledger":
+        return ledger(tokens=length, count=count, seed=seed, **task.options)
+    made = make(
+        task.name,
+        tokens=length,
+        count=count,
+        seed=seed,
+        tokenizer=Reader(policy, plan=config.plan).tokenizer,
+        data=data,
+        split="dev" if held_out else "train",
+        **task.options,
+    )
+    return list(made)

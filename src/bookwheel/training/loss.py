@@ -1,0 +1,102 @@
+"""The clipped surrogate over every sampled token of a batch, with one denominator.
+
+    L = -1/T * sum_t [ w_t * min(r_t A_t, clip(r_t, 1 - low, 1 + high) A_t) - beta * k3_t ]
+
+    r_t  = exp(new_t - old_t)                      how far this update has moved the token's probability
+    w_t  = min(exp(old_t - rollout_t), cap)        only where sampler and trainer differ (truncated importance sampling)
+    k3_t = exp(ref_t - new_t) - (ref_t - new_t) - 1        the low-variance estimate of KL(new || reference)
+
+T counts the sampled tokens of the WHOLE batch: all conversations of all rollouts on all ranks. Callers cut a batch as
+they like and add the losses and the tallies up; neither notices the cut. Tensors are flat, one entry a sampled token:
+prompts, tool output and padding never come here, so they cannot be counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Self
+
+import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LossSettings:
+    """The bounds and weights of the formula; the paper's by default."""
+
+    clip_low: float = 0.2
+    clip_high: float = 0.2
+    kl: float = 1e-3
+    """beta; 0 needs no reference model."""
+    importance_cap: float | None = 2.0
+    """Of w_t; None leaves w_t at 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Logprobs:
+    """What each policy gave the sampled tokens, flat; `new` alone carries a gradient."""
+
+    new: Tensor
+    old: Tensor
+    rollout: Tensor | None = None
+    """The sampler's own; None when they are the trainer's."""
+    reference: Tensor | None = None
+    entropy: Tensor | None = None
+    """Of the new policy at each token, for the metrics."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """Sums over tokens that add up over micro-batches and ranks; `means` gives the metrics."""
+
+    tokens: float = 0.0
+    loss: float = 0.0
+    """Already divided by the batch's T: it adds up to the batch's loss."""
+    ratio: float = 0.0
+    clipped: float = 0.0
+    entropy: float = 0.0
+    kl: float = 0.0
+    mismatch: float = 0.0
+    """The absolute difference of the sampler's and the trainer's log-probability."""
+
+    def __add__(self, other: Tally) -> Self:
+        return type(self)(**{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)})
+
+    def means(self) -> dict[str, float]:
+        """The loss, and every other figure as a mean over tokens."""
+        names = ("ratio", "clipped", "entropy", "kl", "mismatch")
+        return {"loss": self.loss, **{name: getattr(self, name) / max(self.tokens, 1.0) for name in names}}
+
+
+def policy_loss(logprobs: Logprobs, advantages: Tensor, denominator: float, how: LossSettings) -> tuple[Tensor, Tally]:
+    """This part's share of the batch's loss, ready for backward, and its tally. `denominator` is the batch's T."""
+    new, old = logprobs.new, logprobs.old.detach()
+    ratio = torch.exp(new - old)
+    bounded = ratio.clamp(1 - how.clip_low, 1 + how.clip_high)
+    surrogate = torch.minimum(ratio * advantages, bounded * advantages)
+    if logprobs.rollout is not None and how.importance_cap is not None:
+        surrogate = surrogate * torch.exp(old - logprobs.rollout).clamp(max=how.importance_cap)
+    k3 = _k3(new, logprobs.reference)
+    objective = surrogate - how.kl * k3 if how.kl else surrogate
+    loss = -objective.sum() / denominator
+    with torch.no_grad():
+        drift = torch.zeros_like(new) if logprobs.rollout is None else (old - logprobs.rollout).abs()
+        tally = Tally(
+            tokens=float(new.numel()),
+            loss=loss.item(),
+            ratio=ratio.sum().item(),
+            clipped=(ratio * advantages > bounded * advantages).sum().item(),
+            entropy=0.0 if logprobs.entropy is None else logprobs.entropy.sum().item(),
+            kl=k3.sum().item(),
+            mismatch=drift.sum().item(),
+        )
+    return loss, tally
+
+
+def _k3(new: Tensor, reference: Tensor | None) -> Tensor:
+    if reference is None:
+        return torch.zeros_like(new)
+    gap = reference.detach() - new
+    return torch.exp(gap) - gap - 1

@@ -1,0 +1,234 @@
+"""The model that is trained: a Hugging Face causal language model, whole or through LoRA adapters.
+
+    log p(x_t) = z_t[x_t] - logsumexp(z_t),   z_t = W h_(t-1)
+
+Only the hidden states before sampled tokens go through the head W, a slice at a time and recomputed for the backward
+pass, so the logits of a long row are never held whole. Rows with the same ids are read once. Token ids and rows; what
+they mean is for others.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.utils.checkpoint import checkpoint
+
+from bookwheel.training.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from torch import Tensor, nn
+
+    from bookwheel.training.config import PolicySettings
+    from bookwheel.training.rows import Row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scored:
+    """One entry for every trained token of some rows, in the rows' order."""
+
+    logprobs: Tensor
+    entropy: Tensor
+    """Of the distribution that the token was drawn from; carries no gradient."""
+
+
+class Policy:
+    """A causal model with its tokenizer, ready to be sampled and trained."""
+
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        *,
+        head_tokens: int = 1024,
+        gradient_checkpointing: bool = False,
+    ) -> None:
+        self.model = model
+        self.tokenizer = tokenizer
+        self.head_tokens = head_tokens
+        self._recompute = gradient_checkpointing
+        self._reference: Any = None
+        _without_dropout(model)
+        if gradient_checkpointing:
+            model.activation_checkpointing_enable()
+        model.eval()
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        device: torch.device = self.model.device
+        return device
+
+    @property
+    def window(self) -> int | None:
+        """How many tokens the model has positions for."""
+        window = getattr(self.model.config, "max_position_embeddings", None)
+        return int(window) if window else None
+
+    @property
+    def stop_ids(self) -> frozenset[int]:
+        """The ids that end a reply."""
+        named = self.model.generation_config.eos_token_id if self.model.generation_config else None
+        ids = named if isinstance(named, list) else [named]
+        return frozenset(int(i) for i in (*ids, self.tokenizer.eos_token_id) if i is not None)
+
+    @property
+    def trainable(self) -> list[nn.Parameter]:
+        """What an optimizer moves: every weight, or the adapters'."""
+        return [parameter for parameter in self.model.parameters() if parameter.requires_grad]
+
+    def score(self, rows: Sequence[Row]) -> Scored:
+        """Log-probabilities of the rows' trained tokens, with a gradient unless it is switched off outside."""
+        return self._score(self.model, rows)
+
+    @torch.no_grad()
+    def score_by_reference(self, rows: Sequence[Row]) -> Tensor:
+        """The same by the policy as it was when `freeze_reference` was called; for LoRA, without its adapters."""
+        if self._reference is not None:
+            return self._score(self._reference, rows).logprobs
+        if not hasattr(self.model, "disable_adapter"):
+            raise ConfigError("a KL term needs a reference: call freeze_reference before training, or set kl = 0")
+        with self.model.disable_adapter():
+            return self._score(self.model, rows).logprobs
+
+    def freeze_reference(self) -> None:
+        """Keep a frozen copy for the KL term; LoRA needs none, unless the adapters were already warm."""
+        self._reference = copy.deepcopy(self.model).requires_grad_(requires_grad=False).eval()
+
+    @property
+    def reference_model(self) -> Any:
+        """The frozen copy, for checkpoints."""
+        if self._reference is None:
+            raise ConfigError("no reference was frozen: call freeze_reference first")
+        return self._reference
+
+    @contextlib.contextmanager
+    def training(self) -> Iterator[None]:
+        """Recomputation in the backward pass is on only in here; the transformers library ties it to train mode."""
+        self.model.train(self._recompute)
+        try:
+            yield
+        finally:
+            self.model.eval()
+
+    def _score(self, model: Any, rows: Sequence[Row]) -> Scored:
+        distinct = list({(row.ids, row.trained): row for row in rows}.values())
+        ids, places, targets = _flatten(distinct)
+        hidden = _body(model)(input_ids=ids.to(self.device), use_cache=False).last_hidden_state
+        states = hidden.flatten(0, 1)[places.to(self.device)]
+        parts = [
+            _head(model, part, wanted)
+            for part, wanted in zip(
+                torch.split(states, self.head_tokens),
+                torch.split(targets.to(self.device), self.head_tokens),
+                strict=True,
+            )
+        ]
+        index = _expansion(rows, distinct).to(self.device)
+        logprobs = torch.cat([logprobs for logprobs, _ in parts])[index]
+        return Scored(logprobs=logprobs, entropy=torch.cat([entropy for _, entropy in parts])[index])
+
+    def save(self, folder: Path) -> None:
+        """A folder that transformers loads; with LoRA, the adapter's folder."""
+        self.model.save_pretrained(folder)
+        self.tokenizer.save_pretrained(folder)
+
+
+def _flatten(rows: Sequence[Row]) -> tuple[Tensor, Tensor, Tensor]:
+    """Right-padded ids; where in them, laid end to end, each trained token is predicted from; the tokens themselves.
+
+    Padding stands on the right and attention looks left, so no mask is needed: nothing that counts can see it.
+    """
+    longest = max(len(row.ids) for row in rows)
+    ids = torch.zeros(len(rows), longest, dtype=torch.long)
+    places, targets = [], []
+    for i, row in enumerate(rows):
+        ids[i, : len(row.ids)] = torch.tensor(row.ids)
+        trained = [t for t, is_trained in enumerate(row.trained) if is_trained]
+        places += [i * longest + t - 1 for t in trained]
+        targets += [row.ids[t] for t in trained]
+    return ids, torch.tensor(places), torch.tensor(targets)
+
+
+def _expansion(rows: Sequence[Row], distinct: Sequence[Row]) -> Tensor:
+    """Which entry of the distinct rows' trained tokens stands at each entry of all rows'."""
+    starts, total = {}, 0
+    for row in distinct:
+        starts[row.ids, row.trained] = total
+        total += row.tokens
+    return torch.cat([torch.arange(row.tokens) + starts[row.ids, row.trained] for row in rows])
+
+
+def _head(model: Any, states: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+    """Log-probability of each target and entropy of its distribution; logits live only inside."""
+    output = model.get_output_embeddings()
+
+    def inside(states: Tensor) -> tuple[Tensor, Tensor]:
+        logs = torch.log_softmax(output(states).float(), dim=-1)
+        with torch.no_grad():
+            entropy = -(logs.exp() * logs).sum(-1)
+        return logs.gather(1, targets[:, None])[:, 0], entropy
+
+    if not torch.is_grad_enabled():
+        return inside(states)
+    logprobs, entropy = checkpoint(inside, states, use_reentrant=False)
+    return logprobs, entropy
+
+
+def _body(model: Any) -> Any:
+    """The model without its head; adapters stay inside."""
+    whole = model.get_base_model() if hasattr(model, "get_base_model") else model
+    config = whole.config
+    if getattr(config, "final_logit_softcapping", None) or getattr(config, "logit_scale", None):
+        raise ConfigError(f"{config.model_type} bends its logits after the head; the trainer does not support that")
+    return whole.get_decoder()
+
+
+def _without_dropout(model: Any) -> None:
+    """The ratio compares probabilities; dropout would make them two draws instead of one number."""
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+        if hasattr(module, "attention_dropout"):
+            module.attention_dropout = 0.0
+
+
+def load_policy(settings: PolicySettings) -> Policy:
+    """The model of a folder (or a name that transformers knows), on the best device, with adapters where wanted."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    device = settings.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    dtype = torch.float32 if device == "cpu" else torch.bfloat16
+    try:
+        model: Any = AutoModelForCausalLM.from_pretrained(settings.path, dtype=dtype)
+        tokenizer: Any = AutoTokenizer.from_pretrained(settings.path)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"no model can be loaded from {settings.path!r}: {error}") from error
+    if settings.lora_rank:
+        model = with_adapters(model, settings)
+    return Policy(
+        model.to(device),
+        tokenizer,
+        head_tokens=settings.head_tokens,
+        gradient_checkpointing=settings.gradient_checkpointing,
+    )
+
+
+def with_adapters(model: Any, settings: PolicySettings) -> Any:
+    """The model with low-rank adapters on every linear layer; they alone are trained."""
+    from peft import LoraConfig, get_peft_model
+
+    lora = LoraConfig(
+        r=settings.lora_rank,
+        lora_alpha=settings.lora_alpha or 2 * settings.lora_rank,
+        target_modules="all-linear",
+        lora_dropout=0.0,
+        task_type="CAUSAL_LM",
+    )
+    return get_peft_model(model, lora)

@@ -1,0 +1,90 @@
+"""A run told to people: a plot of its curves and a model card, both from its own records alone."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from bookwheel.training.errors import CheckpointError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+Records = list[dict[str, Any]]
+
+
+def records_of(folder: Path) -> Records:
+    """What the run wrote, one record a step or evaluation."""
+    try:
+        lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise CheckpointError(f"{folder} holds no run: {error}") from error
+    return [json.loads(line) for line in lines]
+
+
+def plot(runs: Mapping[str, Sequence[Mapping[str, Any]]], path: Path) -> None:
+    """Held-out accuracy and reward against steps, one colour a run; any format that matplotlib writes."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    axes = figure.subplots()
+    for name, records in runs.items():
+        steps = [one for one in records if one["kind"] == "step"]
+        held = [one for one in records if one["kind"] == "evaluation"]
+        (line,) = axes.plot([one["step"] for one in held], [100 * one["accuracy"] for one in held], "o-", label=name)
+        rewards = [100 * one["reward"] for one in steps]
+        axes.plot([one["step"] for one in steps], rewards, color=line.get_color(), alpha=0.3)
+    n = {one["n"] for records in runs.values() for one in records if one["kind"] == "evaluation"}
+    axes.set(
+        xlabel="step", ylabel="percent", ylim=(0, 100), title=f"held-out accuracy (dots, n = {_listed(n)}), reward"
+    )
+    axes.grid(alpha=0.3)
+    axes.legend()
+    figure.savefig(path)
+
+
+def card(settings: Mapping[str, Any], records: Sequence[Mapping[str, Any]], *, base: str) -> str:
+    """A model card whose every figure stands in the records."""
+    train, plan = settings["train"], settings["plan"]
+    held = [one for one in records if one["kind"] == "evaluation"]
+    steps = [one for one in records if one["kind"] == "step"]
+    warm = sum(one["kind"] == "warm" for one in records)
+    how = train["evaluation"]
+    lines = [
+        "# A memory policy trained with bookwheel",
+        "",
+        f"Base: {base}. It reads a document {plan['chunk_tokens']} tokens at a time, past one memory of",
+        f"{plan['memory_tokens']} tokens, and answers from the memory.",
+        "",
+        "## Training",
+        "",
+        f"- {warm} supervised steps on ideal traces, then {len(steps)} steps of reinforcement learning from the reward",
+        f"  of the answers: {train['samples']} samples x {train['group_size']} rollouts, advantages by",
+        f"  {train['estimator']}, clip {train['loss']['clip_low']}/{train['loss']['clip_high']},",
+        f"  KL {train['loss']['kl']}, learning rate {train['learning_rate']}, seed {train['seed']}.",
+        f"- {sum(one['rollouts'] for one in steps)} rollouts, {sum(one['failed'] for one in steps)} failed;",
+        f"  {sum(one['prompt_tokens'] + one['reply_tokens'] for one in steps)} tokens read and written.",
+        f"- {sum(one['clock']['seconds'] for one in records):.0f} seconds on the machine that trained it.",
+        "",
+        "## Held-out accuracy",
+        "",
+        f"Temperature {how['temperature']}, top_p {how['top_p']}; samples of the training length, not trained on.",
+        "",
+        "| step | accuracy | 95 % interval | n | failed |",
+        "| ---: | ---: | :---: | ---: | ---: |",
+    ]
+    lines += [_row(one) for one in held]
+    return "\n".join([*lines, ""])
+
+
+def _row(one: Mapping[str, Any]) -> str:
+    from bookwheel.evaluation.statistics import wilson
+
+    found = wilson(one["accuracy"] * one["n"], one["n"])
+    interval = f"{100 * found.low:.1f} to {100 * found.high:.1f}"
+    return f"| {one['step']} | {100 * one['accuracy']:.1f} % | {interval} | {one['n']} | {one['failed']} |"
+
+
+def _listed(values: set[int]) -> str:
+    return ", ".join(map(str, sorted(values))) or "0"

@@ -1,0 +1,142 @@
+"""One batch of rows into the weights.
+
+    for each update:       g = sum over micro-batches of the gradient of their share of the loss
+                           clip |g|, then AdamW
+
+An update takes whole rollouts of whole samples, so the number of optimizer steps is a matter of samples, never of how
+many conversations they took. With one update a batch, the old policy is the one being scored, and costs nothing.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import torch
+
+from bookwheel.training.errors import DeviceFull, LossNotFinite
+from bookwheel.training.loss import Logprobs, LossSettings, Tally, policy_loss
+from bookwheel.training.rows import Row, micro_batches, padding_share
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from torch import Tensor
+
+    from bookwheel.training.config import TrainConfig
+    from bookwheel.training.policy import Policy
+
+    MicroLoss = Callable[[Sequence[Row], float], tuple[Tensor, Tally]]
+
+
+class Stepper:
+    """An optimizer over a policy's weights, with its schedule: a linear warm-up, then constant."""
+
+    def __init__(self, policy: Policy, config: TrainConfig, *, learning_rate: float, warmup_steps: int) -> None:
+        self.policy = policy
+        self.config = config
+        self.optimizer = torch.optim.AdamW(
+            policy.trainable, lr=learning_rate, weight_decay=config.weight_decay, fused=False
+        )
+        self.taken = 0
+        self._learning_rate = learning_rate
+        self._warmup = warmup_steps
+
+    def reinforce(self, parts: Sequence[Sequence[Row]]) -> dict[str, float]:
+        """Train on rollouts, one optimizer step for each part; the metrics are over all of them."""
+        old = [self._old(rows) if len(parts) > 1 else None for rows in parts]
+        tally = Tally()
+        norms: list[float] = []
+        padding: list[float] = []
+        for rows, before in zip(parts, old, strict=True):
+            mine, norm = self._step(rows, self._reinforcing(before))
+            tally = tally + mine
+            norms.append(norm)
+            padding.append(padding_share(micro_batches(rows, self.config.policy.row_tokens)))
+        means = tally.means()
+        return {
+            **means,
+            "loss": means["loss"] / len(parts),
+            "gradient": max(norms),
+            "padding": max(padding),
+            "tokens": tally.tokens,
+        }
+
+    def imitate(self, rows: Sequence[Row]) -> dict[str, float]:
+        """Train on ideal traces: the mean negative log-probability of their replies."""
+
+        def loss(micro: Sequence[Row], denominator: float) -> tuple[Tensor, Tally]:
+            scored = self.policy.score(micro)
+            loss = -scored.logprobs.sum() / denominator
+            entropy = scored.entropy.sum().item()
+            return loss, Tally(tokens=float(scored.logprobs.numel()), loss=loss.item(), entropy=entropy)
+
+        tally, norm = self._step(rows, loss)
+        means = tally.means()
+        return {"loss": means["loss"], "entropy": means["entropy"], "gradient": norm, "tokens": tally.tokens}
+
+    def _step(self, rows: Sequence[Row], loss_of: MicroLoss) -> tuple[Tally, float]:
+        denominator = float(sum(row.tokens for row in rows))
+        tally = Tally()
+        self.optimizer.zero_grad(set_to_none=True)
+        with self.policy.training(), _memory_named("row_tokens"):
+            for micro in micro_batches(rows, self.config.policy.row_tokens):
+                loss, mine = loss_of(micro, denominator)
+                torch.autograd.backward(loss)
+                tally = tally + mine
+        norm = float(torch.nn.utils.clip_grad_norm_(self.policy.trainable, self.config.clip_norm))
+        _finite(tally.loss, norm, rows)
+        for group in self.optimizer.param_groups:
+            group["lr"] = self._learning_rate * min(1.0, (self.taken + 1) / max(1, self._warmup))
+        self.optimizer.step()
+        self.taken += 1
+        return tally, norm
+
+    def _reinforcing(self, old: dict[Row, Tensor] | None) -> MicroLoss:
+        how: LossSettings = self.config.loss
+
+        def loss(micro: Sequence[Row], denominator: float) -> tuple[Tensor, Tally]:
+            scored = self.policy.score(micro)
+            device = scored.logprobs.device
+            before = scored.logprobs.detach() if old is None else torch.cat([old[row] for row in micro])
+            logprobs = Logprobs(
+                new=scored.logprobs,
+                old=before,
+                rollout=torch.tensor([one for row in micro for one in row.logprobs], device=device),
+                reference=self.policy.score_by_reference(micro) if how.kl else None,
+                entropy=scored.entropy,
+            )
+            advantages = torch.tensor([row.advantage for row in micro for _ in row.logprobs], device=device)
+            return policy_loss(logprobs, advantages, denominator, how)
+
+        return loss
+
+    @torch.no_grad()
+    def _old(self, rows: Sequence[Row]) -> dict[Row, Tensor]:
+        """What the policy gives the rows before any of the batch's updates."""
+        before: dict[Row, Tensor] = {}
+        for micro in micro_batches(rows, self.config.policy.row_tokens):
+            scored = torch.split(self.policy.score(micro).logprobs, [row.tokens for row in micro])
+            before.update(zip(micro, scored, strict=True))
+        return before
+
+
+def _finite(loss: float, norm: float, rows: Sequence[Row]) -> None:
+    if not (torch.tensor([loss, norm]).isfinite().all()):
+        names = sorted({row.rollout for row in rows})
+        shown = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")  # noqa: PLR2004
+        raise LossNotFinite(
+            f"the loss is {loss} and its gradient {norm} on the batch of {shown}; the weights were not touched. "
+            f"Lower train.learning_rate or raise train.loss.kl, and go on with --resume from the last checkpoint"
+        )
+
+
+@contextmanager
+def _memory_named(setting: str) -> Iterator[None]:
+    """Running out of memory says which setting to lower."""
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        raise DeviceFull(
+            f"out of memory: lower train.policy.{setting}, or set train.policy.gradient_checkpointing = true ({error})"
+        ) from error

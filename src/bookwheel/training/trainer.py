@@ -1,0 +1,299 @@
+"""The run: warm start, then rollouts -> rows -> step, with evaluation and checkpoints between.
+
+    Trainer(policy, samples, verified(config.reward), config, folder=run).train()
+
+Everything random is a function of the run's seed and of names, so a run that was killed goes on from its newest
+checkpoint and writes, on a CPU, the same metrics bit for bit. What belongs to the clock stands apart in each record.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING, Any, Final
+
+from bookwheel.plan import Sampling
+from bookwheel.training import checkpoint, warmstart
+from bookwheel.training.checkpoint import Progress
+from bookwheel.training.errors import CheckpointError, ConfigError, NothingToLearn
+from bookwheel.training.reader import ROLLOUT, Reader
+from bookwheel.training.rollouts import Group, Harvest, Outcome, Rolling, harvest, roll_group, rows_of_groups
+from bookwheel.training.step import Stepper
+from bookwheel.training.workflows import Workflow, calculator, reading, single
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
+    from pathlib import Path
+
+    from bookwheel.tasks import Sample
+    from bookwheel.training.config import TrainConfig
+    from bookwheel.training.policy import Policy
+    from bookwheel.training.rewards import Reward
+    from bookwheel.training.rows import Row
+    from bookwheel.training.warmstart import Oracle
+
+_WORKFLOWS: Final = {"reading": reading, "single": single, "calculator": calculator}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trained:
+    """What a run came to; accuracies are of held-out samples, None where none were given."""
+
+    folder: Path
+    steps: int
+    before: float | None
+    """After the warm start, before the first rollout."""
+    after: float | None
+    best: float | None
+
+
+class Trainer:
+    """One policy, one set of samples, one reward, one configuration."""
+
+    def __init__(
+        self,
+        model: Policy,
+        samples: Sequence[Sample],
+        reward: Reward,
+        config: TrainConfig,
+        *,
+        folder: Path,
+        held_out: Sequence[Sample] = (),
+        workflow: Workflow | None = None,
+        oracle: Oracle | None = None,
+        observe: Callable[[Mapping[str, Any]], None] | None = None,
+        keep: Callable[[int, Harvest], None] | None = None,
+        rows_of: Callable[[Sequence[Group]], list[Row]] | None = None,
+    ) -> None:
+        """`observe` is told every record, `keep` every reinforcement step's rollouts; `rows_of` replaces the credit."""
+        _check(samples, config, workflow, oracle)
+        self.policy, self.samples, self.reward, self.config = model, samples, reward, config
+        self.folder, self.held_out = folder, held_out[: config.evaluation.samples]
+        self.workflow = workflow or _WORKFLOWS[config.workflow](config.plan)
+        self.oracle = oracle
+        self.reader = Reader(model, plan=config.plan, budget=config.policy.rollout_tokens)
+        self.progress = Progress()
+        self._observe, self._keep = observe, keep
+        self.credit = rows_of or (lambda groups: rows_of_groups(groups, config.estimator))
+        self._order: tuple[int, list[int]] = (-1, [])
+        self._stepper: Stepper | None = None
+        self._metrics = folder / "metrics.jsonl"
+
+    @property
+    def warm(self) -> bool:
+        """Whether the next step is one of the warm start."""
+        return self.progress.step < self.config.warm_start.steps
+
+    def train(self, *, resume: bool = False) -> Trained:
+        """Run to the end; with `resume`, from the newest checkpoint in the folder on."""
+        self._begin(resume=resume)
+        asyncio.run(self._run())
+        told = [json.loads(line) for line in self._metrics.read_text(encoding="utf-8").splitlines()]
+        accuracies = [record["accuracy"] for record in told if record["kind"] == "evaluation"]
+        return Trained(
+            folder=self.folder,
+            steps=self.progress.step,
+            before=accuracies[0] if accuracies else None,
+            after=accuracies[-1] if accuracies else None,
+            best=max(accuracies, default=None),
+        )
+
+    async def _run(self) -> None:
+        config, progress = self.config, self.progress
+        total = config.warm_start.steps + config.steps
+        while progress.step < total or not progress.turned:
+            if progress.step == config.warm_start.steps and not progress.turned:
+                await self._turn()
+                continue
+            began = time.perf_counter()
+            kind = "warm" if self.warm else "step"
+            record = self._imitate() if self.warm else await self._reinforce()
+            progress.step += 1
+            self._log({"kind": kind, "step": progress.step, **record}, began)
+            done = progress.step - config.warm_start.steps
+            every = config.evaluation.every
+            if done > 0 and (progress.step == total or (every and done % every == 0)):
+                await self._evaluate()
+            if progress.step == total or progress.step % config.checkpoint_every == 0:
+                self._save()
+
+    async def _turn(self) -> None:
+        """From imitation to reinforcement: measure, hold the policy still as reference, begin with a new optimizer."""
+        self.progress.turned = True
+        self._stepper = self._new_stepper()
+        await self._evaluate()
+        if self.config.loss.kl and (self.config.warm_start.steps or not self.config.policy.lora_rank):
+            self.policy.freeze_reference()
+            self.folder.mkdir(parents=True, exist_ok=True)
+            checkpoint.save_weights(self.folder / "reference.safetensors", self.policy.reference_model)
+        self._save()
+
+    def _imitate(self) -> dict[str, Any]:
+        how = self.config.warm_start
+        assert self.oracle is not None
+        samples = warmstart.draw_rows(self.samples, how.samples, self.config.seed, self.progress.step)
+        rows = [row for one in samples for row in warmstart.ideal_rows(one, self.reader, self.config.plan, self.oracle)]
+        return self.stepper.imitate(rows)
+
+    async def _reinforce(self) -> dict[str, Any]:
+        config = self.config
+        how = self._rolling(ROLLOUT)
+
+        def roll(drawn: tuple[int, Sample]) -> Coroutine[Any, Any, Group]:
+            number, sample = drawn
+            names = [f"{number}/{sample.id}/{k}" for k in range(config.group_size)]
+            return roll_group(sample, names, how)
+
+        found = await harvest(self._draw, groups=config.samples, refills=config.refills, roll=roll)
+        if self._keep:
+            self._keep(self.progress.step - config.warm_start.steps, found)
+        record = _summary(found)
+        parts = [rows for rows in (self.credit(groups) for groups in _cut(found.groups, config.updates)) if rows]
+        if any(row.advantage for rows in parts for row in rows):
+            self.progress.barren = 0
+            return {**record, **await asyncio.to_thread(self.stepper.reinforce, parts)}
+        self.progress.barren += 1
+        self._despair(record)
+        return {**record, "skipped": True}
+
+    def _despair(self, record: Mapping[str, Any]) -> None:
+        if self.progress.barren < self.config.patience:
+            return
+        advice = (
+            "the samples are too hard for it: warm-start longer, make them shorter, or raise train.group_size"
+            if record["reward"] < 0.5  # noqa: PLR2004
+            else "it has learned them: take harder samples"
+        )
+        raise NothingToLearn(
+            f"for {self.progress.barren} steps all rollouts of every sample earned the same "
+            f"(mean reward {record['reward']:.2f}, {record['failed']} failed in the last step); {advice}"
+        )
+
+    async def _evaluate(self) -> None:
+        """One rollout of each held-out sample, always with the same luck."""
+        if not self.held_out:
+            return
+        began = time.perf_counter()
+        how = self.config.evaluation
+        rolling = self._rolling(Sampling(temperature=how.temperature, top_p=how.top_p))
+        groups = await asyncio.gather(*(roll_group(one, [f"held-out/{one.id}"], rolling) for one in self.held_out))
+        told = [rollout for group in groups for rollout in group.rollouts]
+        accuracy = sum(rollout.earned.answer for rollout in told if rollout.earned) / len(told)
+        record = {"kind": "evaluation", "step": self.progress.step, "accuracy": accuracy, "n": len(told)}
+        failed = sum(rollout.outcome is not Outcome.SCORED for rollout in told)
+        self._log({**record, "failed": failed}, began)
+        if accuracy > self.progress.best:
+            self.progress.best = accuracy
+            self._save("best")
+
+    def _rolling(self, sampling: Sampling) -> Rolling:
+        return Rolling(
+            reader=self.reader,
+            workflow=self.workflow,
+            reward=self.reward,
+            sampling=sampling,
+            seed=self.config.seed,
+        )
+
+    def _draw(self) -> tuple[int, Sample]:
+        """The next sample and its number in the run; every epoch has an order of its own."""
+        epoch, place = divmod(self.progress.drawn, len(self.samples))
+        if self._order[0] != epoch:
+            order = list(range(len(self.samples)))
+            Random(f"{self.config.seed}/epoch/{epoch}").shuffle(order)  # noqa: S311 - reproducible, no secrets
+            self._order = (epoch, order)
+        self.progress.drawn += 1
+        return self.progress.drawn - 1, self.samples[self._order[1][place]]
+
+    @property
+    def stepper(self) -> Stepper:
+        """The optimizer of the present phase."""
+        if self._stepper is None:
+            self._stepper = self._new_stepper()
+        return self._stepper
+
+    def _new_stepper(self) -> Stepper:
+        config = self.config
+        phase = config if self.progress.turned else config.warm_start
+        rate, rise = phase.learning_rate, phase.warmup_steps
+        return Stepper(self.policy, config, learning_rate=rate, warmup_steps=rise)
+
+    def _begin(self, *, resume: bool) -> None:
+        place = checkpoint.newest(self.folder / "checkpoints")
+        if not resume:
+            if place or self._metrics.exists():
+                raise CheckpointError(
+                    f"{self.folder} holds a run already: go on with --resume, or choose another folder"
+                )
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._metrics.touch()
+            self._save()
+            return
+        if place is None:
+            raise CheckpointError(f"{self.folder} holds no checkpoint to resume from")
+        self.progress = checkpoint.progress_of(place)
+        self._stepper = self._new_stepper()
+        checkpoint.load(place, self.policy.model, self._stepper.optimizer, self.config.to_json())
+        self._stepper.taken = self.progress.taken
+        reference = self.folder / "reference.safetensors"
+        if self.config.loss.kl and self.progress.turned and reference.exists():
+            self.policy.freeze_reference()
+            checkpoint.load_weights(reference, self.policy.reference_model)
+        lines = self._metrics.read_text(encoding="utf-8").splitlines(keepends=True)
+        self._metrics.write_text("".join(lines[: self.progress.lines]), encoding="utf-8")
+
+    def _save(self, name: str = "") -> None:
+        folder = self.folder / "checkpoints"
+        self.progress.taken = self.stepper.taken
+        place = folder / (name or f"step-{self.progress.step:06d}")
+        checkpoint.save(place, self.policy.model, self.stepper.optimizer, self.progress, self.config.to_json())
+        checkpoint.prune(folder, self.config.keep)
+
+    def _log(self, record: dict[str, Any], began: float) -> None:
+        self.progress.lines += 1
+        full = {**record, "clock": {"seconds": round(time.perf_counter() - began, 3), "at": round(time.time(), 1)}}
+        with self._metrics.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(full) + "\n")
+        if self._observe:
+            self._observe(full)
+
+
+def _check(samples: Sequence[Sample], config: TrainConfig, workflow: Workflow | None, oracle: Oracle | None) -> None:
+    if not samples:
+        raise ConfigError("there are no samples to train on")
+    unverified = [sample.id for sample in samples if not sample.golds]
+    if unverified:
+        raise ConfigError(
+            f"{len(unverified)} samples have no gold answer to verify by, {unverified[0]} first: leave them out"
+        )
+    if config.warm_start.steps and oracle is None:
+        raise ConfigError("a warm start needs an oracle that says what an ideal memory holds; set warm_start.steps = 0")
+    if workflow is None and config.workflow not in _WORKFLOWS:
+        raise ConfigError(f"no workflow {config.workflow!r}; there are: {', '.join(_WORKFLOWS)}")
+
+
+def _cut(groups: Sequence[Group], updates: int) -> list[Sequence[Group]]:
+    """The groups in so many parts of like size: an update is a number of samples."""
+    size = -(-len(groups) // updates)
+    return [groups[i : i + size] for i in range(0, len(groups), size)] if groups else []
+
+
+def _summary(found: Harvest) -> dict[str, Any]:
+    """What the rollouts earned; those that failed count as nothing earned."""
+    rollouts = found.rollouts
+    episodes = [rollout.episode for rollout in rollouts if rollout.episode]
+    told = [conversation for episode in episodes for conversation in episode.conversations]
+    return {
+        "reward": sum(rollout.earned.score for rollout in rollouts if rollout.earned) / len(rollouts),
+        "accuracy": sum(rollout.earned.answer for rollout in rollouts if rollout.earned) / len(rollouts),
+        "rollouts": len(rollouts),
+        "failed": sum(rollout.outcome is not Outcome.SCORED for rollout in rollouts),
+        "groups": len(found.groups),
+        "dropped": len(found.dropped),
+        "conversations": len(told),
+        "prompt_tokens": sum(one.reply.usage.prompt_tokens for one in told),
+        "reply_tokens": sum(one.reply.usage.completion_tokens for one in told),
+    }

@@ -1,0 +1,87 @@
+"""Supervised steps on ideal traces, so that a model which never earns a reward can begin to.
+
+    ideal trace of a sample:  for every chunk  (question, ideal memory before, chunk) -> ideal memory after
+                              at the end       (question, last ideal memory)          -> answer
+    L = -1/T * sum_t log p(x_t)           over the replies' T tokens
+
+A memory that a chunk does not change is answered by the prompt set's word for that. Prompts and ids are those that
+reading with the policy would send: one prompt object for warm start, rollouts and use.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING, Protocol
+
+from bookwheel.reading.prompts import prompts_for
+from bookwheel.text.chunks import split
+from bookwheel.training.errors import ConfigError
+from bookwheel.training.rows import Row
+from bookwheel.types import Chunk, Memory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from bookwheel.plan import Plan
+    from bookwheel.tasks import Sample
+    from bookwheel.training.reader import Reader
+    from bookwheel.types import Message
+
+
+class Oracle(Protocol):
+    """What an ideal memory holds after each chunk."""
+
+    def __call__(self, sample: Sample, chunks: Sequence[Chunk]) -> list[str]:
+        """One memory a chunk."""
+        ...
+
+
+def ideal_rows(sample: Sample, reader: Reader, plan: Plan, oracle: Oracle) -> list[Row]:
+    """The sample's ideal trace, as rows whose replies are trained."""
+    rows = [
+        Row(
+            ids=prompt + reply,
+            trained=(False,) * len(prompt) + (True,) * len(reply),
+            logprobs=(0.0,) * len(reply),
+            advantage=1.0,
+            rollout=sample.id,
+        )
+        for messages, text in ideal_trace(sample, reader, plan, oracle)
+        for prompt, reply in [reader.encoded(messages, text)]
+    ]
+    longest = max(len(row.ids) for row in rows)
+    if reader.window and longest > reader.window:
+        raise ConfigError(
+            f"an ideal conversation of sample {sample.id} has {longest} tokens and the policy's window holds "
+            f"{reader.window}: lower chunk_tokens or memory_tokens in [plan]"
+        )
+    return rows
+
+
+def ideal_trace(
+    sample: Sample, reader: Reader, plan: Plan, oracle: Oracle
+) -> Iterator[tuple[tuple[Message, ...], str]]:
+    """Every conversation of an ideal reading: what is asked, and the reply."""
+    prompts = prompts_for(plan, sample.question)
+    chunks = list(split(sample.document, reader.tokenizer, plan.chunk_tokens))
+    memory = Memory.blank(plan.memory_tokens)
+    for chunk, ideal in zip(chunks, oracle(sample, chunks), strict=True):
+        tokens = reader.tokenizer.count(ideal)
+        if tokens > plan.memory_tokens:
+            raise ConfigError(
+                f"the ideal memory of sample {sample.id} has {tokens} tokens and memory_tokens is "
+                f"{plan.memory_tokens}: raise it, or choose samples with less evidence"
+            )
+        same = ideal == memory.text
+        yield (
+            prompts.update(sample.question, memory, chunk, plan.layout),
+            (prompts.unchanged or ideal) if same else ideal,
+        )
+        memory = Memory(text=ideal, tokens=tokens, limit=plan.memory_tokens)
+    boxed = r"\boxed" in prompts.answer_template
+    yield prompts.answer(sample.question, memory), rf"\boxed{{{sample.golds[0]}}}" if boxed else sample.golds[0]
+
+
+def draw_rows(samples: Sequence[Sample], count: int, seed: int, step: int) -> list[Sample]:
+    """Which samples make a supervised step; a pure function of seed and step, so a resumed run draws the same."""
+    return Random(f"{seed}/warm/{step}").choices(samples, k=count)  # noqa: S311 - reproducible, no secrets

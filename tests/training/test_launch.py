@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from bookwheel.training.config import TrainConfig
+from bookwheel.training.errors import ConfigError
+from bookwheel.training.launch import launch, policy_of, samples_of
+
+TINY = """
+[plan]
+prompts = "tiny"
+language = "en"
+chunk_tokens = 16
+memory_tokens = 8
+answer_tokens = 8
+
+[train]
+steps = 1
+samples = 2
+group_size = 3
+[train.task]
+name = "ledger"
+tokens = 32
+count = 6
+[train.fresh]
+hidden = 32
+layers = 1
+heads = 2
+window = 128
+[train.loss]
+kl = 0.0
+[train.warm_start]
+steps = 2
+samples = 2
+[train.evaluation]
+samples = 4
+"""
+
+
+@pytest.fixture
+def config(tmp_path):
+    file = tmp_path / "tiny.toml"
+    file.write_text(TINY, encoding="utf-8")
+    return TrainConfig.load(str(file))
+
+
+def test_held_out_samples_are_others_than_those_trained_on(config):
+    policy = policy_of(config)
+    trained = samples_of(config, policy, 50)
+    held = samples_of(config, policy, 50, held_out=True)
+    assert not {one.text for one in trained} & {one.text for one in held}
+    assert {one.length for one in (*trained, *held)} == {32}
+    assert {one.length for one in samples_of(config, policy, 2, tokens=320)} == {320}
+
+
+def test_tasks_of_the_house_are_made_in_the_policys_own_tokens(config):
+    policy = policy_of(config)
+    wide = replace(config, task=replace(config.task, name="niah_single_1", tokens=600))
+    assert [600 * 0.98 <= one.tokens <= 600 for one in samples_of(wide, policy, 2)] == [True, True]
+
+
+def test_a_fresh_model_takes_the_ledger_alone(config):
+    with pytest.raises(ConfigError, match=r"set train\.policy\.path"):
+        policy_of(replace(config, task=replace(config.task, name="niah_single_1")))
+
+
+def test_without_a_task_there_is_nothing_to_train_on(config, tmp_path):
+    with pytest.raises(ConfigError, match=r"\[train\.task\]"):
+        launch(replace(config, task=replace(config.task, count=0)), tmp_path)
+
+
+def test_the_command_trains_exports_and_tells(config, tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    from bookwheel.cli.train import train
+
+    out = tmp_path / "run"
+    assert train(str(tmp_path / "tiny.toml"), out=out, seed=5, threads=1, as_json=True) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["steps"] == 3
+    assert 0 <= told["before"] <= 1
+    assert {"policy", "curves.svg", "metrics.jsonl", "rollouts.sqlite", "checkpoints"} <= {
+        path.name for path in out.iterdir()
+    }
+    assert "seed 5" in (out / "policy" / "README.md").read_text()

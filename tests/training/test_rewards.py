@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+pytest.importorskip("torch")
+
+from bookwheel.tasks.base import Evidence, Sample, SampleDocument
+from bookwheel.training.config import RewardSettings
+from bookwheel.training.errors import ConfigError
+from bookwheel.training.rewards import verified
+from bookwheel.training.workflows import Episode
+from bookwheel.types import Chunk, Conversation, Finish, Memory, Reply, Step, Usage
+
+
+def sample(golds=("red", "crimson")):
+    return Sample(id="s", task="t", question="?", golds=golds, document=SampleDocument("d", ["x"]), metric="exact")
+
+
+def episode(answer, lengths=(10,), text="", finish=Finish.STOP):
+    replies = [Reply(text=text, finish=finish, usage=Usage(completion_tokens=length)) for length in lengths]
+    told = tuple(Conversation(messages=(), reply=reply) for reply in replies)
+    return Episode(conversations=told, answer=answer, limits=(100,) * len(told))
+
+
+def test_by_default_the_answer_is_all_and_any_gold_counts():
+    judge = verified(RewardSettings())
+    assert [judge(episode(answer), sample()).score for answer in ("red", "Crimson", "the", "")] == [1, 1, 0, 0]
+    assert judge(episode("red"), sample()).parts == {"answer": 1.0}
+
+
+def test_a_box_earns_its_weight_and_the_answer_stays_apart():
+    judge = verified(RewardSettings(boxed=0.1))
+    earned = judge(episode("blue", text=r"\boxed{blue}"), sample())
+    assert (earned.score, earned.answer) == (0.1, 0.0)
+    assert judge(episode("red", text="red"), sample()).score == 1.0
+
+
+def test_long_replies_cost_more_and_more_near_their_limit():
+    judge = verified(RewardSettings(overlong=0.5, overlong_share=0.2))
+    assert judge(episode("red", (80,)), sample()).score == 1.0
+    assert judge(episode("red", (90,)), sample()).score == pytest.approx(0.75)
+    assert judge(episode("red", (90, 10)), sample()).score == pytest.approx(0.875)
+    assert judge(episode("red", (3,), finish=Finish.LENGTH), sample()).score == pytest.approx(0.5)
+
+
+def test_a_sample_without_a_gold_cannot_be_judged():
+    with pytest.raises(ConfigError, match="no gold answer"):
+        verified(RewardSettings())(episode("x"), sample(golds=()))
+
+
+def remembering(*memories):
+    told = Conversation(messages=(), reply=Reply(text=""))
+    texts = [Memory(text=text, tokens=1, limit=9) for text in ("", *memories)]
+    steps = tuple(
+        Step(
+            chunk=Chunk(index=i, start=10 * i, end=10 * i + 10, text="", tokens=1),
+            before=texts[i],
+            after=texts[i + 1],
+            conversation=told,
+        )
+        for i in range(len(memories))
+    )
+    return Episode(conversations=(), answer="blue", limits=(), steps=steps)
+
+
+def test_what_was_noted_and_what_was_kept_are_told_apart():
+    """The evidence ends in the second of three chunks."""
+    judge = verified(RewardSettings(captured=0.2, kept=0.4))
+    told = replace(sample(("red",)), evidence=(Evidence(start=12, end=18, note="oak has red"),))
+    parts = [
+        judge(remembering(*memories), told).parts
+        for memories in (
+            ("", "oak has red", "oak has red"),
+            ("", "it is red", "lost"),
+            ("", "", "red at last"),
+            ("red", "", ""),
+        )
+    ]
+    assert [(one["captured"], one["kept"]) for one in parts] == [(1, 1), (1, 0), (0, 1), (0, 0)]
+    assert judge(remembering("", "red", "red"), told).score == pytest.approx(0.6)
+    assert judge(remembering("", "red", "lost"), sample(("red",))).score == 0.0

@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import importlib.util
+import json
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from bookwheel.errors import PlanError  # noqa: E402
+from bookwheel.tasks.memories import ideal_memories  # noqa: E402
+from bookwheel.training.config import RewardSettings, TrainConfig  # noqa: E402
+from bookwheel.training.errors import CheckpointError, ConfigError, LossNotFinite, NothingToLearn  # noqa: E402
+from bookwheel.training.fresh import fresh_policy  # noqa: E402
+from bookwheel.training.ledger import ledger, vocabulary  # noqa: E402
+from bookwheel.training.rewards import Earned, verified  # noqa: E402
+from bookwheel.training.trainer import Trainer  # noqa: E402
+
+_SCRIPT = Path(__file__).with_name("killed_run.py")
+_SPEC = importlib.util.spec_from_file_location("killed_run", _SCRIPT)
+killed_run = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(killed_run)
+
+
+def records(folder, *, clock=False):
+    told = [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+    return told if clock else [{key: value for key, value in one.items() if key != "clock"} for one in told]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("whole") / "run"
+    run = killed_run.trainer(folder)
+    run.train()
+    return run
+
+
+@pytest.mark.parametrize("lines", [2, 5, 8])
+def test_a_killed_run_goes_on_with_the_same_metrics_bit_for_bit(whole, tmp_path, lines):
+    folder = tmp_path / "run"
+    killed = subprocess.run(
+        [sys.executable, str(_SCRIPT), str(folder), str(lines)], check=False, capture_output=True, text=True
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert len(records(folder)) == lines
+    resumed = killed_run.trainer(folder)
+    resumed.train(resume=True)
+    assert records(folder) == records(whole.folder)
+    for mine, theirs in zip(resumed.policy.trainable, whole.policy.trainable, strict=True):
+        assert torch.equal(mine, theirs)
+
+
+def test_a_run_tells_of_every_step_and_evaluation(whole):
+    kinds = [(one["kind"], one["step"]) for one in records(whole.folder)]
+    assert kinds == [
+        *(("warm", step) for step in (1, 2, 3)),
+        ("evaluation", 3),
+        ("step", 4),
+        ("step", 5),
+        ("evaluation", 5),
+        ("step", 6),
+        ("step", 7),
+        ("evaluation", 7),
+        ("step", 8),
+        ("evaluation", 8),
+    ]
+    steps = [one for one in records(whole.folder) if one["kind"] == "step"]
+    assert all(one["rollouts"] == 9 and one["failed"] == 0 and one["padding"] < 0.1 for one in steps)
+    assert {path.name for path in (whole.folder / "checkpoints").iterdir()} == {"step-000006", "step-000008", "best"}
+
+
+def test_optimizer_steps_count_samples_not_conversations(whole):
+    """Three samples of four conversations in two updates: two optimizer steps a batch."""
+    assert whole.stepper.taken == 5 * 2
+
+
+def test_a_run_is_not_begun_over_another(whole, tmp_path):
+    with pytest.raises(CheckpointError, match="--resume"):
+        killed_run.trainer(whole.folder).train()
+    with pytest.raises(CheckpointError, match="no checkpoint to resume"):
+        killed_run.trainer(tmp_path).train(resume=True)
+
+
+def test_a_loss_that_is_no_number_stops_and_keeps_weights_and_checkpoint(tmp_path):
+    def burst(episode, sample):
+        return Earned(score=float("inf") if len(episode.answer) % 2 else 0.0, answer=0.0)
+
+    run = killed_run.trainer(tmp_path / "run", reward=burst)
+    with pytest.raises(LossNotFinite, match=r"batch of .*ledger-48-1-.*--resume"):
+        run.train()
+    assert all(weight.isfinite().all() for weight in run.policy.trainable)
+    assert (tmp_path / "run" / "checkpoints" / "step-000003").is_dir()
+
+
+def test_rewards_without_spread_stop_the_run_with_advice(tmp_path):
+    run = killed_run.trainer(tmp_path / "run", reward=lambda episode, sample: Earned(score=0.0, answer=0.0))
+    run.config = replace(run.config, patience=2)
+    with pytest.raises(NothingToLearn, match="warm-start longer"):
+        run.train()
+
+
+def test_a_plan_beyond_the_window_is_an_error_not_a_failed_rollout(tmp_path):
+    run = killed_run.trainer(tmp_path / "run")
+    run.config = replace(run.config, warm_start=replace(run.config.warm_start, steps=0))
+    wide = replace(run.config.plan, chunk_tokens=300)
+    run.workflow = __import__("bookwheel.training.workflows", fromlist=["reading"]).reading(wide)
+    with pytest.raises(PlanError, match="window"):
+        run.train()
+
+
+def test_what_cannot_be_trained_is_refused_before_it_begins(policy, tmp_path):
+    samples = ledger(tokens=48, count=3, seed=1)
+    judge = verified(RewardSettings())
+
+    def begin(samples, config):
+        Trainer(policy, samples, judge, config, folder=tmp_path)
+
+    with pytest.raises(ConfigError, match="no samples"):
+        begin([], TrainConfig())
+    with pytest.raises(ConfigError, match=f"no gold answer.*{samples[1].id}"):
+        begin([samples[0], replace(samples[1], golds=())], TrainConfig())
+    with pytest.raises(ConfigError, match="no workflow 'dance'"):
+        begin(samples, TrainConfig(workflow="dance"))
+    with pytest.raises(ConfigError, match="oracle"):
+        begin(samples, TrainConfig.from_tables({"train": {"warm_start": {"steps": 3}}}))
+
+
+def test_imitation_learns(tmp_path):
+    config = replace(
+        killed_run.CONFIG, steps=0, warm_start=replace(killed_run.CONFIG.warm_start, steps=45, learning_rate=5e-3)
+    )
+    policy = fresh_policy([*vocabulary(), "none same notes section question answer"], config.fresh, 0)
+    judge = verified(config.reward)
+    samples = ledger(tokens=48, count=10, seed=1)
+    Trainer(policy, samples, judge, config, folder=tmp_path / "run", oracle=ideal_memories).train()
+    losses = [one["loss"] for one in records(tmp_path / "run")]
+    assert losses[-1] < losses[0] / 2
+
+
+def test_reinforcement_learns(tmp_path):
+    """A policy that knows nothing finds out which word is wanted, from the reward alone."""
+    config = TrainConfig.from_tables(
+        {
+            "train": {
+                "workflow": "single",
+                "steps": 25,
+                "samples": 4,
+                "group_size": 8,
+                "learning_rate": 3e-3,
+                "warmup_steps": 2,
+                "fresh": {"hidden": 32, "layers": 1, "heads": 2, "window": 128},
+                "loss": {"kl": 0.0},
+                "evaluation": {"every": 0, "samples": 32, "temperature": 1.0, "top_p": 1.0},
+            },
+            "plan": {"answer_tokens": 8},
+        }
+    )
+    wanted = [replace(one, golds=("red",), metric="contains") for one in ledger(tokens=16, count=32, seed=1)]
+    policy = fresh_policy(vocabulary(), config.fresh, 0)
+    run = Trainer(policy, wanted, verified(config.reward), config, folder=tmp_path / "run", held_out=wanted)
+    trained = run.train()
+    assert trained.before < 0.5
+    assert trained.after > trained.before + 0.3

@@ -21,8 +21,9 @@ def nowhere(monkeypatch, tmp_path):
 
 
 def bookwheel(*words: str) -> int:
-    with pytest.raises(SystemExit) as ended:
-        main([*words])
+    with pytest.MonkeyPatch.context() as patched, pytest.raises(SystemExit) as ended:
+        patched.setattr("sys.argv", ["bookwheel", *words])
+        main()
     return ended.value.code
 
 
@@ -39,7 +40,7 @@ def test_an_evaluation_leaves_results_report_page_and_journal(tmp_path, capsys):
         "journal.sqlite",
     }
     run = json.loads((tmp_path / "here" / "results.jsonl").read_text().splitlines()[0])
-    assert run["command"].startswith("bookwheel ")
+    assert run["command"].startswith("bookwheel eval --task=niah_single_1 ")
     assert run["settings"]["lengths"] == [400, 1600]
 
 

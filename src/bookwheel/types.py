@@ -62,6 +62,8 @@ class Flag(StrEnum):
     """The reply was a refusal; the previous memory was kept."""
     KEPT_COMMENT = "kept-comment"
     """The reply only remarked that there was nothing new; the previous memory was kept."""
+    UNFOUNDED = "unfounded"
+    """Lines that stand neither in the section nor in the notes were left out; if none was left, the memory was kept."""
     FILTERED = "filtered"
     """The server's content filter ended the reply; the previous memory was kept."""
     EDITED = "edited"

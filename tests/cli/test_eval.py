@@ -21,9 +21,10 @@ def nowhere(monkeypatch, tmp_path):
 
 
 def bookwheel(*words: str) -> int:
-    with pytest.MonkeyPatch.context() as patched, pytest.raises(SystemExit) as ended:
+    with pytest.MonkeyPatch.context() as patched:
         patched.setattr("sys.argv", ["bookwheel", *words])
-        main()
+        with pytest.raises(SystemExit) as ended:
+            main()
     return ended.value.code
 
 

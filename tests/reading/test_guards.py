@@ -151,3 +151,39 @@ def test_trimming_gives_a_prefix(text: str, limit: int) -> None:
     assert text.startswith(cut)
     assert tokens == WORDS.count(cut) <= limit
     assert trimmed == (WORDS.count(text) > limit)
+
+
+SHOWN = "The harbour master of Skarholm is Ada Quill. She has held the office for 9 years.\nWho is the harbour master?"
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["The harbour master of Skarholm is Ada Quill.", '"The harbour master is Ada Quill."', "Ada Quill, for 9 years"],
+)
+def test_a_quote_is_let_in(line: str) -> None:
+    memory, flags = next_memory(BEFORE, Reply(text=line), WORDS, shown=SHOWN)
+    assert (memory.text, flags) == (line, ())
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "The harbour master of Skarholm is Kanner.",
+        "She has held the office for 12 years.",
+        "The weather in spring is mild.",
+    ],
+)
+def test_an_invention_is_kept_out_of_a_quoting_memory(line: str) -> None:
+    assert next_memory(BEFORE, Reply(text=line), WORDS, shown=SHOWN) == (BEFORE, (Flag.UNFOUNDED,))
+
+
+def test_of_a_mixed_reply_only_the_quotes_are_let_in() -> None:
+    memory, flags = next_memory(
+        BEFORE, Reply(text="It is Kanner.\nThe harbour master is Ada Quill."), WORDS, shown=SHOWN
+    )
+    assert (memory.text, flags) == ("The harbour master is Ada Quill.", (Flag.UNFOUNDED,))
+
+
+def test_only_prompt_sets_that_ask_for_quotes_keep_inventions_out() -> None:
+    memory, _ = next_memory(BEFORE, Reply(text="The total is 1,234."), WORDS)
+    assert memory.text == "The total is 1,234."

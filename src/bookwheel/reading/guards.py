@@ -4,6 +4,9 @@ The whole reply overwrites the memory, unless it is no memory at all: nothing, a
 a remark that there was nothing new. Then the old memory stays and a flag says why. What is taken over is cleaned of
 special tokens, prompt tags and reasoning blocks, and cut at a line end when it is over its limit.
 
+Small models invent where a section says nothing. A prompt set that asks for quotes therefore lets only those lines in
+whose names and numbers, and nearly all other words, stand in what the model was shown.
+
 >>> from bookwheel.text.tokens import WordTokenizer
 >>> before = Memory(text="Signed by Ada.", tokens=4, limit=100)
 >>> next_memory(before, Reply(text="No new information."), WordTokenizer(), unchanged="UNCHANGED")[0].text
@@ -16,6 +19,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.reading.remarks import is_refusal, is_remark
+from bookwheel.text.matching import Passage, absent, share, words
 from bookwheel.text.shield import TAGS
 from bookwheel.types import Finish, Flag, Memory, Reply
 
@@ -36,6 +40,7 @@ _LABEL: Final = re.compile(
     r"(?:\*\*)?\s*[:：](?:\*\*)?\s*",
     re.IGNORECASE,
 )
+_NEARLY_ALL: Final = 0.85
 _LONGEST_REMARK: Final = 160
 """Characters: a longer reply says something worth keeping, whatever it begins with."""
 
@@ -50,9 +55,9 @@ def clean(text: str) -> tuple[str, bool]:
 
 
 def next_memory(
-    before: Memory, reply: Reply, tokenizer: Tokenizer, unchanged: str = ""
+    before: Memory, reply: Reply, tokenizer: Tokenizer, unchanged: str = "", shown: str | None = None
 ) -> tuple[Memory, tuple[Flag, ...]]:
-    """The memory after a reply, and what is to be known about it."""
+    """The memory after a reply, and what is to be known about it. With `shown`, only what stands there is let in."""
     text, cleaned = clean(reply.text)
     flags = [Flag.TRUNCATED] if reply.finish is Finish.LENGTH else []
     if cleaned:
@@ -60,12 +65,25 @@ def next_memory(
     kept = Flag.FILTERED if reply.finish is Finish.FILTER else _why_keep(text, unchanged)
     if kept:
         return before, (*flags, kept)
+    if shown is not None:
+        founded = "\n".join(line for line in text.splitlines() if is_founded(line, shown))
+        if founded != text:
+            flags.append(Flag.UNFOUNDED)
+        if not founded.strip():
+            return before, tuple(flags)
+        text = founded
     text, tokens, trimmed = trim(text, before.limit, tokenizer)
     if not text:
         return before, (*flags, Flag.KEPT_EMPTY)
     if trimmed:
         flags.append(Flag.TRIMMED)
     return Memory(text=text, tokens=tokens, limit=before.limit), tuple(flags)
+
+
+def is_founded(line: str, shown: str) -> bool:
+    """Whether all names and numbers of a line, and nearly all of its other words, stand in what was shown."""
+    said, there = words(line), Passage(shown).marks
+    return not absent(said, there) and share(said, there) >= _NEARLY_ALL
 
 
 def _why_keep(text: str, unchanged: str) -> Flag | None:

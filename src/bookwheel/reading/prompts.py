@@ -43,8 +43,8 @@ class Prompts:
     """Stands for the memory before the first section."""
     unchanged: str
     """The one word by which a model says that its notes stay as they are; empty where the set has none."""
-    comments: tuple[str, ...] = ()
-    """Beginnings of a reply that only remarks that nothing was new."""
+    quotes: bool = False
+    """The set asks for quotes: lines that stand neither in the section nor in the notes are no memory."""
     system: str = ""
     baselines: Mapping[str, str] = field(default_factory=dict)
     """Templates of the ways of reading that evaluation compares with, by name."""
@@ -102,7 +102,7 @@ class Prompts:
             answer_template=answer,
             blank=str(table.get("blank", "")),
             unchanged=str(table.get("unchanged", "")),
-            comments=tuple(table.get("comments", ())),
+            quotes=bool(table.get("quotes", False)),
             system=str(table.get("system", "")),
             baselines={str(key): str(template) for key, template in table.get("baselines", {}).items()},
         )

@@ -20,7 +20,7 @@ setup: .venv/.ready
 	@touch $@
 
 ask: setup
-	$(BIN)/bookwheel ask examples/SAMPLE "QUESTION"
+	$(BIN)/bookwheel ask examples/lighthouse.md "How many barrels did the customs men count?"
 
 test: setup
 	$(BIN)/python -m pytest

@@ -89,7 +89,7 @@ def common(document: Path, port: int, journal: str) -> list[str]:
 
 def ask(document: Path, port: int, journal: str) -> list[str]:
     """The command that reads."""
-    words = [str(document), "What did the keeper write?", "--chunk-tokens", "640", "--memory-tokens", "200"]
+    words = [str(document), "What did the keeper write?", "--chunk-tokens", "590", "--memory-tokens", "200"]
     return [sys.executable, "-m", "bookwheel", "ask", *words, *common(document, port, journal)]
 
 

@@ -87,15 +87,15 @@ class Policy:
         """Log-probabilities of the rows' trained tokens, with a gradient unless it is switched off outside."""
         return self._score(self.model, rows)
 
-    @torch.no_grad()
     def score_by_reference(self, rows: Sequence[Row]) -> Tensor:
         """The same by the policy as it was when `freeze_reference` was called; for LoRA, without its adapters."""
-        if self._reference is not None:
-            return self._score(self._reference, rows).logprobs
-        if not hasattr(self.model, "disable_adapter"):
+        if self._reference is None and not hasattr(self.model, "disable_adapter"):
             raise ConfigError("a KL term needs a reference: call freeze_reference before training, or set kl = 0")
-        with self.model.disable_adapter():
-            return self._score(self.model, rows).logprobs
+        with torch.no_grad():
+            if self._reference is not None:
+                return self._score(self._reference, rows).logprobs
+            with self.model.disable_adapter():
+                return self._score(self.model, rows).logprobs
 
     def freeze_reference(self) -> None:
         """Keep a frozen copy for the KL term; LoRA needs none, unless the adapters were already warm."""

@@ -111,12 +111,12 @@ class Stepper:
 
         return loss
 
-    @torch.no_grad()
     def _old(self, rows: Sequence[Row]) -> dict[Row, Tensor]:
         """What the policy gives the rows before any of the batch's updates."""
         before: dict[Row, Tensor] = {}
         for micro in micro_batches(rows, self.config.policy.row_tokens):
-            scored = torch.split(self.policy.score(micro).logprobs, [row.tokens for row in micro])
+            with torch.no_grad():
+                scored = torch.split(self.policy.score(micro).logprobs, [row.tokens for row in micro])
             before.update(zip(micro, scored, strict=True))
         return before
 

@@ -154,6 +154,17 @@ async def roll(sample: Sample, name: str, how: Rolling) -> Rollout:
     return Rollout(id=name, sample=sample, outcome=Outcome.SCORED, episode=episode, earned=earned)
 
 
+async def measure(samples: Sequence[Sample], how: Rolling) -> dict[str, float]:
+    """One rollout of each sample: the share that the verifier found right; those that failed count as wrong."""
+    groups = await asyncio.gather(*(roll_group(one, [f"held-out/{one.id}"], how) for one in samples))
+    told = [rollout for group in groups for rollout in group.rollouts]
+    return {
+        "accuracy": sum(rollout.earned.answer for rollout in told if rollout.earned) / len(told),
+        "n": len(told),
+        "failed": sum(rollout.outcome is not Outcome.SCORED for rollout in told),
+    }
+
+
 def rows_of_groups(groups: Sequence[Group], estimator: Estimator) -> list[Row]:
     """The rows of all rollouts that count, each with its rollout's advantage."""
     return [

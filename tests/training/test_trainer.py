@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -54,6 +55,23 @@ def test_a_killed_run_goes_on_with_the_same_metrics_bit_for_bit(whole, tmp_path,
     assert records(folder) == records(whole.folder)
     for mine, theirs in zip(resumed.policy.trainable, whole.policy.trainable, strict=True):
         assert torch.equal(mine, theirs)
+
+
+def test_two_processes_train_as_one(whole, tmp_path):
+    """Sums over ranks come in another order, so figures agree to rounding; what is counted agrees exactly."""
+    folder = tmp_path / "run"
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone"]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [*launcher, str(_SCRIPT), str(folder), "999"], check=False, capture_output=True, text=True, env=environment
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    for mine, theirs in zip(records(folder), records(whole.folder), strict=True):
+        assert mine.keys() == theirs.keys()
+        assert mine == {
+            key: value if isinstance(value, str | int) else pytest.approx(value, rel=2e-3, abs=1e-5)
+            for key, value in theirs.items()
+        }
 
 
 def test_a_run_tells_of_every_step_and_evaluation(whole):

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils.checkpoint import checkpoint
 
+from bookwheel.training import ranks
 from bookwheel.training.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -203,7 +204,7 @@ def load_policy(settings: PolicySettings) -> Policy:
     """The model of a folder (or a name that transformers knows), on the best device, with adapters where wanted."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    device = settings.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    device = settings.device or ranks.device()
     dtype = torch.float32 if device == "cpu" else torch.bfloat16
     try:
         model: Any = AutoModelForCausalLM.from_pretrained(settings.path, dtype=dtype)

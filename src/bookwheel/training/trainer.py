@@ -16,7 +16,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.plan import Sampling
-from bookwheel.training import checkpoint, warmstart
+from bookwheel.training import checkpoint, ranks, warmstart
 from bookwheel.training.checkpoint import Progress
 from bookwheel.training.errors import CheckpointError, ConfigError, NothingToLearn
 from bookwheel.training.reader import ROLLOUT, Reader
@@ -96,8 +96,10 @@ class Trainer:
 
     def train(self, *, resume: bool = False) -> Trained:
         """Run to the end; with `resume`, from the newest checkpoint in the folder on."""
+        ranks.join()
         self._begin(resume=resume)
         asyncio.run(self._run())
+        ranks.leave()
         told = [json.loads(line) for line in self._metrics.read_text(encoding="utf-8").splitlines()]
         accuracies = [record["accuracy"] for record in told if record["kind"] == "evaluation"]
         return Trained(
@@ -141,8 +143,8 @@ class Trainer:
         await self._evaluate()
         if self.config.loss.kl and (self.config.warm_start.steps or not self.config.policy.lora_rank):
             self.policy.freeze_reference()
-            self.folder.mkdir(parents=True, exist_ok=True)
-            checkpoint.save_weights(self.folder / "reference.safetensors", self.policy.reference_model)
+            if ranks.rank() == 0:
+                checkpoint.save_weights(self.folder / "reference.safetensors", self.policy.reference_model)
         self._save()
 
     def _imitate(self) -> dict[str, Any]:
@@ -162,7 +164,7 @@ class Trainer:
             return roll_group(sample, names, how)
 
         found = await harvest(self._draw, groups=config.samples, refills=config.refills, roll=roll)
-        if self._keep:
+        if self._keep and ranks.rank() == 0:
             self._keep(self.done, found)
         record = _summary(found)
         parts = [rows for rows in (self.credit(groups) for groups in _cut(found.groups, config.updates)) if rows]
@@ -234,6 +236,8 @@ class Trainer:
         return Stepper(self.policy, config, learning_rate=rate, warmup_steps=rise)
 
     def _begin(self, *, resume: bool) -> None:
+        if ranks.rank() and not resume:
+            return
         place = checkpoint.newest(self.folder / "checkpoints")
         if not resume:
             if place or self._metrics.exists():
@@ -254,18 +258,24 @@ class Trainer:
         if self.config.loss.kl and not self.warm and reference.exists():
             self.policy.freeze_reference()
             checkpoint.load_weights(reference, self.policy.reference_model)
+        if ranks.rank():
+            return
         lines = self._metrics.read_text(encoding="utf-8").splitlines(keepends=True)
         self._metrics.write_text("".join(lines[: self.progress.lines]), encoding="utf-8")
 
     def _save(self, name: str = "") -> None:
         folder = self.folder / "checkpoints"
         self.progress.taken = self.stepper.taken
+        if ranks.rank():
+            return
         place = folder / (name or f"step-{self.progress.step:06d}")
         checkpoint.save(place, self.policy.model, self.stepper.optimizer, self.progress, self.config.to_json())
         checkpoint.prune(folder, self.config.keep)
 
     def _log(self, record: dict[str, Any], began: float) -> None:
         self.progress.lines += 1
+        if ranks.rank():
+            return
         full = {**record, "clock": {"seconds": round(time.perf_counter() - began, 3), "at": round(time.time(), 1)}}
         with self._metrics.open("a", encoding="utf-8") as file:
             file.write(json.dumps(full) + "\n")

@@ -32,7 +32,8 @@ from bookwheel.training.launch import launch, samples_of
 from bookwheel.training.reader import Reader
 from bookwheel.training.report import plot, records_of
 from bookwheel.training.rewards import verified
-from bookwheel.training.rollouts import Rolling, roll_group, rows_of_groups
+from bookwheel.training.rollouts import Rolling, rows_of_groups
+from bookwheel.training.rollouts import measure as measured
 from bookwheel.training.workflows import reading
 
 if TYPE_CHECKING:
@@ -67,11 +68,8 @@ def measure(policy: Policy, config: TrainConfig, chunks: int, count: int) -> dic
         seed=config.seed,
     )
 
-    async def all_of() -> list[Group]:
-        return await asyncio.gather(*(roll_group(one, [one.id], how) for one in samples))
-
-    told = [group.rollouts[0] for group in asyncio.run(all_of())]
-    found = wilson(sum(one.earned.answer for one in told if one.earned), len(told))
+    told = asyncio.run(measured(samples, how))
+    found = wilson(told["accuracy"] * told["n"], int(told["n"]))
     return {"chunks": chunks, "n": found.n, "accuracy": found.mean, "low": found.low, "high": found.high}
 
 

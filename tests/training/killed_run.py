@@ -25,7 +25,7 @@ CONFIG = TrainConfig.from_tables(
             "checkpoint_every": 2,
             "fresh": {"hidden": 32, "layers": 1, "heads": 2, "window": 128},
             "loss": {"kl": 0.01},
-            "warm_start": {"steps": 3, "samples": 2, "learning_rate": 1e-3},
+            "warm_start": {"steps": 3, "until": 1.0, "every": 2, "samples": 2, "learning_rate": 1e-3},
             "evaluation": {"every": 2, "samples": 6},
         },
         "plan": {"prompts": "tiny", "language": "en", "chunk_tokens": 16, "memory_tokens": 8, "answer_tokens": 8},

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -56,10 +57,30 @@ def test_a_killed_run_goes_on_with_the_same_metrics_bit_for_bit(whole, tmp_path,
         assert torch.equal(mine, theirs)
 
 
+def test_two_processes_train_as_one(whole, tmp_path):
+    """Sums over ranks come in another order, so figures agree to rounding; what is counted agrees exactly."""
+    folder = tmp_path / "run"
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone"]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [*launcher, str(_SCRIPT), str(folder), "999"], check=False, capture_output=True, text=True, env=environment
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    for mine, theirs in zip(records(folder), records(whole.folder), strict=True):
+        assert mine.keys() == theirs.keys()
+        assert mine == {
+            key: value if isinstance(value, str | int) else pytest.approx(value, rel=2e-3, abs=1e-5)
+            for key, value in theirs.items()
+        }
+
+
 def test_a_run_tells_of_every_step_and_evaluation(whole):
     kinds = [(one["kind"], one["step"]) for one in records(whole.folder)]
     assert kinds == [
-        *(("warm", step) for step in (1, 2, 3)),
+        ("warm", 1),
+        ("warm", 2),
+        ("check", 2),
+        ("warm", 3),
         ("evaluation", 3),
         ("step", 4),
         ("step", 5),
@@ -133,7 +154,9 @@ def test_what_cannot_be_trained_is_refused_before_it_begins(policy, tmp_path):
 
 def test_imitation_learns(tmp_path):
     config = replace(
-        killed_run.CONFIG, steps=0, warm_start=replace(killed_run.CONFIG.warm_start, steps=45, learning_rate=5e-3)
+        killed_run.CONFIG,
+        steps=0,
+        warm_start=replace(killed_run.CONFIG.warm_start, steps=45, until=0.0, learning_rate=5e-3),
     )
     policy = fresh_policy([*vocabulary(), "none same notes section question answer"], config.fresh, 0)
     judge = verified(config.reward)
@@ -141,6 +164,16 @@ def test_imitation_learns(tmp_path):
     Trainer(policy, samples, judge, config, folder=tmp_path / "run", oracle=ideal_memories).train()
     losses = [one["loss"] for one in records(tmp_path / "run")]
     assert losses[-1] < losses[0] / 2
+
+
+def test_a_warm_start_ends_early_when_it_is_good_enough(tmp_path):
+    run = killed_run.trainer(tmp_path / "run")
+    run.config = replace(run.config, warm_start=replace(run.config.warm_start, until=0.2))
+    run.reward = lambda episode, sample: Earned(score=len(episode.answer) % 7 / 7, answer=0.5)
+    run.train()
+    kinds = [(one["kind"], one["step"]) for one in records(tmp_path / "run")]
+    assert kinds[:5] == [("warm", 1), ("warm", 2), ("check", 2), ("evaluation", 2), ("step", 3)]
+    assert kinds[-1] == ("evaluation", 7)
 
 
 def test_reinforcement_learns(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,6 +67,8 @@ def train(
     except KeyboardInterrupt:
         print(f"interrupted; go on with: bookwheel train {settings} --out {trainer.folder} --resume", file=sys.stderr)
         return 130
+    if int(os.environ.get("RANK", "0")):
+        return 0
     _finish(trainer, trained, gguf_like)
     _tell(trained, as_json=as_json)
     return 0

@@ -43,8 +43,8 @@ class Progress:
     """Optimizer steps of the present phase."""
     drawn: int = 0
     """Samples drawn: the cursor into the data."""
-    turned: bool = False
-    """Whether reinforcement has begun, with an optimizer of its own."""
+    warmed: int = -1
+    """Steps that the warm start took; -1 while it lasts."""
     barren: int = 0
     """Steps in a row that had nothing to teach."""
     best: float = -1.0

@@ -79,6 +79,11 @@ class WarmStart:
     """Supervised steps on ideal traces."""
 
     steps: int = 0
+    """At most so many."""
+    until: float = 0.0
+    """The held-out accuracy at which it ends early; 0 takes all steps."""
+    every: int = 100
+    """Steps between two looks at `until`."""
     samples: int = 8
     """Whose conversations make one step."""
     learning_rate: float = 1e-3

@@ -45,12 +45,12 @@ class Sampled:
     stopped: bool = False
 
 
-@torch.inference_mode()
 def generate(model: Any, requests: Sequence[Request], *, stop: AbstractSet[int], budget: int = 65536) -> list[Sampled]:
     """What the model says to each request, in the requests' order; `budget` bounds a batch's padded tokens."""
     sampled = [Sampled() for _ in requests]
-    for batch in _batches(requests, budget):
-        _decode(model, [requests[i] for i in batch], [sampled[i] for i in batch], stop)
+    with torch.inference_mode():
+        for batch in _batches(requests, budget):
+            _decode(model, [requests[i] for i in batch], [sampled[i] for i in batch], stop)
     return sampled
 
 

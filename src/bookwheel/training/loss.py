@@ -47,7 +47,7 @@ class Logprobs:
     """Of the new policy at each token, for the metrics."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Tally:
     """Sums over tokens that add up over micro-batches and ranks; `means` gives the metrics."""
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils.checkpoint import checkpoint
 
+from bookwheel.training import ranks
 from bookwheel.training.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -87,15 +88,15 @@ class Policy:
         """Log-probabilities of the rows' trained tokens, with a gradient unless it is switched off outside."""
         return self._score(self.model, rows)
 
-    @torch.no_grad()
     def score_by_reference(self, rows: Sequence[Row]) -> Tensor:
         """The same by the policy as it was when `freeze_reference` was called; for LoRA, without its adapters."""
-        if self._reference is not None:
-            return self._score(self._reference, rows).logprobs
-        if not hasattr(self.model, "disable_adapter"):
+        if self._reference is None and not hasattr(self.model, "disable_adapter"):
             raise ConfigError("a KL term needs a reference: call freeze_reference before training, or set kl = 0")
-        with self.model.disable_adapter():
-            return self._score(self.model, rows).logprobs
+        with torch.no_grad():
+            if self._reference is not None:
+                return self._score(self._reference, rows).logprobs
+            with self.model.disable_adapter():
+                return self._score(self.model, rows).logprobs
 
     def freeze_reference(self) -> None:
         """Keep a frozen copy for the KL term; LoRA needs none, unless the adapters were already warm."""
@@ -203,7 +204,7 @@ def load_policy(settings: PolicySettings) -> Policy:
     """The model of a folder (or a name that transformers knows), on the best device, with adapters where wanted."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    device = settings.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    device = settings.device or ranks.device()
     dtype = torch.float32 if device == "cpu" else torch.bfloat16
     try:
         model: Any = AutoModelForCausalLM.from_pretrained(settings.path, dtype=dtype)

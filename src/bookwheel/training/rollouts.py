@@ -16,6 +16,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bookwheel.errors import InputError
+from bookwheel.training import ranks
 from bookwheel.training.advantages import Estimator, advantages, has_spread
 from bookwheel.training.errors import TrainingStopped
 from bookwheel.training.rows import Row, rows_of
@@ -112,7 +113,7 @@ async def harvest(
     found = Harvest()
     for _ in range(refills + 1):
         drawn = [draw() for _ in range(groups - len(found.groups))]
-        for group in await asyncio.gather(*map(roll, drawn)):
+        for group in ranks.gather(await asyncio.gather(*map(roll, ranks.share(drawn)))):
             (found.groups if group.teaches or not refills else found.dropped).append(group)
         if len(found.groups) == groups:
             break
@@ -152,6 +153,17 @@ async def roll(sample: Sample, name: str, how: Rolling) -> Rollout:
     except Exception as error:  # noqa: BLE001 - one rollout is recorded as unscored
         return Rollout(id=name, sample=sample, outcome=Outcome.UNSCORED, episode=episode, error=_told(error))
     return Rollout(id=name, sample=sample, outcome=Outcome.SCORED, episode=episode, earned=earned)
+
+
+async def measure(samples: Sequence[Sample], how: Rolling) -> dict[str, float]:
+    """One rollout of each sample: the share that the verifier found right; those that failed count as wrong."""
+    groups = await asyncio.gather(*(roll_group(one, [f"held-out/{one.id}"], how) for one in ranks.share(samples)))
+    told = [rollout for group in ranks.gather(groups) for rollout in group.rollouts]
+    return {
+        "accuracy": sum(rollout.earned.answer for rollout in told if rollout.earned) / len(told),
+        "n": len(told),
+        "failed": sum(rollout.outcome is not Outcome.SCORED for rollout in told),
+    }
 
 
 def rows_of_groups(groups: Sequence[Group], estimator: Estimator) -> list[Row]:

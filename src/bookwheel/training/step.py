@@ -10,10 +10,12 @@ many conversations they took. With one update a batch, the old policy is the one
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import astuple
 from typing import TYPE_CHECKING
 
 import torch
 
+from bookwheel.training import ranks
 from bookwheel.training.errors import DeviceFull, LossNotFinite
 from bookwheel.training.loss import Logprobs, LossSettings, Tally, policy_loss
 from bookwheel.training.rows import Row, micro_batches, padding_share
@@ -80,10 +82,12 @@ class Stepper:
         tally = Tally()
         self.optimizer.zero_grad(set_to_none=True)
         with self.policy.training(), _memory_named("row_tokens"):
-            for micro in micro_batches(rows, self.config.policy.row_tokens):
+            for micro in ranks.share(micro_batches(rows, self.config.policy.row_tokens)):
                 loss, mine = loss_of(micro, denominator)
                 torch.autograd.backward(loss)
                 tally = tally + mine
+        tally = Tally(*ranks.total(astuple(tally)))
+        ranks.sum_gradients(self.policy.trainable)
         norm = float(torch.nn.utils.clip_grad_norm_(self.policy.trainable, self.config.clip_norm))
         _finite(tally.loss, norm, rows)
         for group in self.optimizer.param_groups:
@@ -111,12 +115,12 @@ class Stepper:
 
         return loss
 
-    @torch.no_grad()
     def _old(self, rows: Sequence[Row]) -> dict[Row, Tensor]:
         """What the policy gives the rows before any of the batch's updates."""
         before: dict[Row, Tensor] = {}
         for micro in micro_batches(rows, self.config.policy.row_tokens):
-            scored = torch.split(self.policy.score(micro).logprobs, [row.tokens for row in micro])
+            with torch.no_grad():
+                scored = torch.split(self.policy.score(micro).logprobs, [row.tokens for row in micro])
             before.update(zip(micro, scored, strict=True))
         return before
 

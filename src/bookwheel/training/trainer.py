@@ -16,11 +16,11 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.plan import Sampling
-from bookwheel.training import checkpoint, warmstart
+from bookwheel.training import checkpoint, ranks, warmstart
 from bookwheel.training.checkpoint import Progress
 from bookwheel.training.errors import CheckpointError, ConfigError, NothingToLearn
 from bookwheel.training.reader import ROLLOUT, Reader
-from bookwheel.training.rollouts import Group, Harvest, Outcome, Rolling, harvest, roll_group, rows_of_groups
+from bookwheel.training.rollouts import Group, Harvest, Outcome, Rolling, harvest, measure, roll_group, rows_of_groups
 from bookwheel.training.step import Stepper
 from bookwheel.training.workflows import Workflow, calculator, reading, single
 
@@ -70,6 +70,8 @@ class Trainer:
     ) -> None:
         """`observe` is told every record, `keep` every reinforcement step's rollouts; `rows_of` replaces the credit."""
         _check(samples, config, workflow, oracle)
+        if config.warm_start.until and not held_out:
+            raise ConfigError("warm_start.until is measured on held-out samples, and there are none")
         self.policy, self.samples, self.reward, self.config = model, samples, reward, config
         self.folder, self.held_out = folder, held_out[: config.evaluation.samples]
         self.workflow = workflow or _WORKFLOWS[config.workflow](config.plan)
@@ -84,13 +86,20 @@ class Trainer:
 
     @property
     def warm(self) -> bool:
-        """Whether the next step is one of the warm start."""
-        return self.progress.step < self.config.warm_start.steps
+        """Whether the warm start is still on."""
+        return self.progress.warmed < 0
+
+    @property
+    def done(self) -> int:
+        """Steps of reinforcement so far."""
+        return 0 if self.warm else self.progress.step - self.progress.warmed
 
     def train(self, *, resume: bool = False) -> Trained:
         """Run to the end; with `resume`, from the newest checkpoint in the folder on."""
+        ranks.join()
         self._begin(resume=resume)
         asyncio.run(self._run())
+        ranks.leave()
         told = [json.loads(line) for line in self._metrics.read_text(encoding="utf-8").splitlines()]
         accuracies = [record["accuracy"] for record in told if record["kind"] == "evaluation"]
         return Trained(
@@ -103,9 +112,8 @@ class Trainer:
 
     async def _run(self) -> None:
         config, progress = self.config, self.progress
-        total = config.warm_start.steps + config.steps
-        while progress.step < total or not progress.turned:
-            if progress.step == config.warm_start.steps and not progress.turned:
+        while self.warm or self.done < config.steps:
+            if self.warm and await self._is_warm():
                 await self._turn()
                 continue
             began = time.perf_counter()
@@ -113,22 +121,30 @@ class Trainer:
             record = self._imitate() if self.warm else await self._reinforce()
             progress.step += 1
             self._log({"kind": kind, "step": progress.step, **record}, began)
-            done = progress.step - config.warm_start.steps
-            every = config.evaluation.every
-            if done > 0 and (progress.step == total or (every and done % every == 0)):
+            last, every = self.done == config.steps and not self.warm, config.evaluation.every
+            if last or (every and self.done and self.done % every == 0):
                 await self._evaluate()
-            if progress.step == total or progress.step % config.checkpoint_every == 0:
+            if last or progress.step % config.checkpoint_every == 0:
                 self._save()
+
+    async def _is_warm(self) -> bool:
+        """Whether the warm start has done its work: all its steps, or the accuracy that was asked of it."""
+        how, step = self.config.warm_start, self.progress.step
+        if step >= how.steps:
+            return True
+        if not how.until or not step or step % how.every:
+            return False
+        return await self._evaluate("check") >= how.until
 
     async def _turn(self) -> None:
         """From imitation to reinforcement: measure, hold the policy still as reference, begin with a new optimizer."""
-        self.progress.turned = True
+        self.progress.warmed = self.progress.step
         self._stepper = self._new_stepper()
         await self._evaluate()
         if self.config.loss.kl and (self.config.warm_start.steps or not self.config.policy.lora_rank):
             self.policy.freeze_reference()
-            self.folder.mkdir(parents=True, exist_ok=True)
-            checkpoint.save_weights(self.folder / "reference.safetensors", self.policy.reference_model)
+            if ranks.rank() == 0:
+                checkpoint.save_weights(self.folder / "reference.safetensors", self.policy.reference_model)
         self._save()
 
     def _imitate(self) -> dict[str, Any]:
@@ -148,8 +164,8 @@ class Trainer:
             return roll_group(sample, names, how)
 
         found = await harvest(self._draw, groups=config.samples, refills=config.refills, roll=roll)
-        if self._keep:
-            self._keep(self.progress.step - config.warm_start.steps, found)
+        if self._keep and ranks.rank() == 0:
+            self._keep(self.done, found)
         record = _summary(found)
         parts = [rows for rows in (self.credit(groups) for groups in _cut(found.groups, config.updates)) if rows]
         if any(row.advantage for rows in parts for row in rows):
@@ -172,22 +188,20 @@ class Trainer:
             f"(mean reward {record['reward']:.2f}, {record['failed']} failed in the last step); {advice}"
         )
 
-    async def _evaluate(self) -> None:
-        """One rollout of each held-out sample, always with the same luck."""
+    async def _evaluate(self, kind: str = "evaluation") -> float:
+        """The accuracy on held-out samples, always with the same luck; the best policy of the evaluations is kept."""
         if not self.held_out:
-            return
+            return 0.0
         began = time.perf_counter()
         how = self.config.evaluation
         rolling = self._rolling(Sampling(temperature=how.temperature, top_p=how.top_p))
-        groups = await asyncio.gather(*(roll_group(one, [f"held-out/{one.id}"], rolling) for one in self.held_out))
-        told = [rollout for group in groups for rollout in group.rollouts]
-        accuracy = sum(rollout.earned.answer for rollout in told if rollout.earned) / len(told)
-        record = {"kind": "evaluation", "step": self.progress.step, "accuracy": accuracy, "n": len(told)}
-        failed = sum(rollout.outcome is not Outcome.SCORED for rollout in told)
-        self._log({**record, "failed": failed}, began)
-        if accuracy > self.progress.best:
+        found = await measure(self.held_out, rolling)
+        self._log({"kind": kind, "step": self.progress.step, **found}, began)
+        accuracy = float(found["accuracy"])
+        if kind == "evaluation" and accuracy > self.progress.best:
             self.progress.best = accuracy
             self._save("best")
+        return accuracy
 
     def _rolling(self, sampling: Sampling) -> Rolling:
         return Rolling(
@@ -217,11 +231,13 @@ class Trainer:
 
     def _new_stepper(self) -> Stepper:
         config = self.config
-        phase = config if self.progress.turned else config.warm_start
+        phase = config.warm_start if self.warm else config
         rate, rise = phase.learning_rate, phase.warmup_steps
         return Stepper(self.policy, config, learning_rate=rate, warmup_steps=rise)
 
     def _begin(self, *, resume: bool) -> None:
+        if ranks.rank() and not resume:
+            return
         place = checkpoint.newest(self.folder / "checkpoints")
         if not resume:
             if place or self._metrics.exists():
@@ -239,21 +255,27 @@ class Trainer:
         checkpoint.load(place, self.policy.model, self._stepper.optimizer, self.config.to_json())
         self._stepper.taken = self.progress.taken
         reference = self.folder / "reference.safetensors"
-        if self.config.loss.kl and self.progress.turned and reference.exists():
+        if self.config.loss.kl and not self.warm and reference.exists():
             self.policy.freeze_reference()
             checkpoint.load_weights(reference, self.policy.reference_model)
+        if ranks.rank():
+            return
         lines = self._metrics.read_text(encoding="utf-8").splitlines(keepends=True)
         self._metrics.write_text("".join(lines[: self.progress.lines]), encoding="utf-8")
 
     def _save(self, name: str = "") -> None:
         folder = self.folder / "checkpoints"
         self.progress.taken = self.stepper.taken
+        if ranks.rank():
+            return
         place = folder / (name or f"step-{self.progress.step:06d}")
         checkpoint.save(place, self.policy.model, self.stepper.optimizer, self.progress, self.config.to_json())
         checkpoint.prune(folder, self.config.keep)
 
     def _log(self, record: dict[str, Any], began: float) -> None:
         self.progress.lines += 1
+        if ranks.rank():
+            return
         full = {**record, "clock": {"seconds": round(time.perf_counter() - began, 3), "at": round(time.time(), 1)}}
         with self._metrics.open("a", encoding="utf-8") as file:
             file.write(json.dumps(full) + "\n")

@@ -1,0 +1,82 @@
+"""Several processes as one: `torchrun --nproc-per-node 2 -m bookwheel train …`, on CPUs (gloo) or GPUs (nccl).
+
+    rollouts   rank r takes samples r, r + W, r + 2W, ... and is then told of everyone's groups
+    gradient   rank r takes micro-batches r, r + W, ...; gradients are summed, not averaged,
+               because the loss's denominator is the whole batch's already
+
+Every rank holds the whole model. Without torchrun there is one rank, and nothing is sent.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import torch
+from torch import distributed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+_Item = TypeVar("_Item")
+
+
+def join() -> None:
+    """Join the group that torchrun started, if it did."""
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1 and not distributed.is_initialized():
+        distributed.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+
+
+def leave() -> None:
+    """Leave the group, when everyone has come this far."""
+    if distributed.is_initialized():
+        distributed.barrier()
+        distributed.destroy_process_group()
+
+
+def rank() -> int:
+    """This process's number; 0 is the one that writes."""
+    return int(distributed.get_rank()) if distributed.is_initialized() else 0
+
+
+def size() -> int:
+    """How many processes there are."""
+    return int(distributed.get_world_size()) if distributed.is_initialized() else 1
+
+
+def device() -> str:
+    """This process's GPU, or the CPU."""
+    return f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if torch.cuda.is_available() else "cpu"
+
+
+def share(items: Sequence[_Item]) -> Sequence[_Item]:
+    """This rank's part of what everyone has."""
+    return items[rank() :: size()]
+
+
+def gather(mine: list[_Item]) -> list[_Item]:
+    """Everyone's parts in the order that `share` took them from."""
+    if size() == 1:
+        return mine
+    parts: list[Any] = [None] * size()
+    distributed.all_gather_object(parts, mine)
+    return [parts[i % size()][i // size()] for i in range(sum(map(len, parts)))]
+
+
+def total(values: Sequence[float]) -> list[float]:
+    """Everyone's values summed, one by one."""
+    if size() == 1:
+        return list(values)
+    parts: list[Any] = [None] * size()
+    distributed.all_gather_object(parts, list(values))
+    return [sum(column) for column in zip(*parts, strict=True)]
+
+
+def sum_gradients(parameters: Iterable[torch.nn.Parameter]) -> None:
+    """Everyone's gradients summed into each rank's; a rank without a micro-batch adds nothing."""
+    if size() == 1:
+        return
+    for parameter in parameters:
+        if parameter.grad is None:
+            parameter.grad = torch.zeros_like(parameter)
+        distributed.all_reduce(parameter.grad)

@@ -162,7 +162,7 @@ class ReadingTools:
             try:
                 found = await asyncio.to_thread(self._journal.reading, id_)
             except JournalError:
-                if seat is None:
+                if seat is None or seat.begun:
                     raise
                 if seat.fault:
                     raise ToolError(seat.fault) from None

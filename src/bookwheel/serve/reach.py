@@ -7,6 +7,8 @@ A path is judged by where it really leads, after every link and `..` in it. What
 from __future__ import annotations
 
 import re
+import stat
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
@@ -78,19 +80,16 @@ class Reach:
         """Where a path really leads, if that is inside a root; a relative one is looked for in each of them."""
         if not self.roots:
             raise SourceError("no files may be read here: start the server with --root FOLDER, or send the text")
-        outside = SourceError(
-            f"{path} is not inside what may be read here ({', '.join(root.name for root in self.roots)}), "
-            f"or is hidden there"
-        )
         found = [real for root in self.roots if (real := _within(root, path))]
         if not found:
-            raise outside
-        there = next((real for real in found if real.exists()), None)
-        if there is None:
-            raise SourceError(f"{path} is not there: check the path")
-        if not (there.is_file() or there.is_dir()):
-            raise SourceError(f"{path} is neither a file nor a folder")
-        return there
+            names = ", ".join(root.name for root in self.roots)
+            raise SourceError(f"{path} is not inside what may be read here ({names}), or is hidden there")
+        for real in found:
+            with suppress(OSError):
+                mode = real.stat().st_mode
+                if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+                    return real
+        raise SourceError(f"{path} is not there, or neither a file nor a folder: check the path")
 
 
 def _within(root: Path, path: str) -> Path | None:

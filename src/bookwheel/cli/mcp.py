@@ -1,0 +1,116 @@
+"""`bookwheel mcp`: readings as tools for programs that speak the Model Context Protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+from cyclopts import Parameter
+
+from bookwheel.cli.options import BudgetOptions, ModelOptions
+from bookwheel.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from bookwheel.plan import Budget
+    from bookwheel.serve.reach import Reach
+    from bookwheel.serve.room import ReadingRoom
+
+_INTERRUPTED: Final = 130
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class ServeOptions:
+    """How clients reach the server, and what it may read for them."""
+
+    root: Annotated[tuple[Path, ...], Parameter(negative="")] = ()
+    "A folder whose files may be read; can be given several times. Without it no file is read."
+    allow_private: Annotated[bool, Parameter(negative="")] = False
+    "Fetch addresses inside this network too."
+    http: Annotated[bool, Parameter(negative="")] = False
+    "Streamable HTTP instead of standard input and output."
+    host: str = "127.0.0.1"
+    "The address to listen at; any but this machine's own needs a key."
+    port: int = 8765
+    "The port to listen at."
+    key: Annotated[str | None, Parameter(env_var="BOOKWHEEL_MCP_KEY", show_env_var=True)] = None
+    "The key that clients have to send as a bearer token; better kept in the environment."
+    journal: Path | None = None
+    "The journal's file; by default $BOOKWHEEL_JOURNAL or the user's data folder."
+
+
+def mcp(
+    *,
+    serve: ServeOptions | None = None,
+    models: ModelOptions | None = None,
+    budget: BudgetOptions | None = None,
+) -> int:
+    """Offer reading as MCP tools, over standard input and output or, with --http, over HTTP.
+
+    The budget holds for each reading. What is under way when the server ends is kept, and can be resumed.
+    """
+    from bookwheel.cli.running import run
+
+    try:
+        import mcp as _protocol
+    except ImportError as error:
+        raise MissingExtra("the MCP server", "mcp") from error
+    del _protocol
+    from bookwheel.serve.reach import Reach
+
+    serve = serve or ServeOptions()
+    reach = Reach.of(serve.root, allow_private=serve.allow_private)
+    budgeted = (budget or BudgetOptions()).budget
+    try:
+        return run((_http if serve.http else _stdio)(serve, reach, models or ModelOptions(), budgeted))
+    except asyncio.CancelledError:
+        return _INTERRUPTED
+
+
+@asynccontextmanager
+async def _room(serve: ServeOptions, models: ModelOptions, budget: Budget) -> AsyncIterator[ReadingRoom]:
+    from bookwheel.journal import Journal, journal_path
+    from bookwheel.serve.room import ReadingRoom
+
+    with Journal(serve.journal or journal_path()) as journal:
+        model = await models.open()
+        try:
+            async with ReadingRoom(model, journal, budget=budget) as room:
+                yield room
+        finally:
+            await model.aclose()
+
+
+async def _stdio(serve: ServeOptions, reach: Reach, models: ModelOptions, budget: Budget) -> int:
+    """Serve until standard input ends.
+
+    A thread that waits for standard input cannot be woken, so when a signal ends the server the process ends without
+    it, after everything was kept.
+    """
+    from bookwheel.serve.mcp import build
+
+    try:
+        async with _room(serve, models, budget) as room:
+            serving = asyncio.create_task(build(room, reach).run_stdio_async())
+            await asyncio.wait({serving})
+            serving.result()
+    except asyncio.CancelledError:
+        os._exit(_INTERRUPTED)
+    return 0
+
+
+async def _http(serve: ServeOptions, reach: Reach, models: ModelOptions, budget: Budget) -> int:
+    from bookwheel.cli.ending import stderr
+    from bookwheel.serve.mcp_http import http_server
+
+    async with _room(serve, models, budget) as room:
+        server = http_server(room, reach, host=serve.host, port=serve.port, key=serve.key)
+        stderr().print(f"MCP at http://{serve.host}:{serve.port}/mcp", style="dim")
+        await server.serve()
+    return 0

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from itertools import islice
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,6 +33,8 @@ LENGTHS = (8_000, 32_000, 128_000, 512_000, 3_500_000)
 PARAGRAPH = "The keeper wrote the wind and ships that passed. " * 2 + "All was calm again.\n\n"
 PER_PARAGRAPH = 25
 REPEATS = 3
+LEAST_TIMED = 700
+"""Short documents are read again and again until so many chunks were timed."""
 
 
 class Generated:
@@ -56,27 +58,31 @@ def measure(tokens: int) -> None:
     notes = "a note of some length that stays about the same\n" * 20
     model = Scripted(lambda _messages: notes, plan=Plan())
     assert model.tokenizer.count(PARAGRAPH) == PER_PARAGRAPH
-    stamps = [time.perf_counter()]
     with tempfile.TemporaryDirectory() as folder, Journal(Path(folder) / "journal.sqlite") as journal:
         warm = journal.keep(Generated(20_000))
         first = desk.opened(warm.info, "What did the keeper write?", model, Plan())
         journal.begin(first)
         asyncio.run(desk.carry_out(first, warm, model, journal=journal))
         kept = journal.keep(Generated(tokens))
-        reading = desk.opened(kept.info, "What did the keeper write?", model, Plan())
-        journal.begin(reading)
-        stamps[0] = time.perf_counter()
-        ended = asyncio.run(
-            desk.carry_out(reading, kept, model, journal=journal, watch=lambda _e: stamps.append(time.perf_counter()))
-        )
-    each = sorted(b - a for a, b in zip(stamps, islice(stamps, 1, len(ended.steps) + 1), strict=False))
+        times: list[float] = []
+        cpu = time.process_time()
+        while len(times) < LEAST_TIMED:
+            reading = desk.opened(kept.info, "What did the keeper write?", model, Plan())
+            journal.begin(reading)
+            stamps = [time.perf_counter()]
+            watch = lambda _event, stamps=stamps: stamps.append(time.perf_counter())  # noqa: E731
+            ended = asyncio.run(desk.carry_out(reading, kept, model, journal=journal, watch=watch))
+            times += [after - before for before, after in pairwise(stamps)][: len(ended.steps)]
+        cpu = time.process_time() - cpu
+    cpu_ms = cpu / len(times) * 1000
+    times.sort()
     print(
         json.dumps(
             {
                 "tokens": tokens,
                 "calls": ended.usage.calls,
-                "median_chunk_ms": each[len(each) // 2] * 1000,
-                "total_s": stamps[-1] - stamps[0],
+                "cpu_ms": cpu_ms,
+                "median_chunk_ms": times[len(times) // 2] * 1000,
                 "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
             }
         )
@@ -90,13 +96,16 @@ def main() -> None:
         for tokens in LENGTHS:
             done = subprocess.run([sys.executable, __file__, str(tokens)], capture_output=True, text=True, check=True)
             found[tokens].append(json.loads(done.stdout))
-    print("| tokens | calls | ceil(n/5000)+1 | ms a chunk (median) | peak MB |\n|---|---|---|---|---|")
+    print(
+        "| tokens | calls | ceil(n/5000)+1 | CPU ms a chunk | wall ms a chunk (median) | peak MB |\n|---|---|---|---|---|---|"
+    )
     for tokens, rows in found.items():
         calls = {int(row["calls"]) for row in rows}
         times = sorted(row["median_chunk_ms"] for row in rows)
+        cpu = sorted(row["cpu_ms"] for row in rows)[len(rows) // 2]
         peak = max(row["peak_mb"] for row in rows)
         expected = math.ceil(tokens // PER_PARAGRAPH * PER_PARAGRAPH / 5000) + 1
-        print(f"| {tokens:,} | {calls} | {expected} | {times[len(times) // 2]:.2f} | {peak:.1f} |")
+        print(f"| {tokens:,} | {calls} | {expected} | {cpu:.2f} | {times[len(times) // 2]:.2f} | {peak:.1f} |")
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
     python benchmarks/overhead.py [READINGS] [ROUNDS]
 
-Both sides use the official SDK against one loopback server that replies at once, from one process, in turn: bare,
-kept, bare, kept, … The figure is the ratio of request rates in each pair.
+Both sides use the official SDK, sixteen calls at once (the default), against one loopback server that replies at once,
+from one process, in turn: bare, kept, bare, kept, … The figure is the ratio of request rates in each pair.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from bookwheel.models.openai import OpenAIModel
 from bookwheel.plan import Plan
 from bookwheel.reading.loop import read
 from bookwheel.text.documents import TextDocument
-from bookwheel.text.tokens import WordTokenizer
+from bookwheel.text.tokens import EstimatedTokens
 from bookwheel.types import Answer, Message
 
 CHUNKS = 20
-AT_ONCE = 64
+AT_ONCE = 16
 PARAGRAPH = "The keeper wrote the wind and the ships that passed, then slept until the dawn came. "
 QUESTION = "What did the keeper write?"
 PLAN = Plan(chunk_tokens=1000, memory_tokens=200, answer_tokens=100, language="en")
@@ -48,7 +48,7 @@ async def prompts_of_one(text: str, base: str) -> list[tuple[tuple[Message, ...]
 
 def reader(base: str) -> OpenAIModel:
     """The model of the kept side."""
-    return OpenAIModel(name="bare", base_url=base, api_key="-", concurrency=AT_ONCE, tokenizer=WordTokenizer())
+    return OpenAIModel(name="bare", base_url=base, api_key="-", concurrency=AT_ONCE)
 
 
 async def bare(base: str, readings: int, prompts: list[tuple[tuple[Message, ...], int]]) -> float:
@@ -94,7 +94,7 @@ async def main() -> None:
     """Pairs of both sides, in turn."""
     readings = int(sys.argv[1]) if len(sys.argv) > 1 else 256
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 5
-    text = PARAGRAPH * (CHUNKS * PLAN.chunk_tokens // WordTokenizer().count(PARAGRAPH))
+    text = PARAGRAPH * (CHUNKS * PLAN.chunk_tokens // EstimatedTokens().count(PARAGRAPH))
     port = free_port()
     server = subprocess.Popen([sys.executable, str(Path(__file__).with_name("loopback.py")), str(port)])
     base = f"http://127.0.0.1:{port}/v1"

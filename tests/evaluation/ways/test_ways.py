@@ -12,6 +12,7 @@ from bookwheel.evaluation.registry import WAYS, way_named
 from bookwheel.evaluation.ways.bm25 import ranked
 from bookwheel.models.scripted import Scripted, keyword_reader
 from bookwheel.plan import Plan
+from bookwheel.reading.prompts import prompts_for
 from bookwheel.types import Answer, Flag, Message, Part, Reply, Step
 
 QUESTION = "What is the colour of Ramelli's wheel?"
@@ -284,14 +285,20 @@ def test_a_question_that_fills_the_window_leaves_no_room_and_says_so():
         events("bm25", pages(3), model)
 
 
-def test_a_prompt_set_without_a_ways_template_is_named(tmp_path):
+def test_a_prompt_set_without_words_for_a_way_takes_the_standard_ones(tmp_path):
     bare = tmp_path / "bare.toml"
     bare.write_text(
         'answer = "{question} {memory}"\n[update]\nmemory-first = "{question} {memory} {section}"\n', encoding="utf-8"
     )
-    model, _ = hears()
+    (theirs, heard), (ours, expected) = hears(), hears()
+    events("whole", pages(2), theirs, PLAN.with_values({"prompts": str(bare)}))
+    events("whole", pages(2), ours, PLAN)
+    assert heard == expected
+
+
+def test_a_template_that_no_set_has_is_named():
     with pytest.raises(PromptError, match=r"\[baselines\]"):
-        events("whole", pages(2), model, PLAN.with_values({"prompts": str(bare)}))
+        prompts_for(PLAN, "Who?").baseline("sideways", question="Who?")
 
 
 def test_text_in_a_document_cannot_close_the_prompts_tags():

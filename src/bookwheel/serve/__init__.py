@@ -1,0 +1,1 @@
+"""Putting readings in front of people and programs."""

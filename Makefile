@@ -15,7 +15,7 @@ setup: .venv/.ready
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "bookwheel needs Python 3.11 or newer: make PYTHON=python3.12 …"; exit 1; }
 	@$(PYTHON) -m venv .venv || { echo "on Debian: apt-get install python3-venv"; exit 1; }
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[documents,local,evaluation,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[documents,local,evaluation,serve,dev]'
 	$(BIN)/bookwheel models --fetch >/dev/null
 	@touch $@
 

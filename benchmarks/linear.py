@@ -96,9 +96,8 @@ def main() -> None:
         for tokens in LENGTHS:
             done = subprocess.run([sys.executable, __file__, str(tokens)], capture_output=True, text=True, check=True)
             found[tokens].append(json.loads(done.stdout))
-    print(
-        "| tokens | calls | ceil(n/5000)+1 | CPU ms a chunk | wall ms a chunk (median) | peak MB |\n|---|---|---|---|---|---|"
-    )
+    print("| tokens | calls | ceil(n/5000)+1 | CPU ms a chunk | wall ms a chunk (median) | peak MB |")
+    print("|---|---|---|---|---|---|")
     for tokens, rows in found.items():
         calls = {int(row["calls"]) for row in rows}
         times = sorted(row["median_chunk_ms"] for row in rows)

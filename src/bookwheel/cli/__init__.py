@@ -16,6 +16,7 @@ COMMANDS = {
     "data": ("data:app", "make samples for any task and length, or drop those that need no document"),
     "eval": ("eval:evaluate", "ways of reading x models x tasks x lengths: measured, reported, compared"),
     "train": ("train:train", "PRESET or FILE.toml: a supervised warm start, then reinforcement learning"),
+    "serve": ("serve:serve", "an OpenAI-compatible server with readings over HTTP and a page"),
     "mcp": ("mcp:mcp", "readings as tools for programs that speak the Model Context Protocol"),
     "models": ("models:models", "what can read here"),
     "doctor": ("doctor:doctor", "what is wrong here, and how to mend it"),

@@ -1,0 +1,121 @@
+"""`bookwheel serve`: the HTTP front, OpenAI-compatible, with its page."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+from cyclopts import Group, Parameter
+
+from bookwheel.cli.options import BudgetOptions, ModelOptions, OutputOptions, PlanOptions
+from bookwheel.errors import InputError, MissingExtra
+
+if TYPE_CHECKING:
+    from bookwheel.serve.keys import Keys
+    from bookwheel.serve.settings import Settings
+
+_SERVER: Final = Group("Server", sort_key=1)
+_GRACE: Final = 10
+"""Seconds that open connections have when the server ends."""
+
+
+def serve(
+    *,
+    host: Annotated[str, Parameter(group=_SERVER)] = "127.0.0.1",
+    port: Annotated[int, Parameter(group=_SERVER)] = 8470,
+    key_file: Annotated[Path | None, Parameter(group=_SERVER)] = None,
+    new_key: Annotated[str | None, Parameter(group=_SERVER)] = None,
+    allow_host: Annotated[tuple[str, ...], Parameter(group=_SERVER, negative="")] = (),
+    allow_private: Annotated[bool, Parameter(group=_SERVER, negative="")] = False,
+    readings: Annotated[int, Parameter(group=_SERVER)] = 64,
+    models: ModelOptions | None = None,
+    plan: PlanOptions | None = None,
+    budget: BudgetOptions | None = None,
+    output: OutputOptions | None = None,
+) -> int:
+    """Serve an OpenAI-compatible API, readings over HTTP, and a page to watch them. Ends with Ctrl-C.
+
+    Parameters
+    ----------
+    host
+        The address to listen at. Any but this machine's own needs --key-file.
+    port
+        The port to listen at; 0 takes a free one.
+    key_file
+        A TOML file with the hashes of the keys that may ask.
+    new_key
+        Make a key of this name, add it to --key-file, print it once, and end.
+    allow_host
+        A name that the server may be called by, such as books.example.org; can be repeated.
+    allow_private
+        Let documents be fetched from private addresses too.
+    readings
+        How many readings may be under way at once.
+
+    """
+    from bookwheel.cli.ending import print_line
+
+    try:
+        from bookwheel.serve.keys import Keys, add_key, read_keys
+    except ImportError as error:
+        raise MissingExtra("serving", "serve") from error
+    if new_key is not None:
+        if key_file is None:
+            raise InputError("say where the key's hash is kept: --key-file FILE")
+        print_line(add_key(key_file, new_key))
+        return 0
+    keys = read_keys(key_file) if key_file else Keys()
+    settings = _settings(host, keys, allow_host, models or ModelOptions(), readings, private=allow_private)
+    asked = (plan or PlanOptions(), budget or BudgetOptions(), output or OutputOptions())
+    return asyncio.run(_serve(host, port, keys, settings, models or ModelOptions(), asked))
+
+
+def _settings(
+    host: str, keys: Keys, names: tuple[str, ...], models: ModelOptions, readings: int, *, private: bool
+) -> Settings:
+    from bookwheel.serve.settings import LOOPBACK, Limits, Settings, is_loopback
+
+    if not is_loopback(host) and not keys:
+        raise InputError(
+            f"{host} can be reached by others, so a key is needed: "
+            f"bookwheel serve --new-key NAME --key-file keys.toml, then add --key-file keys.toml"
+        )
+    if readings < 1:
+        raise InputError(f"--readings must be at least 1, not {readings}")
+    hosts = LOOPBACK | {host.strip("[]").lower()} | {name.lower() for name in names}
+    limits = Limits(readings=readings, calls=models.concurrency)
+    return Settings(hosts=frozenset(hosts), limits=limits, allow_private=private)
+
+
+async def _serve(
+    host: str,
+    port: int,
+    keys: Keys,
+    settings: Settings,
+    models: ModelOptions,
+    asked: tuple[PlanOptions, BudgetOptions, OutputOptions],
+) -> int:
+    from rich.text import Text
+
+    from bookwheel.cli.ending import stderr
+    from bookwheel.serve.app import build
+    from bookwheel.serve.server import Server
+
+    plan, budget, output = asked
+    logging.basicConfig(level=logging.WARNING if output.quiet else logging.INFO, format="%(levelname)s %(message)s")
+    logging.getLogger("httpx2").setLevel(logging.WARNING)
+    with output.open_journal() as journal:
+        model = await models.open()
+        try:
+            plans = {model.name: plan.upon(model.plan, budget.budget)}
+            app = build(journal=journal, models={model.name: model}, plans=plans, keys=keys, settings=settings)
+            server = Server(app, host=host, port=port, grace=_GRACE)
+            if not output.quiet:
+                told = f"bookwheel is at {server.address} (Ctrl-C ends it; readings are kept)"
+                stderr().print(Text(told, style="bold"))
+            await server.serve()
+        finally:
+            await model.aclose()
+    return 0

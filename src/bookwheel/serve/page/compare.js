@@ -41,11 +41,11 @@ class Side {
       event.preventDefault();
       to(at);
     });
-    this.memory = new MemoryPane({ trace: this.trace, limit: reading.plan.memory_tokens });
+    this.memory = new MemoryPane({ trace: this.trace, limit: reading.plan.memory_tokens, label: `${t("memory")}: ${reading.question}` });
     this.place = h("p", { class: "place" });
     this.node = h(
       "section",
-      { "aria-label": reading.question },
+      {},
       h("p", { class: "eyebrow" }, statusChip(reading.status), h("span", {}, reading.model)),
       h("h2", { class: "question", dir: "auto" }, h("a", { href: `#/reading/${encodeURIComponent(reading.reading)}` }, reading.question)),
       h("div", { class: reading.answer ? "answer" : "answer none", dir: "auto" }, reading.answer || t(`none.${reading.status}`)),

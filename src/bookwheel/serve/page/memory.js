@@ -7,7 +7,7 @@ const chip = (text, kind = "") => h("span", { class: `chip ${kind}` }, text);
 export const flagChip = (flag) => chip(knows(`flag.${flag}`) ? t(`flag.${flag}`) : flag, flag === "edited" ? "hand" : "");
 
 export class MemoryPane {
-  constructor({ trace, limit, from = null, tools = null, origins = () => [] }) {
+  constructor({ trace, limit, from = null, tools = null, label = t("memory"), origins = () => [] }) {
     Object.assign(this, { trace, limit, from, origins, at: -1, chosen: null });
     this.after = h("span", { class: "soft" });
     this.gauge = h("meter", { min: 0, max: limit, "aria-label": t("memory") });
@@ -20,7 +20,7 @@ export class MemoryPane {
     this.body = h("div", {}, this.told, this.list, this.reply, this.hint);
     this.node = h(
       "section",
-      { class: "pane memory", "aria-label": t("memory") },
+      { class: "pane memory", "aria-label": label },
       h("div", { class: "pane-head" }, h("h2", {}, t("memory"), " ", this.after), h("div", { class: "gauge" }, this.gauge, this.size), tools),
       this.body,
     );

@@ -252,7 +252,8 @@ class ReadingView {
     );
     this.memory.body.hidden = true;
     this.memory.node.append(this.editing);
-    area.focus();
+    area.focus({ preventScroll: true });
+    this.editing.scrollIntoView({ block: "nearest" });
   }
 
   #leaveEdit() {

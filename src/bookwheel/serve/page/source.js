@@ -9,13 +9,15 @@ import { longestRun } from "./trace.js";
 const AROUND = 400; // characters shown before and after the section
 const MOST = 60_000; // characters shown of one section
 const AT_HAND = 12;
+const CALM = 140; // milliseconds without a move, after which a section is fetched
+const LAG = 500;
 
 export class SourcePane {
   constructor(info) {
-    Object.assign(this, { info, known: new Map(), asked: 0 });
+    Object.assign(this, { info, known: new Map(), asked: 0, passed: 0 });
     this.where = h("p", { class: "small" });
     this.told = h("p", { class: "small told", "aria-live": "polite" });
-    this.text = h("div", { class: "text", dir: "auto", tabindex: "0", role: "region", "aria-label": t("source") });
+    this.text = h("div", { class: "text", dir: "auto", tabindex: "0", role: "group", "aria-label": info.name });
     this.node = h(
       "section",
       { class: "pane source", "aria-label": t("source") },
@@ -46,11 +48,14 @@ export class SourcePane {
     clearTimeout(this.timer);
   }
 
-  // A step that was scrubbed past is not fetched.
+  // A step that was scrubbed past is not fetched, but the pane never lags by more than half a second.
   pass(step) {
-    this.asked += 1;
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.show(step), 140);
+    const waited = performance.now() - this.passed;
+    this.timer = setTimeout(() => {
+      this.passed = performance.now();
+      this.show(step);
+    }, waited > LAG ? 0 : CALM);
   }
 
   async #fetch(start, end) {

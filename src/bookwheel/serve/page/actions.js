@@ -1,0 +1,66 @@
+// What can be done with a reading: stop, read on, delete, ask its document something else, lay another beside it, keep it.
+
+import { h, refill } from "./dom.js";
+import * as service from "./service.js";
+import { t } from "./words.js";
+
+export function actions(reading, changed) {
+  const problem = h("span", { class: "small problem", role: "alert" });
+  const act = (label, run, kind = "") => {
+    const press = async (event) => {
+      const button = event.currentTarget;
+      button.disabled = true;
+      try {
+        await run(button);
+      } catch (refused) {
+        refill(problem, refused.message);
+      }
+      button.disabled = false;
+    };
+    return h("button", { type: "button", class: kind, onclick: press }, label);
+  };
+  const id = reading.reading;
+  const reads = reading.status === "reading";
+  const more = reading.status === "stopped" ? doubled(reading.plan.budget) : undefined;
+  const onward = ["stopped", "failed", "cancelled"].includes(reading.status);
+  return [
+    reads && act(t("act.stop"), async () => changed(await service.cancel(id))),
+    onward && act(t(more ? "act.resume.more" : "act.resume"), async () => changed(await service.resume(id, more)), "main"),
+    h("a", { class: "button", href: `#/?${new URLSearchParams({ document: reading.document.id, name: reading.document.name })}` }, t("act.ask")),
+    comparing(reading),
+    h("a", { class: "button", href: `/readings/${encodeURIComponent(id)}`, download: `reading-${id}.json` }, t("act.json")),
+    !reads && act(t("act.delete"), sure(id), "plain"),
+    problem,
+  ];
+}
+
+function doubled(budget) {
+  const limits = Object.entries(budget).filter(([name, value]) => ["tokens", "seconds", "cost"].includes(name) && value);
+  return limits.length ? Object.fromEntries(limits.map(([name, value]) => [name, 2 * value])) : undefined;
+}
+
+// The first press asks, the second does it.
+function sure(id) {
+  let asked = false;
+  return async (button) => {
+    if (asked) {
+      await service.remove(id);
+      location.hash = "#/";
+    }
+    asked = true;
+    refill(button, t("act.delete.sure"));
+  };
+}
+
+// The other readings of this document are looked up when they are wanted.
+function comparing(reading) {
+  const list = h("div", { class: "choices" });
+  const open = async () => {
+    if (!box.open) return;
+    const others = (await service.readings("", 500)).filter((other) => other.document.id === reading.document.id && other.reading !== reading.reading);
+    const link = (other) => h("a", { href: `#/compare/${encodeURIComponent(reading.reading)}/${encodeURIComponent(other.reading)}`, dir: "auto" }, other.question);
+    refill(list, others.length ? others.map(link) : h("p", { class: "small" }, t("compare.none")));
+  };
+  const box = h("details", { class: "menu", ontoggle: open }, h("summary", { class: "button" }, t("act.compare")), list);
+  return box;
+}

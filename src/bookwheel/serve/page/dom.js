@@ -1,0 +1,58 @@
+// Elements from plain values. Whatever people, models and documents wrote goes in as text, never as markup; control
+// characters and those that turn text around are made visible, as in the pages that `bookwheel export` writes.
+
+const UNSHOWN = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\u061c]/g;
+
+export const shown = (text) => String(text).replace(UNSHOWN, "\ufffd");
+
+// h("p", {class: "small", onclick: f}, "text", node, [nodes], null)
+export function h(tag, props = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(props)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (name === "value" || name === "checked" || name === "disabled" || name === "hidden") node[name] = value;
+    else node.setAttribute(name, value === true ? "" : value);
+  }
+  return fill(node, ...children);
+}
+
+export function fill(node, ...children) {
+  node.append(
+    ...children
+      .flat(Infinity)
+      .filter((child) => child !== null && child !== undefined && child !== false && child !== "")
+      .map((child) => (child instanceof Node ? child : shown(child))),
+  );
+  return node;
+}
+
+export function refill(node, ...children) {
+  node.replaceChildren();
+  return fill(node, ...children);
+}
+
+export function wheel(turning = false) {
+  return h("img", { src: "/page/wheel.svg", alt: "", class: turning ? "wheel turning" : "wheel", width: 48, height: 48 });
+}
+
+// At most one run a frame, with the newest values.
+export function eachFrame(draw) {
+  let asked = false;
+  return () => {
+    if (asked) return;
+    asked = true;
+    requestAnimationFrame(() => {
+      asked = false;
+      draw();
+    });
+  };
+}
+
+export function later(milliseconds, act) {
+  let timer = 0;
+  return (...values) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => act(...values), milliseconds);
+  };
+}

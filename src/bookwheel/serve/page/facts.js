@@ -1,0 +1,96 @@
+// What is told of a reading above its timeline: the question, the answer, what it rests on, and what it cost so far.
+
+import { h, refill, wheel } from "./dom.js";
+import { flagChip } from "./memory.js";
+import { duration, moment, number, t } from "./words.js";
+
+export const statusChip = (status) => h("span", { class: `status ${status}` }, t(`status.${status}`));
+
+export class Headline {
+  constructor(proof) {
+    this.proof = proof;
+    this.eyebrow = h("p", { class: "eyebrow" });
+    this.question = h("h1", { dir: "auto" });
+    this.answer = h("div", { class: "answer", dir: "auto", role: "status" });
+    this.flags = h("p", { class: "chips" });
+    this.problem = h("p", { class: "small problem", role: "alert" });
+    this.proofs = h("div", { class: "proofs" });
+    this.node = h("div", { class: "headline" }, this.eyebrow, this.question, this.answer, this.flags, this.problem, this.proofs);
+    this.told = null;
+  }
+
+  draw(reading) {
+    const told = JSON.stringify([reading.status, reading.answer, reading.error, reading.evidence]);
+    if (told === this.told) return;
+    this.told = told;
+    refill(this.eyebrow, wheel(reading.status === "reading"), statusChip(reading.status), h("span", {}, moment(reading.created)));
+    refill(this.question, reading.question);
+    this.answer.classList.toggle("none", !reading.answer);
+    refill(this.answer, reading.answer || t(`none.${reading.status}`));
+    refill(this.flags, (reading.answer_turn?.flags ?? []).map(flagChip));
+    refill(this.problem, reading.error);
+    const quotes = (reading.evidence ?? []).map((found) => this.#quote(found));
+    refill(this.proofs, quotes.length ? [h("h2", {}, t("proofs")), quotes] : null);
+  }
+
+  #quote(found) {
+    const show = () => this.proof(found);
+    return h(
+      "button",
+      { class: "proof", type: "button", dir: "auto", "aria-label": t("proof.show", { quote: found.quote.slice(0, 200) }), onclick: show },
+      found.quote.length > 300 ? `${found.quote.slice(0, 300)}…` : found.quote,
+    );
+  }
+}
+
+export class Facts {
+  constructor() {
+    this.bar = h("progress", { max: 1, "aria-label": t("reading.progress") });
+    this.list = h("dl", { class: "facts" });
+    this.node = h("div", {}, this.bar, this.list);
+  }
+
+  draw(reading, trace) {
+    const reads = reading.status === "reading";
+    const usage = usageSoFar(reading, trace);
+    this.bar.hidden = !reads;
+    this.bar.value = share(reading, trace);
+    const { price_in, price_out } = reading.plan.budget;
+    const cost = (usage.prompt_tokens * price_in + usage.completion_tokens * price_out) / 1e6;
+    const left = reads ? secondsLeft(reading, trace) : null;
+    const facts = [
+      ["reading.left", reads && (left === null ? t("reading.left.unknown") : duration(left))],
+      ["reading.document", t("reading.of", { name: reading.document.name, length: number(reading.document.length) })],
+      ["reading.model", reading.model],
+      ["reading.tokens", t("reading.tokens.told", { read: number(usage.prompt_tokens), written: number(usage.completion_tokens) })],
+      ["reading.calls", number(usage.calls)],
+      ["reading.cost", (price_in || price_out) && cost.toFixed(4)],
+      ["reading.took", duration(usage.seconds)],
+      ["reading.parent", reading.parent && h("a", { href: `#/reading/${encodeURIComponent(reading.parent)}` }, reading.parent.slice(0, 12))],
+    ];
+    refill(this.list, facts.filter(([, fact]) => fact).map(([name, fact]) => h("div", {}, h("dt", {}, t(name)), h("dd", {}, fact))));
+  }
+}
+
+const share = (reading, trace) => Math.min(1, (trace.steps.at(-1)?.end ?? 0) / Math.max(1, reading.document.length));
+
+function usageSoFar(reading, trace) {
+  const none = { calls: 0, prompt_tokens: 0, completion_tokens: 0, seconds: 0 };
+  const summed = [...trace.steps.map((step) => step.usage), reading.answer_turn?.usage ?? none].reduce(
+    (sum, one) => Object.fromEntries(Object.keys(none).map((name) => [name, sum[name] + one[name]])),
+    none,
+  );
+  return summed.calls >= reading.usage.calls ? summed : reading.usage;
+}
+
+// By the pace of the newest steps: the time that they took, or, where a model tells none, the time between their events.
+function secondsLeft(reading, trace) {
+  const newest = trace.steps.slice(-12);
+  if (newest.length < 2) return null;
+  const characters = newest.at(-1).end - newest[0].start;
+  const told = newest.reduce((sum, step) => sum + step.usage.seconds, 0);
+  const arrived = newest.filter((step) => step.arrived);
+  const between = arrived.length > 1 ? (arrived.at(-1).arrived - arrived[0].arrived) / 1000 : 0;
+  const pace = told > 0 ? told / characters : between / Math.max(1, arrived.at(-1)?.end - arrived[0]?.end);
+  return pace > 0 ? pace * Math.max(0, reading.document.length - newest.at(-1).end) : null;
+}

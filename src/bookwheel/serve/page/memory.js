@@ -1,0 +1,87 @@
+// The memory after one step, with what that step added, reworded and took out; beside each line the step it is from.
+
+import { h, refill } from "./dom.js";
+import { knows, number, t } from "./words.js";
+
+const chip = (text, kind = "") => h("span", { class: `chip ${kind}` }, text);
+export const flagChip = (flag) => chip(knows(`flag.${flag}`) ? t(`flag.${flag}`) : flag, flag === "edited" ? "hand" : "");
+
+export class MemoryPane {
+  constructor({ trace, limit, from = null, tools = null, label = t("memory"), origins = () => [] }) {
+    Object.assign(this, { trace, limit, from, origins, at: -1, chosen: null });
+    this.after = h("span", { class: "soft" });
+    this.gauge = h("meter", { min: 0, max: limit, "aria-label": t("memory") });
+    this.size = h("span", { class: "small" });
+    this.told = h("p", { class: "chips" });
+    this.list = h("ol", { class: from ? "lines" : "lines bare" });
+    this.words = h("p", { class: "reply", dir: "auto" });
+    this.reply = h("details", {}, h("summary", {}, t("memory.reply")), this.words);
+    this.hint = from && h("p", { class: "small" }, t("memory.hint"));
+    this.body = h("div", {}, this.told, this.list, this.reply, this.hint);
+    this.node = h(
+      "section",
+      { class: "pane memory", "aria-label": label },
+      h("div", { class: "pane-head" }, h("h2", {}, t("memory"), " ", this.after), h("div", { class: "gauge" }, this.gauge, this.size), tools),
+      this.body,
+    );
+  }
+
+  draw(at) {
+    if (this.at !== at) this.chosen = null;
+    this.at = at;
+    const step = this.trace.steps[at];
+    this.reply.hidden = !step;
+    if (!step) return void refill(this.list, h("li", { class: "nothing" }, t("memory.empty")));
+    refill(this.after, t("memory.after", { at: number(at) }));
+    this.gauge.value = step.memory_tokens;
+    refill(this.size, t("memory.size", { tokens: number(step.memory_tokens), limit: number(this.limit) }));
+    const changes = this.trace.changes(at);
+    refill(this.told, this.#counts(changes), step.flags.filter((flag) => flag !== "unchanged").map(flagChip));
+    refill(this.list, changes.length ? changes.map((change) => this.#line(change)) : h("li", { class: "nothing" }, t("memory.empty")));
+    const said = step.reply.trim();
+    this.reply.hidden = !said || said === step.memory.trim();
+    if (!this.reply.hidden) refill(this.words, said);
+    return undefined;
+  }
+
+  #counts(changes) {
+    const count = (kind) => changes.filter((change) => change.kind === kind).length;
+    const told = [["new", "added"], ["reworded", "reworded"], ["gone", "gone"]].filter(([kind]) => count(kind));
+    if (!told.length) return h("span", { class: "small" }, t("memory.same"));
+    return told.map(([kind, word]) => chip(t(`memory.${word}`, { count: number(count(kind)) }), kind));
+  }
+
+  #line(change) {
+    const item = h("li", { class: change.kind, dir: "auto" });
+    const said = change.kind === "kept" ? null : h("span", { class: "unseen" }, t(`kind.${change.kind}`));
+    const text = h("p", {}, said, change.words ? change.words.map(word) : change.text, this.#marks(change));
+    if (change.kind === "gone" || !this.from) item.append(h("span", { class: "since", "aria-hidden": "true" }, change.kind === "gone" ? "−" : ""), text);
+    else item.append(this.#since(change.text, item), text);
+    return item;
+  }
+
+  #since(line, item) {
+    const step = this.origins(this.at, line)[0]?.step ?? this.trace.entered(this.at, line);
+    const label = t("memory.from", { step: number(step) });
+    const choose = () => {
+      this.list.querySelector(".chosen")?.classList.remove("chosen");
+      item.classList.add("chosen");
+      this.from(this.at, line);
+    };
+    return h("button", { class: "since", type: "button", title: label, "aria-label": label, onclick: choose }, number(step));
+  }
+
+  #marks({ kind, text }) {
+    if (kind === "gone") return null;
+    return this.origins(this.at, text).map((origin) => {
+      if (origin.by_hand) return [" ", chip(t("memory.hand"), "hand")];
+      if (origin.found) return null;
+      return [" ", chip(origin.missing?.length ? t("memory.missing", { missing: origin.missing.join(", ") }) : t("memory.lost"))];
+    });
+  }
+}
+
+function word([what, piece]) {
+  if (what === "same") return piece;
+  return h(what === "in" ? "ins" : "del", {}, piece);
+}

@@ -1,0 +1,63 @@
+// The server's routes. A refusal becomes an Error whose message is the server's own sentence.
+
+export class Refusal extends Error {
+  constructor(message, status) {
+    super(message);
+    this.status = status;
+  }
+}
+
+async function ask(path, options = {}) {
+  const response = await fetch(path, { credentials: "same-origin", ...options });
+  if (response.ok) return response.status === 204 ? null : response.json();
+  const told = await response.json().catch(() => ({}));
+  const sentence = typeof told.error === "string" ? told.error : told.error?.message;
+  throw new Refusal(sentence || `${response.status} ${response.statusText}`, response.status);
+}
+
+const post = (path, body) =>
+  ask(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body ?? {}) });
+const at = (id) => `/readings/${encodeURIComponent(id)}`;
+
+export const models = () => ask("/models");
+export const enter = (key) => post("/session", { key });
+export const readings = (search = "", limit = 60) =>
+  ask(`/readings?${new URLSearchParams(search ? { search, limit } : { limit })}`).then((told) => told.readings ?? told);
+export const reading = (id) => ask(at(id));
+export const origins = (id) => ask(`${at(id)}/origins`).then((told) => told.origins ?? told);
+export const cancel = (id) => post(`${at(id)}/cancel`);
+export const resume = (id, budget) => post(`${at(id)}/resume`, budget ? { plan: { budget } } : {});
+export const fork = (id, step, memory) => post(`${at(id)}/fork`, { step, memory });
+export const remove = (id) => ask(at(id), { method: "DELETE" });
+export const text = (document, start, end) =>
+  ask(`/documents/${encodeURIComponent(document)}/text?start=${start}&end=${end}`).then((told) => told.text);
+
+export const upload = (file) =>
+  ask("/documents", {
+    method: "POST",
+    headers: { "X-Filename": encodeURIComponent(file.name), "Content-Type": "application/octet-stream" },
+    body: file,
+  });
+
+// A random key, so that a start that was sent twice by a bad line is one reading.
+export const start = (wanted) => {
+  const key = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0"));
+  return ask("/readings", {
+    method: "POST",
+    headers: { "Content-Type": "application/json", "Idempotency-Key": key.join("") },
+    body: JSON.stringify(wanted),
+  });
+};
+
+// The browser goes on after a lost line by itself, from the last event it has; a final status closes it for good.
+export function follow(id, { step, status, lost }) {
+  const source = new EventSource(`${at(id)}/events`);
+  source.addEventListener("step", (event) => step(JSON.parse(event.data)));
+  source.addEventListener("status", (event) => {
+    const told = JSON.parse(event.data);
+    if (told.status !== "reading") source.close();
+    status(told);
+  });
+  source.addEventListener("error", () => lost(source.readyState === EventSource.CLOSED));
+  return () => source.close();
+}

@@ -1,0 +1,102 @@
+// The document's own text: the section a step was reading, and the words in it that a line or an answer rests on.
+// The server counts characters, the browser counts UTF-16 units; only here the one is turned into the other.
+
+import { h, refill } from "./dom.js";
+import * as service from "./service.js";
+import { number, pages, t } from "./words.js";
+import { longestRun } from "./trace.js";
+
+const AROUND = 400; // characters shown before and after the section
+const MOST = 60_000; // characters shown of one section
+const AT_HAND = 12;
+const CALM = 140; // milliseconds without a move, after which a section is fetched
+const LAG = 500;
+
+export class SourcePane {
+  constructor(info) {
+    Object.assign(this, { info, known: new Map(), asked: 0, passed: 0 });
+    this.where = h("p", { class: "small" });
+    this.told = h("p", { class: "small told", "aria-live": "polite" });
+    this.text = h("div", { class: "text", dir: "auto", tabindex: "0", role: "group", "aria-label": info.name });
+    this.node = h(
+      "section",
+      { class: "pane source", "aria-label": t("source") },
+      h("div", { class: "pane-head" }, h("h2", {}, t("source"), " ", h("span", { class: "soft" }, info.name))),
+      this.where,
+      this.told,
+      this.text,
+    );
+  }
+
+  // The section of a step, with a span of characters marked in it, or the longest run of the words of a line.
+  async show(step, { span = null, line = null, told = "" } = {}) {
+    clearTimeout(this.timer);
+    const mine = (this.asked += 1);
+    const [from, to] = bounds(step, span);
+    const [start, end] = [Math.max(0, from - AROUND), Math.min(to + AROUND, Math.max(this.info.length, to))];
+    try {
+      const text = await this.#fetch(start, end);
+      if (mine !== this.asked) return;
+      this.#lay(text, { start, from, to, step, span, line, told });
+    } catch (problem) {
+      if (mine === this.asked) refill(this.told, t("source.gone", { why: problem.message }));
+    }
+  }
+
+  close() {
+    this.asked += 1;
+    clearTimeout(this.timer);
+  }
+
+  // A step that was scrubbed past is not fetched, but the pane never lags by more than half a second.
+  pass(step) {
+    clearTimeout(this.timer);
+    const waited = performance.now() - this.passed;
+    this.timer = setTimeout(() => {
+      this.passed = performance.now();
+      this.show(step);
+    }, waited > LAG ? 0 : CALM);
+  }
+
+  async #fetch(start, end) {
+    const key = `${start}-${end}`;
+    if (!this.known.has(key)) {
+      if (this.known.size >= AT_HAND) this.known.delete(this.known.keys().next().value);
+      this.known.set(key, Array.from(await service.text(this.info.id, start, end)));
+    }
+    return this.known.get(key);
+  }
+
+  #lay(characters, { start, from, to, step, span, line, told }) {
+    const piece = (a, b) => characters.slice(Math.max(0, a - start), Math.max(0, b - start)).join("");
+    refill(this.where, [step.source, pages(step.pages), t("source.span", { start: number(from), end: number(to) }), t("source.step", { at: number(step.index) })].filter(Boolean).join(" · "));
+    const section = piece(from, to);
+    const marked = span ? [piece(from, span.start).length, piece(from, span.end).length] : line && longestRun(line, section);
+    const inner = marked
+      ? [section.slice(0, marked[0]), h("mark", {}, section.slice(...marked)), section.slice(marked[1])]
+      : [section];
+    refill(this.told, told || (line ? t(marked ? "source.exact" : "source.nowhere") : ""));
+    refill(this.text, h("span", { class: "around" }, piece(start, from)), inner, h("span", { class: "around" }, piece(to, to + AROUND)));
+    this.#reveal(this.text.querySelector("mark"));
+  }
+
+  #reveal(mark) {
+    if (!mark) {
+      const before = this.text.firstElementChild;
+      this.text.scrollTop = before.offsetHeight ? Math.max(0, before.offsetTop + before.offsetHeight - this.text.offsetTop - 48) : 0;
+      return;
+    }
+    const gap = mark.getBoundingClientRect().top - this.text.getBoundingClientRect().top;
+    this.text.scrollTop += gap - this.text.clientHeight / 3;
+    const box = this.text.getBoundingClientRect();
+    if (box.top < 0 || box.top + 120 > innerHeight) this.node.scrollIntoView({ block: "start", behavior: calm() ? "auto" : "smooth" });
+  }
+}
+
+const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+function bounds(step, span) {
+  if (step.end - step.start <= MOST) return [step.start, step.end];
+  const from = Math.max(step.start, Math.min((span?.start ?? step.start) - MOST / 2, step.end - MOST));
+  return [from, from + MOST];
+}

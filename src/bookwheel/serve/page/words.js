@@ -1,0 +1,68 @@
+// The page's sentences in the reader's language, and numbers and times as it writes them.
+
+import english from "./words-en.js";
+import chinese from "./words-zh.js";
+
+const LANGUAGES = { en: english, zh: chinese };
+
+// Private windows may refuse to keep anything; the page works all the same.
+export const kept = {
+  get(name) {
+    try {
+      return localStorage.getItem(`bookwheel.${name}`);
+    } catch {
+      return null;
+    }
+  },
+  set(name, value) {
+    try {
+      localStorage.setItem(`bookwheel.${name}`, value);
+    } catch {
+      /* only the choice of this visit then */
+    }
+  },
+};
+
+let language = kept.get("language") ?? (navigator.languages?.[0] ?? navigator.language ?? "en").slice(0, 2).toLowerCase();
+if (!(language in LANGUAGES)) language = "en";
+
+export const current = () => language;
+
+export function speak(name) {
+  language = name;
+  document.documentElement.lang = name === "zh" ? "zh-Hans" : "en";
+}
+
+export function t(key, values = {}) {
+  const sentence = LANGUAGES[language][key] ?? english[key] ?? key;
+  return sentence.replace(/\{(\w+)\}/g, (_, name) => values[name] ?? "");
+}
+
+export const knows = (key) => key in english;
+export const number = (value) => new Intl.NumberFormat(language).format(value);
+export const size = (bytes) =>
+  new Intl.NumberFormat(language, {
+    style: "unit",
+    unit: bytes < 1e6 ? "kilobyte" : "megabyte",
+    maximumFractionDigits: bytes < 1e6 ? 0 : 1,
+  }).format(bytes < 1e6 ? Math.max(1, bytes / 1e3) : bytes / 1e6);
+
+export function duration(seconds) {
+  const whole = Math.round(seconds);
+  const [hours, minutes] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60];
+  if (hours) return t("time.hours", { hours, minutes });
+  if (minutes) return t("time.minutes", { minutes, seconds: whole % 60 });
+  return t("time.seconds", { seconds: seconds < 10 ? seconds.toFixed(1) : whole });
+}
+
+export function moment(iso) {
+  const when = new Date(iso);
+  if (Number.isNaN(when.getTime())) return "";
+  return new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" }).format(when);
+}
+
+export function pages(list) {
+  if (!list?.length) return "";
+  const [first, last] = [Math.min(...list), Math.max(...list)];
+  return first === last ? t("page.one", { first }) : t("page.many", { first, last });
+}

@@ -1,0 +1,218 @@
+"""The page in a real Chromium, over real readings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+QUESTION = "How many crates of ink came to the north gate?"
+FILLER = "Rain fell on the mill 🌧️ and nobody said much about the weather, which was as it had been. " * 4
+TEXT = "\n".join(
+    f"{FILLER}Ada Quill delivered {n + 3} crates of ink to the north gate in 17{n + 10}." for n in range(16)
+)
+
+
+def begin(page, text: str = TEXT, question: str = QUESTION) -> None:
+    page.goto("about:blank")
+    page.goto("/#/")
+    page.fill("#text", text)
+    page.fill("#question-0", question)
+    page.locator("button.big").click()
+    page.wait_for_selector(".reading .lines li p")
+
+
+def read_to_the_end(page, text: str = TEXT, question: str = QUESTION) -> None:
+    begin(page, text, question)
+    page.wait_for_selector(".status.answered")
+    page.wait_for_selector(".proof")
+
+
+def step_shown(page) -> int:
+    return int(page.locator(".ribbon").get_attribute("aria-valuenow"))
+
+
+def test_a_reading_is_watched_until_it_is_answered(page):
+    begin(page)
+    assert page.locator("progress").is_visible()
+    assert "Time left" in page.locator(".facts").inner_text().capitalize()
+    page.wait_for_selector(".status.answered")
+    assert "crates of ink" in page.locator(".answer").inner_text()
+    assert page.locator("progress").is_hidden()
+
+
+def test_every_version_can_be_scrubbed_to_by_key_and_by_pointer(page):
+    read_to_the_end(page)
+    last = step_shown(page)
+    assert last > 12
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_function("n => document.querySelector('.ribbon').getAttribute('aria-valuenow') == n", arg=last - 1)
+    page.locator(".ribbon").click(position={"x": 2, "y": 20})
+    page.wait_for_function("() => document.querySelector('.ribbon').getAttribute('aria-valuenow') == 0")
+    assert "step 0" in page.locator(".memory h2").inner_text().lower()
+    page.wait_for_function("() => location.hash.endsWith('?step=0')")
+
+
+def test_a_lines_number_leads_to_its_words_in_the_document(page):
+    read_to_the_end(page)
+    item = page.locator(".lines li:not(.gone)").nth(2)
+    line = item.locator("p").inner_text().split("Ada Quill")[1]
+    item.locator("button.since").click()
+    mark = page.locator("mark")
+    mark.wait_for()
+    assert line.strip(" .\n") in mark.inner_text()
+
+
+def test_a_line_of_an_earlier_memory_is_followed_too(page):
+    read_to_the_end(page)
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_function("() => location.hash.includes('?step=')")
+    item = page.locator(".lines li:not(.gone)").first
+    line = item.locator("p").inner_text()
+    item.locator("button.since").click()
+    page.locator("mark").wait_for()
+    assert page.locator("mark").inner_text().strip(" .") in line
+
+
+def test_the_evidence_of_the_answer_leads_to_the_document(page):
+    read_to_the_end(page)
+    page.locator(".proof").first.click()
+    page.locator("mark").wait_for()
+    assert page.locator("mark").inner_text().strip() == page.locator(".proof").first.inner_text().strip()
+
+
+def test_an_edited_memory_is_read_on_from_as_a_new_reading(page):
+    read_to_the_end(page)
+    old = page.url
+    page.locator(".ribbon").click(position={"x": 1000, "y": 20})
+    page.keyboard.press("e")
+    page.fill("#memory-text", "Zora Pell sailed from Lisbon with forty barrels of ink")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector(".facts a")
+    page.wait_for_selector(".status.answered")
+    assert page.url.split("?")[0] != old.split("?")[0]
+    page.wait_for_selector(".lines .chip.hand")
+    assert "Zora Pell" in page.locator(".lines").inner_text()
+
+
+def test_a_reload_in_mid_reading_loses_nothing(page):
+    begin(page)
+    page.reload()
+    page.wait_for_selector(".status.answered")
+    held = page.evaluate(
+        "async () => (await (await fetch(`/readings/${location.hash.split(/[/?]/)[2]}`)).json()).steps.map((step) => step.index)"
+    )
+    assert held == list(range(step_shown(page) + 1))
+
+
+def test_a_stopped_reading_is_read_on(page):
+    begin(page)
+    page.get_by_role("button", name="Stop").click()
+    page.wait_for_selector(".status.cancelled")
+    page.get_by_role("button", name="Read on", exact=True).click()
+    page.wait_for_selector(".status.answered")
+
+
+def test_two_readings_lie_side_by_side_at_the_same_place(page):
+    read_to_the_end(page)
+    read_to_the_end(page, question="Which crates did Ada Quill deliver?")
+    page.goto("/#/?journal")
+    page.locator(".readings input").nth(0).check()
+    page.locator(".readings input").nth(1).check()
+    page.get_by_role("button", name="Compare the two").click()
+    page.wait_for_selector(".compare .lines li")
+    page.locator(".ribbon").first.click(position={"x": 150, "y": 20})
+    page.wait_for_function(
+        "() => { const [a, b] = [...document.querySelectorAll('.ribbon')].map((one) => one.getAttribute('aria-valuenow')); return a === b && a !== a.max && a < 12; }"
+    )
+
+
+def test_several_questions_are_put_to_an_uploaded_file_and_found_again(page):
+    page.set_input_files(
+        "#files", files=[{"name": "mill ledger é.txt", "mimeType": "text/plain", "buffer": TEXT.encode()}]
+    )
+    page.fill("#question-0", QUESTION)
+    page.get_by_role("button", name="Another question").click()
+    page.fill("#question-1", "Who came in the rain of the mill?")
+    page.locator("button.big").click()
+    page.wait_for_selector("text=2 readings started")
+    page.fill("#search", "rain of the mill")
+    page.wait_for_function("() => document.querySelectorAll('.readings li').length === 1")
+    assert "mill ledger é.txt" in page.locator(".readings").inner_text()
+
+
+def test_what_a_document_holds_is_text_and_never_markup(page):
+    evil = '<img src=x onerror="document.title=1"><script>document.title=2</script> crates of ink \u202enorth gate <a href="javascript:document.title=3">ink crates gate</a>.\n'
+    read_to_the_end(page, evil + TEXT, "Which crates of ink came to the <b>north</b> gate?")
+    page.keyboard.press("ArrowLeft")
+    page.locator(".ribbon").click(position={"x": 2, "y": 20})
+    page.wait_for_selector(".source .text:has-text('onerror')")
+    assert page.locator("main script, main b, main a[href^=javascript], main img:not(.wheel)").count() == 0
+    assert "\u202e" not in page.locator("main").inner_text()
+
+
+def test_a_refusal_is_a_sentence_beside_the_form(page):
+    page.locator("button.big").click()
+    assert "Paste a text" in page.locator(".ask .problem").inner_text()
+    page.fill("#text", "http://10.0.0.1/book")
+    page.fill("#question-0", QUESTION)
+    page.locator("button.big").click()
+    page.wait_for_selector("text=the address is private")
+
+
+def test_a_server_that_wants_a_key_is_given_one(page):
+    page.route("**/models", lambda route: route.fulfill(status=401, json={"error": "a key is needed"}))
+    page.route("**/session", lambda route: route.fulfill(status=401, json={"error": "unknown"}))
+    page.reload()
+    page.fill("#key", "wrong")
+    page.get_by_role("button", name="Enter").click()
+    page.wait_for_selector("text=This key is not known here.")
+
+
+@pytest.mark.parametrize(
+    ("width", "scheme", "locale"),
+    [(360, "dark", "zh-CN"), (1280, "light", "en-GB"), (360, "light", "en-GB"), (1280, "dark", "zh-CN")],
+)
+def test_nothing_hinders_assistive_technology_or_overflows(opened_at, width, scheme, locale):
+    package = pytest.importorskip("axe_playwright_python")
+    axe = (Path(package.__file__).parent / "axe.min.js").read_text("utf-8")
+    with opened_at(width=width, scheme=scheme, locale=locale) as page:
+        page.wait_for_selector(".readings li")
+        assert_clean(page, axe)
+        read_to_the_end(page)
+        page.locator("button.since").first.click()
+        page.locator("mark").wait_for()
+        assert_clean(page, axe)
+        page.locator(".pane-head button").first.click()
+        page.wait_for_selector("#memory-text")
+        assert_clean(page, axe)
+        assert page.evaluate("document.documentElement.lang") == ("zh-Hans" if locale == "zh-CN" else "en")
+
+
+def assert_clean(page, axe: str) -> None:
+    page.evaluate(axe)
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+    assert [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in {"serious", "critical"}] == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_a_difference_rebuilds_the_new_memory(page):
+    bad = page.evaluate(
+        """async () => {
+          const { changes, linesOf } = await import("/page/diff.js");
+          const words = ["ink", "gate", "三", "é", "12", "😀"];
+          let seed = 7;
+          const roll = (n) => (seed = (seed * 48271) % 2147483647) % n;
+          const memory = () => Array.from({ length: roll(7) }, () => Array.from({ length: 1 + roll(5) }, () => words[roll(6)]).join(" ")).join("\\n");
+          for (let i = 0; i < 500; i += 1) {
+            const [before, after] = [memory(), memory()];
+            const told = changes(before, after);
+            const left = told.filter((one) => one.kind !== "gone");
+            if (left.map((one) => one.text).join("\\n") !== linesOf(after).join("\\n")) return [before, after];
+            for (const { words } of left) if (words && !linesOf(before).includes(words.filter(([what]) => what !== "in").map(([, piece]) => piece).join(""))) return [before, after];
+          }
+          return null;
+        }"""
+    )
+    assert bad is None

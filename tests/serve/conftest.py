@@ -21,7 +21,7 @@ from bookwheel.journal import Journal
 from bookwheel.models.scripted import Scripted, keyword_reader
 from bookwheel.plan import Plan
 from bookwheel.serve.app import build
-from bookwheel.serve.server import Server
+from bookwheel.serve.server import Server, listening
 
 FACT = "The harbour master of Skarholm is Ada Quill. "
 QUESTION = "Who is the harbour master of Skarholm?"
@@ -87,8 +87,15 @@ def running(folder: Path, model: Scripted | None = None, **settings: object) -> 
     with ExitStack() as stack:
         journal = stack.enter_context(Journal(folder / "journal.sqlite"))
         app = build(journal=journal, models={model.name: model}, **settings)
-        server = Server(app, host="127.0.0.1", port=0, grace=2)
-        thread = threading.Thread(target=lambda: asyncio.run(server.serve()))
+        server = Server(app, listening("127.0.0.1", 0), grace=2)
+
+        async def live() -> None:
+            try:
+                await server.serve()
+            finally:
+                await model.aclose()
+
+        thread = threading.Thread(target=lambda: asyncio.run(live()))
         thread.start()
         try:
             while not server.started and thread.is_alive():
@@ -102,7 +109,7 @@ def running(folder: Path, model: Scripted | None = None, **settings: object) -> 
 @pytest.fixture
 def serving(tmp_path: Path):
     """Starts servers over one journal; `serving(model, keys=...)`."""
-    return lambda model=None, **settings: running(tmp_path, model, **settings)
+    return lambda model=None, folder="", **settings: running(tmp_path / folder, model, **settings)
 
 
 @pytest.fixture

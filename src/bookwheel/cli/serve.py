@@ -101,17 +101,17 @@ async def _serve(
 
     from bookwheel.cli.ending import stderr
     from bookwheel.serve.app import build
-    from bookwheel.serve.server import Server
+    from bookwheel.serve.server import Server, listening
 
     plan, budget, output = asked
     logging.basicConfig(level=logging.WARNING if output.quiet else logging.INFO, format="%(levelname)s %(message)s")
     logging.getLogger("httpx2").setLevel(logging.WARNING)
-    with output.open_journal() as journal:
+    with listening(host, port) as at, output.open_journal() as journal:
         model = await models.open()
         try:
             plans = {model.name: plan.upon(model.plan, budget.budget)}
             app = build(journal=journal, models={model.name: model}, plans=plans, keys=keys, settings=settings)
-            server = Server(app, host=host, port=port, grace=_GRACE)
+            server = Server(app, at, grace=_GRACE)
             if not output.quiet:
                 told = f"bookwheel is at {server.address} (Ctrl-C ends it; readings are kept)"
                 stderr().print(Text(told, style="bold"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -75,7 +75,6 @@ def build(
             BookwheelError: _declined,
             HTTPException: _refused,
             ClientDisconnect: _hung_up,
-            500: _broke,
         },
         lifespan=lifespan,
     )
@@ -164,9 +163,3 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 async def _hung_up(_request: Request, _error: Exception) -> Response:
     return Response(status_code=499)
-
-
-async def _broke(request: Request, _error: Exception) -> Response:
-    """The traceback is in the log; the caller learns nothing of the inside."""
-    told: dict[str, Any] = {"kind": "server_error"}
-    return refusal(Declined(500, "an error of the server; its log says more", **told), request.url.path)

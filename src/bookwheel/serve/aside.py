@@ -55,20 +55,21 @@ class Aside:
     """The loop and its thread."""
 
     def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
 
     def begin(self, work: Coroutine[Any, Any, _T]) -> Job[_T]:
         """Start the work there."""
-        if self._thread is None:
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
             self._thread = threading.Thread(target=self._loop.run_forever, name="bookwheel readings", daemon=True)
             self._thread.start()
         return Job(work, self._loop)
 
     def close(self) -> None:
         """Stop, once every job has ended."""
-        if self._thread:
+        if self._loop and self._thread:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
-            self._thread = None
-        self._loop.close()
+            self._loop.close()
+            self._loop = self._thread = None

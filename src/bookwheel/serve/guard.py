@@ -6,6 +6,7 @@ be one of ours and an Origin must be that same host; and answers carry headers t
 
 from __future__ import annotations
 
+import logging
 import re
 from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Final
@@ -40,6 +41,8 @@ _PUBLIC: Final = re.compile(r"/|/page/.*|/healthz|/session")
 """What needs no key: the page itself, which shows nothing without one, and the door."""
 _UPLOADS: Final = frozenset({"/documents", "/v1/files"})
 
+_log: Final = logging.getLogger(__name__)
+
 
 class Guard:
     """ASGI middleware around the whole app."""
@@ -63,6 +66,12 @@ class Guard:
             if answer.status:
                 raise
             await refusal(error, scope["path"])(scope, receive, answer)
+        except Exception:  # one request is recorded as failed; the caller learns nothing of the inside
+            _log.exception("%s %s broke", scope["method"], scope["path"])
+            if answer.status:
+                raise
+            broke = Declined(500, "an error of the server; its log says more", kind="server_error")
+            await refusal(broke, scope["path"])(scope, receive, answer)
         finally:
             self._service.metrics.request(scope["method"], answer.status or 500)
 

@@ -21,11 +21,11 @@ _BACKLOG = 2048
 
 
 class Server(uvicorn.Server):
-    """One server of the app; its address is bound from the start, so that `address` is true before it serves."""
+    """One server of the app, at a socket that `listening` gave."""
 
-    def __init__(self, app: Starlette, *, host: str, port: int, grace: int = 10) -> None:
-        self.socket = _bound(host, port)
-        bound = self.socket.getsockname()[1]
+    def __init__(self, app: Starlette, at: socket.socket, *, grace: int = 10) -> None:
+        self.socket = at
+        host, bound = at.getsockname()[:2]
         self.address = f"http://{f'[{host}]' if ':' in host else host}:{bound}"
         self._readings = app.state.service.readings
         config = uvicorn.Config(
@@ -64,7 +64,8 @@ class Server(uvicorn.Server):
                 loop.remove_signal_handler(number)
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def listening(host: str, port: int) -> socket.socket:
+    """A socket bound to that address, so that what is wrong with it shows before anything else is opened."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host.strip("[]"), port), family=family, backlog=_BACKLOG)

@@ -1,0 +1,87 @@
+"""`bookwheel serve` as a process: it says where it is, ends gently, and goes on where it was."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx2
+import pytest
+
+pytest.importorskip("starlette")
+pytest.importorskip("prometheus_client")
+
+from bookwheel.cli import main
+from bookwheel.journal import Journal
+from bookwheel.types import Status
+
+TEXT = "Gulls circle over the pier all day. " * 1000
+SMALL = {"chunk_tokens": 40, "memory_tokens": 20, "answer_tokens": 20}
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[tuple[subprocess.Popen, httpx2.Client]]:
+    words = ["serve", "--model", "scripted", "--port", "0", "--journal", str(folder / "journal.sqlite")]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bookwheel", *words], stderr=subprocess.PIPE, text=True, env=dict(os.environ)
+    )
+    try:
+        address = None
+        while address is None:
+            line = process.stderr.readline()
+            assert line, "the server ended before it began"
+            address = re.search(r"http://[\w.]+:\d+", line)
+        with httpx2.Client(base_url=address[0], timeout=20, trust_env=False) as client:
+            while True:
+                try:
+                    client.get("/healthz")
+                    break
+                except httpx2.ConnectError:
+                    continue
+            yield process, client
+    finally:
+        process.kill()
+        process.wait()
+        process.stderr.close()
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_a_server_that_is_ended_loses_no_step_and_goes_on_when_it_is_back(tmp_path: Path, end: signal.Signals) -> None:
+    with served(tmp_path) as (process, client):
+        body = {"question": "Who circles?", "text": TEXT, "plan": SMALL}
+        id_ = client.post("/readings", json=body).json()["reading"]
+        with client.stream("GET", f"/readings/{id_}/events") as events:
+            lines = events.iter_lines()
+            for _ in range(5):
+                next(line for line in lines if line == "event: step")
+        process.send_signal(end)
+        code = process.wait(timeout=20)
+    assert code == (-signal.SIGKILL if end is signal.SIGKILL else 0)
+    with Journal(tmp_path / "journal.sqlite") as journal:
+        kept = journal.reading(id_)
+    assert kept.status is Status.READING
+    with served(tmp_path) as (_, client):
+        with client.stream("GET", f"/readings/{id_}/events") as events:
+            events.read()
+        reading = client.get(f"/readings/{id_}").json()
+    assert reading["status"] == "answered"
+    assert [step["start"] for step in reading["steps"][1:]] == [step["end"] for step in reading["steps"][:-1]]
+    assert reading["steps"][: len(kept.steps)][-1]["end"] == kept.steps[-1].chunk.end
+    assert reading["usage"]["calls"] == len(reading["steps"]) + 1
+
+
+def test_a_taken_port_is_an_error_that_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        with pytest.raises(SystemExit) as ended:
+            main(["serve", "--model", "scripted", "--port", port, "--journal", str(tmp_path / "j.sqlite")])
+    assert ended.value.code == 2
+    assert "--port" in capsys.readouterr().err

@@ -84,6 +84,8 @@ class WarmStart:
     """The held-out accuracy at which it ends early; 0 takes all steps."""
     every: int = 100
     """Steps between two looks at `until`."""
+    tokens: int = 0
+    """Of its samples, where they are made and not given: shorter ones hold more to note; 0 is the task's length."""
     samples: int = 8
     """Whose conversations make one step."""
     learning_rate: float = 1e-3

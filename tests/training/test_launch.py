@@ -78,10 +78,12 @@ def test_without_a_task_there_is_nothing_to_train_on(config, tmp_path):
 
 def test_the_command_trains_exports_and_tells(config, tmp_path, capsys):
     pytest.importorskip("matplotlib")
-    from bookwheel.cli.train import train
+    from bookwheel.cli import main
 
     out = tmp_path / "run"
-    assert train(str(tmp_path / "tiny.toml"), out=out, seed=5, threads=1, as_json=True) == 0
+    with pytest.raises(SystemExit) as ended:
+        main(["train", str(tmp_path / "tiny.toml"), "--out", str(out), "--seed", "5", "--threads", "1", "--json"])
+    assert ended.value.code == 0
     told = json.loads(capsys.readouterr().out)
     assert told["steps"] == 3
     assert 0 <= told["before"] <= 1

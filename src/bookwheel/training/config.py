@@ -32,7 +32,7 @@ class PolicySettings:
     """The model that is trained."""
 
     path: str = ""
-    """A folder or name that transformers loads; empty makes a fresh model of `[train.fresh]`."""
+    """A folder, .gguf file or name that transformers loads; empty makes a fresh model of `[train.fresh]`."""
     lora_rank: int = 0
     """0 trains every weight."""
     lora_alpha: int = 0

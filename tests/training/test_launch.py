@@ -16,7 +16,7 @@ TINY = """
 [plan]
 prompts = "tiny"
 language = "en"
-chunk_tokens = 16
+chunk_tokens = 12
 memory_tokens = 8
 answer_tokens = 8
 
@@ -26,7 +26,7 @@ samples = 2
 group_size = 3
 [train.task]
 name = "ledger"
-tokens = 32
+tokens = 24
 count = 6
 [train.fresh]
 hidden = 32
@@ -38,6 +38,7 @@ kl = 0.0
 [train.warm_start]
 steps = 2
 samples = 2
+tokens = 12
 [train.evaluation]
 samples = 4
 """
@@ -55,8 +56,8 @@ def test_held_out_samples_are_others_than_those_trained_on(config):
     trained = samples_of(config, policy, 50)
     held = samples_of(config, policy, 50, held_out=True)
     assert not {one.text for one in trained} & {one.text for one in held}
-    assert {one.length for one in (*trained, *held)} == {32}
-    assert {one.length for one in samples_of(config, policy, 2, tokens=320)} == {320}
+    assert {one.length for one in (*trained, *held)} == {24}
+    assert {one.length for one in samples_of(config, policy, 2, tokens=240)} == {240}
 
 
 def test_tasks_of_the_house_are_made_in_the_policys_own_tokens(config):
@@ -77,10 +78,12 @@ def test_without_a_task_there_is_nothing_to_train_on(config, tmp_path):
 
 def test_the_command_trains_exports_and_tells(config, tmp_path, capsys):
     pytest.importorskip("matplotlib")
-    from bookwheel.cli.train import train
+    from bookwheel.cli import main
 
     out = tmp_path / "run"
-    assert train(str(tmp_path / "tiny.toml"), out=out, seed=5, threads=1, as_json=True) == 0
+    with pytest.raises(SystemExit) as ended:
+        main(["train", str(tmp_path / "tiny.toml"), "--out", str(out), "--seed", "5", "--threads", "1", "--json"])
+    assert ended.value.code == 0
     told = json.loads(capsys.readouterr().out)
     assert told["steps"] == 3
     assert 0 <= told["before"] <= 1

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
 
 from bookwheel.errors import MissingExtra
 
@@ -19,14 +21,14 @@ def train(
     settings: str,
     *,
     out: Path | None = None,
-    resume: bool = False,
+    resume: Annotated[bool, Parameter(negative="")] = False,
     seed: int | None = None,
     steps: int | None = None,
     data: Path | None = None,
     gguf_like: Path | None = None,
     threads: int | None = None,
-    as_json: bool = False,
-    quiet: bool = False,
+    as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
+    quiet: Annotated[bool, Parameter(negative="")] = False,
 ) -> int:
     """Train a memory policy: a supervised warm start, then reinforcement learning from the answers alone.
 

@@ -32,7 +32,7 @@ class PolicySettings:
     """The model that is trained."""
 
     path: str = ""
-    """A folder or name that transformers loads; empty makes a fresh model of `[train.fresh]`."""
+    """A folder, .gguf file or name that transformers loads; empty makes a fresh model of `[train.fresh]`."""
     lora_rank: int = 0
     """0 trains every weight."""
     lora_alpha: int = 0
@@ -84,6 +84,8 @@ class WarmStart:
     """The held-out accuracy at which it ends early; 0 takes all steps."""
     every: int = 100
     """Steps between two looks at `until`."""
+    tokens: int = 0
+    """Of its samples, where they are made and not given: shorter ones hold more to note; 0 is the task's length."""
     samples: int = 8
     """Whose conversations make one step."""
     learning_rate: float = 1e-3

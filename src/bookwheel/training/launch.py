@@ -48,6 +48,9 @@ def launch(
         folder=folder,
         held_out=samples_of(config, policy, config.evaluation.samples, data=data, held_out=True),
         oracle=ideal_memories,
+        warm_samples=samples_of(config, policy, config.task.count, tokens=config.warm_start.tokens, data=data)
+        if config.warm_start.tokens
+        else (),
         observe=observe,
         keep=RolloutShelf(folder, config.plan, config.estimator, every=config.keep_rollouts),
     )

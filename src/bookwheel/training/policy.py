@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import copy
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -22,7 +23,6 @@ from bookwheel.training.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from torch import Tensor, nn
 
@@ -201,15 +201,18 @@ def _without_dropout(model: Any) -> None:
 
 
 def load_policy(settings: PolicySettings) -> Policy:
-    """The model of a folder (or a name that transformers knows), on the best device, with adapters where wanted."""
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    """The model of a folder, a GGUF or a name that transformers knows, on the best device, adapters where wanted."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
     device = settings.device or ranks.device()
     dtype = torch.float32 if device == "cpu" else torch.bfloat16
+    place, how = _place(settings.path)
     try:
-        model: Any = AutoModelForCausalLM.from_pretrained(settings.path, dtype=dtype)
-        tokenizer: Any = AutoTokenizer.from_pretrained(settings.path)
-    except (OSError, ValueError) as error:
+        tokenizer: Any = AutoTokenizer.from_pretrained(place, **how)
+        if how:
+            how["quantization_config"] = GgufConfig(dequantize=True)
+        model: Any = AutoModelForCausalLM.from_pretrained(place, dtype=dtype, **how)
+    except (OSError, ValueError, ImportError) as error:
         raise ConfigError(f"no model can be loaded from {settings.path!r}: {error}") from error
     if settings.lora_rank:
         model = with_adapters(model, settings)
@@ -219,6 +222,12 @@ def load_policy(settings: PolicySettings) -> Policy:
         head_tokens=settings.head_tokens,
         gradient_checkpointing=settings.gradient_checkpointing,
     )
+
+
+def _place(path: str) -> tuple[str, dict[str, Any]]:
+    """Where transformers looks, and the file there when it is a GGUF."""
+    file = Path(path)
+    return (str(file.parent), {"gguf_file": file.name}) if file.suffix == ".gguf" else (path, {})
 
 
 def with_adapters(model: Any, settings: PolicySettings) -> Any:

@@ -64,18 +64,22 @@ class Trainer:
         held_out: Sequence[Sample] = (),
         workflow: Workflow | None = None,
         oracle: Oracle | None = None,
+        warm_samples: Sequence[Sample] = (),
         observe: Callable[[Mapping[str, Any]], None] | None = None,
         keep: Callable[[int, Harvest], None] | None = None,
         rows_of: Callable[[Sequence[Group]], list[Row]] | None = None,
     ) -> None:
-        """`observe` is told every record, `keep` every reinforcement step's rollouts; `rows_of` replaces the credit."""
+        """`warm_samples` are imitated in place of `samples`; `rows_of` replaces the credit.
+
+        `observe` is told every record, `keep` every reinforcement step's rollouts.
+        """
         _check(samples, config, workflow, oracle)
         if config.warm_start.until and not held_out:
             raise ConfigError("warm_start.until is measured on held-out samples, and there are none")
         self.policy, self.samples, self.reward, self.config = model, samples, reward, config
         self.folder, self.held_out = folder, held_out[: config.evaluation.samples]
         self.workflow = workflow or _WORKFLOWS[config.workflow](config.plan)
-        self.oracle = oracle
+        self.oracle, self.warm_samples = oracle, warm_samples or samples
         self.reader = Reader(model, plan=config.plan, budget=config.policy.rollout_tokens)
         self.progress = Progress()
         self._observe, self._keep = observe, keep
@@ -150,7 +154,7 @@ class Trainer:
     def _imitate(self) -> dict[str, Any]:
         how = self.config.warm_start
         assert self.oracle is not None
-        samples = warmstart.draw_rows(self.samples, how.samples, self.config.seed, self.progress.step)
+        samples = warmstart.draw_rows(self.warm_samples, how.samples, self.config.seed, self.progress.step)
         rows = [row for one in samples for row in warmstart.ideal_rows(one, self.reader, self.config.plan, self.oracle)]
         return self.stepper.imitate(rows)
 

@@ -125,7 +125,7 @@ class Straight:
         from httpx2 import Response as Answer
         from openai import APIStatusError, AsyncStream, OpenAIError
 
-        client = self._clients.setdefault(model.endpoint.url, model.endpoint.client())
+        client = self._clients.get(model.name) or self._clients.setdefault(model.name, model.endpoint.client())
         body = {name: value for name, value in body.items() if name not in _OURS}
         began, turns = time.perf_counter(), self._service.turns
         await turns.take(owner)

@@ -19,10 +19,12 @@ from bookwheel.models.local import LocalModel
 from bookwheel.plan import Sampling
 from bookwheel.types import Message
 
-PROMPT_WORDS = 900
+PROMPT_WORDS = 500
+FEW_WORDS = 12
 REPLY = 128
 GREEDY = Sampling(temperature=0.0, top_p=None)
 COLD = """
+import time
 began = time.perf_counter()
 import asyncio
 from bookwheel.models.local import LocalModel
@@ -38,10 +40,10 @@ asyncio.run(main())
 """
 
 
-def prompt(draw: random.Random) -> str:
+def prompt(draw: random.Random, count: int) -> str:
     """Words in an order of their own, so that no prompt is served from a cache."""
     words = ["harbour", "keeper", "storm", "lamp", "clock", "goat", "letter", "wind", "boat", "tide", "bread", "stone"]
-    return "Tell a long story with these words: " + " ".join(draw.choices(words, k=PROMPT_WORDS))
+    return "Tell a long story with these words: " + " ".join(draw.choices(words, k=count))
 
 
 async def main() -> None:
@@ -54,8 +56,8 @@ async def main() -> None:
     ours: dict[str, list[float]] = {"prompt": [], "reply": []}
     theirs: dict[str, list[float]] = {"prompt": [], "reply": []}
     for _ in range(rounds):
-        read, wrote = await measured(model, prompt(draw))
-        own = await clocked(model, prompt(draw))
+        read, wrote = await measured(model, draw)
+        own = await clocked(model, draw)
         for name, mine, its in (("prompt", read, own[0]), ("reply", wrote, own[1])):
             ours[name].append(mine)
             theirs[name].append(its)
@@ -79,20 +81,21 @@ async def main() -> None:
     print(f"cold start (median of 5): weights loaded after {loaded:.2f} s, first token after {first:.2f} s")
 
 
-async def measured(model: LocalModel, text: str) -> tuple[float, float]:
-    """Tokens a second of reading and of writing, from outside."""
-    message = [Message(role="user", content=text)]
-    short = await model.reply(message, limit=1, sampling=GREEDY)
-    long = await model.reply(message, limit=REPLY, sampling=GREEDY)
-    written = long.usage.completion_tokens - short.usage.completion_tokens
-    return short.usage.prompt_tokens / short.usage.seconds, written / (long.usage.seconds - short.usage.seconds)
+async def measured(model: LocalModel, draw: random.Random) -> tuple[float, float]:
+    """Tokens a second of reading a long prompt and of writing after a short one, from outside."""
+    long = [Message(role="user", content=prompt(draw, PROMPT_WORDS))]
+    short = [Message(role="user", content=prompt(draw, FEW_WORDS))]
+    read = (await model.reply(long, limit=1, sampling=GREEDY)).usage
+    wrote = (await model.reply(short, limit=REPLY, sampling=GREEDY)).usage
+    return read.prompt_tokens / read.seconds, wrote.completion_tokens / wrote.seconds
 
 
-async def clocked(model: LocalModel, text: str) -> tuple[float, float]:
-    """The same by llama.cpp's own clock, for a bare completion."""
-    ids = model._engine.tokens(text)
-    timings = (await model._engine.complete(ids, limit=REPLY, sampling=GREEDY)).timings
-    return timings["prompt_per_second"], timings["predicted_per_second"]
+async def clocked(model: LocalModel, draw: random.Random) -> tuple[float, float]:
+    """The same by llama.cpp's own clock, for bare completions."""
+    long, short = (model._engine.tokens(prompt(draw, count)) for count in (PROMPT_WORDS, FEW_WORDS))
+    read = (await model._engine.complete(long, limit=1, sampling=GREEDY)).timings
+    wrote = (await model._engine.complete(short, limit=REPLY, sampling=GREEDY)).timings
+    return read["prompt_per_second"], 1000 * wrote["predicted_n"] / (wrote["prompt_ms"] + wrote["predicted_ms"])
 
 
 if __name__ == "__main__":

@@ -33,6 +33,8 @@ async function show() {
     close = view.close ?? close;
     document.title = view.title ? `${shown(view.title)} · bookwheel` : "bookwheel";
     refill(main, view.node);
+    if (mine > 1) scrollTo(0, 0);
+    if (mine > 1 && document.activeElement === document.body) main.focus({ preventScroll: true });
   } catch (problem) {
     if (mine === visit) refill(main, trouble(problem));
   }

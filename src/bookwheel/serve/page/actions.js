@@ -21,11 +21,12 @@ export function actions(reading, changed) {
   };
   const id = reading.reading;
   const reads = reading.status === "reading";
-  const more = reading.status === "stopped" ? doubled(reading.plan.budget) : undefined;
+  const budget = budgetOf(reading);
+  const onwards = t(budget && reading.status === "stopped" ? "act.resume.more" : "act.resume");
   const onward = ["stopped", "failed", "cancelled"].includes(reading.status);
   return [
     reads && act(t("act.stop"), async () => changed(await service.cancel(id))),
-    onward && act(t(more ? "act.resume.more" : "act.resume"), async () => changed(await service.resume(id, more)), "main"),
+    onward && act(onwards, async () => changed(await service.resume(id, budget)), "main"),
     h("a", { class: "button", href: `#/?${new URLSearchParams({ document: reading.document.id, name: reading.document.name })}` }, t("act.ask")),
     comparing(reading),
     h("a", { class: "button", href: `/readings/${encodeURIComponent(id)}`, download: `reading-${id}.json` }, t("act.json")),
@@ -34,9 +35,14 @@ export function actions(reading, changed) {
   ];
 }
 
-function doubled(budget) {
-  const limits = Object.entries(budget).filter(([name, value]) => ["tokens", "seconds", "cost"].includes(name) && value);
-  return limits.length ? Object.fromEntries(limits.map(([name, value]) => [name, 2 * value])) : undefined;
+// A resumed reading's budget counts anew. Its limits are sent along, for the server forgets those that it is not told;
+// where one of them stopped the reading, all are doubled.
+function budgetOf({ status, plan }) {
+  const limits = ["tokens", "seconds", "cost"].filter((name) => plan.budget[name]);
+  if (!limits.length) return undefined;
+  const factor = status === "stopped" ? 2 : 1;
+  const { price_in, price_out } = plan.budget;
+  return { price_in, price_out, ...Object.fromEntries(limits.map((name) => [name, factor * plan.budget[name]])) };
 }
 
 // The first press asks, the second does it.

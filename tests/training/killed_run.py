@@ -28,7 +28,7 @@ CONFIG = TrainConfig.from_tables(
             "warm_start": {"steps": 3, "until": 1.0, "every": 2, "samples": 2, "learning_rate": 1e-3},
             "evaluation": {"every": 2, "samples": 6},
         },
-        "plan": {"prompts": "tiny", "language": "en", "chunk_tokens": 12, "memory_tokens": 8, "answer_tokens": 8},
+        "plan": {"prompts": "tiny", "language": "en", "chunk_tokens": 16, "memory_tokens": 8, "answer_tokens": 8},
     }
 )
 
@@ -46,11 +46,11 @@ def trainer(folder, **more):
     words = [*vocabulary(), "none same notes section question answer"]
     return Trainer(
         fresh_policy(words, CONFIG.fresh, CONFIG.seed),
-        ledger(tokens=36, count=10, seed=1),
+        ledger(tokens=48, count=10, seed=1),
         more.pop("reward", luck),
         CONFIG,
         folder=folder,
-        held_out=ledger(tokens=36, count=6, seed=2),
+        held_out=ledger(tokens=48, count=6, seed=2),
         oracle=ideal_memories,
         **more,
     )

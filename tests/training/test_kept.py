@@ -18,7 +18,7 @@ from bookwheel.training.rewards import Earned
 from bookwheel.training.rollouts import Harvest, Rolling, roll_group
 from bookwheel.training.workflows import reading
 
-PLAN = Plan(prompts="tiny", language="en", chunk_tokens=12, memory_tokens=8, answer_tokens=8, question_tokens=8)
+PLAN = Plan(prompts="tiny", language="en", chunk_tokens=16, memory_tokens=8, answer_tokens=8, question_tokens=8)
 
 
 def rolled(policy, *, names="abc"):
@@ -29,7 +29,7 @@ def rolled(policy, *, names="abc"):
         return Earned(score=score, answer=score, parts={"answer": score})
 
     how = Rolling(reader=Reader(policy), workflow=reading(PLAN), reward=judge, sampling=ROLLOUT, seed=3)
-    (sample,) = ledger(tokens=36, count=1, seed=1)
+    (sample,) = ledger(tokens=48, count=1, seed=1)
     return asyncio.run(roll_group(sample, list(names), how))
 
 

@@ -16,7 +16,7 @@ TINY = """
 [plan]
 prompts = "tiny"
 language = "en"
-chunk_tokens = 12
+chunk_tokens = 16
 memory_tokens = 8
 answer_tokens = 8
 
@@ -26,7 +26,7 @@ samples = 2
 group_size = 3
 [train.task]
 name = "ledger"
-tokens = 24
+tokens = 32
 count = 6
 [train.fresh]
 hidden = 32
@@ -38,7 +38,7 @@ kl = 0.0
 [train.warm_start]
 steps = 2
 samples = 2
-tokens = 12
+tokens = 16
 [train.evaluation]
 samples = 4
 """
@@ -56,8 +56,8 @@ def test_held_out_samples_are_others_than_those_trained_on(config):
     trained = samples_of(config, policy, 50)
     held = samples_of(config, policy, 50, held_out=True)
     assert not {one.text for one in trained} & {one.text for one in held}
-    assert {one.length for one in (*trained, *held)} == {24}
-    assert {one.length for one in samples_of(config, policy, 2, tokens=240)} == {240}
+    assert {one.length for one in (*trained, *held)} == {32}
+    assert {one.length for one in samples_of(config, policy, 2, tokens=320)} == {320}
 
 
 def test_tasks_of_the_house_are_made_in_the_policys_own_tokens(config):

@@ -16,7 +16,7 @@ from bookwheel.training.reader import Reader  # noqa: E402
 from bookwheel.training.rows import rows_of  # noqa: E402
 from bookwheel.types import Answer, Conversation, Message, Step  # noqa: E402
 
-PLAN = Plan(prompts="tiny", language="en", chunk_tokens=12, memory_tokens=8, answer_tokens=8, question_tokens=8)
+PLAN = Plan(prompts="tiny", language="en", chunk_tokens=16, memory_tokens=8, answer_tokens=8, question_tokens=8)
 
 
 def user(text):
@@ -28,7 +28,7 @@ async def events(model, sample):
 
 
 def test_the_common_reading_loop_reads_with_a_policy(still_policy):
-    (sample,) = ledger(tokens=48, count=1, seed=3)
+    (sample,) = ledger(tokens=64, count=1, seed=3)
     *steps, answer = asyncio.run(events(Reader(still_policy).at(1), sample))
     assert len(steps) == 4
     assert isinstance(answer, Answer)
@@ -50,7 +50,7 @@ def test_conversations_in_flight_are_sampled_together(still_policy, monkeypatch)
 
     async def all_of():
         await asyncio.gather(
-            *(events(reader.at(i), sample) for i, sample in enumerate(ledger(tokens=36, count=5, seed=1)))
+            *(events(reader.at(i), sample) for i, sample in enumerate(ledger(tokens=48, count=5, seed=1)))
         )
 
     asyncio.run(all_of())

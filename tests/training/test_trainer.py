@@ -113,7 +113,7 @@ def test_a_loss_that_is_no_number_stops_and_keeps_weights_and_checkpoint(tmp_pat
         return Earned(score=float("inf") if len(episode.answer) % 2 else 0.0, answer=0.0)
 
     run = killed_run.trainer(tmp_path / "run", reward=burst)
-    with pytest.raises(LossNotFinite, match=r"batch of .*ledger-36-1-.*--resume"):
+    with pytest.raises(LossNotFinite, match=r"batch of .*ledger-48-1-.*--resume"):
         run.train()
     assert all(weight.isfinite().all() for weight in run.policy.trainable)
     assert (tmp_path / "run" / "checkpoints" / "step-000003").is_dir()
@@ -136,7 +136,7 @@ def test_a_plan_beyond_the_window_is_an_error_not_a_failed_rollout(tmp_path):
 
 
 def test_what_cannot_be_trained_is_refused_before_it_begins(policy, tmp_path):
-    samples = ledger(tokens=36, count=3, seed=1)
+    samples = ledger(tokens=48, count=3, seed=1)
     judge = verified(RewardSettings())
 
     def begin(samples, config):
@@ -160,7 +160,7 @@ def test_imitation_learns(tmp_path):
     )
     policy = fresh_policy([*vocabulary(), "none same notes section question answer"], config.fresh, 0)
     judge = verified(config.reward)
-    samples = ledger(tokens=36, count=10, seed=1)
+    samples = ledger(tokens=48, count=10, seed=1)
     Trainer(policy, samples, judge, config, folder=tmp_path / "run", oracle=ideal_memories).train()
     losses = [one["loss"] for one in records(tmp_path / "run")]
     assert losses[-1] < losses[0] / 2

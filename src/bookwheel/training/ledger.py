@@ -1,11 +1,11 @@
 """A task for models from nothing: a ledger of short lines, and one entry that is asked for.
 
-    oak red .       an entry: a key and its value
-    wind over .     a filler line
-    oak             the question; the answer is red
+    oak has red .          an entry
+    wind blew over .       a filler line
+    What does oak have?    "oak has" -> red
 
-The entry asked for stands once, anywhere; other keys have entries too. Every line is three words long, so a chunk of
-3n tokens is n lines. Pure and seeded: the same arguments give the same samples.
+The entry asked for stands once, anywhere; other keys have entries too. Every line is four words long, so a chunk of
+4n tokens is n lines. Pure and seeded: the same arguments give the same samples.
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 # fmt: off
-KEYS: Final = ("oak", "elm", "ash", "fir", "yew", "bay", "fig", "ivy", "palm", "pine", "plum", "pear")
-VALUES: Final = ("red", "blue", "green", "gold", "grey", "pink", "white", "black", "brown", "amber", "coral", "jade")
+KEYS: Final = ("oak", "elm", "ash", "fir", "yew", "bay", "fig", "ivy", "palm", "pine", "plum", "pear",
+               "lime", "rose", "reed", "moss", "fern", "sage", "mint", "rue")
+VALUES: Final = ("red", "blue", "green", "gold", "grey", "pink", "white", "black", "brown", "amber",
+                 "coral", "ivory", "jade", "lilac", "olive", "ruby", "teal", "rust", "sand", "wine")
 _FILLER: Final = ("the", "wind", "blew", "over", "hill", "field", "river", "road", "and",
                   "house", "while", "rain", "fell", "on", "stone", "wall")
 # fmt: on
-_LINE_TOKENS: Final = 3
+_LINE_TOKENS: Final = 4
 
 
 def ledger(*, tokens: int, count: int, seed: int, entries: float = 0.5) -> list[Sample]:
@@ -34,7 +36,7 @@ def ledger(*, tokens: int, count: int, seed: int, entries: float = 0.5) -> list[
 
 def vocabulary() -> Iterator[str]:
     """Every word that a ledger can hold."""
-    yield from (*KEYS, *VALUES, *_FILLER, ".")
+    yield from (*KEYS, *VALUES, *_FILLER, "has", ".")
 
 
 def _sample(lines: int, number: int, seed: int, entries: float) -> Sample:
@@ -42,23 +44,23 @@ def _sample(lines: int, number: int, seed: int, entries: float) -> Sample:
     key, value = random.choice(KEYS), random.choice(VALUES)
     others = [other for other in KEYS if other != key]
     told = [
-        f"{random.choice(others)} {random.choice(VALUES)} .\n"
+        f"{random.choice(others)} has {random.choice(VALUES)} .\n"
         if random.random() < entries
-        else " ".join(random.sample(_FILLER, 2)) + " .\n"
+        else " ".join(random.sample(_FILLER, 3)) + " .\n"
         for _ in range(lines)
     ]
     place = random.randrange(lines)
-    told[place] = f"{key} {value} .\n"
+    told[place] = f"{key} has {value} .\n"
     start = sum(map(len, told[:place]))
     return Sample(
         id=f"ledger-{lines * _LINE_TOKENS}-{seed}-{number}",
         task="ledger",
-        question=key,
+        question=f"{key} has",
         golds=(value,),
         document=SampleDocument("ledger", told),
         metric="exact",
         length=lines * _LINE_TOKENS,
         tokens=lines * _LINE_TOKENS,
         seed=seed,
-        evidence=(Evidence(start=start, end=start + len(told[place]), note=f"{key} {value}"),),
+        evidence=(Evidence(start=start, end=start + len(told[place]), note=f"{key} has {value}"),),
     )

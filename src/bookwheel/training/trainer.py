@@ -1,6 +1,6 @@
 """The run: warm start, then rollouts -> rows -> step, with evaluation and checkpoints between.
 
-    Trainer(policy, samples, verified(config.reward), config, folder=run).train()
+    Trainer(policy, samples, verified(config.reward), config).train()
 
 Everything random is a function of the run's seed and of names, so a run that was killed goes on from its newest
 checkpoint and writes, on a CPU, the same metrics bit for bit. What belongs to the clock stands apart in each record.
@@ -12,6 +12,7 @@ import asyncio
 import json
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,7 +27,6 @@ from bookwheel.training.workflows import Workflow, calculator, reading, single
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
-    from pathlib import Path
 
     from bookwheel.tasks import Sample
     from bookwheel.training.config import TrainConfig
@@ -60,7 +60,7 @@ class Trainer:
         reward: Reward,
         config: TrainConfig,
         *,
-        folder: Path,
+        folder: Path = Path("run"),
         held_out: Sequence[Sample] = (),
         workflow: Workflow | None = None,
         oracle: Oracle | None = None,

@@ -133,6 +133,8 @@ class TrainConfig:
     estimator: Estimator = Estimator.MEAN
     learning_rate: float = 1e-6
     warmup_steps: int = 20
+    decay: float = 0.0
+    """The share of the learning rate that is gone by the last step, linearly; 0 keeps it constant."""
     weight_decay: float = 0.01
     clip_norm: float = 1.0
     seed: int = 0
@@ -161,6 +163,8 @@ class TrainConfig:
                 raise ConfigError(f"train.{name} must be at least {bound}, not {getattr(self, name)}{why}")
         if self.updates > self.samples:
             raise ConfigError(f"train.updates is {self.updates}, more than the {self.samples} samples of a step")
+        if not 0 <= self.decay <= 1:
+            raise ConfigError(f"train.decay is a share of the learning rate, from 0 to 1, not {self.decay}")
         if self.learning_rate <= 0:
             raise ConfigError(f"train.learning_rate must be above 0, not {self.learning_rate}")
 

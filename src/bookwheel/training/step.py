@@ -31,18 +31,25 @@ if TYPE_CHECKING:
     MicroLoss = Callable[[Sequence[Row], float], tuple[Tensor, Tally]]
 
 
-class Stepper:
-    """An optimizer over a policy's weights, with its schedule: a linear warm-up, then constant."""
+def schedule(peak: float, warmup: int, *, steps: int = 0, decay: float = 0.0) -> Callable[[int], float]:
+    """A linear rise over `warmup` steps, and over all `steps` a linear fall by the share `decay` of the peak."""
 
-    def __init__(self, policy: Policy, config: TrainConfig, *, learning_rate: float, warmup_steps: int) -> None:
+    def rate(taken: int) -> float:
+        fall = decay * min(1.0, taken / steps) if steps else 0.0
+        return peak * min(1.0, (taken + 1) / max(1, warmup)) * (1.0 - fall)
+
+    return rate
+
+
+class Stepper:
+    """An optimizer over a policy's weights; `rate` gives the learning rate after so many of its steps."""
+
+    def __init__(self, policy: Policy, config: TrainConfig, rate: Callable[[int], float]) -> None:
         self.policy = policy
         self.config = config
-        self.optimizer = torch.optim.AdamW(
-            policy.trainable, lr=learning_rate, weight_decay=config.weight_decay, fused=False
-        )
+        self.optimizer = torch.optim.AdamW(policy.trainable, lr=rate(0), weight_decay=config.weight_decay, fused=False)
         self.taken = 0
-        self._learning_rate = learning_rate
-        self._warmup = warmup_steps
+        self._rate = rate
 
     def reinforce(self, parts: Sequence[Sequence[Row]]) -> dict[str, float]:
         """Train on rollouts, one optimizer step for each part; the metrics are over all of them."""
@@ -91,7 +98,7 @@ class Stepper:
         norm = float(torch.nn.utils.clip_grad_norm_(self.policy.trainable, self.config.clip_norm))
         _finite(tally.loss, norm, rows)
         for group in self.optimizer.param_groups:
-            group["lr"] = self._learning_rate * min(1.0, (self.taken + 1) / max(1, self._warmup))
+            group["lr"] = self._rate(self.taken)
         self.optimizer.step()
         self.taken += 1
         return tally, norm

@@ -22,7 +22,7 @@ from bookwheel.training.checkpoint import Progress
 from bookwheel.training.errors import CheckpointError, ConfigError, NothingToLearn
 from bookwheel.training.reader import ROLLOUT, Reader
 from bookwheel.training.rollouts import Group, Harvest, Outcome, Rolling, harvest, measure, roll_group, rows_of_groups
-from bookwheel.training.step import Stepper
+from bookwheel.training.step import Stepper, schedule
 from bookwheel.training.workflows import Workflow, calculator, reading, single
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ class Trainer:
         )
 
     async def _evaluate(self, kind: str = "evaluation") -> float:
-        """The accuracy on held-out samples, always with the same luck; the best policy of the evaluations is kept."""
+        """The accuracy on held-out samples, always with the same luck; the best policy is kept, of equals the latest."""
         if not self.held_out:
             return 0.0
         began = time.perf_counter()
@@ -202,7 +202,7 @@ class Trainer:
         found = await measure(self.held_out, rolling)
         self._log({"kind": kind, "step": self.progress.step, **found}, began)
         accuracy = float(found["accuracy"])
-        if kind == "evaluation" and accuracy > self.progress.best:
+        if kind == "evaluation" and accuracy >= self.progress.best:
             self.progress.best = accuracy
             self._save("best")
         return accuracy
@@ -234,10 +234,12 @@ class Trainer:
         return self._stepper
 
     def _new_stepper(self) -> Stepper:
-        config = self.config
-        phase = config.warm_start if self.warm else config
-        rate, rise = phase.learning_rate, phase.warmup_steps
-        return Stepper(self.policy, config, learning_rate=rate, warmup_steps=rise)
+        config, warm = self.config, self.config.warm_start
+        if self.warm:
+            return Stepper(self.policy, config, schedule(warm.learning_rate, warm.warmup_steps))
+        steps = config.steps * config.updates
+        rate = schedule(config.learning_rate, config.warmup_steps, steps=steps, decay=config.decay)
+        return Stepper(self.policy, config, rate)
 
     def _begin(self, *, resume: bool) -> None:
         if ranks.rank() and not resume:

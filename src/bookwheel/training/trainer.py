@@ -193,7 +193,7 @@ class Trainer:
         )
 
     async def _evaluate(self, kind: str = "evaluation") -> float:
-        """The accuracy on held-out samples, always with the same luck; the best policy is kept, of equals the latest."""
+        """The accuracy on held-out samples, always with the same luck; the best policy is kept, of equals the last."""
         if not self.held_out:
             return 0.0
         began = time.perf_counter()

@@ -247,7 +247,7 @@ def test_a_model_that_is_not_there_is_code_3(run, book: Path, more: list[str], s
 
 
 def test_a_plan_beyond_the_window_says_by_how_much(run, book: Path) -> None:
-    weights = os.environ.get("BOOKWHEEL_WEIGHTS", Path.home() / ".cache/bookwheel/SmolLM2-135M-Instruct.Q4_1.gguf")
+    weights = os.environ.get("BOOKWHEEL_WEIGHTS", Path.home() / ".cache/bookwheel/SmolLM2-135M-Instruct.Q8_0.gguf")
     if not Path(weights).is_file():
         pytest.skip("the local model's weights are not here")
     ran = run("ask", book, QUESTION, "--chunk-tokens", "9000")

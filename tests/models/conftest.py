@@ -243,7 +243,7 @@ def llama_server(weights: Path) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def llama() -> Iterator[str]:
     """The base URL of a real llama.cpp server with the local model."""
-    known = Path.home() / ".cache/bookwheel/SmolLM2-135M-Instruct.Q4_1.gguf"
+    known = Path.home() / ".cache/bookwheel/SmolLM2-135M-Instruct.Q8_0.gguf"
     weights = Path(os.environ.get("BOOKWHEEL_WEIGHTS", known))
     if not weights.exists():
         pytest.skip(f"no weights at {weights}")

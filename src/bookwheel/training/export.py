@@ -10,9 +10,9 @@ into a copy of a GGUF of the model that training began with: everything else in 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from bookwheel.errors import MissingExtra
+from bookwheel.models.recast import copy_of_fields, finish, opened
 from bookwheel.training import checkpoint
 from bookwheel.training.errors import ConfigError
 from bookwheel.training.report import card, plot, records_of
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bookwheel.training.policy import Policy
-
-_OWN: Final = ("GGUF.", "general.architecture", "general.quantization_version", "general.file_type")
-"""Fields that the writer sets itself."""
 
 
 def export(policy: Policy, run: Path, settings: Mapping[str, Any], *, base: str, gguf_like: Path | None = None) -> Path:
@@ -44,18 +41,11 @@ def export(policy: Policy, run: Path, settings: Mapping[str, Any], *, base: str,
 
 def to_gguf(policy: Policy, like: Path, path: Path) -> None:
     """The policy's weights in 16 bits, in a copy of `like`; adapters are merged into a copy of the weights."""
-    try:
-        from gguf import GGUFReader, GGUFWriter
-    except ImportError as error:
-        raise MissingExtra("writing a GGUF", "train") from error
-    source = GGUFReader(like)
+    source = opened(like)
     architecture = str(source.fields["general.architecture"].contents())
     if architecture not in {"llama", "qwen2", "qwen3"}:
         raise ConfigError(f"{like} is of the architecture {architecture}; llama, qwen2 and qwen3 can be written")
-    writer = GGUFWriter(path, architecture)
-    for field in source.fields.values():
-        if not field.name.startswith(_OWN):
-            _copy(writer, field)
+    writer = copy_of_fields(like, path)
     wanted = {tensor.name: tuple(int(size) for size in reversed(tensor.shape)) for tensor in source.tensors}
     for name, values in _tensors(policy, architecture):
         if wanted.pop(name, None) != values.shape:
@@ -63,17 +53,7 @@ def to_gguf(policy: Policy, like: Path, path: Path) -> None:
         writer.add_tensor(name, values)
     if missing := sorted(wanted.keys() - {"rope_freqs.weight"}):
         raise ConfigError(f"{like} holds another model: the policy has no {missing[0]}")
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-
-
-def _copy(writer: Any, field: Any) -> None:
-    """One field of another GGUF, as it is."""
-    kind = field.types[0]
-    inner = field.types[-1] if len(field.types) > 1 else None
-    writer.add_key_value(field.name, field.contents(), kind, sub_type=inner)
+    finish(writer)
 
 
 def _tensors(policy: Policy, architecture: str) -> Iterator[tuple[str, Any]]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,8 +14,10 @@ from cyclopts import Parameter
 from bookwheel.errors import MissingExtra
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
+    from bookwheel.cli.training import Observer
+    from bookwheel.training.config import TrainConfig
     from bookwheel.training.trainer import Trained, Trainer
 
 
@@ -27,6 +31,7 @@ def train(
     data: Path | None = None,
     gguf_like: Path | None = None,
     threads: int | None = None,
+    with_tensorboard: Annotated[bool, Parameter(name="--tensorboard", negative="")] = False,
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
     quiet: Annotated[bool, Parameter(negative="")] = False,
 ) -> int:
@@ -50,6 +55,8 @@ def train(
         A GGUF of the model that was trained; its tokenizer and settings go into the trained GGUF.
     threads
         Threads on a CPU; by default as many as torch takes.
+    with_tensorboard
+        Write the figures for TensorBoard too, under the run's folder.
     as_json
         One JSON object on standard output and nothing else.
     quiet
@@ -61,14 +68,19 @@ def train(
         import transformers  # noqa: F401 - asked for here so that its absence is told in words
     except ImportError as error:
         raise MissingExtra("training", "train") from error
+    from bookwheel.training.launch import launch
+
     if threads:
         torch.set_num_threads(threads)
-    trainer = _trainer(settings, out, seed, steps, data=data, quiet=quiet or as_json)
-    try:
-        trained = trainer.train(resume=resume)
-    except KeyboardInterrupt:
-        print(f"interrupted; go on with: bookwheel train {settings} --out {trainer.folder} --resume", file=sys.stderr)
-        return 130
+    config = _config(settings, seed, steps)
+    folder = out or Path("runs") / f"{Path(settings).stem}-{config.seed}"
+    with _observing(config, folder, quiet=quiet or as_json, with_tensorboard=with_tensorboard) as observe:
+        trainer = launch(config, folder, data=data, observe=observe)
+        try:
+            trained = trainer.train(resume=resume)
+        except KeyboardInterrupt:
+            print(f"interrupted; go on with: bookwheel train {settings} --out {folder} --resume", file=sys.stderr)
+            return 130
     if int(os.environ.get("RANK", "0")):
         return 0
     _finish(trainer, trained, gguf_like)
@@ -76,33 +88,32 @@ def train(
     return 0
 
 
-def _trainer(
-    settings: str, out: Path | None, seed: int | None, steps: int | None, *, data: Path | None, quiet: bool
-) -> Trainer:
-    from dataclasses import replace
-
+def _config(settings: str, seed: int | None, steps: int | None) -> TrainConfig:
     from bookwheel.training.config import TrainConfig
-    from bookwheel.training.launch import launch
 
     config = TrainConfig.load(settings)
-    config = replace(config, seed=config.seed if seed is None else seed, steps=config.steps if steps is None else steps)
-    folder = out or Path("runs") / f"{Path(settings).stem}-{config.seed}"
-    return launch(config, folder, data=data, observe=None if quiet else _show)
+    return replace(config, seed=config.seed if seed is None else seed, steps=config.steps if steps is None else steps)
 
 
-def _show(record: Mapping[str, Any]) -> None:
-    """One line a record on standard error."""
-    step, seconds = record["step"], record["clock"]["seconds"]
-    match record["kind"]:
-        case "evaluation":
-            line = f"held-out accuracy {100 * record['accuracy']:.1f} % (n = {record['n']}, {record['failed']} failed)"
-        case "warm":
-            line = f"warm start  loss {record['loss']:.4f}"
-        case _:
-            line = f"reward {record['reward']:.3f}  groups {record['groups']}  dropped {record['dropped']}"
-            if "loss" in record:
-                line += f"  entropy {record['entropy']:.3f}  gradient {record['gradient']:.2f}"
-    print(f"step {step:>5}  {line}  [{seconds:.1f} s]", file=sys.stderr)
+@contextmanager
+def _observing(config: TrainConfig, folder: Path, *, quiet: bool, with_tensorboard: bool) -> Iterator[Observer]:
+    """What is told every record: the view, and TensorBoard where it is wanted."""
+    from bookwheel.cli.training import RunView, tensorboard
+
+    with ExitStack() as stack:
+        observers: list[Observer] = []
+        if not quiet:
+            view = RunView(f"{folder} · seed {config.seed}", warm=config.warm_start.steps, steps=config.steps)
+            stack.callback(view.close)
+            observers.append(view)
+        if with_tensorboard:
+            observers.append(stack.enter_context(tensorboard(folder / "tensorboard")))
+
+        def observe(record: Mapping[str, Any]) -> None:
+            for tell in observers:
+                tell(record)
+
+        yield observe
 
 
 def _finish(trainer: Trainer, trained: Trained, gguf_like: Path | None) -> None:

@@ -1,0 +1,155 @@
+"""Watching a training run: where it is, what it earns, how long it will take."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from rich.console import Group
+from rich.live import Live
+from rich.panel import Panel
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from bookwheel.cli.ending import stderr
+from bookwheel.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from rich.console import Console, RenderableType
+
+    Record = Mapping[str, Any]
+    Observer = Callable[[Record], None]
+
+_BLOCKS: Final = "▁▂▃▄▅▆▇█"
+_WIDTH: Final = 48
+_FIGURES: Final = ("loss", "reward", "entropy", "clipped", "kl", "gradient", "dropped", "failed")
+
+
+class RunView:
+    """Draws every record: on a terminal as a live table, elsewhere as one line each."""
+
+    def __init__(self, title: str, *, warm: int, steps: int, console: Console | None = None) -> None:
+        """Of a run of at most `warm` supervised and then `steps` reinforcement steps."""
+        self._console = console or stderr()
+        self._title = title
+        self._warm, self._steps = warm, steps
+        self._rewards: list[float] = []
+        self._held: list[Record] = []
+        self._last: Record = {}
+        self._bar = Progress(
+            TextColumn("[bold]{task.description}"),
+            BarColumn(None),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(compact=True),
+            console=self._console,
+            expand=True,
+        )
+        self._task = self._bar.add_task("warm start" if warm else "reinforcement", total=warm or steps)
+        self._learning = not warm
+        self._live = Live(self._bar, console=self._console, refresh_per_second=4)
+
+    def __call__(self, record: Record) -> None:
+        """Show one record."""
+        if not self._console.is_terminal:
+            self._console.print(Text(in_a_line(record)))
+            return
+        if not self._live.is_started:
+            self._live.start()
+        self._take(record)
+        self._live.update(Panel(Group(self._table(), self._bar), title=self._title, title_align="left"))
+
+    def close(self) -> None:
+        """Leave the last view standing."""
+        if self._live.is_started:
+            self._live.stop()
+
+    def _take(self, record: Record) -> None:
+        if record["kind"] in ("evaluation", "check"):
+            self._held.append(record)
+            return
+        self._last = record
+        if record["kind"] == "warm":
+            self._bar.update(self._task, completed=record["step"])
+            return
+        if not self._learning:
+            self._learning = True
+            self._bar.reset(self._task, total=self._steps, description="reinforcement")
+        self._rewards.append(record["reward"])
+        self._bar.update(self._task, completed=len(self._rewards))
+
+    def _table(self) -> RenderableType:
+        table = Table.grid(padding=(0, 2))
+        table.add_column(style="bold")
+        table.add_column()
+        figures = [f"{name} {_short(self._last[name])}" for name in _FIGURES if name in self._last]
+        table.add_row(f"step {self._last.get('step', 0)}", Text(" · ".join(figures)))
+        if self._rewards:
+            table.add_row("reward", Text(sparkline(self._rewards), style="cyan"))
+        if self._held:
+            table.add_row("held out", _held(self._held))
+        return table
+
+
+def in_a_line(record: Record) -> str:
+    """A record where nothing can be redrawn."""
+    match record["kind"]:
+        case "evaluation" | "check":
+            line = f"held-out accuracy {100 * record['accuracy']:.1f} % (n = {record['n']}, {record['failed']} failed)"
+        case "warm":
+            line = f"warm start  loss {record['loss']:.4f}"
+        case _:
+            line = f"reward {record['reward']:.3f}  groups {record['groups']}  dropped {record['dropped']}"
+            if "loss" in record:
+                line += f"  entropy {record['entropy']:.3f}  gradient {record['gradient']:.2f}"
+    return f"step {record['step']:>5}  {line}  [{record['clock']['seconds']:.1f} s]"
+
+
+def sparkline(values: Sequence[float], width: int = _WIDTH) -> str:
+    """Rewards from 0 to 1 as a line of blocks, each the mean of its stretch.
+
+    >>> sparkline([0.0, 0.5, 1.0])
+    '▁▅█'
+    """
+    size = max(1, -(-len(values) // width))
+    means = [sum(part) / len(part) for part in (values[i : i + size] for i in range(0, len(values), size))]
+    return "".join(_BLOCKS[round((len(_BLOCKS) - 1) * min(1.0, max(0.0, mean)))] for mean in means)
+
+
+def _held(records: Sequence[Record]) -> Text:
+    """The first, the best and the last accuracy."""
+    marks = sparkline([record["accuracy"] for record in records])
+    first, last = records[0], records[-1]
+    best = max(records, key=lambda record: (record["accuracy"], record["step"]))
+    told = [f"{100 * one['accuracy']:.1f} % at step {one['step']}" for one in (first, last)]
+    line = told[0] if first is last else f"{told[0]}, then {told[1]}"
+    if best is not last:
+        line += f"; best {100 * best['accuracy']:.1f} % at step {best['step']}"
+    return Text(f"{marks}  {line}  (n = {last['n']})", style="green")
+
+
+def _short(value: float) -> str:
+    return str(value) if isinstance(value, int) else f"{value:.3g}"
+
+
+@contextmanager
+def tensorboard(folder: Path) -> Iterator[Observer]:
+    """What writes every figure of every record into event files that TensorBoard shows."""
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise MissingExtra("--tensorboard", "tensorboard") from error
+
+    with SummaryWriter(folder) as writer:
+
+        def write(record: Record) -> None:
+            for name, value in record.items():
+                if isinstance(value, int | float) and name != "step":
+                    writer.add_scalar(f"{record['kind']}/{name}", value, record["step"])
+            seconds = record["clock"]["seconds"]
+            writer.add_scalar(f"{record['kind']}/seconds", seconds, record["step"])
+
+        yield write

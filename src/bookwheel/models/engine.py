@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 import os
-import re
 import secrets
 import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import BadReply, MissingExtra, NoWeights, ServerFault, WindowExceeded
+from bookwheel.text.tokens import encodable
 from bookwheel.types import Finish
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 _GGUF: Final = b"GGUF"
 _TOO_LONG: Final = "exceed_context_size_error"
-_LONE: Final = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,11 +52,6 @@ def threads_by_load() -> int:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     busy = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     return max(1, min(cores, round(cores - busy)))
-
-
-def encodable(text: str) -> str:
-    """The text with the replacement character for lone surrogates, which UTF-8 has no bytes for."""
-    return _LONE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 class Engine:

@@ -24,8 +24,9 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import BadReply, WindowExceeded
 from bookwheel.models import weights as kept
-from bookwheel.models.engine import Engine, encodable, threads_by_load
+from bookwheel.models.engine import Engine, threads_by_load
 from bookwheel.plan import Plan, Sampling, plan_of_preset
+from bookwheel.text.tokens import encodable
 from bookwheel.types import Message, Reply, TokenRecord, Usage
 
 if TYPE_CHECKING:

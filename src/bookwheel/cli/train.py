@@ -54,7 +54,7 @@ def train(
     gguf_like
         A GGUF of the model that was trained; its tokenizer and settings go into the trained GGUF.
     threads
-        Threads on a CPU; by default as many as torch takes.
+        Threads on a CPU; by default as many as are idle.
     with_tensorboard
         Write the figures for TensorBoard too, under the run's folder.
     as_json
@@ -68,10 +68,11 @@ def train(
         import transformers  # noqa: F401 - asked for here so that its absence is told in words
     except ImportError as error:
         raise MissingExtra("training", "train") from error
+    from bookwheel.models.engine import threads_by_load
     from bookwheel.training.launch import launch
 
-    if threads:
-        torch.set_num_threads(threads)
+    if threads or "RANK" not in os.environ:
+        torch.set_num_threads(threads or threads_by_load())
     config = _config(settings, seed, steps)
     folder = out or Path("runs") / f"{Path(settings).stem}-{config.seed}"
     with _observing(config, folder, quiet=quiet or as_json, with_tensorboard=with_tensorboard) as observe:

@@ -91,3 +91,26 @@ def test_the_command_trains_exports_and_tells(config, tmp_path, capsys):
         path.name for path in out.iterdir()
     }
     assert "seed 5" in (out / "policy" / "README.md").read_text()
+
+
+def test_a_resumed_run_keeps_its_threads_for_another_number_adds_up_in_another_order(config, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    import torch
+
+    from bookwheel.cli import main
+
+    begun = torch.get_num_threads()
+    chosen: list[int] = []
+    command = ["train", str(tmp_path / "tiny.toml"), "--out", str(tmp_path / "run"), "--quiet"]
+    try:
+        with pytest.raises(SystemExit):
+            main([*command, "--steps", "1", "--threads", "1"])
+        monkeypatch.setattr(torch, "set_num_threads", chosen.append)
+        monkeypatch.setattr("bookwheel.models.engine.threads_by_load", lambda: 2)
+        with pytest.raises(SystemExit) as ended:
+            main([*command, "--resume"])
+        assert ended.value.code == 0
+        assert chosen == [1]
+    finally:
+        monkeypatch.undo()
+        torch.set_num_threads(begun)

@@ -54,7 +54,7 @@ def train(
     gguf_like
         A GGUF of the model that was trained; its tokenizer and settings go into the trained GGUF.
     threads
-        Threads on a CPU; by default as many as are idle.
+        Threads on a CPU; by default as many as are idle, and with --resume as many as the run began with.
     with_tensorboard
         Write the figures for TensorBoard too, under the run's folder.
     as_json
@@ -68,13 +68,12 @@ def train(
         import transformers  # noqa: F401 - asked for here so that its absence is told in words
     except ImportError as error:
         raise MissingExtra("training", "train") from error
-    from bookwheel.models.engine import threads_by_load
     from bookwheel.training.launch import launch
 
-    if threads or "RANK" not in os.environ:
-        torch.set_num_threads(threads or threads_by_load())
     config = _config(settings, seed, steps)
     folder = out or Path("runs") / f"{Path(settings).stem}-{config.seed}"
+    if threads or "RANK" not in os.environ:
+        torch.set_num_threads(threads or _threads(folder if resume else None))
     with _observing(config, folder, quiet=quiet or as_json, with_tensorboard=with_tensorboard) as observe:
         trainer = launch(config, folder, data=data, observe=observe)
         try:
@@ -94,6 +93,15 @@ def _config(settings: str, seed: int | None, steps: int | None) -> TrainConfig:
 
     config = TrainConfig.load(settings)
     return replace(config, seed=config.seed if seed is None else seed, steps=config.steps if steps is None else steps)
+
+
+def _threads(begun: Path | None) -> int:
+    """As many as the run in this folder began with; of a new run, as many as are idle."""
+    from bookwheel.models.engine import threads_by_load
+    from bookwheel.training.checkpoint import newest, progress_of
+
+    place = newest(begun / "checkpoints") if begun else None
+    return (progress_of(place).threads if place else 0) or threads_by_load()
 
 
 @contextmanager

@@ -49,6 +49,8 @@ class Progress:
     """Steps in a row that had nothing to teach."""
     best: float = -1.0
     """The best evaluation so far."""
+    threads: int = 0
+    """On a CPU another number adds up in another order, and the last bits differ."""
     lines: int = 0
     """Of the metrics file; what a killed run wrote after its checkpoint is written again."""
 

@@ -16,6 +16,8 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
+import torch
+
 from bookwheel.plan import Sampling
 from bookwheel.training import checkpoint, ranks, warmstart
 from bookwheel.training.checkpoint import Progress
@@ -272,6 +274,7 @@ class Trainer:
     def _save(self, name: str = "") -> None:
         folder = self.folder / "checkpoints"
         self.progress.taken = self.stepper.taken
+        self.progress.threads = torch.get_num_threads()
         if ranks.rank():
             return
         place = folder / (name or f"step-{self.progress.step:06d}")

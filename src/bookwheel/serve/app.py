@@ -5,7 +5,7 @@ app = build(journal=Journal(path), models={"local": model})
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -22,18 +22,14 @@ from bookwheel.errors import BookwheelError
 from bookwheel.serve.chat import Chat
 from bookwheel.serve.faults import Declined, Json, not_there, refusal
 from bookwheel.serve.guard import Guard
-from bookwheel.serve.keys import Keys
-from bookwheel.serve.ledger import Ledger
-from bookwheel.serve.metrics import Metrics
 from bookwheel.serve.openapi import described
-from bookwheel.serve.readings import Readings
+from bookwheel.serve.reach import Reach
 from bookwheel.serve.routes import Routes
 from bookwheel.serve.service import Service
-from bookwheel.serve.settings import Settings
-from bookwheel.serve.turns import Turns
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping
+    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+    from contextlib import AbstractAsyncContextManager
 
     from starlette.requests import Request
     from starlette.routing import BaseRoute
@@ -41,7 +37,8 @@ if TYPE_CHECKING:
     from bookwheel.journal import Journal
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan
-    from bookwheel.serve.keys import Purse
+    from bookwheel.serve.keys import Keys
+    from bookwheel.serve.settings import Settings
 
 _KINDS: Final = {404: "not_found", 405: "method_not_allowed"}
 
@@ -55,21 +52,37 @@ def build(
     settings: Settings | None = None,
 ) -> Starlette:
     """The app. Journal and models stay the caller's; the first model is the one that reads when none is named."""
-    service = _service(journal, models, plans or {}, keys or Keys(), settings or Settings())
+    service = Service.of(journal=journal, models=models, plans=plans, keys=keys, settings=settings)
     chat = Chat(service)
+    more, tools = _tools(service)
+
+    @asynccontextmanager
+    async def live() -> AsyncGenerator[None]:
+        await service.come_back()
+        async with tools():
+            try:
+                yield
+            finally:
+                await chat.straight.aclose()
+
+    return guarded(service, [*_routes(Routes(service), chat), *more, *_page()], live)
+
+
+def guarded(
+    service: Service, routes: Sequence[BaseRoute], live: Callable[[], AbstractAsyncContextManager[None]]
+) -> Starlette:
+    """The app of these routes, which closes the service at its end."""
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncGenerator[None]:
-        await service.readings.come_back(lambda owner: _purse_of(service, owner))
         try:
-            yield
+            async with live():
+                yield
         finally:
-            await service.readings.close()
-            await chat.straight.aclose()
-            service.ledger.close()
+            await service.aclose()
 
     app = Starlette(
-        routes=[*_routes(Routes(service), chat), *_page()],
+        routes=routes,
         middleware=[Middleware(Guard, service=service)],
         exception_handlers={
             BookwheelError: _declined,
@@ -82,29 +95,15 @@ def build(
     return app
 
 
-def _service(
-    journal: Journal, models: Mapping[str, Model], plans: Mapping[str, Plan], keys: Keys, settings: Settings
-) -> Service:
-    metrics, ledger = Metrics(), Ledger(journal.path)
-    turns = Turns(settings.limits.calls, most_waiting=settings.limits.waiting)
-    readings = Readings(
-        journal=journal, models=models, ledger=ledger, turns=turns, metrics=metrics, most=settings.limits.readings
-    )
-    return Service(
-        settings=settings,
-        journal=journal,
-        models=models,
-        plans={name: plans.get(name, model.plan) for name, model in models.items()},
-        readings=readings,
-        ledger=ledger,
-        turns=turns,
-        keys=keys,
-        metrics=metrics,
-    )
-
-
-def _purse_of(service: Service, owner: str) -> Purse | None:
-    return service.purse(service.keys.named(owner))
+def _tools(service: Service) -> tuple[Sequence[BaseRoute], Callable[[], AbstractAsyncContextManager[None]]]:
+    """Reading over MCP, where its extra is installed."""
+    try:
+        from bookwheel.serve.mcp_http import tools_over_http
+    except ModuleNotFoundError as error:
+        if error.name != "mcp":
+            raise
+        return (), nullcontext
+    return tools_over_http(service, Reach(allow_private=service.settings.allow_private), goes_on=True)
 
 
 def _routes(routes: Routes, chat: Chat) -> list[BaseRoute]:

@@ -25,14 +25,14 @@ from bookwheel.serve.uploads import keep_text, keep_upload
 from bookwheel.types import Answer, Status, Step
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable
+    from collections.abc import AsyncGenerator
 
     from starlette.requests import Request
     from starlette.responses import Response
 
     from bookwheel.errors import BookwheelError
     from bookwheel.journal import KeptDocument
-    from bookwheel.serve.readings import Running
+    from bookwheel.serve.running import Opened, Opening, Running
     from bookwheel.serve.service import Service
     from bookwheel.serve.talk import Talk
     from bookwheel.types import Reading
@@ -62,7 +62,7 @@ class Chat:
 
     async def upload(self, request: Request) -> Response:
         """Keep a document, to be named in a request later."""
-        kept, size = await keep_upload(request, self._service.journal)
+        kept, _, size = await keep_upload(request, self._service.journal)
         return Json(_file(kept, size))
 
     async def file(self, request: Request) -> Response:
@@ -107,8 +107,8 @@ class Chat:
         ended = await self._waited_for(running, request) if running else reading
         return Json(_answered(ended, asked), headers=headers)
 
-    def _opening(self, text: str | None, asked: ChatShape, talk: Talk) -> Callable[[], Awaitable[KeptDocument]]:
-        async def opened() -> KeptDocument:
+    def _opening(self, text: str | None, asked: ChatShape, talk: Talk) -> Opening:
+        async def opened() -> Opened:
             if text is not None:
                 return await keep_text(text, None, self._service.journal)
             named = asked.document if asked.document is not None else talk.files[0]
@@ -116,7 +116,7 @@ class Chat:
             if asked.document is not None and len(sha) != 64:  # noqa: PLR2004
                 return await keep_text(asked.document, None, self._service.journal)
             try:
-                return await self._service.document(sha)
+                return await self._service.document(sha), ()
             except Declined:
                 raise not_there(f"file {named[:80]}; upload it to /v1/files first") from None
 

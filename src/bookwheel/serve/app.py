@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Final
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import ClientDisconnect
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
     from starlette.routing import BaseRoute
+    from starlette.types import Scope
 
     from bookwheel.journal import Journal
     from bookwheel.models.base import Model
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
     from bookwheel.serve.keys import Keys
     from bookwheel.serve.settings import Settings
 
+_GZIP_LEVEL: Final = 6
+"""Streams of events are never compressed, since that would hold them back."""
 _KINDS: Final = {404: "not_found", 405: "method_not_allowed"}
 
 
@@ -83,7 +87,7 @@ def guarded(
 
     app = Starlette(
         routes=routes,
-        middleware=[Middleware(Guard, service=service)],
+        middleware=[Middleware(Guard, service=service), Middleware(GZipMiddleware, compresslevel=_GZIP_LEVEL)],
         exception_handlers={
             BookwheelError: _declined,
             HTTPException: _refused,
@@ -141,10 +145,21 @@ def _page() -> list[BaseRoute]:
     if not (folder / "index.html").is_file():
         return []
 
-    async def index(_request: Request) -> Response:
-        return FileResponse(folder / "index.html", headers={"Cache-Control": "no-cache"})
+    files = _PageFiles(directory=folder)
 
-    return [Route("/", index), Mount("/page", StaticFiles(directory=folder))]
+    async def index(request: Request) -> Response:
+        return await files.get_response("index.html", request.scope)
+
+    return [Route("/", index), Mount("/page", files)]
+
+
+class _PageFiles(StaticFiles):
+    """Files that a browser keeps and asks about each time, so that a page never mixes two versions."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        answer = await super().get_response(path, scope)
+        answer.headers["Cache-Control"] = "no-cache"
+        return answer
 
 
 async def _declined(request: Request, error: Exception) -> Response:

@@ -136,6 +136,7 @@ def _routes(routes: Routes, chat: Chat) -> list[BaseRoute]:
         Route("/v1/files", chat.upload, methods=["POST"]),
         Route("/v1/files/{id}", chat.file),
         Route("/v1/chat/completions", chat.completions, methods=["POST"]),
+        Route("/v1/responses", chat.responses, methods=["POST"]),
     ]
 
 

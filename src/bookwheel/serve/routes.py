@@ -56,7 +56,6 @@ class Routes:
 
     async def begin(self, request: Request) -> Response:
         """Start a reading."""
-        body = await request.body()
         asked = await shaped(ReadingShape, request)
         if sum(source is not None for source in (asked.document, asked.text, asked.url)) != 1:
             raise Declined(400, "give one of document, text and url", kind="invalid_request", param="document")
@@ -72,7 +71,7 @@ class Routes:
                 return await keep_address(asked.url, journal, allow_private=private)
             return await self._service.document(asked.document or ""), ()
 
-        running, reading = await self._service.begin(wanted, opened, request, body)
+        running, reading = await self._service.begin(wanted, opened, request)
         return Json(_shown(reading), 201 if running and not reading.steps else 200)
 
     async def listed(self, request: Request) -> Response:

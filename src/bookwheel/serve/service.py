@@ -148,13 +148,12 @@ class Service:
         wanted: Wanted,
         opening: Opening,
         request: Request,
-        body: bytes,
         **how: Any,
     ) -> tuple[Running | None, Reading]:
         """Start a reading, or find the one that this Idempotency-Key began: Running while it is under way."""
         key: Key | None = request.state.key
         again = request.headers.get("Idempotency-Key")
-        seal = hashlib.sha256(body).hexdigest()
+        seal = hashlib.sha256(await request.body()).hexdigest()
         if again is None:
             running = await self.start(wanted, opening, key, **how)
             return running, await running.begun()

@@ -1,6 +1,7 @@
 """Our samples inside inspect_ai, with the real package."""
 
 import gc
+from importlib.metadata import entry_points
 from itertools import islice
 
 import pytest
@@ -88,3 +89,17 @@ def test_the_task_can_be_made_by_name(tmp_path):
     task = reading(task="niah_single_1", tokens=600, count=2, way="closed-book")
     assert len(task.dataset) == 2
     assert run(task, said("a", "b"), tmp_path).status == "success"
+
+
+def test_the_command_finds_the_task_by_its_name(tmp_path):
+    """`inspect eval bookwheel/reading` knows no module of ours: what it looks up is the installed entry point."""
+    (entry,) = entry_points(group="inspect_ai", name="bookwheel")
+    assert entry.load().reading
+    arguments = {"task": "niah_single_1", "tokens": 1200, "count": 1, "way": "closed-book"}
+    model = said("I do not know.")
+    (log,) = inspect_ai.eval(
+        "bookwheel/reading", model=model, task_args=arguments, log_dir=str(tmp_path), display="none"
+    )
+    assert log.status == "success"
+    assert log.eval.task == "bookwheel/reading"
+    assert log.samples[0].metadata["status"] == "answered"

@@ -50,9 +50,17 @@ class Gated(Scripted):
 class Running:
     """One server that is up."""
 
-    def __init__(self, server: Server, service: object, model: Scripted, journal: Journal) -> None:
+    def __init__(
+        self,
+        server: Server,
+        service: object,
+        model: Scripted,
+        journal: Journal,
+        thread: threading.Thread,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
         self.url, self.service, self.model, self.journal = server.address, service, model, journal
-        self.server = server
+        self.server, self.thread, self.loop = server, thread, loop
 
     def client(self, **settings: object) -> httpx2.Client:
         return httpx2.Client(base_url=self.url, timeout=20, trust_env=False, **settings)
@@ -89,7 +97,10 @@ def running(folder: Path, model: Scripted | None = None, **settings: object) -> 
         app = build(journal=journal, models={model.name: model}, **settings)
         server = Server(app, listening("127.0.0.1", 0), grace=2)
 
+        loops = []
+
         async def live() -> None:
+            loops.append(asyncio.get_running_loop())
             try:
                 await server.serve()
             finally:
@@ -100,7 +111,7 @@ def running(folder: Path, model: Scripted | None = None, **settings: object) -> 
         try:
             while not server.started and thread.is_alive():
                 threading.Event().wait(0.005)
-            yield Running(server, app.state.service, model, journal)
+            yield Running(server, app.state.service, model, journal, thread, loops[0])
         finally:
             server.should_exit = True
             thread.join()

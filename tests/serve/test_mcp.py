@@ -9,6 +9,7 @@ import signal
 import socket
 import sys
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,14 +21,18 @@ from mcp import Client, MCPError
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
+from bookwheel import TextDocument
 from bookwheel.errors import InputError
 from bookwheel.journal import Journal
 from bookwheel.models.scripted import Scripted, keyword_reader
 from bookwheel.plan import Budget, Plan
+from bookwheel.serve.app import guarded
 from bookwheel.serve.mcp import build
-from bookwheel.serve.mcp_http import http_server
+from bookwheel.serve.mcp_http import only_key, tools_over_http
 from bookwheel.serve.reach import Reach
-from bookwheel.serve.room import ReadingRoom
+from bookwheel.serve.server import Server, listening
+from bookwheel.serve.service import Service, Wanted
+from bookwheel.serve.settings import Limits, Settings
 from bookwheel.types import Status
 
 QUESTION = "Who is the harbour master of Skarholm?"
@@ -54,17 +59,21 @@ class Gate:
 
 
 @asynccontextmanager
-async def room_of(folder: Path, model=None, **settings):
+async def service_of(folder: Path, model=None, *, plan: Plan = SMALL, **settings):
+    model = model or Scripted(keyword_reader, plan=SMALL)
     with Journal(folder / "journal.sqlite") as journal:
-        async with ReadingRoom(model or Scripted(keyword_reader, plan=SMALL), journal, **settings) as room:
-            yield room
+        service = Service.of(journal=journal, models={"scripted": model}, plans={"scripted": plan}, **settings)
+        try:
+            yield service
+        finally:
+            await service.aclose()
 
 
 @asynccontextmanager
 async def client_of(folder: Path, model=None, *, reach: Reach | None = None, mode: str = "auto", **settings):
     async with (
-        room_of(folder, model, **settings) as room,
-        Client(build(room, reach or Reach()), mode=mode) as client,
+        service_of(folder, model, **settings) as service,
+        Client(build(service, reach or Reach()), mode=mode) as client,
     ):
         yield client
 
@@ -191,14 +200,18 @@ def test_hostile_text_arrives_without_control_characters_and_json_stays_valid(tm
     text = f"The harbour master of Skarholm is \x1b[31mAda\u202e Quill\ud800.\n{FILLER}"
 
     async def main() -> None:
-        with Journal(tmp_path / "journal.sqlite") as journal:
-            async with ReadingRoom(Scripted(keyword_reader, plan=SMALL), journal) as room:
-                id_ = room.begin(lambda: __import__("bookwheel").TextDocument(text), QUESTION)
-                async with Client(build(room, Reach())) as client:
-                    said = await call(client, "wait", reading=id_)
-                    told = await call(client, "timeline", reading=id_)
-                    page = (await client.read_resource(f"reading://{id_}/text")).contents[0].text
-                    whole = (await client.read_resource(f"reading://{id_}")).contents[0].text
+        async with service_of(tmp_path) as service:
+
+            async def opened():
+                return service.journal.keep(TextDocument(text)), ()
+
+            wanted = Wanted(question=QUESTION, model="scripted", plan=SMALL)
+            id_ = (await service.start(wanted, opened, None)).reading.id
+            async with Client(build(service, Reach())) as client:
+                said = await call(client, "wait", reading=id_)
+                told = await call(client, "timeline", reading=id_)
+                page = (await client.read_resource(f"reading://{id_}/text")).contents[0].text
+                whole = (await client.read_resource(f"reading://{id_}")).contents[0].text
         shown = json.dumps([said, told, page], ensure_ascii=False)
         assert "Ada" in shown
         assert not any(mark in shown for mark in ("\x1b", "\\u001b", "\u202e", "\ud800"))
@@ -298,7 +311,7 @@ def test_addresses_inside_the_network_are_refused_unless_allowed(tmp_path: Path)
         ({"text": TEXT, "question": QUESTION, "way": "sequental"}, "did you mean 'sequential'"),
         ({"text": TEXT, "question": QUESTION, "plan": {"chunk_tokens": 1}}, "at least 8"),
         ({"text": TEXT, "question": QUESTION, "plan": {"prompts": "/etc/x.toml"}}, "prompts"),
-        ({"text": TEXT, "question": QUESTION, "plan": {"budget": {"tokens": 0}}}, "above 0"),
+        ({"text": TEXT, "question": QUESTION, "plan": {"budget": {"tokens": 0}}}, "greater than 0"),
     ],
 )
 def test_bad_input_is_refused_with_advice_and_nothing_is_kept(tmp_path: Path, arguments: dict, advice: str) -> None:
@@ -337,7 +350,7 @@ def test_a_cancelled_reading_is_resumed_and_reads_nothing_twice(tmp_path: Path) 
     asyncio.run(main())
 
 
-def test_leaving_the_room_keeps_what_was_read(tmp_path: Path) -> None:
+def test_the_end_of_the_server_keeps_what_was_read(tmp_path: Path) -> None:
     async def main() -> str:
         async with client_of(tmp_path, Gate()) as client:
             begun = await call(client, "read", text=TEXT, question=QUESTION, wait_seconds=0)
@@ -351,10 +364,10 @@ def test_leaving_the_room_keeps_what_was_read(tmp_path: Path) -> None:
     assert (kept.status, len(kept.steps)) == (Status.CANCELLED, 2)
 
 
-def test_the_room_takes_no_more_readings_than_it_was_told(tmp_path: Path) -> None:
+def test_no_more_readings_are_taken_than_the_limit(tmp_path: Path) -> None:
     async def main() -> None:
         model = Gate()
-        async with client_of(tmp_path, model, most=2) as client:
+        async with client_of(tmp_path, model, settings=Settings(limits=Limits(readings=2))) as client:
             begun = [await call(client, "read", text=TEXT, question=QUESTION, wait_seconds=0) for _ in range(2)]
             assert "2 readings are under way" in await refused(client, "read", text=TEXT, question=QUESTION)
             model.open.set()
@@ -367,7 +380,7 @@ def test_the_room_takes_no_more_readings_than_it_was_told(tmp_path: Path) -> Non
 
 def test_a_client_cannot_lift_the_servers_budget(tmp_path: Path) -> None:
     async def main() -> None:
-        async with client_of(tmp_path, budget=Budget(tokens=500)) as client:
+        async with client_of(tmp_path, plan=replace(SMALL, budget=Budget(tokens=500))) as client:
             plan = {"budget": {"tokens": 10**9}}
             said = await call(client, "read", text=TEXT, question=QUESTION, plan=plan)
             assert said["status"] == "stopped"
@@ -399,26 +412,18 @@ def test_a_document_that_cannot_be_opened_is_an_error_when_waited_for(tmp_path: 
     asyncio.run(main())
 
 
-async def connectable(address: tuple[str, int]) -> None:
-    """A listening socket takes connections before the server has started, and lets them wait."""
-    async with httpx2.AsyncClient() as client:
-        await client.get(f"http://{address[0]}:{address[1]}/", timeout=20)
-
-
 @asynccontextmanager
 async def served(folder: Path, key: str | None = None):
-    async with room_of(folder) as room:
-        server = http_server(room, Reach(), host="127.0.0.1", port=0, key=key)
-        with socket.socket() as listening:
-            listening.bind(("127.0.0.1", 0))
-            listening.listen()
-            task = asyncio.create_task(server.serve(sockets=[listening]))
-            await connectable(listening.getsockname())
-            try:
-                yield f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"
-            finally:
-                server.should_exit = True
-                await task
+    """A listening socket takes connections before the server has started, and lets them wait."""
+    async with service_of(folder, keys=only_key("127.0.0.1", key)) as service:
+        tools = tools_over_http(service, Reach(), goes_on=False)
+        server = Server(guarded(service, *tools), listening("127.0.0.1", 0))
+        task = asyncio.create_task(server.serve())
+        try:
+            yield f"{server.address}/mcp"
+        finally:
+            server.should_exit = True
+            await task
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -468,16 +473,13 @@ def test_a_page_from_elsewhere_cannot_reach_the_server(tmp_path: Path, header: d
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.4", "example.org"])
-def test_others_are_not_served_without_a_key(tmp_path: Path, host: str) -> None:
-    async def main() -> None:
-        async with room_of(tmp_path) as room:
-            with pytest.raises(InputError, match="BOOKWHEEL_MCP_KEY"):
-                http_server(room, Reach(), host=host, port=0)
-            with pytest.raises(InputError, match="fewer than"):
-                http_server(room, Reach(), host=host, port=0, key="short")
-            http_server(room, Reach(), host=host, port=0, key=KEY)
-
-    asyncio.run(main())
+def test_others_are_not_served_without_a_key(host: str) -> None:
+    with pytest.raises(InputError, match="BOOKWHEEL_MCP_KEY"):
+        only_key(host, None)
+    with pytest.raises(InputError, match="fewer than"):
+        only_key(host, "short")
+    assert only_key(host, KEY).holder(KEY)
+    assert not only_key("127.0.0.1", None)
 
 
 def command(folder: Path, *more: str) -> StdioServerParameters:

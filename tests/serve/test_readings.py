@@ -149,6 +149,25 @@ def test_the_same_idempotency_key_is_the_same_reading_also_after_a_restart(servi
         assert len(client.get("/readings").json()) == 1
 
 
+def test_a_reading_that_was_resumed_still_answers_the_request_that_began_it(serving, gated, words) -> None:
+    model = gated()
+    model.after(2)
+    body, headers = {"question": words[1], "text": words[0]}, {"Idempotency-Key": "one"}
+    with serving(model) as up, up.client(headers=headers) as client:
+        id_ = client.post("/readings", json=body).json()["reading"]
+        client.post(f"/readings/{id_}/cancel")
+        model.after(10**9)
+        client.post(f"/readings/{id_}/resume")
+        assert client.post("/readings", json=body).json()["reading"] == id_
+
+
+def test_what_was_left_out_of_a_document_is_told(up) -> None:
+    with up.client() as client:
+        told = client.post("/documents", content=b"The rent is nine crowns. \xff\xfe\x81 " * 3).json()
+        assert "encoding is a guess" in told["notes"][0]
+        assert client.post("/documents", content=b"The rent is nine crowns.").json()["notes"] == []
+
+
 def test_one_reading_too_many_is_told_when_to_come_back(serving, gated) -> None:
     model = gated()
     model.after(0)

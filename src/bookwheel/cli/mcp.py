@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -18,10 +18,15 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from bookwheel.plan import Budget
+    from bookwheel.serve.keys import Keys
     from bookwheel.serve.reach import Reach
-    from bookwheel.serve.room import ReadingRoom
+    from bookwheel.serve.service import Service
 
 _INTERRUPTED: Final = 130
+_GRACE: Final = 3
+"""Seconds that open connections have when the server ends."""
+_LONGEST_TEXT: Final = 64 << 20
+"""Bytes of a request, so that a long text can be sent as it is."""
 
 
 @Parameter(name="*")
@@ -37,6 +42,8 @@ class ServeOptions:
     "Streamable HTTP instead of standard input and output."
     host: str = "127.0.0.1"
     "The address to listen at; any but this machine's own needs a key."
+    allow_host: Annotated[tuple[str, ...], Parameter(negative="")] = ()
+    "A name that the server may be called by, such as books.example.org; can be repeated."
     port: int = 8765
     "The port to listen at."
     key: Annotated[str | None, Parameter(env_var="BOOKWHEEL_MCP_KEY", show_env_var=True)] = None
@@ -74,16 +81,24 @@ def mcp(
 
 
 @asynccontextmanager
-async def _room(serve: ServeOptions, models: ModelOptions, budget: Budget) -> AsyncIterator[ReadingRoom]:
+async def _service(
+    serve: ServeOptions, models: ModelOptions, budget: Budget, keys: Keys | None = None
+) -> AsyncIterator[Service]:
     from bookwheel.journal import Journal, journal_path
-    from bookwheel.serve.room import ReadingRoom
+    from bookwheel.serve.service import Service
+    from bookwheel.serve.settings import LOOPBACK, Limits, Settings
 
+    limits = Limits(body=_LONGEST_TEXT, calls=models.concurrency)
+    names = {serve.host.strip("[]").lower(), *(name.lower() for name in serve.allow_host)}
+    settings = Settings(hosts=LOOPBACK | names, limits=limits)
     with Journal(serve.journal or journal_path()) as journal:
         model = await models.open()
+        plans = {model.name: replace(model.plan, budget=budget)}
+        service = Service.of(journal=journal, models={model.name: model}, plans=plans, keys=keys, settings=settings)
         try:
-            async with ReadingRoom(model, journal, budget=budget) as room:
-                yield room
+            yield service
         finally:
+            await service.aclose()
             await model.aclose()
 
 
@@ -96,8 +111,8 @@ async def _stdio(serve: ServeOptions, reach: Reach, models: ModelOptions, budget
     from bookwheel.serve.mcp import build
 
     try:
-        async with _room(serve, models, budget) as room:
-            serving = asyncio.create_task(build(room, reach).run_stdio_async())
+        async with _service(serve, models, budget) as service:
+            serving = asyncio.create_task(build(service, reach).run_stdio_async())
             await asyncio.wait({serving})
             serving.result()
     except asyncio.CancelledError:
@@ -107,10 +122,14 @@ async def _stdio(serve: ServeOptions, reach: Reach, models: ModelOptions, budget
 
 async def _http(serve: ServeOptions, reach: Reach, models: ModelOptions, budget: Budget) -> int:
     from bookwheel.cli.ending import stderr
-    from bookwheel.serve.mcp_http import http_server
+    from bookwheel.serve.app import guarded
+    from bookwheel.serve.mcp_http import only_key, tools_over_http
+    from bookwheel.serve.server import Server, listening
 
-    async with _room(serve, models, budget) as room:
-        server = http_server(room, reach, host=serve.host, port=serve.port, key=serve.key)
-        stderr().print(f"MCP at http://{serve.host}:{serve.port}/mcp", style="dim")
-        await server.serve()
-    return 0
+    keys = only_key(serve.host, serve.key)
+    with listening(serve.host, serve.port) as at:
+        async with _service(serve, models, budget, keys) as service:
+            server = Server(guarded(service, *tools_over_http(service, reach, goes_on=False)), at, grace=_GRACE)
+            stderr().print(f"MCP at {server.address}/mcp", style="dim")
+            await server.serve()
+    return _INTERRUPTED

@@ -5,7 +5,7 @@ app = build(journal=Journal(path), models={"local": model})
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Final
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import ClientDisconnect
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
@@ -22,27 +23,27 @@ from bookwheel.errors import BookwheelError
 from bookwheel.serve.chat import Chat
 from bookwheel.serve.faults import Declined, Json, not_there, refusal
 from bookwheel.serve.guard import Guard
-from bookwheel.serve.keys import Keys
-from bookwheel.serve.ledger import Ledger
-from bookwheel.serve.metrics import Metrics
 from bookwheel.serve.openapi import described
-from bookwheel.serve.readings import Readings
+from bookwheel.serve.reach import Reach
 from bookwheel.serve.routes import Routes
 from bookwheel.serve.service import Service
-from bookwheel.serve.settings import Settings
-from bookwheel.serve.turns import Turns
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping
+    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+    from contextlib import AbstractAsyncContextManager
 
     from starlette.requests import Request
     from starlette.routing import BaseRoute
+    from starlette.types import Scope
 
     from bookwheel.journal import Journal
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan
-    from bookwheel.serve.keys import Purse
+    from bookwheel.serve.keys import Keys
+    from bookwheel.serve.settings import Settings
 
+_GZIP_LEVEL: Final = 6
+"""Streams of events are never compressed, since that would hold them back."""
 _KINDS: Final = {404: "not_found", 405: "method_not_allowed"}
 
 
@@ -55,22 +56,38 @@ def build(
     settings: Settings | None = None,
 ) -> Starlette:
     """The app. Journal and models stay the caller's; the first model is the one that reads when none is named."""
-    service = _service(journal, models, plans or {}, keys or Keys(), settings or Settings())
+    service = Service.of(journal=journal, models=models, plans=plans, keys=keys, settings=settings)
     chat = Chat(service)
+    more, tools = _tools(service)
+
+    @asynccontextmanager
+    async def live() -> AsyncGenerator[None]:
+        await service.come_back()
+        async with tools():
+            try:
+                yield
+            finally:
+                await chat.straight.aclose()
+
+    return guarded(service, [*_routes(Routes(service), chat), *more, *_page()], live)
+
+
+def guarded(
+    service: Service, routes: Sequence[BaseRoute], live: Callable[[], AbstractAsyncContextManager[None]]
+) -> Starlette:
+    """The app of these routes, which closes the service at its end."""
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncGenerator[None]:
-        await service.readings.come_back(lambda owner: _purse_of(service, owner))
         try:
-            yield
+            async with live():
+                yield
         finally:
-            await service.readings.close()
-            await chat.straight.aclose()
-            service.ledger.close()
+            await service.aclose()
 
     app = Starlette(
-        routes=[*_routes(Routes(service), chat), *_page()],
-        middleware=[Middleware(Guard, service=service)],
+        routes=routes,
+        middleware=[Middleware(Guard, service=service), Middleware(GZipMiddleware, compresslevel=_GZIP_LEVEL)],
         exception_handlers={
             BookwheelError: _declined,
             HTTPException: _refused,
@@ -82,29 +99,15 @@ def build(
     return app
 
 
-def _service(
-    journal: Journal, models: Mapping[str, Model], plans: Mapping[str, Plan], keys: Keys, settings: Settings
-) -> Service:
-    metrics, ledger = Metrics(), Ledger(journal.path)
-    turns = Turns(settings.limits.calls, most_waiting=settings.limits.waiting)
-    readings = Readings(
-        journal=journal, models=models, ledger=ledger, turns=turns, metrics=metrics, most=settings.limits.readings
-    )
-    return Service(
-        settings=settings,
-        journal=journal,
-        models=models,
-        plans={name: plans.get(name, model.plan) for name, model in models.items()},
-        readings=readings,
-        ledger=ledger,
-        turns=turns,
-        keys=keys,
-        metrics=metrics,
-    )
-
-
-def _purse_of(service: Service, owner: str) -> Purse | None:
-    return service.purse(service.keys.named(owner))
+def _tools(service: Service) -> tuple[Sequence[BaseRoute], Callable[[], AbstractAsyncContextManager[None]]]:
+    """Reading over MCP, where its extra is installed."""
+    try:
+        from bookwheel.serve.mcp_http import tools_over_http
+    except ModuleNotFoundError as error:
+        if error.name != "mcp":
+            raise
+        return (), nullcontext
+    return tools_over_http(service, Reach(allow_private=service.settings.allow_private), goes_on=True)
 
 
 def _routes(routes: Routes, chat: Chat) -> list[BaseRoute]:
@@ -133,6 +136,7 @@ def _routes(routes: Routes, chat: Chat) -> list[BaseRoute]:
         Route("/v1/files", chat.upload, methods=["POST"]),
         Route("/v1/files/{id}", chat.file),
         Route("/v1/chat/completions", chat.completions, methods=["POST"]),
+        Route("/v1/responses", chat.responses, methods=["POST"]),
     ]
 
 
@@ -142,10 +146,21 @@ def _page() -> list[BaseRoute]:
     if not (folder / "index.html").is_file():
         return []
 
-    async def index(_request: Request) -> Response:
-        return FileResponse(folder / "index.html", headers={"Cache-Control": "no-cache"})
+    files = _PageFiles(directory=folder)
 
-    return [Route("/", index), Mount("/page", StaticFiles(directory=folder))]
+    async def index(request: Request) -> Response:
+        return await files.get_response("index.html", request.scope)
+
+    return [Route("/", index), Mount("/page", files)]
+
+
+class _PageFiles(StaticFiles):
+    """Files that a browser keeps and asks about each time, so that a page never mixes two versions."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        answer = await super().get_response(path, scope)
+        answer.headers["Cache-Control"] = "no-cache"
+        return answer
 
 
 async def _declined(request: Request, error: Exception) -> Response:

@@ -7,17 +7,16 @@ hangs up stops its reading; the journal keeps it.
 from __future__ import annotations
 
 import asyncio
-import json
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Final
 
-from sse_starlette import ServerSentEvent
-
 from bookwheel.errors import BudgetReached, ModelError
 from bookwheel.record import evidence_to_json
-from bookwheel.serve.events import Stream
 from bookwheel.serve.faults import Declined, Json, code_of, not_there, openai_error, status_of
+from bookwheel.serve.outputs import as_response
 from bookwheel.serve.protocol import ChatShape, completion, piece, shaped, usage_json
+from bookwheel.serve.responses import ResponsesShape, chat_of
+from bookwheel.serve.said import Said
 from bookwheel.serve.service import Wanted
 from bookwheel.serve.straight import Straight, fits, surely_fits
 from bookwheel.serve.talk import divided, heard, refuse_what_is_not_read, stopped
@@ -25,20 +24,22 @@ from bookwheel.serve.uploads import keep_text, keep_upload
 from bookwheel.types import Answer, Status, Step
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable
+    from collections.abc import AsyncGenerator
 
     from starlette.requests import Request
     from starlette.responses import Response
 
     from bookwheel.errors import BookwheelError
     from bookwheel.journal import KeptDocument
-    from bookwheel.serve.readings import Running
+    from bookwheel.serve.running import Opened, Opening, Running
     from bookwheel.serve.service import Service
     from bookwheel.serve.talk import Talk
     from bookwheel.types import Reading
 
 _FORCED: Final = "bookwheel/"
 _FILE: Final = "file-"
+_RESPONSES_OWN: Final = {"messages": "input", "response_format": "text"}
+"""What a chat completion calls otherwise."""
 _MODELS_SINCE: Final = 1_700_000_000
 
 
@@ -62,7 +63,7 @@ class Chat:
 
     async def upload(self, request: Request) -> Response:
         """Keep a document, to be named in a request later."""
-        kept, size = await keep_upload(request, self._service.journal)
+        kept, _, size = await keep_upload(request, self._service.journal)
         return Json(_file(kept, size))
 
     async def file(self, request: Request) -> Response:
@@ -72,8 +73,20 @@ class Chat:
 
     async def completions(self, request: Request) -> Response:
         """A chat completion."""
-        body = await request.body()
         asked = await shaped(ChatShape, request)
+        return (await self._said(request, asked, await request.body())).as_chat()
+
+    async def responses(self, request: Request) -> Response:
+        """The same as a response: what it asks is put as a chat, and what is said to that told in its form."""
+        wanted = await shaped(ResponsesShape, request)
+        try:
+            asked, body = chat_of(wanted)
+            return as_response(await self._said(request, asked, body), wanted)
+        except Declined as error:
+            error.param = _RESPONSES_OWN.get(error.param or "", error.param)
+            raise
+
+    async def _said(self, request: Request, asked: ChatShape, body: bytes) -> Said:
         name = asked.model.removeprefix(_FORCED)
         model, talk = self._service.readings.model(name), heard(asked.messages)
         if asked.model == name and asked.document is None and not talk.files:
@@ -81,9 +94,9 @@ class Chat:
             if short:
                 _check_user(talk)
                 return await self.straight.answer(asked, talk, model, request.state.key, body)
-        return await self._read(request, asked, talk, name, body)
+        return await self._read(request, asked, talk, name)
 
-    async def _read(self, request: Request, asked: ChatShape, talk: Talk, name: str, body: bytes) -> Response:
+    async def _read(self, request: Request, asked: ChatShape, talk: Talk, name: str) -> Said:
         refuse_what_is_not_read(asked)
         text, question = divided(talk, asked.document)
         values = asked.plan.values_given()
@@ -95,20 +108,18 @@ class Chat:
         if asked.limit is not None:
             values.setdefault("answer_tokens", asked.limit)
         wanted = Wanted(question=question, model=name, plan=self._service.plan(name, values), way=asked.way)
-        running, reading = await self._service.begin(
-            wanted, self._opening(text, asked, talk), request, body, goes_on=False
-        )
+        running, reading = await self._service.begin(wanted, self._opening(text, asked, talk), request, goes_on=False)
         headers = {"X-Bookwheel-Reading": reading.id}
         if running:
             running.followers += 1
         if asked.stream:
             leave = running.leave if running else lambda: None
-            return Stream(self._streamed(reading, asked), leave, headers=headers)
+            return Said(pieces=self._streamed(reading, asked), at_end=leave, headers=headers)
         ended = await self._waited_for(running, request) if running else reading
-        return Json(_answered(ended, asked), headers=headers)
+        return Said(told=_answered(ended, asked), headers=headers)
 
-    def _opening(self, text: str | None, asked: ChatShape, talk: Talk) -> Callable[[], Awaitable[KeptDocument]]:
-        async def opened() -> KeptDocument:
+    def _opening(self, text: str | None, asked: ChatShape, talk: Talk) -> Opening:
+        async def opened() -> Opened:
             if text is not None:
                 return await keep_text(text, None, self._service.journal)
             named = asked.document if asked.document is not None else talk.files[0]
@@ -116,7 +127,7 @@ class Chat:
             if asked.document is not None and len(sha) != 64:  # noqa: PLR2004
                 return await keep_text(asked.document, None, self._service.journal)
             try:
-                return await self._service.document(sha)
+                return await self._service.document(sha), ()
             except Declined:
                 raise not_there(f"file {named[:80]}; upload it to /v1/files first") from None
 
@@ -136,14 +147,13 @@ class Chat:
         finally:
             gone.cancel()
 
-    async def _streamed(self, reading: Reading, asked: ChatShape) -> AsyncGenerator[ServerSentEvent]:
+    async def _streamed(self, reading: Reading, asked: ChatShape) -> AsyncGenerator[dict[str, Any]]:
         id_ = _completion_id(reading)
-        yield _sent(piece(id_, asked.model, {"role": "assistant", "content": ""}, reading=reading.id))
+        yield piece(id_, asked.model, {"role": "assistant", "content": ""}, reading=reading.id)
         async with aclosing(self._service.readings.follow(reading.id)) as events:
             async for event in events:
                 for told in _pieces(event, id_, asked):
-                    yield _sent(told)
-        yield ServerSentEvent(data="[DONE]")
+                    yield told
 
 
 def _pieces(event: Step | Answer | Reading, id_: str, asked: ChatShape) -> list[dict[str, Any]]:
@@ -199,10 +209,6 @@ def _finish(ended: Reading) -> str:
 
 def _completion_id(reading: Reading) -> str:
     return f"chatcmpl-{reading.id}"
-
-
-def _sent(told: dict[str, Any]) -> ServerSentEvent:
-    return ServerSentEvent(data=json.dumps(told))
 
 
 async def _gone(request: Request) -> None:

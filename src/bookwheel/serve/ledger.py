@@ -58,9 +58,10 @@ class Ledger:
             self._connection.executescript(_TABLES)
 
     def enter(self, entry: Entry) -> None:
-        """Note a reading that begins."""
+        """Note a reading that begins or goes on; the request that it once answered stays its own."""
         values = (entry.id, entry.owner, entry.request, entry.print, entry.open)
-        self._do("INSERT OR REPLACE INTO readings VALUES (?, ?, ?, ?, ?)", values)
+        again = "ON CONFLICT (id) DO UPDATE SET open = excluded.open"
+        self._do(f"INSERT INTO readings VALUES (?, ?, ?, ?, ?) {again}", values)
 
     def find(self, owner: str, request: str) -> Entry | None:
         """The reading that this owner's request of that key began."""

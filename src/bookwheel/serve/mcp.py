@@ -9,27 +9,29 @@ Tools are found by their annotations at run time, so this file has them evaluate
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from importlib.metadata import version
 from typing import Annotated, Any, Final
 
-from mcp.server.auth.provider import TokenVerifier
-from mcp.server.auth.settings import AuthSettings
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
 from mcp_types import ToolAnnotations
 from pydantic import Field
 
-from bookwheel.errors import BookwheelError, JournalError
+from bookwheel.errors import BookwheelError
 from bookwheel.provenance import origins
 from bookwheel.record import reading_to_json
+from bookwheel.serve.keys import Key
+from bookwheel.serve.protocol import BudgetShape, PlanShape
 from bookwheel.serve.reach import Asked, Reach
-from bookwheel.serve.room import ReadingRoom, Seat
-from bookwheel.serve.shapes import Listing, PlanValues, Standing, Timeline
+from bookwheel.serve.running import Opened, Opening, Running
+from bookwheel.serve.service import Service, Wanted
+from bookwheel.serve.shapes import Listing, Standing, Timeline
 from bookwheel.serve.telling import change_told, listed, opening_told, origin_told, reading_text, standing_told
-from bookwheel.types import Status
+from bookwheel.serve.uploads import kept
+from bookwheel.types import Reading
 
 LONGEST_WAIT: Final = 50.0
 """Seconds; clients commonly give up on a call after 60."""
@@ -47,16 +49,20 @@ WaitSeconds = Annotated[
 ]
 ReadingId = Annotated[str, Field(description='The id of a reading, its beginning, or "last".')]
 Question = Annotated[str, Field(description="What to find out from the document.")]
-PlanField = Annotated[PlanValues | None, Field(description="What differs from the model's recommended plan.")]
+Way = Annotated[str, Field(description="The way of reading.")]
+PlanField = Annotated[PlanShape | None, Field(description="What differs from the model's recommended plan.")]
+BudgetField = Annotated[BudgetShape | None, Field(description="Limits for what is still to be read; they count anew.")]
 
 
 class ReadingTools:
-    """The tools, over one reading room."""
+    """The tools, over the readings of one server."""
 
-    def __init__(self, room: ReadingRoom, reach: Reach) -> None:
-        self._room = room
+    def __init__(self, service: Service, reach: Reach, *, goes_on: bool) -> None:
+        self._service = service
+        self._readings = service.readings
+        self._journal = service.journal
         self._reach = reach
-        self._journal = room.journal
+        self._goes_on = goes_on
 
     async def read(
         self,
@@ -68,15 +74,14 @@ class ReadingTools:
         text: Annotated[str | None, Field(description="The text itself.")] = None,
         name: Annotated[str | None, Field(description="What to call the text.")] = None,
         plan: PlanField = None,
-        way: Annotated[str, Field(description="The way of reading.")] = "sequential",
+        way: Way = "sequential",
         wait_seconds: WaitSeconds = 10.0,
     ) -> Standing:
         """Start reading a document (one of path, url, text) to answer a question; returns the reading's id."""
         asked = Asked(path=path, url=url, text=text, name=name)
         with told():
             self._reach.check(asked)
-            id_ = self._room.begin(lambda: self._reach.open(asked), question, plan=_values(plan), way=way)
-        return await self._after(ctx, id_, wait_seconds)
+        return await self._begun(ctx, self._opening(asked), question, plan, way, wait=wait_seconds)
 
     async def wait(self, ctx: Context, *, reading: ReadingId, wait_seconds: WaitSeconds = 45.0) -> Standing:
         """Wait for a reading, with progress notifications at each step; wait_seconds=0 only looks how far it is."""
@@ -89,27 +94,27 @@ class ReadingTools:
         reading: ReadingId,
         question: Question,
         plan: PlanField = None,
-        way: Annotated[str, Field(description="The way of reading.")] = "sequential",
+        way: Way = "sequential",
         wait_seconds: WaitSeconds = 10.0,
     ) -> Standing:
         """Put another question to the document of a reading; it is read again, with the new question in mind."""
-        with told():
-            document = await asyncio.to_thread(self._journal.document_of, await self._id(reading))
-            id_ = self._room.begin(lambda: document, question, plan=_values(plan), way=way)
-        return await self._after(ctx, id_, wait_seconds)
+        opening = self._readings.opening_of(await self._id(reading))
+        return await self._begun(ctx, opening, question, plan, way, wait=wait_seconds)
 
     async def resume(
-        self, ctx: Context, *, reading: ReadingId, plan: PlanField = None, wait_seconds: WaitSeconds = 10.0
+        self, ctx: Context, *, reading: ReadingId, budget: BudgetField = None, wait_seconds: WaitSeconds = 10.0
     ) -> Standing:
         """Go on with a reading that was cancelled, stopped by a budget or failed; nothing is read twice."""
+        id_, limits = await self._id(reading), budget.model_dump(exclude_none=True) if budget else {}
         with told():
-            id_ = self._room.resume(await self._id(reading), plan=_values(plan))
+            found = await asyncio.to_thread(self._journal.reading, id_)
+            await self._service.resume(found, limits, _key(ctx), goes_on=self._goes_on)
         return await self._after(ctx, id_, wait_seconds)
 
     async def cancel(self, *, reading: ReadingId) -> Standing:
         """Interrupt a reading; what was read is kept, and `resume` goes on from there."""
         id_ = await self._id(reading)
-        await self._room.cancel(id_)
+        await self._readings.stop(id_)
         return await self._standing(id_)
 
     async def list_readings(
@@ -121,7 +126,7 @@ class ReadingTools:
         """List the kept readings, newest first."""
         with told():
             found = await asyncio.to_thread(self._journal.readings, limit=limit, search=search)
-        return {"readings": [listed(self._as_followed(reading)) for reading in found]}
+        return {"readings": [listed(reading) for reading in found]}
 
     async def timeline(
         self,
@@ -145,45 +150,60 @@ class ReadingTools:
         """Give a reading as text: question, answer, evidence, and what each step changed."""
         return reading_text(await self._kept(reading))
 
+    def _opening(self, asked: Asked) -> Opening:
+        async def opened() -> Opened:
+            return await asyncio.to_thread(lambda: kept(self._reach.open(asked), self._journal))
+
+        return opened
+
+    async def _begun(
+        self, ctx: Context, opening: Opening, question: str, plan: PlanShape | None, way: str, *, wait: float
+    ) -> Standing:
+        model = next(iter(self._service.models))
+        with told():
+            values = self._service.plan(model, plan.values_given() if plan else {})
+            wanted = Wanted(question=question, model=model, plan=values, way=way)
+            running = await self._service.start(wanted, opening, _key(ctx), goes_on=self._goes_on)
+        return await self._after(ctx, running.reading.id, wait)
+
     async def _after(self, ctx: Context, id_: str, seconds: float) -> Standing:
-        await self._room.follow(id_, min(seconds, LONGEST_WAIT), _reporting(ctx))
+        """How the reading stands when it has ended, or after so many seconds; each change until then is reported."""
+        running, report = self._readings.running(id_), _reporting(ctx)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(min(seconds, LONGEST_WAIT)):
+                while running and not running.done.is_set():
+                    news = running.news
+                    await report(running)
+                    await news.wait()
         return await self._standing(id_)
 
     async def _id(self, name: str) -> str:
         """The whole id; also of a reading whose document is still being opened."""
-        if self._room.seat(name):
+        if self._readings.known(name):
             return name
         with told():
             return (await asyncio.to_thread(self._journal.reading, name)).id
 
     async def _standing(self, id_: str) -> Standing:
-        seat = self._room.seat(id_)
+        running = self._readings.known(id_)
+        if running and not running.is_begun:
+            if running.fault and not running.interrupted:
+                raise ToolError(str(running.fault))
+            return opening_told(running)
         with told():
-            try:
-                found = await asyncio.to_thread(self._journal.reading, id_)
-            except JournalError:
-                if seat is None or seat.begun:
-                    raise
-                if seat.fault:
-                    raise ToolError(seat.fault) from None
-                return opening_told(seat)
-        return standing_told(self._as_followed(found), seat)
+            found = await asyncio.to_thread(self._journal.reading, id_)
+        if running and running.fault and not found.error:
+            found = replace(found, error=str(running.fault))
+        return standing_told(found, running.notes if running else ())
 
-    async def _kept(self, id_: str) -> Any:
+    async def _kept(self, id_: str) -> Reading:
         try:
-            return self._as_followed(await asyncio.to_thread(self._journal.reading, id_))
+            return await asyncio.to_thread(self._journal.reading, id_)
         except BookwheelError as error:
             raise ResourceNotFoundError(str(error)) from error
 
-    def _as_followed(self, reading: Any) -> Any:
-        """The reading, under way if it is: the journal says how a resumed one last ended until it ends again."""
-        seat = self._room.seat(reading.id)
-        if seat and not seat.ended and reading.status is not Status.ANSWERED:
-            return replace(reading, status=Status.READING, error="")
-        return replace(reading, error=seat.fault) if seat and seat.fault and not reading.error else reading
-
     def _timeline(self, id_: str, first: int, count: int, *, changes_only: bool) -> Timeline:
-        found = self._as_followed(self._journal.reading(id_))
+        found = self._journal.reading(id_)
         steps = [step for step in found.steps[first:] if not changes_only or step.before.text != step.after.text]
         shown = steps[:count]
         lines = origins(found.steps, self._journal.document_of(id_)) if first == 0 else ()
@@ -197,20 +217,19 @@ class ReadingTools:
         }
 
 
-def build(
-    room: ReadingRoom, reach: Reach, *, auth: AuthSettings | None = None, keys: TokenVerifier | None = None
-) -> MCPServer:
-    """The MCP server over a reading room; who serves it decides on the transport."""
+def build(service: Service, reach: Reach, *, goes_on: bool = False) -> MCPServer:
+    """The MCP server over a service's readings; who serves it decides on the transport.
+
+    `goes_on` says whether what its end interrupts goes on when the service comes back.
+    """
     server = MCPServer(
         name="bookwheel",
         title="bookwheel: reading without limit",
         instructions=_INSTRUCTIONS,
         version=version("bookwheel"),
         log_level="WARNING",
-        auth=auth,
-        token_verifier=keys,
     )
-    tools = ReadingTools(room, reach)
+    tools = ReadingTools(service, reach, goes_on=goes_on)
     looks = ToolAnnotations(read_only_hint=True, open_world_hint=False)
     starts = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False)
     offered: list[tuple[Callable[..., Any], ToolAnnotations]] = [
@@ -238,19 +257,23 @@ def told() -> Iterator[None]:
         raise ToolError(str(error)) from error
 
 
-def _values(plan: PlanValues | None) -> dict[str, Any]:
-    return plan.model_dump(exclude_none=True, exclude_unset=True) if plan else {}
+def _key(ctx: Context) -> Key | None:
+    """Whose request this is, where it came over HTTP and keys are asked for."""
+    request = ctx.request_context.request
+    return request.state.key if request else None
 
 
-def _reporting(ctx: Context) -> Callable[[Seat], Awaitable[None]]:
+def _reporting(ctx: Context) -> Callable[[Running], Coroutine[Any, Any, None]]:
     """Report each change once, as characters of the document; what does not grow is no progress."""
     last = -1
 
-    async def report(seat: Seat) -> None:
+    async def report(running: Running) -> None:
         nonlocal last
-        if seat.read_to > last:
-            last = seat.read_to
-            message = f"step {seat.steps}" if seat.begun else "opening the document"
-            await ctx.report_progress(seat.read_to, seat.length, message)
+        read_to = running.steps[-1].chunk.end if running.steps else 0
+        if read_to > last:
+            last = read_to
+            length = running.reading.document.length if running.is_begun else None
+            message = f"step {len(running.steps)}" if running.is_begun else "opening the document"
+            await ctx.report_progress(read_to, length, message)
 
     return report

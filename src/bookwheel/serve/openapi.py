@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic.json_schema import models_json_schema
 
 from bookwheel.serve.protocol import ChatShape, ForkShape, ReadingShape, ResumeShape, SessionShape
+from bookwheel.serve.responses import ResponsesShape
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,7 +36,14 @@ _READING: Final = {
 _OBJECT: Final = {"type": "object"}
 _READINGS: Final = {"type": "array", "items": {"$ref": "#/components/schemas/Reading"}}
 _SHOWN: Final = {"$ref": "#/components/schemas/Reading"}
-_SHAPES: Final[Sequence[type[BaseModel]]] = (ReadingShape, ResumeShape, ForkShape, SessionShape, ChatShape)
+_SHAPES: Final[Sequence[type[BaseModel]]] = (
+    ReadingShape,
+    ResumeShape,
+    ForkShape,
+    SessionShape,
+    ChatShape,
+    ResponsesShape,
+)
 
 
 def described() -> dict[str, Any]:
@@ -113,6 +121,9 @@ def _paths() -> dict[str, Any]:
         "/v1/files/{id}": {"get": _route("OpenAI: a document", 200, _OBJECT, parameters=[_path("id", "A file.")])},
         "/v1/chat/completions": {
             "post": _route("OpenAI: chat", 200, _OBJECT, shape="ChatShape", parameters=[idempotent])
+        },
+        "/v1/responses": {
+            "post": _route("OpenAI: a response", 200, _OBJECT, shape="ResponsesShape", parameters=[idempotent])
         },
     }
 

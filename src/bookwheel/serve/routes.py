@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from starlette.responses import Response
@@ -17,13 +17,13 @@ from bookwheel.serve.guard import COOKIE
 from bookwheel.serve.protocol import ForkShape, ReadingShape, ResumeShape, SessionShape, shaped
 from bookwheel.serve.service import Wanted
 from bookwheel.serve.uploads import keep_address, keep_text, keep_upload
-from bookwheel.types import Memory, Status
+from bookwheel.types import Memory
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from bookwheel.journal import KeptDocument
     from bookwheel.provenance import LineOrigin
+    from bookwheel.serve.running import Opened
     from bookwheel.serve.service import Service
     from bookwheel.types import Reading
 
@@ -41,8 +41,8 @@ class Routes:
 
     async def upload(self, request: Request) -> Response:
         """Keep a document: a raw body, or a form's field `file`."""
-        kept, _ = await keep_upload(request, self._service.journal)
-        return Json({"document": kept.id, "name": kept.name, "length": kept.length}, 201)
+        kept, notes, _ = await keep_upload(request, self._service.journal)
+        return Json({"document": kept.id, "name": kept.name, "length": kept.length, "notes": notes}, 201)
 
     async def text(self, request: Request) -> Response:
         """A span of a document's text."""
@@ -56,7 +56,6 @@ class Routes:
 
     async def begin(self, request: Request) -> Response:
         """Start a reading."""
-        body = await request.body()
         asked = await shaped(ReadingShape, request)
         if sum(source is not None for source in (asked.document, asked.text, asked.url)) != 1:
             raise Declined(400, "give one of document, text and url", kind="invalid_request", param="document")
@@ -64,15 +63,15 @@ class Routes:
         plan = self._service.plan(name, asked.plan.values_given())
         wanted = Wanted(question=asked.question, model=name, plan=plan, way=asked.way)
 
-        async def opened() -> KeptDocument:
+        async def opened() -> Opened:
             journal, private = self._service.journal, self._service.settings.allow_private
             if asked.text is not None:
                 return await keep_text(asked.text, asked.name, journal)
             if asked.url is not None:
                 return await keep_address(asked.url, journal, allow_private=private)
-            return await self._service.document(asked.document or "")
+            return await self._service.document(asked.document or ""), ()
 
-        running, reading = await self._service.begin(wanted, opened, request, body)
+        running, reading = await self._service.begin(wanted, opened, request)
         return Json(_shown(reading), 201 if running and not reading.steps else 200)
 
     async def listed(self, request: Request) -> Response:
@@ -107,12 +106,8 @@ class Routes:
         """Go on with a reading, under a budget that counts anew."""
         reading = await self._asked_for(request)
         asked = await shaped(ResumeShape, request)
-        if reading.status is Status.ANSWERED or self._service.readings.running(reading.id):
-            return Json(_shown(reading))
-        limits = self._service.plan(reading.model, asked.plan.model_dump(exclude_none=True)).budget
-        reading = replace(reading, plan=replace(reading.plan, budget=limits))
-        _, reading = await self._service.go_on(reading, request.state.key)
-        return Json(_shown(reading))
+        budget = asked.plan.budget.model_dump(exclude_none=True)
+        return Json(_shown(await self._service.resume(reading, budget, request.state.key)))
 
     async def fork(self, request: Request) -> Response:
         """A new reading from a memory that was changed by hand."""

@@ -6,36 +6,39 @@ import asyncio
 import hashlib
 import re
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 from weakref import WeakValueDictionary
 
 from bookwheel import desk
 from bookwheel.errors import JournalError, PlanError
+from bookwheel.evaluation.registry import way_named
 from bookwheel.serve.faults import Declined, not_there
-from bookwheel.serve.keys import Purse
-from bookwheel.serve.readings import Asked, Running
-from bookwheel.types import Reading, Status
+from bookwheel.serve.keys import Keys, Purse
+from bookwheel.serve.ledger import Ledger
+from bookwheel.serve.metrics import Metrics
+from bookwheel.serve.readings import Readings
+from bookwheel.serve.running import Asked, Running
+from bookwheel.serve.settings import Settings
+from bookwheel.serve.turns import Turns
+from bookwheel.types import DocumentInfo, Reading, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Mapping
 
     from starlette.requests import Request
 
     from bookwheel.journal import Journal, KeptDocument
     from bookwheel.models.base import Model
     from bookwheel.plan import Budget, Plan
-    from bookwheel.serve.keys import Key, Keys
-    from bookwheel.serve.ledger import Ledger
-    from bookwheel.serve.metrics import Metrics
-    from bookwheel.serve.readings import Readings
-    from bookwheel.serve.settings import Settings
-    from bookwheel.serve.turns import Turns
+    from bookwheel.serve.keys import Key
+    from bookwheel.serve.running import Opening
 
 _ID: Final = re.compile(r"[0-9A-Za-z_-]{4,64}")
 _SHA: Final = re.compile(r"[0-9a-f]{64}")
 _LONGEST_REQUEST_KEY: Final = 255
 _PROMPTS: Final = frozenset({"standard", "tiny"})
 """A path is not taken from a request: what it holds would come back in prompts."""
+_UNOPENED: Final = DocumentInfo(id="", name="", length=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +67,44 @@ class Service:
     metrics: Metrics
     purses: dict[str, Purse] = field(default_factory=dict)
     _asking: WeakValueDictionary[tuple[str, str], asyncio.Lock] = field(default_factory=WeakValueDictionary)
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        journal: Journal,
+        models: Mapping[str, Model],
+        plans: Mapping[str, Plan] | None = None,
+        keys: Keys | None = None,
+        settings: Settings | None = None,
+    ) -> Self:
+        """A server over this journal and these models, which stay the caller's."""
+        settings = settings or Settings()
+        limits, metrics, ledger = settings.limits, Metrics(), Ledger(journal.path)
+        turns = Turns(limits.calls, most_waiting=limits.waiting)
+        readings = Readings(
+            journal=journal, models=models, ledger=ledger, turns=turns, metrics=metrics, most=limits.readings
+        )
+        return cls(
+            settings=settings,
+            journal=journal,
+            models=models,
+            plans={name: (plans or {}).get(name, model.plan) for name, model in models.items()},
+            readings=readings,
+            ledger=ledger,
+            turns=turns,
+            keys=keys or Keys(),
+            metrics=metrics,
+        )
+
+    async def aclose(self) -> None:
+        """Interrupt and keep what is under way."""
+        await self.readings.close()
+        self.ledger.close()
+
+    async def come_back(self) -> None:
+        """Go on with what the last server's end interrupted."""
+        await self.readings.come_back(lambda owner: self.purse(self.keys.named(owner)))
 
     def purse(self, key: Key | None) -> Purse | None:
         """The purse of a key that has a budget."""
@@ -105,55 +146,65 @@ class Service:
     async def begin(
         self,
         wanted: Wanted,
-        open_document: Callable[[], Awaitable[KeptDocument]],
+        opening: Opening,
         request: Request,
-        body: bytes,
         **how: Any,
     ) -> tuple[Running | None, Reading]:
         """Start a reading, or find the one that this Idempotency-Key began: Running while it is under way."""
         key: Key | None = request.state.key
-        owner = key.name if key else ""
         again = request.headers.get("Idempotency-Key")
-        seal = hashlib.sha256(body).hexdigest()
+        seal = hashlib.sha256(await request.body()).hexdigest()
         if again is None:
-            return await self._begin(wanted, await open_document(), key, **how)
+            running = await self.start(wanted, opening, key, **how)
+            return running, await running.begun()
         if not 0 < len(again) <= _LONGEST_REQUEST_KEY:
             raise Declined(400, "an Idempotency-Key has 1 to 255 characters", kind="invalid_request")
-        lock = self._asking.setdefault((owner, again), asyncio.Lock())
+        lock = self._asking.setdefault((_owner(key), again), asyncio.Lock())
         async with lock:
-            entry = await asyncio.to_thread(self.ledger.find, owner, again)
+            entry = await asyncio.to_thread(self.ledger.find, _owner(key), again)
             if entry is None:
-                return await self._begin(wanted, await open_document(), key, request=again, print=seal, **how)
+                running = await self.start(wanted, opening, key, request=again, print=seal, **how)
+                return running, await running.begun()
             if entry.print != seal:
                 message = "this Idempotency-Key was used for another request; take a new one"
                 raise Declined(422, message, kind="idempotency_key_reused")
             reading = await self.reading(entry.id)
-            if running := self.readings.running(reading.id):
-                return running, running.asked.reading
             if reading.status is Status.ANSWERED:
                 return None, reading
             return await self.go_on(reading, key, request=again, print=seal, **how)
 
-    async def go_on(self, reading: Reading, key: Key | None, **how: Any) -> tuple[Running, Reading]:
-        """Read on from where the reading stands, with the same model."""
-        document = await asyncio.to_thread(self.journal.document_of, reading.id)
-        asked = Asked(reading=reading, document=document, owner=key.name if key else "", purse=self.purse(key), **how)
-        try:
-            running = await self.readings.go_on(asked)
-        except JournalError as error:
-            raise Declined(409, str(error), kind="JournalError") from error
-        return running, running.asked.reading
-
-    async def _begin(
-        self, wanted: Wanted, document: KeptDocument, key: Key | None, **how: Any
-    ) -> tuple[Running, Reading]:
+    async def start(self, wanted: Wanted, opening: Opening, key: Key | None, **how: Any) -> Running:
+        """A reading that begins now, with its document yet to be opened. Raises what is wrong with all else."""
         model = self.readings.model(wanted.model)
+        way_named(wanted.way)
         purse = self.purse(key)
         if purse:
             purse.check()
-        reading = desk.opened(document.info, wanted.question, model, wanted.plan, wanted.way)
-        asked = Asked(reading=reading, document=document, owner=key.name if key else "", purse=purse, **how)
-        return await self.readings.begin(asked), reading
+        reading = desk.opened(_UNOPENED, wanted.question, model, wanted.plan, wanted.way)
+        await asyncio.to_thread(desk.check, reading, model)
+        return self.readings.begin(Asked(reading=reading, open=opening, owner=_owner(key), purse=purse, **how))
+
+    async def go_on(self, reading: Reading, key: Key | None, **how: Any) -> tuple[Running, Reading]:
+        """Read on from where the reading stands, with the same model."""
+        opening = self.readings.opening_of(reading.id)
+        asked = Asked(reading=reading, open=opening, kept=True, owner=_owner(key), purse=self.purse(key), **how)
+        try:
+            running = self.readings.begin(asked)
+            return running, await running.begun()
+        except JournalError as error:
+            raise Declined(409, str(error), kind="JournalError") from error
+
+    async def resume(self, reading: Reading, budget: Mapping[str, Any], key: Key | None, **how: Any) -> Reading:
+        """Go on with a reading that has no answer, under a budget that counts anew."""
+        if reading.status is Status.ANSWERED or self.readings.running(reading.id):
+            return reading
+        limits = self.plan(reading.model, {"budget": budget}).budget
+        _, reading = await self.go_on(replace(reading, plan=replace(reading.plan, budget=limits)), key, **how)
+        return reading
+
+
+def _owner(key: Key | None) -> str:
+    return key.name if key else ""
 
 
 def _within(budget: Budget, limits: Budget) -> Budget:

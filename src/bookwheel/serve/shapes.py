@@ -1,47 +1,8 @@
-"""What MCP clients send and get, as their schemas tell them. Annotations are read at run time here."""
+"""What MCP clients get, as its schema tells them. Annotations are read at run time here."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict  # pydantic cannot read that of typing before Python 3.12
-
-
-class SamplingValues(BaseModel):
-    """How the model draws its tokens."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    temperature: float | None = None
-    top_p: float | None = None
-    seed: int | None = None
-    repeat_penalty: float | None = None
-
-
-class BudgetValues(BaseModel):
-    """Hard limits of the reading; the server's own are never exceeded."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    tokens: int | None = None
-    seconds: float | None = None
-    cost: float | None = None
-    price_in: float = 0.0
-    price_out: float = 0.0
-
-
-class PlanValues(BaseModel):
-    """What is to differ from the plan that the model recommends. Prompt sets are files, so none can be named."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    question_tokens: int | None = None
-    chunk_tokens: Annotated[int | None, Field(description="Tokens of the document in one call.")] = None
-    memory_tokens: Annotated[int | None, Field(description="Tokens that the memory may have.")] = None
-    answer_tokens: int | None = None
-    layout: Literal["memory-first", "section-first"] | None = None
-    language: Literal["en", "zh"] | None = None
-    sampling: SamplingValues | None = None
-    budget: BudgetValues | None = None
 
 
 class Quote(TypedDict):

@@ -9,14 +9,13 @@ import time
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from anyio import CancelScope
-from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from bookwheel.models.faults import explain
 from bookwheel.models.openai import OpenAIModel
-from bookwheel.serve.events import Stream
-from bookwheel.serve.faults import Declined, Json, code_of, openai_error, status_of
+from bookwheel.serve.faults import Declined, code_of, openai_error, status_of
 from bookwheel.serve.lent import Lent
 from bookwheel.serve.protocol import completion, piece, usage_json
+from bookwheel.serve.said import Said
 from bookwheel.serve.talk import refuse_what_is_not_read, stopped
 from bookwheel.types import Message, Usage
 
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from openai import AsyncOpenAI
-    from starlette.responses import Response
 
     from bookwheel.models.base import Model
     from bookwheel.plan import Sampling
@@ -82,7 +80,7 @@ class Straight:
         for client in self._clients.values():
             await client.close()
 
-    async def answer(self, asked: ChatShape, talk: Talk, model: Model, key: Key | None, body: bytes) -> Response:
+    async def answer(self, asked: ChatShape, talk: Talk, model: Model, key: Key | None, body: bytes) -> Said:
         """The model's own reply, in turn with everybody else's calls."""
         self._service.turns.check()
         if purse := self._service.purse(key):
@@ -92,7 +90,7 @@ class Straight:
             return await self._forward(model, owner, key, {**json.loads(body), "model": model.name})
         return await self._ask(asked, talk, model, owner, key)
 
-    async def _ask(self, asked: ChatShape, talk: Talk, model: Model, owner: str, key: Key | None) -> Response:
+    async def _ask(self, asked: ChatShape, talk: Talk, model: Model, owner: str, key: Key | None) -> Said:
         """Of a model in this process."""
         refuse_what_is_not_read(asked)
         if talk.others or talk.files:
@@ -111,16 +109,16 @@ class Straight:
         reply = await lent.reply(messages, limit=reply_limit(asked, model), sampling=sampling)
         id_, text = f"chatcmpl-{secrets.token_hex(12)}", stopped(reply.text, asked.stop)
         if not asked.stream:
-            return Json(completion(id_, model.name, {"content": text}, str(reply.finish), reply.usage))
+            return Said(told=completion(id_, model.name, {"content": text}, str(reply.finish), reply.usage))
         pieces = [
             piece(id_, model.name, {"role": "assistant", "content": text}),
             piece(id_, model.name, {}, str(reply.finish)),
         ]
         if (asked.stream_options or {}).get("include_usage"):
             pieces.append(piece(id_, model.name, None, usage=usage_json(reply.usage)))
-        return EventSourceResponse(_listed(pieces))
+        return Said(pieces=_listed(pieces))
 
-    async def _forward(self, model: OpenAIModel, owner: str, key: Key | None, body: dict[str, Any]) -> Response:
+    async def _forward(self, model: OpenAIModel, owner: str, key: Key | None, body: dict[str, Any]) -> Said:
         """To the endpoint behind; its answer, and its refusal, as they are."""
         from httpx2 import Response as Answer
         from openai import APIStatusError, AsyncStream, OpenAIError
@@ -137,11 +135,11 @@ class Straight:
                     _ROUTE, cast_to=object, body=body, stream=True, stream_cls=AsyncStream[object]
                 )
                 streaming = True
-                return Stream(self._passed_on(pieces, model, key, began), turns.give)
+                return Said(pieces=self._passed_on(pieces, model, key, began), at_end=turns.give)
             answer = await client.post(_ROUTE, cast_to=Answer, body=body)
             told = json.loads(answer.content)
             await self._count(told, model, key, began)
-            return Json(told)
+            return Said(told=told)
         except APIStatusError as error:
             return self._refused(error, model)
         except (OpenAIError, ValueError) as error:
@@ -152,17 +150,16 @@ class Straight:
 
     async def _passed_on(
         self, pieces: Any, model: OpenAIModel, key: Key | None, began: float
-    ) -> AsyncGenerator[ServerSentEvent]:
+    ) -> AsyncGenerator[dict[str, Any]]:
         from openai import OpenAIError
 
         try:
             async for told in pieces:
                 await self._count(told, model, key, began)
-                yield ServerSentEvent(data=json.dumps(told))
-            yield ServerSentEvent(data="[DONE]")
+                yield told
         except (OpenAIError, ValueError) as error:
             fault = explain(error, model.endpoint, model.name)
-            yield ServerSentEvent(data=json.dumps(openai_error(str(fault), status_of(fault), code_of(fault))))
+            yield openai_error(str(fault), status_of(fault), code_of(fault))
         finally:
             with CancelScope(shield=True):
                 await pieces.close()
@@ -177,14 +174,14 @@ class Straight:
         if purse := self._service.purse(key):
             await purse.pay(usage.tokens)
 
-    def _refused(self, error: Any, model: OpenAIModel) -> Response:
+    def _refused(self, error: Any, model: OpenAIModel) -> Said:
         """The endpoint's refusal; its complaint about our own key is ours to mend, not the caller's."""
         fault = explain(error, model.endpoint, model.name)
         status = 502 if error.status_code in {401, 403} else error.status_code
         said = error.body if status != 502 and isinstance(error.body, dict) else {}  # noqa: PLR2004
         message = model.endpoint.hide_key(str(said.get("message") or fault))
         shape = openai_error(message, status, said.get("code") or code_of(fault), said.get("param"))
-        return Json(shape, status, headers={"x-should-retry": "false"})
+        return Said(told=shape, status=status, headers={"x-should-retry": "false"})
 
 
 def sampling_of(asked: ChatShape, model: Model) -> Sampling:
@@ -204,7 +201,6 @@ def _role(role: str) -> Any:
     return role
 
 
-async def _listed(pieces: list[dict[str, Any]]) -> AsyncGenerator[ServerSentEvent]:
+async def _listed(pieces: list[dict[str, Any]]) -> AsyncGenerator[dict[str, Any]]:
     for told in pieces:
-        yield ServerSentEvent(data=json.dumps(told))
-    yield ServerSentEvent(data="[DONE]")
+        yield told

@@ -9,8 +9,10 @@ from bookwheel.text.shield import plain
 from bookwheel.types import Status
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bookwheel.provenance import LineOrigin
-    from bookwheel.serve.room import Seat
+    from bookwheel.serve.running import Running
     from bookwheel.serve.shapes import Change, Listed, Origin, Quote, Standing
     from bookwheel.types import Evidence, Reading, Step
 
@@ -28,11 +30,11 @@ def resource_of(id_: str) -> str:
     return f"reading://{id_}"
 
 
-def opening_told(seat: Seat) -> Standing:
+def opening_told(running: Running) -> Standing:
     """A reading whose document is still being fetched or converted, or never was."""
-    given_up = seat.ended
+    given_up, id_ = running.done.is_set(), running.reading.id
     return {
-        "reading": seat.id,
+        "reading": id_,
         "status": "cancelled" if given_up else "opening",
         "question": "",
         "document": "",
@@ -45,13 +47,13 @@ def opening_told(seat: Seat) -> Standing:
         "tokens": 0,
         "error": "",
         "notes": [],
-        "resource": resource_of(seat.id),
+        "resource": resource_of(id_),
         "next": "its document was not opened: start it anew" if given_up else "call wait with this id again",
     }
 
 
-def standing_told(reading: Reading, seat: Seat | None) -> Standing:
-    """How far a reading has come."""
+def standing_told(reading: Reading, notes: Sequence[str]) -> Standing:
+    """How far a reading has come, and what was left out of its document."""
     return {
         "reading": reading.id,
         "status": cast("Standing", {"status": str(reading.status)})["status"],
@@ -65,7 +67,7 @@ def standing_told(reading: Reading, seat: Seat | None) -> Standing:
         "length": reading.document.length,
         "tokens": reading.usage.tokens,
         "error": plain(reading.error),
-        "notes": [plain(note) for note in seat.notes] if seat else [],
+        "notes": [plain(note) for note in notes],
         "resource": resource_of(reading.id),
         "next": _NEXT[reading.status],
     }

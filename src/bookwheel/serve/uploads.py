@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from bookwheel.journal import Journal, KeptDocument
+    from bookwheel.serve.running import Opened
+    from bookwheel.types import Document
 
 _LONGEST_NAME: Final = 120
 _BLOCK: Final = 1 << 20
@@ -40,8 +42,14 @@ def safe_name(given: str) -> str:
     )
 
 
-async def keep_upload(request: Request, journal: Journal) -> tuple[KeptDocument, int]:
-    """The document of a raw body or of a form's field `file`, and how many bytes it had."""
+def kept(document: Document, journal: Journal) -> Opened:
+    """The document as the journal has it, and what was left out of it."""
+    found = journal.keep(document)
+    return found, tuple(getattr(document, "notes", ()))
+
+
+async def keep_upload(request: Request, journal: Journal) -> tuple[KeptDocument, tuple[str, ...], int]:
+    """The document of a raw body or of a form's field `file`, what was left out of it, and how many bytes it had."""
     if request.headers.get("content-type", "").startswith("multipart/form-data"):
         async with request.form(max_files=1, max_fields=8) as form:
             file = form.get("file")
@@ -58,7 +66,7 @@ async def _pieces(file: UploadFile) -> AsyncIterator[bytes]:
         yield block
 
 
-async def _keep(blocks: AsyncIterator[bytes], name: str, journal: Journal) -> tuple[KeptDocument, int]:
+async def _keep(blocks: AsyncIterator[bytes], name: str, journal: Journal) -> tuple[KeptDocument, tuple[str, ...], int]:
     with tempfile.TemporaryDirectory(prefix="bookwheel-") as folder:
         path, size = Path(folder) / safe_name(name), 0
         with path.open("wb") as out:
@@ -67,18 +75,18 @@ async def _keep(blocks: AsyncIterator[bytes], name: str, journal: Journal) -> tu
                 await asyncio.to_thread(out.write, block)
         if not size:
             raise SourceError(f"{path.name} is empty: give a document with text in it")
-        return await asyncio.to_thread(lambda: journal.keep(open_document([path]))), size
+        return *await asyncio.to_thread(lambda: kept(open_document([path]), journal)), size
 
 
-async def keep_text(text: str, name: str | None, journal: Journal) -> KeptDocument:
+async def keep_text(text: str, name: str | None, journal: Journal) -> Opened:
     """A text that came with the request."""
     if not text.strip():
         raise SourceError("the text is empty: give a document with text in it")
-    return await asyncio.to_thread(journal.keep, TextDocument(text, safe_name(name) if name else "text"))
+    return await asyncio.to_thread(kept, TextDocument(text, safe_name(name) if name else "text"), journal)
 
 
-async def keep_address(url: str, journal: Journal, *, allow_private: bool) -> KeptDocument:
+async def keep_address(url: str, journal: Journal, *, allow_private: bool) -> Opened:
     """What stands at an address; nothing but an address, since a path would be read as well."""
     if not url.lower().startswith(_WEB):
         raise SourceError("url must begin with http:// or https://; upload files instead")
-    return await asyncio.to_thread(lambda: journal.keep(open_document([url], allow_private=allow_private)))
+    return await asyncio.to_thread(lambda: kept(open_document([url], allow_private=allow_private), journal))

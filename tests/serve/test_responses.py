@@ -1,0 +1,215 @@
+"""OpenAI's Responses API with its own SDK: short requests pass, long ones are read, by the same rules as in a chat."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+
+import openai
+import pytest
+from openai import AsyncOpenAI, OpenAI
+
+from bookwheel.errors import Unreachable
+from bookwheel.models.openai import OpenAIModel
+from bookwheel.text.tokens import WordTokenizer
+from bookwheel.types import Status
+
+USER = "user"
+
+
+def client(up, **settings: object) -> OpenAI:
+    return OpenAI(base_url=f"{up.url}/v1", api_key="none", max_retries=0, **settings)
+
+
+def asked(words: tuple[str, str]) -> list[dict[str, str]]:
+    return [{"role": USER, "content": text} for text in words]
+
+
+def test_what_fits_the_window_goes_straight_to_the_model(up) -> None:
+    with client(up) as ai:
+        said = ai.responses.create(model="scripted", input="Hello there", instructions="Be brief.")
+    assert [message.content for message in up.model.heard] == ["Be brief.", "Hello there"]
+    assert (said.status, said.usage.input_tokens) == ("completed", 5)
+    assert said.output_text
+    assert up.journal.readings() == []
+
+
+def test_a_long_request_is_read_and_its_usage_is_the_sum(up, words) -> None:
+    with client(up) as ai:
+        said = ai.responses.create(model="scripted", input=asked(words), instructions="Be brief.")
+    kept = up.journal.reading("last")
+    assert said.output_text == kept.answer.text
+    assert "Ada Quill" in said.output_text
+    assert [item.type for item in said.output] == ["reasoning", "message"]
+    assert said.output[0].summary[0].text == kept.memory.text
+    assert (said.usage.input_tokens, said.usage.output_tokens, said.usage.total_tokens) == (
+        kept.usage.prompt_tokens,
+        kept.usage.completion_tokens,
+        kept.usage.tokens,
+    )
+    assert (said.model_extra["reading"], kept.status) == (kept.id, Status.ANSWERED)
+    assert kept.question == f"Be brief.\n\n{words[1]}"
+
+
+def test_a_forced_model_and_one_text_are_read_as_in_a_chat(up, words) -> None:
+    with client(up) as ai:
+        said = ai.responses.create(model="bookwheel/scripted", input="\n\n".join(words), max_output_tokens=20)
+    assert "Ada Quill" in said.output_text
+    assert up.journal.reading("last").plan.answer_tokens == 20
+
+
+def test_streamed_memories_are_a_reasoning_summary_and_the_answer_a_text(up, words) -> None:
+    with client(up) as ai:
+        events = list(ai.responses.create(model="scripted", input=asked(words), stream=True))
+    kept = up.journal.reading("last")
+    kinds = [event.type.removeprefix("response.") for event in events]
+    assert [event.sequence_number for event in events] == list(range(len(events)))
+    assert kinds[:4] == ["created", "in_progress", "output_item.added", "reasoning_summary_part.added"]
+    assert kinds.count("reasoning_summary_text.delta") == len(kept.steps)
+    after = kinds.index("reasoning_summary_text.done")
+    assert kinds[after:] == [
+        "reasoning_summary_text.done",
+        "reasoning_summary_part.done",
+        "output_item.done",
+        "output_item.added",
+        "content_part.added",
+        "output_text.delta",
+        "output_text.done",
+        "content_part.done",
+        "output_item.done",
+        "completed",
+    ]
+    summary = "".join(event.delta for event in events if event.type.endswith("summary_text.delta"))
+    assert summary == events[after].text
+    assert "Ada Quill" in summary
+    ended = events[-1].response
+    assert (ended.status, ended.output_text, ended.usage.total_tokens) == (
+        "completed",
+        kept.answer.text,
+        kept.usage.tokens,
+    )
+    assert ended.id == events[0].response.id
+
+
+def test_the_sdks_own_accumulating_stream_and_the_asynchronous_client_work(up, words) -> None:
+    with client(up) as ai, ai.responses.stream(model="scripted", input=asked(words)) as stream:
+        ended = stream.get_final_response()
+
+    async def ask() -> str:
+        async with AsyncOpenAI(base_url=f"{up.url}/v1", api_key="none", max_retries=0) as ai:
+            whole = await ai.responses.create(model="scripted", input=asked(words))
+            events = await ai.responses.create(model="scripted", input=asked(words), stream=True)
+            return whole.output_text, "".join(
+                [event.delta async for event in events if event.type == "response.output_text.delta"]
+            )
+
+    assert asyncio.run(ask()) == (ended.output_text, ended.output_text)
+    assert "Ada Quill" in ended.output_text
+
+
+def test_earlier_outputs_are_sent_back_as_input_and_files_are_read(up, words) -> None:
+    text, question = words
+    with client(up) as ai:
+        file = ai.files.create(file=("book.txt", io.BytesIO(text.encode())), purpose="user_data")
+        parts = [{"type": "input_file", "file_id": file.id}, {"type": "input_text", "text": question}]
+        first = ai.responses.create(model="scripted", input=[{"role": USER, "content": parts}])
+        beside = ai.responses.create(model="scripted", input=question, extra_body={"document": text})
+        talk = [{"role": USER, "content": "Hello"}, *first.output, {"role": USER, "content": "And now?"}]
+        ai.responses.create(model="scripted", input=talk)
+    assert "Ada Quill" in first.output_text == beside.output_text
+    assert [message.role for message in up.model.heard] == ["user", "assistant", "user"]
+
+
+def test_an_endpoint_that_knows_only_chats_is_asked_by_chat(serving, gated, words) -> None:
+    with serving(gated(name="far", window=900), folder="behind") as behind:
+        model = OpenAIModel(
+            name="far",
+            base_url=f"{behind.url}/v1",
+            window=600,
+            plan=behind.model.plan,
+            tokenizer=WordTokenizer(),
+            retries=0,
+        )
+        with serving(model, folder="front") as front, client(front) as ai:
+            short = ai.responses.create(model="far", input="Hello there", temperature=0.5)
+            events = list(ai.responses.create(model="far", input="Hello there", stream=True))
+            long = ai.responses.create(model="far", input=asked(words))
+            with pytest.raises(openai.BadRequestError, match="wizard"):
+                ai.responses.create(model="far", input=[{"role": "wizard", "content": "Hi"}, *asked(("a", "b"))])
+        with behind.client() as plain:
+            told = plain.get("/metrics").text
+    assert short.output_text
+    assert events[-1].response.output_text == short.output_text
+    assert events[-1].response.usage.total_tokens == short.usage.total_tokens > 0
+    assert "Ada Quill" in long.output_text
+    assert 'bookwheel_requests_total{method="POST",status="404"}' not in told
+
+
+def test_an_answer_that_ran_into_its_limit_is_incomplete(serving, gated) -> None:
+    with serving(gated()) as up, client(up) as ai:
+        said = ai.responses.create(model="scripted", input="The rent is nine crowns. The rent?", max_output_tokens=1)
+        events = list(
+            ai.responses.create(
+                model="scripted", input="The rent is nine crowns. The rent?", max_output_tokens=1, stream=True
+            )
+        )
+    assert (said.status, said.incomplete_details.reason) == ("incomplete", "max_output_tokens")
+    assert events[-1].type == "response.incomplete"
+
+
+def test_a_failing_model_is_an_error_or_a_failed_response(serving, words, gated) -> None:
+    model = gated(faults={number: Unreachable("the server went away") for number in (2, 5)})
+    with serving(model) as up, client(up) as ai:
+        with pytest.raises(openai.InternalServerError, match=r"went away.*resume"):
+            ai.responses.create(model="scripted", input=asked(words))
+        last = list(ai.responses.create(model="scripted", input=asked(words), stream=True))[-1]
+    assert last.type == "response.failed"
+    assert "went away" in last.response.error.message
+
+
+def test_the_same_idempotency_key_is_the_same_reading(up, words) -> None:
+    headers = {"Idempotency-Key": "chapter-1"}
+    with client(up) as ai:
+        first, again = (
+            ai.responses.create(model="scripted", input=asked(words), extra_headers=headers) for _ in range(2)
+        )
+    assert first.id == again.id
+    assert len(up.journal.readings()) == 1
+
+
+IMAGE = {"type": "input_image", "image_url": "data:image/png;base64,AAAA"}
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "param"),
+    [
+        ({}, 400, "input"),
+        ({"input": []}, 400, "input"),
+        ({"input": 3}, 400, "input"),
+        ({"input": " "}, 400, "input"),
+        ({"input": [{"role": USER}]}, 400, "input"),
+        ({"input": [{"role": USER, "content": ["Hi"]}]}, 400, "input"),
+        ({"input": [{"role": USER, "content": [IMAGE]}]}, 400, "input"),
+        ({"input": [{"role": USER, "content": [{"type": "input_audio"}]}]}, 400, "input"),
+        ({"input": [{"role": USER, "content": [{"type": "input_file", "file_data": "x"}]}]}, 400, "input"),
+        ({"input": [{"type": "function_call_output", "output": "x", "call_id": "1"}]}, 400, "input"),
+        ({"input": "word " * 900}, 400, "input"),
+        ({"input": "Hi", "model": "gpt-9"}, 404, "model"),
+        ({"input": "Hi", "tools": [{"type": "web_search"}]}, 400, "tools"),
+        ({"input": "Hi", "previous_response_id": "resp_1"}, 400, "previous_response_id"),
+        ({"input": "Hi", "conversation": "conv_1"}, 400, "conversation"),
+        ({"input": "Hi", "background": True}, 400, "background"),
+        ({"input": "Hi", "truncation": "auto"}, 400, "truncation"),
+        ({"input": "Hi", "include": ["reasoning.encrypted_content"]}, 400, "include"),
+        ({"input": "Hi", "max_output_tokens": 0}, 400, "max_output_tokens"),
+        ({"input": "Hi", "text": {"format": {"type": "json_object"}}}, 400, "text"),
+        ({"input": "Hi", "no_such_thing": 1}, 400, "no_such_thing"),
+    ],
+)
+def test_what_cannot_be_honoured_is_refused_in_openais_shape(up, body: dict, status: int, param: str) -> None:
+    with up.client() as plain:
+        answer = plain.post("/v1/responses", json={"model": "scripted", **body})
+    error = answer.json()["error"]
+    assert (answer.status_code, error["param"].partition(".")[0]) == (status, param), error
+    assert set(error) == {"message", "type", "param", "code"}
+    assert up.model.calls == 0

@@ -30,6 +30,8 @@ from bookwheel.serve.readings import Readings
 from bookwheel.serve.routes import Routes
 from bookwheel.serve.service import Service
 from bookwheel.serve.settings import Settings
+from bookwheel.serve.shelf import Shelf
+from bookwheel.serve.shelf_routes import shelf_routes
 from bookwheel.serve.turns import Turns
 
 if TYPE_CHECKING:
@@ -69,7 +71,7 @@ def build(
             service.ledger.close()
 
     app = Starlette(
-        routes=[*_routes(Routes(service), chat), *_page()],
+        routes=[*_routes(Routes(service), chat), *shelf_routes(Shelf(service.settings.runs)), *_page()],
         middleware=[Middleware(Guard, service=service)],
         exception_handlers={
             BookwheelError: _declined,

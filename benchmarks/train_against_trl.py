@@ -26,7 +26,7 @@ from bookwheel.plan import Plan
 from bookwheel.training.config import FreshSettings, TrainConfig
 from bookwheel.training.launch import policy_of
 from bookwheel.training.ledger import ledger
-from bookwheel.training.report import records_of
+from bookwheel.training.records import records_of
 from bookwheel.training.rewards import Earned
 from bookwheel.training.trainer import Trainer
 

@@ -30,7 +30,8 @@ from bookwheel.training.advantages import Estimator
 from bookwheel.training.config import TrainConfig
 from bookwheel.training.launch import launch, samples_of
 from bookwheel.training.reader import Reader
-from bookwheel.training.report import plot, records_of
+from bookwheel.training.records import records_of
+from bookwheel.training.report import plot
 from bookwheel.training.rewards import verified
 from bookwheel.training.rollouts import Rolling, rows_of_groups
 from bookwheel.training.rollouts import measure as measured

@@ -666,3 +666,33 @@ def test_the_journal_can_be_read_while_it_is_written(journal):
     assert all(numbers == list(range(len(numbers))) for numbers in seen)
     assert all(len(a) <= len(b) for a, b in pairwise(seen))
     assert journal.progress(reading.id)[0] == 60
+
+
+def test_a_journal_that_is_only_looked_at_is_never_written_to(tmp_path):
+    path = tmp_path / "kept" / "journal.sqlite"
+    with pytest.raises(JournalError):
+        Journal(path, look_only=True).readings()
+    assert not path.parent.exists()
+    with Journal(path) as journal:
+        begun(journal)
+    before = {one.name: one.read_bytes() for one in path.parent.iterdir() if one.is_file()}
+    with Journal(path, look_only=True) as looked:
+        (reading,) = looked.readings()
+        assert looked.document_of(reading.id).length == reading.document.length
+        with pytest.raises(JournalError, match="readonly"):
+            looked.begin(replace(reading, id="another"))
+    assert {one.name: one.read_bytes() for one in path.parent.iterdir() if one.is_file()} == before
+
+
+def test_a_look_sees_what_another_process_has_just_written(tmp_path):
+    path = tmp_path / "journal.sqlite"
+    with Journal(path) as journal:
+        begun(journal)
+        with Journal(path, look_only=True) as looked:
+            assert len(looked.readings()) == 1
+
+
+def test_a_database_of_something_else_is_not_looked_at(tmp_path):
+    sqlite3.connect(tmp_path / "other.sqlite").execute("CREATE TABLE readings (id)").connection.close()
+    with pytest.raises(JournalError, match="no journal of this version"):
+        Journal(tmp_path / "other.sqlite", look_only=True).readings()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 import threading
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,7 +23,8 @@ from bookwheel.serve.app import build
 from bookwheel.serve.keys import Key, Keys
 from bookwheel.serve.server import Server, listening
 
-CHROMIUM = Path("/usr/bin/chromium")
+CHROMIUMS = tuple(map(Path, ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")))
+"""Looked for in this order; then Playwright's own."""
 FLAGS = "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync"
 PLAN = Plan(chunk_tokens=110, memory_tokens=400)
 
@@ -45,12 +47,19 @@ def serving(folder: Path, seconds: float, **settings: object):
 @pytest.fixture(scope="module")
 def chromium():
     playwright = pytest.importorskip("playwright.sync_api")
-    if not CHROMIUM.exists():
-        pytest.skip("no /usr/bin/chromium here")
     with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS.split())
+        found = [path for path in (*CHROMIUMS, Path(driver.chromium.executable_path)) if path.exists()]
+        if not found:
+            pytest.skip("no Chromium here: install the system's, or run `playwright install chromium`")
+        browser = driver.chromium.launch(executable_path=str(found[0]), args=FLAGS.split())
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="session")
+def serving_with():
+    """Starts a server with settings of a test's own."""
+    return serving
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +103,25 @@ def locked(chromium, tmp_path):
     keys = Keys([Key(name="reader", sha256=hashlib.sha256(secret.encode()).hexdigest())])
     with serving(tmp_path, 0.01, keys=keys) as address, opened_page(chromium, address) as page:
         yield page, secret
+
+
+@pytest.fixture
+def assert_clean():
+    """No serious violation that axe-core finds, nothing wider than the window; and a picture where some are wanted."""
+    package = pytest.importorskip("axe_playwright_python")
+    axe = (Path(package.__file__).parent / "axe.min.js").read_text("utf-8")
+
+    def check(page, name: str) -> None:
+        page.evaluate(axe)
+        found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+        assert [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in {"serious", "critical"}] == []
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        if folder := os.environ.get("BOOKWHEEL_SCREENSHOTS"):
+            scheme = "dark" if page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches") else "light"
+            look = f"{page.viewport_size['width']}-{scheme}-{page.evaluate('document.documentElement.lang')}"
+            page.screenshot(path=Path(folder) / f"{name}-{look}.png", full_page=True)
+
+    return check
 
 
 @pytest.fixture

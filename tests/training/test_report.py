@@ -6,7 +6,8 @@ pytest.importorskip("torch")
 
 from bookwheel.training.config import TrainConfig
 from bookwheel.training.errors import CheckpointError
-from bookwheel.training.report import card, plot, records_of
+from bookwheel.training.records import records_of
+from bookwheel.training.report import card, plot
 
 RECORDS = [
     {"kind": "warm", "step": 1, "loss": 2.0, "clock": {"seconds": 4.0}},

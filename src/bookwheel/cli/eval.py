@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
 import shlex
 import sys
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,9 +19,9 @@ from bookwheel.errors import InputError
 from bookwheel.types import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
-    from bookwheel.evaluation.report import Contrast, Report
+    from bookwheel.evaluation.report import Contrast
     from bookwheel.evaluation.results import Results
     from bookwheel.evaluation.run import Progress
     from bookwheel.evaluation.settings import Evaluation, Reader
@@ -196,8 +196,14 @@ async def _measure(evaluation: Evaluation, folder: Path, options: EvalOptions, *
     again = frozenset({Outcome.FAILED, Outcome.STOPPED}) if retry_failed else frozenset[Outcome]()
     quiet = options.output.quiet or options.output.as_json
     with Journal(options.output.journal or folder / "journal.sqlite") as journal, _watching(quiet=quiet) as watch:
-        habits = Habits(command=shlex.join(["bookwheel", *sys.argv[1:]]), journal=journal, watch=watch, again=again)
+        habits = Habits(command=_command(sys.argv[1:]), journal=journal, watch=watch, again=again)
         return await measure(evaluation, folder / "results.jsonl", opened, habits=habits)
+
+
+def _command(given: Sequence[str]) -> str:
+    """The command line as a report quotes it: without the endpoint's key."""
+    told = ["…" if before == "--api-key" else word for before, word in pairwise(["", *given])]
+    return shlex.join(["bookwheel", *("--api-key=…" if word.startswith("--api-key=") else word for word in told)])
 
 
 @contextmanager
@@ -243,6 +249,7 @@ def _laid_out(results: Results, path: Path, options: EvalOptions, *, also_offici
     from bookwheel.evaluation.files import write_report
     from bookwheel.evaluation.layout import sections
     from bookwheel.evaluation.markdown import to_markdown
+    from bookwheel.evaluation.numbers import numbers
     from bookwheel.evaluation.report import report
 
     if not results.records:
@@ -253,7 +260,7 @@ def _laid_out(results: Results, path: Path, options: EvalOptions, *, also_offici
     folder = path if path.is_dir() else path.parent
     written = write_report(found, folder, also_official=also_official)
     if options.output.as_json:
-        print_line(json.dumps(_plain(found, folder)))
+        print_line(json.dumps({"folder": str(folder), **numbers(found)}))
     else:
         print_line(to_markdown("Scores", sections(found)[:1]))
         if not options.output.quiet:
@@ -261,33 +268,17 @@ def _laid_out(results: Results, path: Path, options: EvalOptions, *, also_offici
     return 3 if all(record.outcome != "scored" for record in results.records) else 0
 
 
-def _plain(found: Report, folder: Path) -> dict[str, Any]:
-    """The report's numbers for programs."""
-    return {
-        "folder": str(folder),
-        "samples": len(found.results.records),
-        "without_answer": len(found.failures),
-        "cells": [_valid(asdict(cell)) for cell in (*found.cells, *found.pooled)],
-        "differences": [_valid(asdict(contrast)) for contrast in found.contrasts],
-    }
-
-
-def _valid(values: dict[str, Any]) -> dict[str, Any]:
-    """The same without numbers that JSON does not have: what was not measured is null."""
-    told = {name: _valid(value) if isinstance(value, dict) else value for name, value in values.items()}
-    return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in told.items()}
-
-
 def _compare(first: Path, second: Path, *, as_json: bool) -> int:
     from bookwheel.cli.ending import print_line
     from bookwheel.evaluation.layout import comparison
     from bookwheel.evaluation.markdown import to_markdown
+    from bookwheel.evaluation.numbers import differences
     from bookwheel.evaluation.report import compare
 
     names = (str(first), str(second))
     found: list[Contrast] = compare(_results(first), _results(second), names)
     if as_json:
-        print_line(json.dumps({"differences": [_valid(asdict(contrast)) for contrast in found]}))
+        print_line(json.dumps({"differences": differences(found)}))
     else:
         print_line(to_markdown(f"{first} less {second}", [comparison(found, 0)]))
     return 0

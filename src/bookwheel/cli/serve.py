@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -30,6 +31,7 @@ def serve(
     allow_host: Annotated[tuple[str, ...], Parameter(group=_SERVER, negative="")] = (),
     allow_private: Annotated[bool, Parameter(group=_SERVER, negative="")] = False,
     readings: Annotated[int, Parameter(group=_SERVER)] = 64,
+    runs: Annotated[Path | None, Parameter(group=_SERVER)] = None,
     models: ModelOptions | None = None,
     plan: PlanOptions | None = None,
     budget: BudgetOptions | None = None,
@@ -53,6 +55,8 @@ def serve(
         Let documents be fetched from private addresses too.
     readings
         How many readings may be under way at once.
+    runs
+        A folder whose evaluations and training runs the page shows; nothing in it is changed.
 
     """
     from bookwheel.cli.ending import print_line
@@ -68,6 +72,7 @@ def serve(
         return 0
     keys = read_keys(key_file) if key_file else Keys()
     settings = _settings(host, keys, allow_host, models or ModelOptions(), readings, private=allow_private)
+    settings = replace(settings, runs=runs)
     asked = (plan or PlanOptions(), budget or BudgetOptions(), output or OutputOptions())
     return asyncio.run(_serve(host, port, keys, settings, models or ModelOptions(), asked))
 

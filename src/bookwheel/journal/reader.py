@@ -11,15 +11,16 @@ from bookwheel.journal.schema import connect, told
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
 
 class Reader:
     """Queries, each over a connection of its own for as long as it takes; no read holds back the writers."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, opened: Callable[[Path], sqlite3.Connection] = connect) -> None:
         self.path = path
+        self._opened = opened
         self._idle: LifoQueue[sqlite3.Connection] = LifoQueue()
         self._closed = False
 
@@ -47,7 +48,7 @@ class Reader:
             try:
                 connection = self._idle.get_nowait()
             except Empty:
-                connection = connect(self.path)
+                connection = self._opened(self.path)
             try:
                 yield connection
             finally:

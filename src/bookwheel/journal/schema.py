@@ -156,6 +156,24 @@ def connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
+def connect_to_look(path: Path) -> sqlite3.Connection:
+    """A connection that changes nothing, and that makes no file beside a journal which nobody is writing to."""
+    log = path.with_name(f"{path.name}-wal")
+    how = "mode=ro" if log.exists() and log.stat().st_size else "immutable=1"
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?{how}", uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
+    )
+    connection.execute("PRAGMA query_only = ON")
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.create_function("folded", 1, _folded, deterministic=True)
+    if (_number(connection, "application_id"), _number(connection, "user_version")) != (_APPLICATION, len(MIGRATIONS)):
+        connection.close()
+        raise JournalError(
+            f"{path} is no journal of this version; `bookwheel list --journal {path}` brings an older one up to date"
+        )
+    return connection
+
+
 def _folded(value: str | bytes | None) -> str:
     """For searches that know no upper and lower case, in any script."""
     text = value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else value or ""

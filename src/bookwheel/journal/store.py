@@ -25,7 +25,7 @@ from bookwheel.journal.rows import (
     stored,
     told_text,
 )
-from bookwheel.journal.schema import prepare, told
+from bookwheel.journal.schema import connect, connect_to_look, prepare, told
 from bookwheel.journal.writer import Writer
 from bookwheel.types import DocumentInfo, Flag, Memory, Reading, Status, Step, Usage
 
@@ -58,12 +58,17 @@ def new_id() -> str:
 class Journal:
     """One SQLite file of readings and the documents they are of. Every thread and process may use it at once."""
 
-    def __init__(self, path: Path) -> None:
-        """Open the file, or create it with its folder. Raises JournalError, which says what to do instead."""
-        prepare(path)
+    def __init__(self, path: Path, *, look_only: bool = False) -> None:
+        """Open the file, or create it with its folder. Raises JournalError, which says what to do instead.
+
+        With `look_only` the file is somebody else's: nothing is created, brought up to date or written.
+        """
+        if not look_only:
+            prepare(path)
         self.path = path
-        self._reader = Reader(path)
-        self._writer = Writer(path)
+        opened = connect_to_look if look_only else connect
+        self._reader = Reader(path, opened)
+        self._writer = Writer(path, opened)
 
     def __enter__(self) -> Self:
         return self

@@ -50,8 +50,9 @@ class _Write:
 class Writer:
     """Writes to one journal, in order of asking."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, opened: Callable[[Path], sqlite3.Connection] = connect) -> None:
         self._path = path
+        self._opened = opened
         self._queue: SimpleQueue[_Write | None] = SimpleQueue()
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -105,7 +106,7 @@ class Writer:
 
     def _connect(self) -> sqlite3.Connection:
         with told(self._path, "write to"):
-            return connect(self._path)
+            return self._opened(self._path)
 
     def _batch(self, first: _Write) -> tuple[list[_Write], bool]:
         """All that is waiting, and whether the writer is to stop after it."""

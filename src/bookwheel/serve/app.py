@@ -27,6 +27,8 @@ from bookwheel.serve.openapi import described
 from bookwheel.serve.reach import Reach
 from bookwheel.serve.routes import Routes
 from bookwheel.serve.service import Service
+from bookwheel.serve.shelf import Shelf
+from bookwheel.serve.shelf_routes import shelf_routes
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -69,7 +71,8 @@ def build(
             finally:
                 await chat.straight.aclose()
 
-    return guarded(service, [*_routes(Routes(service), chat), *more, *_page()], live)
+    runs = shelf_routes(Shelf(service.settings.runs))
+    return guarded(service, [*_routes(Routes(service), chat), *more, *runs, *_page()], live)
 
 
 def guarded(

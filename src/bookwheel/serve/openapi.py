@@ -111,6 +111,7 @@ def _paths() -> dict[str, Any]:
         "/readings/{id}/fork": {
             "post": _route("Change its memory by hand", 201, _SHOWN, shape="ForkShape", parameters=[one])
         },
+        **_run_paths(),
         "/models": {"get": _route("What reads here", 200, {"type": "array", "items": _OBJECT})},
         "/session": {"post": _route("Sign a browser in", 204, None, shape="SessionShape")},
         "/healthz": {"get": _route("Whether it is up", 200, _OBJECT)},
@@ -124,6 +125,26 @@ def _paths() -> dict[str, Any]:
         },
         "/v1/responses": {
             "post": _route("OpenAI: a response", 200, _OBJECT, shape="ResponsesShape", parameters=[idempotent])
+        },
+    }
+
+
+def _run_paths() -> dict[str, Any]:
+    run, one, many = _path("run", "A run."), _path("id", "A reading."), {"type": "array", "items": _OBJECT}
+    wanted = [_query("start"), _query("limit"), _query("wrong"), _query("length")]
+    wanted += [_query(name, "string") for name in ("model", "way", "task")]
+    span = [_path("sha", "A document."), _query("start"), _query("end")]
+    return {
+        "/runs": {"get": _route("List evaluations and training runs", 200, many)},
+        "/runs/{run}": {"get": _route("A run as far as it has come", 200, _OBJECT, parameters=[run])},
+        "/runs/{run}/samples": {"get": _route("Its samples", 200, _OBJECT, parameters=[run, *wanted])},
+        "/runs/{run}/rollouts": {"get": _route("A step's rollouts", 200, many, parameters=[run, _query("step")])},
+        "/runs/{run}/readings/{id}": {"get": _route("A reading it kept", 200, _SHOWN, parameters=[run, one])},
+        "/runs/{run}/readings/{id}/origins": {
+            "get": _route("Where its memory is from", 200, many, parameters=[run, one])
+        },
+        "/runs/{run}/documents/{sha}/text": {
+            "get": _route("A span of its text", 200, _OBJECT, parameters=[run, *span])
         },
     }
 

@@ -22,6 +22,7 @@ from bookwheel.types import Memory
 if TYPE_CHECKING:
     from starlette.requests import Request
 
+    from bookwheel.journal import KeptDocument
     from bookwheel.provenance import LineOrigin
     from bookwheel.serve.running import Opened
     from bookwheel.serve.service import Service
@@ -47,12 +48,7 @@ class Routes:
     async def text(self, request: Request) -> Response:
         """A span of a document's text."""
         kept = await self._service.document(request.path_params["sha"])
-        start, end = _number(request, "start", 0), _number(request, "end", kept.length)
-        if end - start > _MOST_TEXT:
-            raise Declined(400, f"at most {_MOST_TEXT:,} characters at a time", kind="invalid_request", param="end")
-        start, end = min(start, kept.length), min(max(start, end), kept.length)
-        text = await asyncio.to_thread(kept.slice, start, end)
-        return Json({"start": start, "end": start + len(text), "text": text})
+        return Json(await asyncio.to_thread(span_of, request, kept))
 
     async def begin(self, request: Request) -> Response:
         """Start a reading."""
@@ -76,7 +72,7 @@ class Routes:
 
     async def listed(self, request: Request) -> Response:
         """The journal, newest first."""
-        limit, search = min(_number(request, "limit", _LISTED), _MOST_LISTED), request.query_params.get("search")
+        limit, search = min(number_in(request, "limit", _LISTED), _MOST_LISTED), request.query_params.get("search")
         found = await asyncio.to_thread(lambda: self._service.journal.readings(limit=limit, search=search))
         return Json([reading_to_json(reading, steps=False) for reading in found])
 
@@ -179,7 +175,18 @@ def _origin(line: LineOrigin) -> dict[str, Any]:
     return asdict(line)
 
 
-def _number(request: Request, name: str, default: int) -> int:
+def span_of(request: Request, kept: KeptDocument) -> dict[str, Any]:
+    """The span of a document's text that is asked for."""
+    start, end = number_in(request, "start", 0), number_in(request, "end", kept.length)
+    if end - start > _MOST_TEXT:
+        raise Declined(400, f"at most {_MOST_TEXT:,} characters at a time", kind="invalid_request", param="end")
+    start, end = min(start, kept.length), min(max(start, end), kept.length)
+    text = kept.slice(start, end)
+    return {"start": start, "end": start + len(text), "text": text}
+
+
+def number_in(request: Request, name: str, default: int) -> int:
+    """The whole number that a request's query gives under this name."""
     given = request.query_params.get(name, "")
     if not given:
         return default

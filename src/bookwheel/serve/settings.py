@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from ipaddress import ip_address
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
@@ -34,6 +37,8 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
     allow_private: bool = False
     """Whether documents may be fetched from private addresses."""
+    runs: Path | None = None
+    """The folder whose evaluations and training runs are shown; None shows none."""
 
 
 def is_loopback(host: str) -> bool:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from bookwheel.models.recast import copy_of_fields, finish, opened
 from bookwheel.training import checkpoint
 from bookwheel.training.errors import ConfigError
-from bookwheel.training.report import card, plot, records_of
+from bookwheel.training.records import records_of
+from bookwheel.training.report import card, plot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

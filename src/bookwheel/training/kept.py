@@ -11,18 +11,55 @@ was killed may keep a step's rollouts twice: the later line stands.
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from bookwheel.journal import Journal, new_id
+from bookwheel.training.errors import CheckpointError
 from bookwheel.types import Reading, Status, Usage
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from bookwheel.plan import Plan
     from bookwheel.training.advantages import Estimator
     from bookwheel.training.rollouts import Harvest, Rollout
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptRollout:
+    """One line of rollouts.jsonl."""
+
+    step: int
+    """Of reinforcement, counted from 0."""
+    reading: str | None
+    """Its id in rollouts.sqlite; None where nothing was read."""
+    rollout: str
+    sample: str
+    outcome: str
+    reward: float | None
+    """None where it was not scored."""
+    parts: Mapping[str, float] = field(default_factory=dict)
+    advantage: float = 0.0
+    error: str = ""
+
+
+def kept_rollouts(folder: Path) -> list[KeptRollout]:
+    """Every rollout that the run has kept so far, each once; a line that is being written is left out."""
+    path = folder / "rollouts.jsonl"
+    found: dict[tuple[int, str], KeptRollout] = {}
+    try:
+        whole = path.read_bytes().split(b"\n")[:-1]
+        for line in whole:
+            told = json.loads(line)
+            one = KeptRollout(**{f.name: told[f.name] for f in fields(KeptRollout) if f.name in told})
+            found[one.step, one.rollout] = one
+    except OSError as error:
+        raise CheckpointError(f"{folder} holds no rollouts: {error}") from error
+    except (ValueError, TypeError) as error:
+        raise CheckpointError(f"{path} is not a file of rollouts: {error!r}") from error
+    return list(found.values())
 
 
 class RolloutShelf:

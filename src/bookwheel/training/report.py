@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
-from bookwheel.training.errors import CheckpointError
+from bookwheel.training.records import HeldOut, held_out, totals
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
-
-Records = list[dict[str, Any]]
-
-
-def records_of(folder: Path) -> Records:
-    """What the run wrote, one record a step or evaluation."""
-    try:
-        lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise CheckpointError(f"{folder} holds no run: {error}") from error
-    return [json.loads(line) for line in lines]
 
 
 def plot(runs: Mapping[str, Sequence[Mapping[str, Any]]], path: Path) -> None:
@@ -47,9 +35,7 @@ def plot(runs: Mapping[str, Sequence[Mapping[str, Any]]], path: Path) -> None:
 def card(settings: Mapping[str, Any], records: Sequence[Mapping[str, Any]], *, base: str) -> str:
     """A model card whose every figure stands in the records."""
     train, plan = settings["train"], settings["plan"]
-    held = [one for one in records if one["kind"] == "evaluation"]
-    steps = [one for one in records if one["kind"] == "step"]
-    warm = sum(one["kind"] == "warm" for one in records)
+    took = totals(records)
     how = train["evaluation"]
     lines = [
         "# A memory policy trained with bookwheel",
@@ -59,13 +45,13 @@ def card(settings: Mapping[str, Any], records: Sequence[Mapping[str, Any]], *, b
         "",
         "## Training",
         "",
-        f"- {warm} supervised steps on ideal traces, then {len(steps)} steps of reinforcement learning from the reward",
-        f"  of the answers: {train['samples']} samples x {train['group_size']} rollouts, advantages by",
+        f"- {took.warm} supervised steps on ideal traces, then {took.steps} steps of reinforcement learning from the",
+        f"  reward of the answers: {train['samples']} samples x {train['group_size']} rollouts, advantages by",
         f"  {train['estimator']}, clip {train['loss']['clip_low']}/{train['loss']['clip_high']},",
         f"  KL {train['loss']['kl']}, learning rate {train['learning_rate']}, seed {train['seed']}.",
-        f"- {sum(one['rollouts'] for one in steps)} rollouts, {sum(one['failed'] for one in steps)} failed;",
-        f"  {sum(one['prompt_tokens'] + one['reply_tokens'] for one in steps)} tokens read and written.",
-        f"- {sum(one['clock']['seconds'] for one in records):.0f} seconds on the machine that trained it.",
+        f"- {took.rollouts} rollouts, {took.failed} failed;",
+        f"  {took.tokens} tokens read and written.",
+        f"- {took.seconds:.0f} seconds on the machine that trained it.",
         "",
         "## Held-out accuracy",
         "",
@@ -74,16 +60,13 @@ def card(settings: Mapping[str, Any], records: Sequence[Mapping[str, Any]], *, b
         "| step | accuracy | 95 % interval | n | failed |",
         "| ---: | ---: | :---: | ---: | ---: |",
     ]
-    lines += [_row(one) for one in held]
+    lines += [_row(one) for one in held_out(records) if not one.warm]
     return "\n".join([*lines, ""])
 
 
-def _row(one: Mapping[str, Any]) -> str:
-    from bookwheel.evaluation.statistics import wilson
-
-    found = wilson(one["accuracy"] * one["n"], one["n"])
-    interval = f"{100 * found.low:.1f} to {100 * found.high:.1f}"
-    return f"| {one['step']} | {100 * one['accuracy']:.1f} % | {interval} | {one['n']} | {one['failed']} |"
+def _row(one: HeldOut) -> str:
+    interval = f"{100 * one.low:.1f} to {100 * one.high:.1f}"
+    return f"| {one.step} | {100 * one.accuracy:.1f} % | {interval} | {one.n} | {one.failed} |"
 
 
 def _listed(values: set[int]) -> str:

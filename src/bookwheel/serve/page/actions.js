@@ -4,7 +4,9 @@ import { h, refill } from "./dom.js";
 import * as service from "./service.js";
 import { t } from "./words.js";
 
-export function actions(reading, changed) {
+export function actions(reading, shelf, changed) {
+  const file = h("a", { class: "button", href: shelf.file(reading.reading), download: `reading-${reading.reading}.json` }, t("act.json"));
+  if (reading.run) return [h("a", { class: "button", href: `#/run/${reading.run.run}` }, t("act.run", { name: reading.run.name })), file];
   const problem = h("span", { class: "small problem", role: "alert" });
   const act = (label, run, kind = "") => {
     const press = async (event) => {
@@ -29,7 +31,7 @@ export function actions(reading, changed) {
     onward && act(onwards, async () => changed(await service.resume(id, budget)), "main"),
     h("a", { class: "button", href: `#/?${new URLSearchParams({ document: reading.document.id, name: reading.document.name })}` }, t("act.ask")),
     comparing(reading),
-    h("a", { class: "button", href: `/readings/${encodeURIComponent(id)}`, download: `reading-${id}.json` }, t("act.json")),
+    file,
     !reads && act(t("act.delete"), sure(id), "plain"),
     problem,
   ];

@@ -1,4 +1,5 @@
-// Which view stands on the page: #/ asks and lists, #/reading/ID watches, #/compare/ID/ID lays two side by side.
+// Which view stands on the page: #/ asks and lists, #/reading/ID watches, #/compare/ID/ID lays two side by side, #/runs
+// lists evaluations and training runs, #/run/ID tells of one, and #/run/ID/reading/ID shows a reading that it kept.
 
 import { askView } from "./ask.js";
 import { compareView } from "./compare.js";
@@ -11,45 +12,50 @@ const THEMES = ["auto", "light", "dark"];
 const main = h("main", { id: "content", tabindex: "-1" });
 const header = h("header", { class: "top" });
 const keys = h("dialog", { class: "keys" });
-let close = () => {};
+const skip = h("a", { class: "skip", href: "#content", onclick: toContent });
+let shownView = {};
 let visit = 0;
 
 const routes = [
-  [/^\/$/, (_, query) => askView(query)],
-  [/^\/reading\/([\w-]+)$/, ([id], query) => readingView(id, query)],
-  [/^\/compare\/([\w-]+)\/([\w-]+)$/, ([one, other]) => compareView(one, other)],
+  [/^\/$/, (_, query, kept) => askView(query, kept)],
+  [/^\/reading\/([\w-]+)$/, ([id], query, kept) => readingView(id, query, kept)],
+  [/^\/compare\/([\w-]+)\/([\w-]+)$/, ([one, other], _, kept) => compareView(one, other, kept)],
+  [/^\/runs$/, async () => (await import("./shelf.js")).runsView()],
+  [/^\/run\/([\w-]+)$/, async ([id], query, kept) => (await import("./run.js")).runView(id, query, kept)],
+  [/^\/run\/([\w-]+)\/reading\/([\w-]+)$/, ([run, id], query, kept) => readingView(id, query, kept, service.keptIn(run))],
 ];
 
-async function show() {
+// `kept` is what was typed and chosen in the same view, before it was drawn in another language.
+async function show(kept = null) {
   const mine = (visit += 1);
-  close();
-  close = () => {};
+  const place = kept ? scrollY : 0;
+  shownView.close?.();
+  shownView = {};
   const [path, query] = (location.hash.slice(1) || "/").split("?");
   const found = routes.map(([pattern, view]) => [path.match(pattern), view]).find(([match]) => match);
   try {
     if (!found) throw new service.Refusal(t("error.not-found"), 404);
-    const view = await found[1](found[0].slice(1), new URLSearchParams(query));
+    const view = await found[1](found[0].slice(1), new URLSearchParams(query), kept);
     if (mine !== visit) return view.close?.();
-    close = view.close ?? close;
+    shownView = view;
     document.title = view.title ? `${shown(view.title)} · bookwheel` : "bookwheel";
     refill(main, view.node);
-    if (mine > 1) scrollTo(0, 0);
+    if (mine > 1) scrollTo(0, place);
     if (mine > 1 && document.activeElement === document.body) main.focus({ preventScroll: true });
   } catch (problem) {
-    if (mine === visit) refill(main, trouble(problem));
+    if (mine === visit) refill(main, trouble(problem, kept));
   }
   return undefined;
 }
 
-function trouble(problem) {
-  if (problem instanceof service.Refusal && problem.status === 401) return keyForm();
-  if (!(problem instanceof service.Refusal) && !(problem instanceof TypeError)) throw problem;
-  const sentence = problem instanceof service.Refusal ? problem.message : t("error.away");
-  return h("section", { class: "lead" }, wheel(), h("h1", {}, sentence), h("p", {}, h("a", { href: "#/" }, t("home"))));
+function trouble(problem, kept) {
+  if (problem instanceof service.Refusal && problem.status === 401) return keyForm(kept?.key);
+  if (!(problem instanceof service.Refusal)) throw problem;
+  return h("section", { class: "lead" }, wheel(), h("h1", {}, problem.message), h("p", {}, h("a", { href: "#/" }, t("home"))));
 }
 
-function keyForm() {
-  const key = h("input", { id: "key", type: "password", autocomplete: "current-password", required: true });
+function keyForm(typed = "") {
+  const key = h("input", { id: "key", value: typed, type: "password", autocomplete: "current-password", required: true });
   const said = h("p", { class: "small problem", role: "alert" });
   const enter = async (event) => {
     event.preventDefault();
@@ -92,11 +98,14 @@ function themeButton() {
 
 function frame() {
   const turn = () => {
+    const typed = shownView.keep?.() ?? { key: document.getElementById("key")?.value };
     speak(current() === "zh" ? "en" : "zh");
     kept.set("language", current());
     frame();
-    show();
+    header.querySelector("[lang]").focus();
+    show(typed);
   };
+  refill(skip, t("skip"));
   refill(
     header,
     h("a", { class: "brand", href: "#/", "aria-label": "bookwheel" }, wheel(), h("span", {}, "bookwheel")),
@@ -105,7 +114,8 @@ function frame() {
       { "aria-label": t("nav") },
       h("a", { href: "#/" }, t("home")),
       h("a", { href: "#/?journal" }, t("journal")),
-      h("button", { class: "quiet", type: "button", "aria-label": t("keys"), title: t("keys"), onclick: () => keys.showModal() }, "?"),
+      h("a", { href: "#/runs" }, t("runs")),
+      h("button", { class: "quiet by-keys", type: "button", "aria-label": t("keys"), title: t("keys"), onclick: () => keys.showModal() }, "?"),
       themeButton(),
       h("button", { class: "quiet", type: "button", lang: current() === "zh" ? "en" : "zh-Hans", onclick: turn }, t("language.other")),
     ),
@@ -123,7 +133,7 @@ function toContent(event) {
   main.focus();
 }
 
-addEventListener("hashchange", show);
+addEventListener("hashchange", () => show());
 addEventListener("keydown", (event) => {
   if (event.key === "?" && !event.target.closest?.("input, textarea, select") && !keys.open) keys.showModal();
 });
@@ -132,5 +142,5 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => disp
 speak(current());
 if (THEMES.includes(kept.get("theme"))) paint(kept.get("theme"));
 frame();
-document.body.append(h("a", { class: "skip", href: "#content", onclick: toContent }, t("skip")), header, main, keys);
+document.body.append(skip, header, main, keys);
 show();

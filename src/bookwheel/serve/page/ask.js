@@ -13,15 +13,17 @@ const BUDGETS = [
 ];
 const ADDRESS = /^https?:\/\/\S+$/i;
 
-export async function askView(query) {
+export async function askView(query, kept) {
   const journal = new Journal();
   const form = new AskForm(await service.models(), journal);
   if (query.has("document")) form.take({ id: query.get("document"), name: query.get("name") || query.get("document") });
+  if (kept) form.restore(kept);
   journal.load();
   const node = h("div", { class: "home" }, h("div", { class: "lead" }, h("h1", {}, t("title")), h("p", { class: "soft" }, t("lead"))), form.node, journal.node);
+  if (kept) return { node, close: () => journal.close(), keep: () => form.keep() };
   if (query.has("journal")) requestAnimationFrame(() => journal.search.focus());
   else requestAnimationFrame(() => query.has("document") && form.questions.querySelector("textarea").focus());
-  return { node, close: () => journal.close() };
+  return { node, close: () => journal.close(), keep: () => form.keep() };
 }
 
 class AskForm {
@@ -38,7 +40,29 @@ class AskForm {
     this.#drops();
   }
 
+  keep() {
+    const questions = [...this.questions.querySelectorAll("textarea")].map((area) => area.value);
+    const budgets = this.budgets.map((field) => field.value);
+    return { text: this.text.value, questions, budgets, model: this.model.value, open: this.how.open, sources: this.sources, search: this.journal.search.value };
+  }
+
+  restore({ text, questions, budgets, model, open, sources, search }) {
+    this.text.value = text;
+    questions.forEach((question, at) => {
+      (at ? this.#question() : this.questions.querySelector("textarea")).value = question;
+    });
+    budgets.forEach((value, at) => {
+      this.budgets[at].value = value;
+    });
+    this.model.value = model;
+    this.how.open = open;
+    this.journal.search.value = search;
+    this.sources = sources;
+    this.#list();
+  }
+
   #node() {
+    this.how = this.#how();
     const again = h("button", { type: "button", class: "plain", onclick: () => this.#question().focus() }, `+ ${t("ask.another")}`);
     return h(
       "form",
@@ -47,7 +71,7 @@ class AskForm {
       h("div", { class: "drop", "data-told": t("ask.drop") }, this.text, h("div", { class: "row" }, this.files, h("label", { class: "button", for: "files" }, t("ask.choose")), this.chosen)),
       this.questions,
       again,
-      this.#how(),
+      this.how,
       this.problem,
       h("div", { class: "row" }, this.button),
     );
@@ -136,7 +160,7 @@ class AskForm {
     try {
       await this.#send(questions);
     } catch (problem) {
-      refill(this.problem, problem instanceof service.Refusal ? problem.message : t("error.away"));
+      refill(this.problem, problem.message);
     }
     this.button.disabled = false;
     refill(this.button, t("ask.start"));

@@ -1,10 +1,9 @@
 // What is told of a reading above its timeline: the question, the answer, what it rests on, and what it cost so far.
 
 import { h, refill, wheel } from "./dom.js";
+import { advantageMark, statusChip, verdict } from "./marks.js";
 import { flagChip } from "./memory.js";
-import { duration, moment, number, t } from "./words.js";
-
-export const statusChip = (status) => h("span", { class: `status ${status}` }, t(`status.${status}`));
+import { duration, figure, moment, number, t } from "./words.js";
 
 export class Headline {
   constructor(proof) {
@@ -13,9 +12,10 @@ export class Headline {
     this.question = h("h1", { dir: "auto" });
     this.answer = h("div", { class: "answer", dir: "auto", role: "status" });
     this.flags = h("p", { class: "chips" });
+    this.earned = h("p", { class: "chips earned", dir: "auto" });
     this.problem = h("p", { class: "small problem", role: "alert" });
     this.proofs = h("div", { class: "proofs" });
-    this.node = h("div", { class: "headline" }, this.eyebrow, this.question, this.answer, this.flags, this.problem, this.proofs);
+    this.node = h("div", { class: "headline" }, this.eyebrow, this.question, this.answer, this.earned, this.flags, this.problem, this.proofs);
     this.told = null;
   }
 
@@ -28,6 +28,7 @@ export class Headline {
     this.answer.classList.toggle("none", !reading.answer);
     refill(this.answer, reading.answer || t(`none.${reading.status}`));
     refill(this.flags, (reading.answer_turn?.flags ?? []).map(flagChip));
+    refill(this.earned, judged(reading));
     refill(this.problem, reading.error);
     const quotes = (reading.evidence ?? []).map((found) => this.#quote(found));
     refill(this.proofs, quotes.length ? [h("h2", {}, t("proofs")), quotes] : null);
@@ -41,6 +42,17 @@ export class Headline {
       found.quote.length > 300 ? `${found.quote.slice(0, 300)}…` : found.quote,
     );
   }
+}
+
+// What a reading of an evaluation or a training run came to, and what would have been right.
+function judged({ sample, rollout }) {
+  if (rollout) {
+    const parts = Object.entries(rollout.parts).map(([name, value]) => `${name} ${figure(value)}`);
+    const reward = rollout.reward === null ? t(`outcome.${rollout.outcome}`) : `${t("train.reward")} ${figure(rollout.reward)}`;
+    return [h("span", { class: "chip nought" }, reward), h("span", { class: "small" }, t("train.advantage")), advantageMark(rollout.advantage), h("span", { class: "small" }, [t("train.at", { step: number(rollout.step), sample: rollout.sample }), ...parts].join(" · "))];
+  }
+  if (!sample) return null;
+  return [verdict(sample), h("span", { class: "small" }, t("samples.golds")), h("span", {}, sample.golds.join(" · ")), sample.reason && h("span", { class: "small" }, sample.reason)];
 }
 
 export class Facts {

@@ -1,7 +1,7 @@
 // Every reading that is kept, newest first, with a search; two that are ticked can be laid side by side.
 
 import { h, later, refill } from "./dom.js";
-import { statusChip } from "./facts.js";
+import { statusChip } from "./marks.js";
 import * as service from "./service.js";
 import { moment, number, t } from "./words.js";
 
@@ -42,7 +42,6 @@ export class Journal {
     try {
       readings = await service.readings(search);
     } catch (problem) {
-      if (!(problem instanceof service.Refusal)) return void refill(this.told, t("error.away"));
       return void refill(this.told, problem.message);
     }
     if (this.closed || search !== this.search.value.trim()) return undefined;

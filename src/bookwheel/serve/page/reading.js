@@ -3,6 +3,7 @@
 import { eachFrame, h, later, refill } from "./dom.js";
 import { actions } from "./actions.js";
 import { Facts, Headline } from "./facts.js";
+import { advantageMark } from "./marks.js";
 import { MemoryPane } from "./memory.js";
 import { Ribbon, stepOfKey } from "./ribbon.js";
 import * as service from "./service.js";
@@ -12,15 +13,17 @@ import { number, pages, t } from "./words.js";
 
 const PLAY_EVERY = 450;
 
-export async function readingView(id, query) {
-  const view = new ReadingView(await service.reading(id));
+export async function readingView(id, query, kept, shelf = service.own) {
+  const view = new ReadingView(await shelf.reading(id), shelf);
   view.go(query.has("step") ? Math.min(Number(query.get("step")) || 0, view.trace.last) : null);
-  return { node: view.node, title: view.reading.question, close: () => view.close() };
+  if (kept) view.restore(kept);
+  return { node: view.node, title: view.reading.question, close: () => view.close(), keep: () => view.keep() };
 }
 
 class ReadingView {
-  constructor(reading) {
+  constructor(reading, shelf) {
     this.reading = reading;
+    this.shelf = shelf;
     this.trace = new Trace(reading.steps);
     this.at = null; // null: wherever the newest step is
     this.marked = -1;
@@ -39,9 +42,9 @@ class ReadingView {
       limit: reading.plan.memory_tokens,
       from: (at, line) => this.#from(at, line),
       origins: (at, line) => this.#originsOf(at, line),
-      tools: this.edit,
+      tools: reading.run ? null : this.edit,
     });
-    this.source = new SourcePane(reading.document);
+    this.source = new SourcePane(reading.document, shelf);
     this.acts = h("div", { class: "actions" });
     this.line = h("p", { class: "small problem", role: "status" });
     this.node = this.#node();
@@ -89,15 +92,27 @@ class ReadingView {
     removeEventListener("keydown", this.keys);
   }
 
+  keep() {
+    return { at: this.at, memory: this.editing?.querySelector("textarea").value };
+  }
+
+  restore({ at, memory }) {
+    this.go(at);
+    if (memory === undefined) return;
+    this.#edit();
+    this.editing.querySelector("textarea").value = memory;
+  }
+
   // Everything the server tells of a reading as a whole comes through here: at first, after an act, at the end.
   #apply(told) {
     const follows = this.stop !== undefined && this.reading.status === "reading";
     this.reading = { ...this.reading, ...told };
     (told.steps ?? []).forEach((step) => this.trace.add(step));
     this.ribbon.repaint();
-    refill(this.acts, actions(this.reading, (changed) => this.#apply(changed)));
-    if (this.reading.status === "reading" && !follows) this.#follow();
-    if (this.reading.status !== "reading") this.#finish();
+    refill(this.acts, actions(this.reading, this.shelf, (changed) => this.#apply(changed)));
+    const goes = this.reading.status === "reading" && !this.reading.run;
+    if (goes && !follows) this.#follow();
+    if (!goes) this.#finish();
     this.draw();
   }
 
@@ -126,7 +141,7 @@ class ReadingView {
     this.stop = undefined;
     if (!this.trace.length) return;
     try {
-      this.origins = await service.origins(this.reading.reading);
+      this.origins = await this.shelf.origins(this.reading.reading);
     } catch (problem) {
       if (!(problem instanceof service.Refusal)) throw problem;
       this.origins = [];
@@ -158,7 +173,8 @@ class ReadingView {
     this.memory.draw(at);
     this.edit.hidden = !step;
     const told = step ? [t("timeline.step", { at: number(at), last: number(this.trace.last) }), pages(step.pages)] : [t("timeline.begin")];
-    refill(this.place, told.filter(Boolean).join(" · "));
+    const earned = this.reading.rollout;
+    refill(this.place, told.filter(Boolean).join(" · "), step && earned && [" · ", t("train.advantage"), " ", advantageMark(earned.advantage)]);
     refill(this.legend, t("timeline.legend"), " ", this.reading.evidence?.length ? t("timeline.proofs") : "");
     if (this.at === null && step && this.followed !== at) this.source.pass(step);
     this.followed = at;
@@ -167,7 +183,7 @@ class ReadingView {
   #remember() {
     if (!this.node.isConnected) return;
     const place = this.at === null ? "" : `?step=${this.at}`;
-    history.replaceState(null, "", `#/reading/${encodeURIComponent(this.reading.reading)}${place}`);
+    history.replaceState(null, "", `${this.shelf.place(this.reading.reading)}${place}`);
   }
 
   #from(at, line) {
@@ -216,7 +232,7 @@ class ReadingView {
     const at = this.trace.length ? stepOfKey(event, this.#shown, this.trace.last) : null;
     const scrolls = /^(Home|End|Page|ArrowUp|ArrowDown)/.test(event.key) && event.target !== this.ribbon.node;
     if (at !== null && !scrolls) this.go(at);
-    else if (event.key === "e" && this.trace.length) this.#edit();
+    else if (event.key === "e" && this.trace.length && !this.reading.run) this.#edit();
     else if (event.key === " " && !event.target.closest?.("button, a, summary, .text")) this.#play();
     else return;
     event.preventDefault();

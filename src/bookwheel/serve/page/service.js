@@ -1,4 +1,6 @@
-// The server's routes. A refusal becomes an Error whose message is the server's own sentence.
+// The server's routes. A refusal becomes an Error whose message is the server's own sentence; so does a server that is away.
+
+import { t } from "./words.js";
 
 export class Refusal extends Error {
   constructor(message, status) {
@@ -8,8 +10,15 @@ export class Refusal extends Error {
 }
 
 async function ask(path, options = {}) {
-  const response = await fetch(path, { credentials: "same-origin", ...options });
-  if (response.ok) return response.status === 204 ? null : response.json();
+  const response = await answer(path, options);
+  return response.status === 204 ? null : response.json();
+}
+
+async function answer(path, options = {}) {
+  const response = await fetch(path, { credentials: "same-origin", ...options }).catch(() => {
+    throw new Refusal(t("error.away"), 0);
+  });
+  if (response.ok || response.status === 304) return response;
   const told = await response.json().catch(() => ({}));
   const sentence = typeof told.error === "string" ? told.error : told.error?.message;
   throw new Refusal(sentence || `${response.status} ${response.statusText}`, response.status);
@@ -17,7 +26,9 @@ async function ask(path, options = {}) {
 
 const post = (path, body) =>
   ask(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body ?? {}) });
-const at = (id) => `/readings/${encodeURIComponent(id)}`;
+const at = (id, base = "") => `${base}/readings/${encodeURIComponent(id)}`;
+const span = (document, start, end, base = "") =>
+  ask(`${base}/documents/${encodeURIComponent(document)}/text?start=${start}&end=${end}`).then((told) => told.text);
 
 export const models = () => ask("/models");
 export const enter = (key) => post("/session", { key });
@@ -25,12 +36,31 @@ export const readings = (search = "", limit = 60) =>
   ask(`/readings?${new URLSearchParams(search ? { search, limit } : { limit })}`).then((told) => told.readings ?? told);
 export const reading = (id) => ask(at(id));
 export const origins = (id) => ask(`${at(id)}/origins`).then((told) => told.origins ?? told);
+export const text = (document, start, end) => span(document, start, end);
 export const cancel = (id) => post(`${at(id)}/cancel`);
 export const resume = (id, budget) => post(`${at(id)}/resume`, budget ? { plan: { budget } } : {});
 export const fork = (id, step, memory) => post(`${at(id)}/fork`, { step, memory });
 export const remove = (id) => ask(at(id), { method: "DELETE" });
-export const text = (document, start, end) =>
-  ask(`/documents/${encodeURIComponent(document)}/text?start=${start}&end=${end}`).then((told) => told.text);
+export const runs = () => ask("/runs");
+export const samples = (run, wanted) => ask(`${shelf(run)}/samples?${new URLSearchParams(wanted)}`);
+export const rollouts = (run, step) => ask(`${shelf(run)}/rollouts?step=${step}`);
+const shelf = (run) => `/runs/${encodeURIComponent(run)}`;
+
+// A run and the tag of how it stood; null where it stands as it did at that tag.
+export async function run(id, tag = null) {
+  const response = await answer(shelf(id), tag ? { headers: { "If-None-Match": tag } } : {});
+  return response.status === 304 ? null : { told: await response.json(), tag: response.headers.get("ETag") };
+}
+
+// Where readings are from: the server's own journal, or that of a run, where they are only looked at.
+export const own = { place: (id) => `#/reading/${encodeURIComponent(id)}`, file: at, reading, origins, text };
+export const keptIn = (run) => ({
+  place: (id) => `#/run/${encodeURIComponent(run)}/reading/${encodeURIComponent(id)}`,
+  file: (id) => at(id, shelf(run)),
+  reading: (id) => ask(at(id, shelf(run))),
+  origins: (id) => ask(`${at(id, shelf(run))}/origins`),
+  text: (document, start, end) => span(document, start, end, shelf(run)),
+});
 
 export const upload = (file) =>
   ask("/documents", {

@@ -2,7 +2,6 @@
 // The server counts characters, the browser counts UTF-16 units; only here the one is turned into the other.
 
 import { h, refill } from "./dom.js";
-import * as service from "./service.js";
 import { number, pages, t } from "./words.js";
 import { longestRun } from "./trace.js";
 
@@ -13,8 +12,8 @@ const CALM = 140; // milliseconds without a move, after which a section is fetch
 const LAG = 500;
 
 export class SourcePane {
-  constructor(info) {
-    Object.assign(this, { info, known: new Map(), asked: 0, passed: 0 });
+  constructor(info, shelf) {
+    Object.assign(this, { info, shelf, known: new Map(), asked: 0, passed: 0 });
     this.where = h("p", { class: "small" });
     this.told = h("p", { class: "small told", "aria-live": "polite" });
     this.text = h("div", { class: "text", dir: "auto", tabindex: "0", role: "group", "aria-label": info.name });
@@ -62,7 +61,7 @@ export class SourcePane {
     const key = `${start}-${end}`;
     if (!this.known.has(key)) {
       if (this.known.size >= AT_HAND) this.known.delete(this.known.keys().next().value);
-      this.known.set(key, Array.from(await service.text(this.info.id, start, end)));
+      this.known.set(key, Array.from(await this.shelf.text(this.info.id, start, end)));
     }
     return this.known.get(key);
   }

@@ -40,6 +40,12 @@ export function t(key, values = {}) {
 
 export const knows = (key) => key in english;
 export const number = (value) => new Intl.NumberFormat(language).format(value);
+const written = (options) => (value) => new Intl.NumberFormat(language, options).format(value);
+export const percent = written({ style: "percent", maximumFractionDigits: 1 });
+export const points = (share) => written({ minimumFractionDigits: 1, maximumFractionDigits: 1 })(100 * share);
+export const compact = written({ notation: "compact", maximumSignificantDigits: 3 });
+export const signed = written({ signDisplay: "exceptZero", minimumFractionDigits: 2, maximumFractionDigits: 2 });
+export const figure = (value) => (value && Math.abs(value) < 1e-3 ? value.toExponential(1) : written({ maximumSignificantDigits: 3 })(value));
 export const size = (bytes) =>
   new Intl.NumberFormat(language, {
     style: "unit",

@@ -1,0 +1,52 @@
+// One run: an evaluation or a training run, looked at again as long as it is there; what is new is drawn in place.
+
+import { h, refill } from "./dom.js";
+import { EvaluationView } from "./evaluation.js";
+import * as service from "./service.js";
+import { TrainingView } from "./training.js";
+import { moment, t } from "./words.js";
+
+const OFTEN = 4000;
+const SELDOM = 30_000;
+const LIVELY = 600; // seconds without news, after which a run is looked at only seldom
+
+export async function runView(id, query, kept) {
+  let { told, tag } = await service.run(id);
+  const view = told.kind === "training" ? new TrainingView(told, kept) : new EvaluationView(told, query, kept);
+  const changed = h("span");
+  const line = h("p", { class: "small problem", role: "status" });
+  const when = () => refill(changed, t("runs.changed", { when: moment(new Date(told.changed * 1000).toISOString()) }));
+  let timer = 0;
+  const again = () => {
+    timer = setTimeout(look, told.quiet < LIVELY ? OFTEN : SELDOM);
+  };
+  const look = async () => {
+    try {
+      const next = await service.run(id, tag);
+      refill(line);
+      if (next) {
+        ({ told, tag } = next);
+        view.draw(told);
+        when();
+      } else told.quiet += (told.quiet < LIVELY ? OFTEN : SELDOM) / 1000;
+    } catch (problem) {
+      refill(line, problem.message);
+    }
+    if (timer !== null) again();
+  };
+  when();
+  again();
+  const node = h(
+    "article",
+    { class: "run" },
+    h("div", {}, h("p", { class: "eyebrow" }, h("a", { href: "#/runs" }, t("runs")), h("span", { class: `status ${told.kind}` }, t(`runs.${told.kind}`)), changed), h("h1", { dir: "auto" }, told.name)),
+    line,
+    view.node,
+  );
+  const close = () => {
+    clearTimeout(timer);
+    timer = null;
+    view.close();
+  };
+  return { node, title: told.name, close, keep: () => view.keep() };
+}

@@ -1,0 +1,19 @@
+// Figures in tables that scroll within their own width, and what is folded away until somebody wants it.
+
+import { h, refill } from "./dom.js";
+
+export function figures({ caption, header, rows, kind = "" }) {
+  const cells = (row) => row.map((cell, at) => (at ? h("td", { dir: "auto" }, cell) : h("th", { scope: "row", dir: "auto" }, cell)));
+  const table = h(
+    "div",
+    { class: `table ${kind}`, tabindex: "0", role: "region", "aria-label": caption || header.join(", ") },
+    h("table", {}, h("thead", {}, h("tr", {}, header.map((name) => h("th", { scope: "col" }, name)))), h("tbody", {}, rows.map((row) => h("tr", {}, cells(row))))),
+  );
+  return h("div", {}, caption && h("p", { class: "small caption", "aria-hidden": "true" }, caption), table);
+}
+
+export function folded(title, content) {
+  const inner = h("div");
+  const box = h("details", { class: "folded", ontoggle: () => box.open && refill(inner, content()) }, h("summary", {}, title), inner);
+  return box;
+}

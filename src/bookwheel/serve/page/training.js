@@ -1,0 +1,147 @@
+// A training run: its curves while it runs and afterwards, its settings, and the rollouts that it kept.
+
+import { Chart, legend } from "./chart.js";
+import { h, refill } from "./dom.js";
+import { advantageMark } from "./marks.js";
+import * as service from "./service.js";
+import { figures, folded } from "./tables.js";
+import { compact, duration, figure, number, percent, t } from "./words.js";
+
+const GOING = 120; // seconds without news, after which a run is taken to be at rest
+const PANELS = [["loss", true], ["loss"], ["entropy"], ["gradient"], ["kl"], ["clipped"], ["mismatch"], ["failed"], ["dropped"]];
+const SHARES = new Set(["clipped"]);
+
+export class TrainingView {
+  constructor(run, kept) {
+    this.run = run;
+    this.facts = h("dl", { class: "facts" });
+    const x = { format: compact, told: (step) => t("train.step", { step: number(step) }) };
+    this.x = x;
+    this.main = new Chart({ label: t("train.accuracy.plot"), x, y: { low: 0, high: 1, ticks: [0, 0.25, 0.5, 0.75, 1], format: percent }, tall: 300 });
+    this.names = h("div");
+    this.held = folded(t("train.held.table"), () => this.#heldTable());
+    this.panels = new Map();
+    this.small = h("div", { class: "plots small-plots" });
+    this.step = h("select", { id: "kept-step", onchange: () => this.#rollouts() });
+    this.rows = h("div");
+    this.kept = h("section", { "aria-labelledby": "kept-title" }, h("div", { class: "pane-head" }, h("h2", { id: "kept-title" }, t("train.kept")), h("label", { for: "kept-step" }, t("train.kept.step")), this.step), h("p", { class: "small" }, t("train.kept.told")), this.rows);
+    this.settings = folded(t("train.settings"), () => this.#settingsTable());
+    this.node = h("div", { class: "report" }, this.facts, h("section", { "aria-label": t("train.curves") }, this.names, this.main.node, this.held, this.small), this.settings, this.kept);
+    this.chosen = kept?.step;
+    this.draw(run);
+  }
+
+  keep() {
+    return { step: this.step.value };
+  }
+
+  close() {
+    [this.main, ...this.panels.values()].forEach((chart) => chart.close());
+  }
+
+  draw(run) {
+    this.run = run;
+    refill(this.facts, this.#facts().filter(([, fact]) => fact).map(([name, fact]) => h("div", {}, h("dt", {}, t(name)), h("dd", {}, fact))));
+    this.#accuracy();
+    PANELS.forEach(([name, warm]) => this.#panel(name, warm));
+    this.kept.hidden = !run.kept.length;
+    if (run.kept.length) this.#steps();
+  }
+
+  #facts() {
+    const { totals, held_out: held, settings } = this.run;
+    const best = held.filter(({ warm }) => !warm).reduce((one, other) => (one && one.accuracy > other.accuracy ? one : other), null);
+    const asked = settings.train?.steps;
+    return [
+      ["train.state", t(this.run.quiet < GOING ? "train.going" : "train.rests")],
+      ["train.warm", totals.warm && number(totals.warm)],
+      ["train.steps", asked ? t("train.steps.of", { steps: number(totals.steps), asked: number(asked) }) : number(totals.steps)],
+      ["train.best", best && `${percent(best.accuracy)} [${percent(best.low)}, ${percent(best.high)}], n = ${number(best.n)}`],
+      ["train.rollouts", totals.rollouts && t("train.rollouts.told", { count: number(totals.rollouts), failed: number(totals.failed) })],
+      ["train.tokens", totals.tokens && number(totals.tokens)],
+      ["reading.took", duration(totals.seconds)],
+    ];
+  }
+
+  #curve(name, warm = false) {
+    return this.run.curves.find((curve) => curve.name === name && curve.warm === warm);
+  }
+
+  // Where every rollout's reward is its accuracy, one line says both.
+  #accuracy() {
+    const [reward, accuracy] = ["reward", "accuracy"].map((name) => this.#curve(name));
+    const same = reward && accuracy && JSON.stringify(reward.points) === JSON.stringify(accuracy.points);
+    const line = (curve, index) => curve && { name: t(`curve.${curve.name}`), index, marks: false, faint: true, points: curve.points.map(([x, y]) => ({ x, y })) };
+    const told = ({ step, accuracy: mean, low, high, n }) => `${t("train.step", { step: number(step) })}: ${percent(mean)} [${percent(low)}, ${percent(high)}], n = ${number(n)}`;
+    const held = { name: t("curve.held"), index: 0, points: this.run.held_out.map((one) => ({ x: one.step, y: one.accuracy, low: one.low, high: one.high, told: told(one) })) };
+    const series = [held, line(reward, 1), !same && line(accuracy, 2)].filter((one) => one && one.points.length);
+    const negative = series.some(({ points: all }) => all.some(({ y }) => y < 0 || y > 1));
+    Object.assign(this.main.y, negative ? { low: undefined, high: undefined, ticks: undefined, format: figure } : {});
+    this.main.show(series, this.#turn);
+    refill(this.names, legend(series, [this.main]));
+  }
+
+  get #turn() {
+    const { warm, steps } = this.run.totals;
+    return warm && steps ? warm : null;
+  }
+
+  // A figure that is nought from beginning to end, such as the divergence where it has no weight, is not drawn.
+  #panel(name, warm = false) {
+    const key = warm ? `warm-${name}` : name;
+    const all = warm || name === "loss" ? [this.#curve(name, warm)] : [this.#curve(name, true), this.#curve(name)];
+    const found = all.filter((curve) => curve?.points.some(([, y]) => y));
+    if (!found.length) return;
+    if (!this.panels.has(key)) this.#begin(key, name);
+    const series = found.map((curve) => ({ name: t(`curve.${name}`), index: curve.warm ? 3 : 1, marks: false, points: curve.points.map(([x, y]) => ({ x, y })) }));
+    this.panels.get(key).show(series, found.length > 1 ? this.#turn : null);
+  }
+
+  #begin(key, name) {
+    const chart = new Chart({ label: t(`curve.${key}`), x: this.x, y: { format: SHARES.has(name) ? percent : figure }, tall: 170 });
+    const rows = () => chart.series.flatMap(({ points: all }) => all.map(({ x, y }) => [number(x), chart.y.format(y)]));
+    this.panels.set(key, chart);
+    this.small.append(h("div", {}, chart.node, folded(t("train.as-table"), () => figures({ caption: t(`curve.${key}`), header: [t("train.steps"), t(`curve.${name}`)], rows: rows() }))));
+  }
+
+  #heldTable() {
+    const rows = this.run.held_out.map(({ step, accuracy, low, high, n, failed, warm }) => [number(step), percent(accuracy), `${percent(low)}–${percent(high)}`, number(n), number(failed), warm ? t("train.warm.mark") : ""]);
+    return figures({ caption: t("train.held.told"), header: [t("train.steps"), t("curve.held"), t("train.interval"), "n", t("eval.failed"), ""], rows });
+  }
+
+  #settingsTable() {
+    const rows = [...leaves(this.run.settings)].map(([name, value]) => [name, value]);
+    return rows.length ? figures({ caption: "", header: [t("train.setting"), t("train.value")], rows }) : h("p", { class: "small" }, t("train.no-settings"));
+  }
+
+  #steps() {
+    const chosen = this.step.value || this.chosen || String(this.run.kept.at(-1).step);
+    const known = this.step.options.length;
+    if (known === this.run.kept.length) return;
+    refill(this.step, this.run.kept.map(({ step, rollouts, reward }) => h("option", { value: String(step) }, t("train.kept.option", { step: number(step), count: number(rollouts), reward: figure(reward) }))));
+    this.step.value = chosen;
+    if (!known) this.#rollouts();
+  }
+
+  async #rollouts() {
+    const step = this.step.value;
+    const found = await service.rollouts(this.run.run, step).catch((problem) => problem);
+    if (step !== this.step.value) return;
+    if (found instanceof Error) return void refill(this.rows, h("p", { class: "small problem", role: "alert" }, found.message));
+    refill(this.rows, figures({ caption: t("train.rollouts.caption", { step: number(Number(step)) }), header: ["sample", "rollout", "reward", "advantage", "parts"].map((name) => t(`train.${name}`)), rows: found.map((one) => this.#rollout(one)), kind: "rollouts" }));
+    return undefined;
+  }
+
+  #rollout({ sample, rollout, reading, reward, advantage, parts, outcome, error }) {
+    const name = rollout.split("/").at(-1);
+    const link = reading ? h("a", { href: `#/run/${this.run.run}/reading/${encodeURIComponent(reading)}`, "aria-label": t("train.open", { sample, rollout: name }) }, t("train.open.short", { rollout: name })) : name;
+    return [sample, link, reward === null ? t(`outcome.${outcome}`) : figure(reward), advantageMark(advantage), error || Object.entries(parts).map(([part, value]) => `${part} ${figure(value)}`).join(" · ")];
+  }
+}
+
+function* leaves(table, prefix = "") {
+  for (const [name, value] of Object.entries(table)) {
+    if (value !== null && typeof value === "object" && !Array.isArray(value)) yield* leaves(value, `${prefix}${name}.`);
+    else yield [`${prefix}${name}`, value === null ? "–" : value === "" ? "“”" : String(value)];
+  }
+}

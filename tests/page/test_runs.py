@@ -1,0 +1,174 @@
+"""Evaluations and training runs on the page, in a real Chromium."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from bookwheel.serve.settings import Settings
+
+
+@pytest.fixture(scope="module")
+def folder(made_runs, tmp_path_factory):
+    return shutil.copytree(made_runs, tmp_path_factory.mktemp("shown") / "runs")
+
+
+@pytest.fixture(scope="module")
+def base(serving_with, folder, tmp_path_factory):
+    with serving_with(tmp_path_factory.mktemp("page"), 0.01, settings=Settings(runs=folder)) as address:
+        yield address
+
+
+def open_run(page, name: str) -> None:
+    page.goto("/#/runs")
+    page.get_by_role("link", name=name, exact=True).click()
+    page.wait_for_selector(".chart svg")
+
+
+def test_runs_are_listed_and_opened(page):
+    page.get_by_role("link", name="Runs").click()
+    page.wait_for_selector(".runs li")
+    told = page.locator(".runs").inner_text()
+    assert "24 samples" in told
+    assert "held-out accuracy 50%" in told
+    page.get_by_role("link", name="first").click()
+    page.wait_for_selector("h1:has-text('first')")
+
+
+def test_an_evaluation_shows_its_table_and_its_plots(page):
+    open_run(page, "first")
+    page.select_option("#report-task", "wheels")
+    cells = page.locator(".grid tbody tr").first.locator("td")
+    assert cells.first.inner_text().split() == ["100.0", "43.9–100.0"]
+    assert "does not fit" in page.locator(".grid").inner_text()
+    shown = page.locator(".plot svg").first
+    assert shown.locator(".mark").count() == 3
+    assert "whole · 150: 100% [43.9%, 100%], n = 3" in shown.locator("title").all_text_contents()
+    page.get_by_role("button", name="whole", exact=True).click()
+    assert shown.locator(".mark").count() == 2
+    page.get_by_text("Every cell, with what it cost").click()
+    page.get_by_role("columnheader", name="Tokens read").wait_for()
+    page.get_by_text("How this was made").click()
+    page.get_by_text("bookwheel eval wheels.toml").wait_for()
+
+
+def test_pointing_at_a_plot_reads_out_its_figures(page):
+    open_run(page, "first")
+    page.locator(".plot").first.hover(position={"x": 60, "y": 100})
+    assert page.locator(".figures").first.inner_text().startswith("150 tokens · sequential 50%")
+
+
+def test_samples_are_filtered_by_a_cell_and_by_what_is_wrong(page):
+    open_run(page, "first")
+    page.locator(".grid .score").nth(1).click()
+    page.wait_for_selector("text=6 of 6 samples")
+    assert page.input_value("#sample-length") == "600"
+    page.check("#sample-wrong")
+    page.wait_for_selector("text=3 of 3 samples")
+    assert {chip.inner_text() for chip in page.locator(".samples .status").all()} == {"wrong"}
+    assert "azure" in page.locator(".samples").inner_text()
+    page.wait_for_function("() => location.hash.includes('wrong=1')")
+    page.reload()
+    page.wait_for_selector("text=3 of 3 samples")
+
+
+def test_a_samples_question_is_text_and_never_markup(page):
+    open_run(page, "first")
+    page.wait_for_selector(".samples li")
+    assert "<img src=x onerror" in page.locator(".samples").inner_text()
+    assert page.locator("main img:not(.wheel)").count() == 0
+
+
+def test_a_sample_leads_to_its_reading_with_the_golds_beside_it(page):
+    open_run(page, "first")
+    page.locator(".grid .score").nth(1).click()
+    page.wait_for_selector("text=6 of 6 samples")
+    page.locator(".samples a").first.click()
+    page.wait_for_selector(".reading .lines li p")
+    assert "vermilion0" in page.locator(".earned").inner_text()
+    page.locator("button.since").first.click()
+    page.locator("mark").wait_for()
+    assert page.get_by_role("button", name="Edit the memory here").count() == 0
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_function("() => /^#\\/run\\/.*\\/reading\\/.*step=/.test(location.hash)")
+    page.get_by_role("link", name="Back to first").click()
+    page.wait_for_selector(".samples li")
+
+
+def test_a_training_run_shows_its_curves_and_settings(page):
+    open_run(page, "deep/tiny")
+    assert "2 of 6" in page.locator(".facts").inner_text()
+    captions = page.locator("figcaption").all_inner_texts()
+    assert {"Loss of the warm start", "Loss", "Entropy", "Clipped tokens"} <= set(captions)
+    assert not {"Divergence from the reference (KL)", "Groups dropped"} & set(captions)
+    page.get_by_text("Held-out accuracy as a table").click()
+    assert "16%–36.8%" in page.get_by_role("region", name="Held-out accuracy with its 95 % interval").inner_text()
+    page.get_by_text("Settings", exact=True).click()
+    assert "train.seed" in page.get_by_role("region", name="Setting, Value").inner_text()
+
+
+def test_a_kept_rollout_is_a_reading_with_its_advantage_beside_each_step(page):
+    open_run(page, "deep/tiny")
+    page.locator(".rollouts a").nth(1).click()
+    page.wait_for_selector(".reading .lines li p")
+    assert "Reward 1.25" in page.locator(".earned").inner_text()
+    assert "-0.50" in page.locator(".transport .place").inner_text()
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_function("() => location.hash.includes('step=')")
+    assert "-0.50" in page.locator(".transport .place").inner_text()
+
+
+def test_a_training_run_is_drawn_on_while_it_runs(page, folder):
+    open_run(page, "deep/tiny")
+    marks = page.locator(".plot").first.locator(".mark")
+    before = marks.count()
+    page.get_by_text("Settings", exact=True).click()
+    with (folder / "deep" / "tiny" / "metrics.jsonl").open("a") as file:
+        told = {"kind": "evaluation", "step": 5, "accuracy": 0.75, "n": 64, "failed": 0, "clock": {"seconds": 1.0}}
+        file.write(json.dumps(told) + "\n")
+    page.wait_for_function(
+        "n => document.querySelector('.plot').querySelectorAll('.mark').length === n", arg=before + 1
+    )
+    assert "75%" in page.locator(".facts").inner_text()
+    assert page.get_by_role("region", name="Setting, Value").is_visible()
+
+
+def test_another_language_keeps_the_task_and_the_filter(page):
+    open_run(page, "first")
+    page.select_option("#report-task", "missing")
+    page.check("#sample-wrong")
+    page.wait_for_function("() => location.hash.includes('wrong=1')")
+    page.get_by_role("button", name="中文").click()
+    page.wait_for_selector("text=只看未答对的")
+    assert page.input_value("#report-task") == "missing"
+    assert page.is_checked("#sample-wrong")
+
+
+@pytest.mark.parametrize(
+    ("width", "scheme", "locale"),
+    [(360, "dark", "zh-CN"), (1280, "light", "en-GB"), (360, "light", "en-GB"), (1280, "dark", "zh-CN")],
+)
+def test_nothing_hinders_assistive_technology_or_overflows(opened_at, assert_clean, width, scheme, locale):
+    with opened_at(width=width, scheme=scheme, locale=locale) as page:
+        page.goto("/#/runs")
+        page.wait_for_selector(".runs li")
+        assert_clean(page, "runs")
+        for name, file in (("first", "evaluation"), ("deep/tiny", "training")):
+            open_run(page, name)
+            page.wait_for_selector(".samples a, .rollouts a")
+            for details in page.locator(".folded > summary").all():
+                details.click()
+            assert_clean(page, file)
+            page.locator(".samples a, .rollouts a").first.click()
+            page.wait_for_selector(".reading .memory")
+            assert_clean(page, f"{file}-reading")
+
+
+def test_a_server_without_runs_says_how_to_show_some(locked):
+    page, secret = locked
+    page.goto("/#/runs")
+    page.fill("#key", secret)
+    page.get_by_role("button", name="Enter").click()
+    page.wait_for_selector("code:has-text('bookwheel serve --runs FOLDER')")

@@ -55,3 +55,21 @@ def test_only_every_so_many_steps_are_kept(still_policy, tmp_path):
     assert {json.loads(line)["step"] for line in (tmp_path / "rollouts.jsonl").read_text().splitlines()} == {0, 3}
     RolloutShelf(tmp_path / "none", PLAN, Estimator.MEAN, every=0)(0, found)
     assert not (tmp_path / "none").exists()
+
+
+def test_a_kept_rollout_is_shown_with_its_reward_and_with_its_advantage_beside_each_step(
+    still_policy, tmp_path, capsys
+):
+    from bookwheel.cli import main
+
+    kept = rolled(still_policy, names="abcdef")
+    RolloutShelf(tmp_path, PLAN, Estimator.MEAN)(10, Harvest(groups=[kept]))
+    line = json.loads((tmp_path / "rollouts.jsonl").read_text().splitlines()[0])
+    with pytest.raises(SystemExit):
+        main(["show", line["reading"], "--journal", str(tmp_path / "rollouts.sqlite")])
+    shown = capsys.readouterr().out
+    assert f"reward {line['reward']:g} (answer {line['reward']:g})" in shown
+    assert shown.count(f"advantage {line['advantage']:+.3f}") == 4
+    with pytest.raises(SystemExit):
+        main(["show", line["reading"], "--journal", str(tmp_path / "rollouts.sqlite"), "--json"])
+    assert json.loads(capsys.readouterr().out)["rollout"]["advantage"] == line["advantage"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from bookwheel.provenance import LineOrigin
+    from bookwheel.training.kept import KeptRollout
     from bookwheel.types import Reading
 
 _COLUMNS: Final = {"reading": 8, "when": 16, "status": 9, "document": 8, "question": 8, "answer": 8}
@@ -86,14 +88,24 @@ def show(
     with output.open_journal() as journal:
         found = journal.reading(reading)
         lines = origins(found.steps, journal.document_of(found.id))
+        rollout = _rollout(journal.path, found.id)
     if html:
         _write_page(html, found, lines)
     if output.as_json:
-        print_line(json.dumps(reading_to_json(found)))
+        print_line(json.dumps(reading_to_json(found) | ({"rollout": asdict(rollout)} if rollout else {})))
     elif not html:
-        _timeline(stdout(), found, only_changes=changes)
+        _timeline(stdout(), found, rollout, only_changes=changes)
         _origins(stdout(), lines)
     return 0
+
+
+def _rollout(journal: Path, id_: str) -> KeptRollout | None:
+    """What training says of this reading, where the journal is a training run's."""
+    from bookwheel.training.kept import kept_rollouts
+
+    if not journal.with_name("rollouts.jsonl").is_file():
+        return None
+    return next((one for one in kept_rollouts(journal.parent) if one.reading == id_), None)
 
 
 def _table(readings: list[Reading]) -> Table:
@@ -114,8 +126,8 @@ def _table(readings: list[Reading]) -> Table:
     return table
 
 
-def _timeline(console: Console, reading: Reading, *, only_changes: bool) -> None:
-    """Every step: its place in the document, its flags, what it did to the memory."""
+def _timeline(console: Console, reading: Reading, rollout: KeptRollout | None, *, only_changes: bool) -> None:
+    """Every step: its place in the document, its flags, what it did to the memory, what it was credited with."""
     from rich.text import Text
 
     from bookwheel.cli.progress import memory_diff, step_title
@@ -125,15 +137,25 @@ def _timeline(console: Console, reading: Reading, *, only_changes: bool) -> None
     kin = f" · forked from {reading.parent[:8]}" if reading.parent else ""
     facts = (reading.id[:8], plain(reading.document.name), reading.model, reading.way, reading.status)
     console.print(Text(" · ".join(facts) + kin, style="dim"))
+    if rollout:
+        console.print(Text(_earned(rollout), style="magenta"))
+    credit = Text(f" · advantage {rollout.advantage:+.3f}", style="magenta") if rollout else Text()
     for step in reading.steps:
         if only_changes and step.before.text == step.after.text:
             continue
-        console.print(Text("\n") + step_title(step))
+        console.print(Text("\n") + step_title(step) + credit)
         for line in memory_diff(step.before.text, step.after.text):
             console.print(Text("  ") + line)
-    console.print(Text("\nanswer", style="bold green") if reading.answer else Text(f"\n{plain(reading.error)}"))
     if reading.answer:
-        console.print(Text(plain(reading.answer.text)))
+        console.print(Text("\nanswer", style="bold green") + credit)
+    console.print(Text(plain(reading.answer.text) if reading.answer else f"\n{plain(reading.error)}"))
+
+
+def _earned(rollout: KeptRollout) -> str:
+    """A rollout's reward and the parts that it is made of."""
+    reward = "not scored" if rollout.reward is None else f"reward {rollout.reward:g}"
+    parts = ", ".join(f"{name} {value:g}" for name, value in rollout.parts.items())
+    return f"rollout of step {rollout.step} · sample {rollout.sample} · {reward}" + (f" ({parts})" if parts else "")
 
 
 def _origins(console: Console, lines: Sequence[LineOrigin]) -> None:

@@ -1,12 +1,16 @@
-"""Many streams at once, and what a request pays that needs no reading.
+"""Many streams at once, what a request pays that needs no reading, a soak, and the page in a browser.
 
     python benchmarks/serving.py streams [N] [STEPS] [SECONDS_PER_CALL]
     python benchmarks/serving.py straight [REQUESTS]
+    python benchmarks/serving.py soak [SECONDS] [CLIENTS] [SEED]
+    python benchmarks/serving.py page [STEPS] [SECONDS]
 
 `streams`: N chat completions are read and streamed at once by one server, whose model writes the time of its reply into
 the memory; an event's delay is from there to its arrival at the client, with the journal's write in between. Server and
 clients are two processes of one machine. `straight`: the same request to a bare endpoint and through the server, turn
-by turn in one run.
+by turn in one run. `soak` (serving_soak.py): readings followed by clients that hang up and come back, on a server that
+is killed and started again; it ends with 1 if a step or an answer was lost or came twice. `page` (serving_page.py): the
+bytes of the first load, and the frames while a long timeline is scrubbed.
 """
 
 from __future__ import annotations
@@ -26,6 +30,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import httpx2
+from serving_page import measure
+from serving_soak import soak
 
 from bookwheel.journal import Journal
 from bookwheel.models.openai import OpenAIModel
@@ -136,6 +142,14 @@ def main() -> None:
             asyncio.run(streams(address, int(count), int(steps)))
             process.terminate()
             print(json.dumps({"server_mib": int(process.stdout.read())}))
+    elif kind == "soak":
+        seconds, clients, seed = (*given, *("600", "50", "1")[len(given) :])
+        told = asyncio.run(soak(float(seconds), int(clients), int(seed)))
+        print(json.dumps(told))
+        sys.exit(0 if told["whole"] else 1)
+    elif kind == "page":
+        steps, seconds = (*given, *("700", "8")[len(given) :])
+        print(json.dumps(measure(int(steps), float(seconds))))
     else:
         port = "8799"
         bare = f"http://127.0.0.1:{port}/v1"

@@ -8,6 +8,7 @@ import pytest
 
 from bookwheel.errors import Unreachable
 from bookwheel.models.scripted import Scripted, keyword_reader
+from bookwheel.serve.ledger import Entry
 from bookwheel.serve.settings import Limits, Settings
 
 
@@ -159,6 +160,21 @@ def test_a_reading_that_was_resumed_still_answers_the_request_that_began_it(serv
         model.after(10**9)
         client.post(f"/readings/{id_}/resume")
         assert client.post("/readings", json=body).json()["reading"] == id_
+
+
+def test_a_kill_between_ledger_and_journal_leaves_nothing_behind(serving, words) -> None:
+    """What was entered but never begun is forgotten at the next start, and its request begins anew."""
+    body, headers = {"question": words[1], "text": words[0]}, {"Idempotency-Key": "one"}
+    with serving() as up, up.client(headers=headers) as client:
+        up.service.ledger.enter(Entry(id="f" * 12, owner="", request="one"))
+        id_ = client.post("/readings", json=body).json()["reading"]
+        assert client.post("/readings", json=body).json()["reading"] == id_
+        up.events(id_)
+        up.service.ledger.enter(Entry(id="e" * 12, owner="", request="two"))
+    with serving() as up:
+        assert up.service.ledger.unfinished() == []
+        assert up.service.ledger.find("", "two") is None
+        assert [reading.id for reading in up.journal.readings()] == [id_]
 
 
 def test_what_was_left_out_of_a_document_is_told(up) -> None:

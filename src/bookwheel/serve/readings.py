@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from bookwheel import desk
-from bookwheel.errors import BookwheelError, InputError
+from bookwheel.errors import BookwheelError, InputError, JournalError
 from bookwheel.evaluation.registry import way_named
 from bookwheel.serve.aside import Aside, Interrupted
 from bookwheel.serve.faults import Declined, busy
@@ -140,24 +140,31 @@ class Readings:
         count = 0
         for entry in await asyncio.to_thread(self.ledger.unfinished):
             try:
-                reading = await asyncio.to_thread(self.journal.reading, entry.id)
-                if reading.status is not Status.READING or reading.model not in self.models:
-                    await asyncio.to_thread(self.ledger.set_open, entry.id, is_open=False)
-                    continue
-                asked = Asked(
-                    reading=reading,
-                    open=self.opening_of(entry.id),
-                    kept=True,
-                    owner=entry.owner,
-                    purse=purse_of(entry.owner),
-                    request=entry.request,
-                    print=entry.print,
-                )
-                await self.begin(asked).begun()
-                count += 1
+                count += await self._taken_up(entry, purse_of(entry.owner))
             except BookwheelError as error:
                 _log.warning("reading %s was not gone on with: %s", entry.id, error)
         return count
+
+    async def _taken_up(self, entry: Entry, purse: Purse | None) -> bool:
+        try:
+            reading = await asyncio.to_thread(self.journal.reading, entry.id)
+        except JournalError:
+            await asyncio.to_thread(self.ledger.forget, entry.id)
+            return False
+        if reading.status is not Status.READING or reading.model not in self.models:
+            await asyncio.to_thread(self.ledger.set_open, entry.id, is_open=False)
+            return False
+        asked = Asked(
+            reading=reading,
+            open=self.opening_of(entry.id),
+            kept=True,
+            owner=entry.owner,
+            purse=purse,
+            request=entry.request,
+            print=entry.print,
+        )
+        await self.begin(asked).begun()
+        return True
 
     def opening_of(self, id_: str) -> Opening:
         """How the document of a kept reading is opened."""
@@ -213,6 +220,9 @@ class Readings:
         """The reading's document, when journal and ledger have the reading."""
         asked, id_ = running.asked, running.reading.id
         document, running.notes = await self._opened(running)
+        # First: an entry without a reading is found and forgotten, a reading without an entry would lie there for ever.
+        entry = Entry(id=id_, owner=asked.owner, request=asked.request, print=asked.print, open=asked.goes_on)
+        await asyncio.to_thread(self.ledger.enter, entry)
         if asked.kept:
             kept = await asyncio.to_thread(self.journal.reading, id_)
             running.reading = replace(kept, plan=asked.reading.plan, status=Status.READING, error="")
@@ -221,8 +231,6 @@ class Readings:
         else:
             running.reading = replace(asked.reading, document=document.info)
             await asyncio.to_thread(self.journal.begin, running.reading)
-        entry = Entry(id=id_, owner=asked.owner, request=asked.request, print=asked.print, open=asked.goes_on)
-        await asyncio.to_thread(self.ledger.enter, entry)
         running.is_begun = True
         running.wake()
         self._metrics.begun()

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from bookwheel.models.base import Model
     from bookwheel.plan import Budget, Plan
     from bookwheel.serve.keys import Key
+    from bookwheel.serve.ledger import Entry
     from bookwheel.serve.running import Opening
 
 _ID: Final = re.compile(r"[0-9A-Za-z_-]{4,64}")
@@ -161,17 +162,27 @@ class Service:
             raise Declined(400, "an Idempotency-Key has 1 to 255 characters", kind="invalid_request")
         lock = self._asking.setdefault((_owner(key), again), asyncio.Lock())
         async with lock:
-            entry = await asyncio.to_thread(self.ledger.find, _owner(key), again)
-            if entry is None:
+            entry, reading = await self._answered(_owner(key), again)
+            if entry is None or reading is None:
                 running = await self.start(wanted, opening, key, request=again, print=seal, **how)
                 return running, await running.begun()
             if entry.print != seal:
                 message = "this Idempotency-Key was used for another request; take a new one"
                 raise Declined(422, message, kind="idempotency_key_reused")
-            reading = await self.reading(entry.id)
             if reading.status is Status.ANSWERED:
                 return None, reading
             return await self.go_on(reading, key, request=again, print=seal, **how)
+
+    async def _answered(self, owner: str, again: str) -> tuple[Entry | None, Reading | None]:
+        """What this Idempotency-Key began; a kill may have come between the ledger and the journal."""
+        entry = await asyncio.to_thread(self.ledger.find, owner, again)
+        if entry is None:
+            return None, None
+        try:
+            return entry, await self.reading(entry.id)
+        except Declined:
+            await asyncio.to_thread(self.ledger.forget, entry.id)
+            return None, None
 
     async def start(self, wanted: Wanted, opening: Opening, key: Key | None, **how: Any) -> Running:
         """A reading that begins now, with its document yet to be opened. Raises what is wrong with all else."""

@@ -93,6 +93,13 @@ def test_mcnemar_agrees_with_the_binomial():
     assert sign_test(0, 0) == 1
     assert sign_test(1, 9) == pytest.approx(2 * 11 / 1024)
     assert sign_test(5, 5) == 1
+    assert sign_test(2, 3) == pytest.approx(2 * (1 + 5 + 10) / 32)
+
+
+def test_many_thousands_of_pairs_have_a_p_too():
+    assert sign_test(5000, 5000) == 1
+    assert sign_test(4900, 5100) == pytest.approx(0.0466, abs=2e-3)  # by the normal distribution, about
+    assert 0 < sign_test(2000, 3000) < 1e-40
 
 
 def test_pairs_of_unequal_number_are_refused():

@@ -97,6 +97,16 @@ def test_a_sample_leads_to_its_reading_with_the_golds_beside_it(page):
     page.wait_for_selector(".samples li")
 
 
+def test_a_reading_without_steps_shows_its_document_and_says_why(page):
+    open_run(page, "first")
+    page.locator(".grid tr").nth(2).locator(".score").first.click()
+    page.wait_for_selector("text=6 of 6 samples")
+    page.locator(".samples a").first.click()
+    page.wait_for_selector(".source .text:has-text('harvests, tolls and rain')")
+    assert "without steps" in page.locator("main").inner_text()
+    assert page.locator(".timeline").is_hidden()
+
+
 def test_a_training_run_shows_its_curves_and_settings(page):
     open_run(page, "deep/tiny")
     assert "2 of 6" in page.locator(".facts").inner_text()
@@ -162,7 +172,7 @@ def test_nothing_hinders_assistive_technology_or_overflows(opened_at, assert_cle
                 details.click()
             assert_clean(page, file)
             page.locator(".samples a, .rollouts a").first.click()
-            page.wait_for_selector(".reading .memory")
+            page.wait_for_selector(".reading .source .text:has-text('harvests')")
             assert_clean(page, f"{file}-reading")
 
 

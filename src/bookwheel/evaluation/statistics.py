@@ -107,9 +107,12 @@ def paired(
 
 def sign_test(ahead: int, behind: int) -> float:
     """The exact two-sided p of so uneven a split of pairs that differ; McNemar's where scores are right or wrong."""
-    n, fewer = ahead + behind, min(ahead, behind)
-    tail = sum(math.comb(n, k) for k in range(fewer + 1))
-    return min(1.0, math.ldexp(2 * tail, -n))
+    n = ahead + behind
+    tail = term = 1
+    for k in range(min(ahead, behind)):
+        term = term * (n - k) // (k + 1)
+        tail += term
+    return min(1.0, 2 * tail / (1 << n))
 
 
 def _bonett_price(ahead: int, behind: int, n: int, confidence: float) -> tuple[float, float]:

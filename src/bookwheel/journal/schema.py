@@ -157,7 +157,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def connect_to_look(path: Path) -> sqlite3.Connection:
-    """A connection that changes nothing, and that makes no file beside a journal which nobody is writing to."""
+    """A connection that changes nothing; beside a log that a kill left behind, SQLite puts its index of it."""
     log = path.with_name(f"{path.name}-wal")
     how = "mode=ro" if log.exists() and log.stat().st_size else "immutable=1"
     connection = sqlite3.connect(

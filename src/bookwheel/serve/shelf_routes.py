@@ -53,7 +53,7 @@ def shelf_routes(shelf: Shelf) -> list[BaseRoute]:
 
 
 class ShelfRoutes:
-    """One method a route. Files are gone through off the loop, for one request at a time."""
+    """One method a route. Files are gone through off the loop; the intervals of a report, one report at a time."""
 
     def __init__(self, shelf: Shelf) -> None:
         self._shelf = shelf
@@ -69,7 +69,8 @@ class ShelfRoutes:
         headers = {"ETag": f'"{state.tag}"'}
         if request.headers.get("if-none-match") == headers["ETag"]:
             return Response(status_code=304, headers=headers)
-        return Json(await self._looked(lambda: looks.shown(run, self._shelf, state)), headers=headers)
+        async with self._turn:
+            return Json(await self._looked(lambda: looks.shown(run, self._shelf, state)), headers=headers)
 
     async def samples(self, request: Request) -> Response:
         """The samples of an evaluation that meet what is asked of them."""
@@ -150,13 +151,12 @@ class ShelfRoutes:
         return {"sample": judged[-1] if judged else None}
 
     async def _looked(self, look: Callable[[], _T]) -> _T:
-        async with self._turn:
-            try:
-                return await asyncio.to_thread(_mended(look))
-            except Declined:
-                raise
-            except BookwheelError as error:
-                raise Declined(422, self._shelf.told(error), kind="unreadable") from error
+        try:
+            return await asyncio.to_thread(_mended(look))
+        except Declined:
+            raise
+        except BookwheelError as error:
+            raise Declined(422, self._shelf.told(error), kind="unreadable") from error
 
 
 def _mended(look: Callable[[], _T]) -> Callable[[], _T]:

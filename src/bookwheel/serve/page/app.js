@@ -51,7 +51,7 @@ async function show(kept = null) {
 function trouble(problem, kept) {
   if (problem instanceof service.Refusal && problem.status === 401) return keyForm(kept?.key);
   if (!(problem instanceof service.Refusal)) throw problem;
-  return h("section", { class: "lead" }, wheel(), h("h1", {}, problem.message), h("p", {}, h("a", { href: "#/" }, t("home"))));
+  return h("section", { class: "lead" }, wheel(), h("h1", { class: "sentence" }, problem.message), h("p", {}, h("a", { href: "#/" }, t("home"))));
 }
 
 function keyForm(typed = "") {

@@ -2,6 +2,7 @@
 // mark; pointing anywhere reads out the figures there, and the same figures stand in a table beside every plot.
 
 import { h, refill, shown } from "./dom.js";
+import { exact } from "./words.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const EDGE = { top: 10, right: 14, bottom: 30, left: 46 };
@@ -31,14 +32,13 @@ export function swatch(index, line = true) {
   return s("svg", { class: `swatch ${ink(index)}`, width: 26, height: 14, viewBox: "0 0 26 14", "aria-hidden": "true" }, line && s("path", { d: "M1 7h24" }), mark(index, 13, 7));
 }
 
-// Whole steps of 1, 2 or 5 between two values, about so many.
-export function ticksOf(low, high, count = 4) {
-  const raw = (high - low) / count || 1;
-  const size = 10 ** Math.floor(Math.log10(raw));
-  const step = [1, 2, 5, 10].map((one) => one * size).find((one) => one >= raw * 0.999);
-  const found = [];
-  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + step * 1e-6; k += 1) found.push(Number((k * step).toPrecision(12)));
-  return found;
+// Round values between two others: multiples of 1, 2 or 5, at most so many.
+export function ticksOf(low, high, most = 5, whole = false) {
+  const size = 10 ** Math.floor(Math.log10((high - low) / most || 1));
+  const steps = [1, 2, 5, 10, 20].map((one) => one * size).filter((step) => !whole || step >= 1);
+  const [first, last] = [(step) => Math.ceil(low / step - 1e-9), (step) => Math.floor(high / step + 1e-9)];
+  const step = steps.find((one) => last(one) - first(one) < most) ?? (whole ? 1 : size);
+  return Array.from({ length: last(step) - first(step) + 1 }, (_, k) => Number(((first(step) + k) * step).toPrecision(12)));
 }
 
 export function logTicks(low, high) {
@@ -107,14 +107,17 @@ export class Chart {
     if (axis === "x") return bounds;
     if (log) return { log, low: low ?? bounds.low / 1.15, high: high ?? bounds.high * 1.15 };
     const room = (bounds.high - bounds.low || Math.abs(bounds.high) || 1) * 0.06;
-    return { log, low: low ?? Math.min(bounds.low - room, Math.max(0, bounds.low - room)), high: high ?? bounds.high + room };
+    const below = bounds.low >= 0 ? Math.max(0, bounds.low - room) : bounds.low - room;
+    return { log, low: low ?? below, high: high ?? bounds.high + room };
   }
 
   #grid(wide, drawn) {
     const [rangeX, rangeY] = [this.#range("x", drawn), this.#range("y", drawn)];
     const y = this.y.ticks ?? (this.y.log ? logTicks(rangeY.low, rangeY.high) : ticksOf(rangeY.low, rangeY.high));
-    const x = this.x.ticks?.() ?? ticksOf(rangeX.low, rangeX.high, Math.max(2, Math.floor(wide / 75)));
+    const x = this.x.ticks?.() ?? ticksOf(rangeX.low, rangeX.high, Math.max(3, Math.floor(wide / 75)), true);
     const foot = this.tall - EDGE.bottom;
+    const told = y.map(this.y.format);
+    const labels = new Set(told).size < told.length ? y.map(exact) : told;
     let taken = -Infinity;
     const below = x.filter((tick) => {
       const half = (this.x.format(tick).length * LETTER) / 2;
@@ -124,7 +127,7 @@ export class Chart {
     });
     return [
       y.map((tick) => s("path", { class: "rule", d: `M${EDGE.left} ${this.toY(tick)}H${wide - EDGE.right}` })),
-      y.map((tick) => s("text", { class: "end", x: EDGE.left - 7, y: this.toY(tick) + 4 }, this.y.format(tick))),
+      y.map((tick, at) => s("text", { class: "end", x: EDGE.left - 7, y: this.toY(tick) + 4 }, labels[at])),
       below.map((tick) => s("text", { class: "middle", x: this.toX(tick), y: foot + 17 }, this.x.format(tick))),
     ];
   }

@@ -13,7 +13,7 @@ export class EvaluationView {
   constructor(run, query, kept) {
     this.run = run;
     this.tasks = h("select", { id: "report-task", onchange: () => this.#drawn() });
-    const x = { log: true, ticks: () => this.#lengths(), format: compact, told: (length) => t("eval.length", { length: number(length) }) };
+    const x = { log: true, ticks: () => this.#lengths(), format: compact, told: (length) => t("eval.tokens", { length: number(length) }) };
     this.accuracy = new Chart({ label: t("eval.accuracy.plot"), x, y: { low: 0, high: 1, ticks: [0, 0.25, 0.5, 0.75, 1], format: percent }, tall: 280 });
     this.tokens = new Chart({ label: t("eval.tokens.plot"), x, y: { log: true, format: compact }, tall: 240 });
     this.names = h("div");

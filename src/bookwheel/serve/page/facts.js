@@ -29,7 +29,7 @@ export class Headline {
     refill(this.answer, reading.answer || t(`none.${reading.status}`));
     refill(this.flags, (reading.answer_turn?.flags ?? []).map(flagChip));
     refill(this.earned, judged(reading));
-    refill(this.problem, reading.error);
+    refill(this.problem, reading.status === "cancelled" ? "" : reading.error);
     const quotes = (reading.evidence ?? []).map((found) => this.#quote(found));
     refill(this.proofs, quotes.length ? [h("h2", {}, t("proofs")), quotes] : null);
   }

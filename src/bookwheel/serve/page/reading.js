@@ -68,6 +68,8 @@ class ReadingView {
       button("timeline.newest", "⇥", () => this.go(null)),
     ];
     this.legend = h("p", { class: "small legend" });
+    this.timeline = h("section", { class: "timeline", "aria-label": t("timeline") }, this.ribbon.node, h("div", { class: "transport" }, transport, this.place), this.legend);
+    this.columns = h("div", { class: "columns" }, this.memory.node, this.source.node);
     return h(
       "article",
       { class: "reading" },
@@ -75,8 +77,8 @@ class ReadingView {
       this.facts.node,
       this.acts,
       this.line,
-      h("section", { class: "timeline", "aria-label": t("timeline") }, this.ribbon.node, h("div", { class: "transport" }, transport, this.place), this.legend),
-      h("div", { class: "columns" }, this.memory.node, this.source.node),
+      this.timeline,
+      this.columns,
     );
   }
 
@@ -139,7 +141,7 @@ class ReadingView {
   async #finish() {
     this.stop?.();
     this.stop = undefined;
-    if (!this.trace.length) return;
+    if (!this.trace.length) return void this.#stepless();
     try {
       this.origins = await this.shelf.origins(this.reading.reading);
     } catch (problem) {
@@ -147,6 +149,17 @@ class ReadingView {
       this.origins = [];
     }
     this.draw();
+  }
+
+  // A way that answers in one turn has nothing to scrub through; where it ended with an answer, the document stands alone.
+  #stepless() {
+    const whole = this.reading.status === "answered";
+    this.timeline.hidden = whole;
+    this.memory.node.hidden = whole;
+    this.columns.classList.toggle("alone", whole);
+    if (!whole) return;
+    refill(this.line, t("timeline.none")).classList.remove("problem");
+    this.source.show({ start: 0, end: this.reading.document.length, pages: [] });
   }
 
   #originsOf(at, line) {
@@ -172,7 +185,7 @@ class ReadingView {
     this.ribbon.draw(at, this.marked);
     this.memory.draw(at);
     this.edit.hidden = !step;
-    const told = step ? [t("timeline.step", { at: number(at), last: number(this.trace.last) }), pages(step.pages)] : [t("timeline.begin")];
+    const told = step ? [t("timeline.step", { at: number(at), last: number(this.trace.last) }), pages(step.pages)] : [this.reading.status === "reading" && t("timeline.begin")];
     const earned = this.reading.rollout;
     refill(this.place, told.filter(Boolean).join(" · "), step && earned && [" · ", t("train.advantage"), " ", advantageMark(earned.advantage)]);
     refill(this.legend, t("timeline.legend"), " ", this.reading.evidence?.length ? t("timeline.proofs") : "");

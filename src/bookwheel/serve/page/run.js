@@ -8,21 +8,25 @@ import { moment, t } from "./words.js";
 
 const OFTEN = 4000;
 const SELDOM = 30_000;
-const LIVELY = 600; // seconds without news, after which a run is looked at only seldom
+const LIVELY = 600; // seconds without news, after which a run is looked at only seldom; a large report is never asked for often
 
 export async function runView(id, query, kept) {
+  let began = performance.now();
   let { told, tag } = await service.run(id);
+  let took = performance.now() - began;
   const view = told.kind === "training" ? new TrainingView(told, kept) : new EvaluationView(told, query, kept);
   const changed = h("span");
   const line = h("p", { class: "small problem", role: "status" });
   const when = () => refill(changed, t("runs.changed", { when: moment(new Date(told.changed * 1000).toISOString()) }));
   let timer = 0;
   const again = () => {
-    timer = setTimeout(look, told.quiet < LIVELY ? OFTEN : SELDOM);
+    timer = setTimeout(look, Math.max(told.quiet < LIVELY ? OFTEN : SELDOM, 10 * took));
   };
   const look = async () => {
     try {
+      began = performance.now();
       const next = await service.run(id, tag);
+      if (next) took = performance.now() - began;
       refill(line);
       if (next) {
         ({ told, tag } = next);

@@ -88,7 +88,7 @@ export class Samples {
   }
 
   #entry(sample) {
-    const where = [sample.way, sample.task, t("eval.length", { length: number(sample.length) }), sample.steps && t("samples.steps", { count: number(sample.steps) }), duration(sample.seconds)];
+    const where = [sample.way, sample.task, t("eval.tokens", { length: number(sample.length) }), sample.steps && t("samples.steps", { count: number(sample.steps) }), duration(sample.seconds)];
     return h(
       "li",
       {},

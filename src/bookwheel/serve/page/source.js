@@ -68,7 +68,7 @@ export class SourcePane {
 
   #lay(characters, { start, from, to, step, span, line, told }) {
     const piece = (a, b) => characters.slice(Math.max(0, a - start), Math.max(0, b - start)).join("");
-    refill(this.where, [step.source, pages(step.pages), t("source.span", { start: number(from), end: number(to) }), t("source.step", { at: number(step.index) })].filter(Boolean).join(" · "));
+    refill(this.where, [step.source, pages(step.pages), t("source.span", { start: number(from), end: number(to) }), step.index !== undefined && t("source.step", { at: number(step.index) })].filter(Boolean).join(" · "));
     const section = piece(from, to);
     const marked = span ? [piece(from, span.start).length, piece(from, span.end).length] : line && longestRun(line, section);
     const inner = marked

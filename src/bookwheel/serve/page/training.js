@@ -24,7 +24,7 @@ export class TrainingView {
     this.small = h("div", { class: "plots small-plots" });
     this.step = h("select", { id: "kept-step", onchange: () => this.#rollouts() });
     this.rows = h("div");
-    this.kept = h("section", { "aria-labelledby": "kept-title" }, h("div", { class: "pane-head" }, h("h2", { id: "kept-title" }, t("train.kept")), h("label", { for: "kept-step" }, t("train.kept.step")), this.step), h("p", { class: "small" }, t("train.kept.told")), this.rows);
+    this.kept = h("section", { "aria-labelledby": "kept-title" }, h("div", { class: "pane-head" }, h("h2", { id: "kept-title" }, t("train.kept")), h("div", { class: "row" }, h("label", { for: "kept-step" }, t("train.kept.step")), this.step)), h("p", { class: "small" }, t("train.kept.told")), this.rows);
     this.settings = folded(t("train.settings"), () => this.#settingsTable());
     this.node = h("div", { class: "report" }, this.facts, h("section", { "aria-label": t("train.curves") }, this.names, this.main.node, this.held, this.small), this.settings, this.kept);
     this.chosen = kept?.step;

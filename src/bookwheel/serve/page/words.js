@@ -45,13 +45,14 @@ export const percent = written({ style: "percent", maximumFractionDigits: 1 });
 export const points = (share) => written({ minimumFractionDigits: 1, maximumFractionDigits: 1 })(100 * share);
 export const compact = written({ notation: "compact", maximumSignificantDigits: 3 });
 export const signed = written({ signDisplay: "exceptZero", minimumFractionDigits: 2, maximumFractionDigits: 2 });
+export const exact = written({ maximumSignificantDigits: 7 });
 export const figure = (value) => (value && Math.abs(value) < 1e-3 ? value.toExponential(1) : written({ maximumSignificantDigits: 3 })(value));
 export const size = (bytes) =>
   new Intl.NumberFormat(language, {
     style: "unit",
     unit: bytes < 1e6 ? "kilobyte" : "megabyte",
     maximumFractionDigits: bytes < 1e6 ? 0 : 1,
-  }).format(bytes < 1e6 ? Math.max(1, bytes / 1e3) : bytes / 1e6);
+  }).format(bytes < 1e6 ? Math.max(Math.sign(bytes), bytes / 1e3) : bytes / 1e6);
 
 export function duration(seconds) {
   const whole = Math.round(seconds);

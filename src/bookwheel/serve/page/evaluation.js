@@ -3,7 +3,7 @@
 import { Chart, legend } from "./chart.js";
 import { h, later, refill } from "./dom.js";
 import { Samples } from "./samples.js";
-import { figures, folded } from "./tables.js";
+import { figures, folded, offered } from "./tables.js";
 import { compact, duration, number, percent, points, t } from "./words.js";
 
 const ALL = "all";
@@ -49,11 +49,10 @@ export class EvaluationView {
   draw(run) {
     this.run = run;
     const tasks = [...new Set(run.cells.map(({ task }) => task))].sort((one, other) => (other === ALL) - (one === ALL));
-    const chosen = this.tasks.value || this.task;
-    refill(this.tasks, tasks.map((task) => h("option", { value: task }, task === ALL ? t("eval.all-tasks") : task)));
-    this.tasks.value = tasks.includes(chosen) ? chosen : (tasks[0] ?? "");
+    offered(this.tasks, tasks.map((task) => [task, task === ALL ? t("eval.all-tasks") : task]));
+    if (tasks.includes(this.task)) this.tasks.value = this.task;
+    this.task = undefined;
     this.samples.offer(run.cells.filter(({ task }) => task !== ALL));
-    this.samples.load();
     refill(this.made, this.#differences(), ...run.sections.map((section) => this.#section(section)));
     this.#drawn();
   }
@@ -74,7 +73,9 @@ export class EvaluationView {
     const spent = ({ prompt_tokens, completion_tokens, way, length }) => ({ y: prompt_tokens + completion_tokens, told: `${way} · ${number(length)}: ${number(Math.round(prompt_tokens + completion_tokens))}` });
     this.accuracy.show(series(score, true));
     this.tokens.show(series(spent, false).map((one) => ({ ...one, points: one.points.filter(({ y }) => y > 0) })));
-    refill(this.names, legend(series(score), [this.accuracy, this.tokens]));
+    const names = readers.map(({ name }) => name).join("\n");
+    if (names !== this.named) refill(this.names, legend(series(score), [this.accuracy, this.tokens]));
+    this.named = names;
     refill(this.grid, this.#grid(readers));
     this.top.classList.toggle("beside", this.#lengths().length <= BESIDE);
     refill(this.costs, folded(t("eval.cells"), () => this.#costs()));

@@ -3,6 +3,7 @@
 import { h, refill } from "./dom.js";
 import { verdict } from "./marks.js";
 import * as service from "./service.js";
+import { offered } from "./tables.js";
 import { duration, number, t } from "./words.js";
 
 const NAMES = ["model", "way", "task", "length"];
@@ -38,12 +39,14 @@ export class Samples {
   offer(cells) {
     this.selects.forEach((select, at) => {
       const values = [...new Set(cells.map((cell) => String(cell[NAMES[at]])))];
-      const chosen = select.value || this.first.get(NAMES[at]) || "";
-      refill(select, h("option", { value: "" }, t("samples.any")), values.map((value) => h("option", { value }, NAMES[at] === "length" ? number(Number(value)) : value)));
-      select.value = values.includes(chosen) ? chosen : "";
+      offered(select, [["", t("samples.any")], ...values.map((value) => [value, NAMES[at] === "length" ? number(Number(value)) : value])]);
+      const wanted = this.first.get(NAMES[at]);
+      if (values.includes(wanted)) select.value = wanted;
       this.fields[at].hidden = values.length < 2;
     });
     this.first = new URLSearchParams();
+    const looked = this.list.childElementCount > PART || this.list.contains(document.activeElement);
+    if (!looked) this.load();
   }
 
   want(wanted) {

@@ -2,6 +2,16 @@
 
 import { h, refill } from "./dom.js";
 
+// The options of a list, left alone where they are what they were: somebody may be choosing.
+export function offered(select, options) {
+  const told = JSON.stringify(options);
+  if (select.offered === told) return;
+  const chosen = select.value;
+  select.offered = told;
+  refill(select, options.map(([value, name]) => h("option", { value }, name)));
+  select.value = options.some(([value]) => value === chosen) ? chosen : (options[0]?.[0] ?? "");
+}
+
 export function figures({ caption, header, rows, kind = "" }) {
   const cells = (row) => row.map((cell, at) => (at ? h("td", { dir: "auto" }, cell) : h("th", { scope: "row", dir: "auto" }, cell)));
   const table = h(

@@ -4,7 +4,7 @@ import { Chart, legend } from "./chart.js";
 import { h, refill } from "./dom.js";
 import { advantageMark } from "./marks.js";
 import * as service from "./service.js";
-import { figures, folded } from "./tables.js";
+import { figures, folded, offered } from "./tables.js";
 import { compact, duration, figure, number, percent, t } from "./words.js";
 
 const GOING = 120; // seconds without news, after which a run is taken to be at rest
@@ -78,7 +78,9 @@ export class TrainingView {
     const negative = series.some(({ points: all }) => all.some(({ y }) => y < 0 || y > 1));
     Object.assign(this.main.y, negative ? { low: undefined, high: undefined, ticks: undefined, format: figure } : {});
     this.main.show(series, this.#turn);
-    refill(this.names, legend(series, [this.main]));
+    const names = series.map(({ name }) => name).join("\n");
+    if (names !== this.named) refill(this.names, legend(series, [this.main]));
+    this.named = names;
   }
 
   get #turn() {
@@ -115,12 +117,11 @@ export class TrainingView {
   }
 
   #steps() {
-    const chosen = this.step.value || this.chosen || String(this.run.kept.at(-1).step);
     const known = this.step.options.length;
-    if (known === this.run.kept.length) return;
-    refill(this.step, this.run.kept.map(({ step, rollouts, reward }) => h("option", { value: String(step) }, t("train.kept.option", { step: number(step), count: number(rollouts), reward: figure(reward) }))));
-    this.step.value = chosen;
-    if (!known) this.#rollouts();
+    offered(this.step, this.run.kept.map(({ step, rollouts, reward }) => [String(step), t("train.kept.option", { step: number(step), count: number(rollouts), reward: figure(reward) })]));
+    if (known) return;
+    this.step.value = this.chosen || String(this.run.kept.at(-1).step);
+    this.#rollouts();
   }
 
   async #rollouts() {

@@ -227,7 +227,7 @@ export default {
   "curve.failed": "Failed rollouts",
   "curve.dropped": "Groups dropped",
   "train.curves": "Curves",
-  "train.accuracy.plot": "Held-out accuracy with 95 % intervals, and what the rollouts earned, by step",
+  "train.accuracy.plot": "Held-out accuracy with 95 % intervals, and what the rollouts earned, by step. The dotted line is the end of the warm start",
   "train.step": "step {step}",
   "train.state": "State",
   "train.going": "running",

@@ -227,7 +227,7 @@ export default {
   "curve.failed": "失败的轨迹",
   "curve.dropped": "弃用的组",
   "train.curves": "曲线",
-  "train.accuracy.plot": "各步的留出正确率（含 95 % 区间）与轨迹所得",
+  "train.accuracy.plot": "各步的留出正确率（含 95 % 区间）与轨迹所得；虚线处热身结束",
   "train.step": "第 {step} 步",
   "train.state": "状态",
   "train.going": "进行中",

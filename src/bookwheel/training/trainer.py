@@ -76,7 +76,7 @@ class Trainer:
         `observe` is told every record, `keep` every reinforcement step's rollouts.
         """
         _check(samples, config, workflow, oracle)
-        if config.warm_start.until and not held_out:
+        if config.warm_start.steps and config.warm_start.until and not held_out:
             raise ConfigError("warm_start.until is measured on held-out samples, and there are none")
         self.policy, self.samples, self.reward, self.config = model, samples, reward, config
         self.folder, self.held_out = folder, held_out[: config.evaluation.samples]

@@ -85,7 +85,7 @@ class LocalModel:
         weights: Path | None = None,
         *,
         threads: int | None = None,
-        slots: int = 2,
+        slots: int = 1,
         progress: Progress | None = None,
         record_tokens: bool = False,
         adapter: Path | None = None,
@@ -93,8 +93,9 @@ class LocalModel:
         """Load a .gguf file: by default our own, which the first use fetches, telling `progress` the bytes.
 
         `threads` are chosen by the machine's load where none are given. `slots` replies are written at a time, more
-        wait their turn. `adapter` is a LoRA in a .gguf file of its own. With `record_tokens` a reply carries its exact
-        ids and log-probabilities, except one with a character of several tokens, for which llama.cpp tells only one.
+        wait their turn; on few cores a second one gains nothing and holds a window's memory. `adapter` is a LoRA in a
+        .gguf file of its own. With `record_tokens` a reply carries its exact ids and log-probabilities, except one with
+        a character of several tokens, for which llama.cpp tells only one.
         """
         path = weights or await kept.ensure(progress)
         threads = threads or threads_by_load()

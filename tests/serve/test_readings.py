@@ -239,6 +239,12 @@ def test_bad_input_is_a_sentence_and_nothing_is_kept(up, body: object) -> None:
         assert client.get("/readings").json() == []
 
 
+@pytest.mark.parametrize("name", ["standard", "small", "tiny"])
+def test_a_request_may_name_any_prompt_set_that_is_shipped(up, name) -> None:
+    told = up.begin(plan={"prompts": name, "language": "en"})
+    assert up.events(told["reading"])[-1][2]["status"] == "answered"
+
+
 def test_an_unknown_model_or_name_is_not_found(up) -> None:
     with up.client() as client:
         assert client.post("/readings", json={"question": "Q?", "text": "x", "model": "gpt"}).status_code == 404

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _PLACE: Final = re.compile(r"\{(question|memory|section)\}")
 _HAN: Final = re.compile("[\u4e00-\u9fff\u3400-\u4dbf]")
 _LETTER: Final = re.compile(r"[^\W\d_]")
+_SHELF: Final = resources.files("bookwheel") / "prompts"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +125,11 @@ def prompts_for(plan: Plan, question: str) -> Prompts:
     return _load(plan.prompts, plan.language or language_of(question))
 
 
+def shipped() -> frozenset[str]:
+    """The names of the prompt sets that come with bookwheel."""
+    return frozenset(path.name.split(".")[0] for path in _SHELF.iterdir() if path.name.endswith(".toml"))
+
+
 def language_of(text: str) -> str:
     """`zh` when at least three in ten letters are Chinese characters, else `en`."""
     letters = len(_LETTER.findall(text))
@@ -143,8 +149,8 @@ def _read(name: str, language: str) -> Prompts:
             return Prompts.from_toml(Path(name).read_text(encoding="utf-8"), name)
         except (OSError, UnicodeDecodeError) as error:
             raise PromptError(f"the prompt set {name} cannot be read: {error}") from error
-    file = resources.files("bookwheel") / "prompts" / f"{name}.{language}.toml"
-    if not file.is_file():
-        known = sorted(p.name.removesuffix(".toml") for p in (resources.files("bookwheel") / "prompts").iterdir())
+    file = _SHELF / f"{name}.{language}.toml"
+    if name not in shipped() or not file.is_file():
+        known = sorted(path.name.removesuffix(".toml") for path in _SHELF.iterdir() if path.name.endswith(".toml"))
         raise PromptError(f"no prompt set {name!r} in language {language!r}; there are: {', '.join(known)}")
     return Prompts.from_toml(file.read_text(encoding="utf-8"), name)

@@ -12,6 +12,7 @@ from weakref import WeakValueDictionary
 from bookwheel import desk
 from bookwheel.errors import JournalError, PlanError
 from bookwheel.evaluation.registry import way_named
+from bookwheel.reading.prompts import shipped
 from bookwheel.serve.faults import Declined, not_there
 from bookwheel.serve.keys import Keys, Purse
 from bookwheel.serve.ledger import Ledger
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
 _ID: Final = re.compile(r"[0-9A-Za-z_-]{4,64}")
 _SHA: Final = re.compile(r"[0-9a-f]{64}")
 _LONGEST_REQUEST_KEY: Final = 255
-_PROMPTS: Final = frozenset({"standard", "tiny"})
-"""A path is not taken from a request: what it holds would come back in prompts."""
 _UNOPENED: Final = DocumentInfo(id="", name="", length=0)
 
 
@@ -116,9 +115,9 @@ class Service:
     def plan(self, model: str, values: Mapping[str, Any]) -> Plan:
         """The model's plan with a request's values; the server's own limits can be lowered, never raised."""
         self.readings.model(model)
-        if values.get("prompts", "standard") not in _PROMPTS:
+        if values.get("prompts", "standard") not in shipped():  # a file's text would come back in prompts
             raise PlanError(
-                f"prompts is one of {', '.join(sorted(_PROMPTS))} here; a file cannot be named in a request"
+                f"prompts is one of {', '.join(sorted(shipped()))} here; a file cannot be named in a request"
             )
         base = self.plans[model]
         plan = base.with_values(values)

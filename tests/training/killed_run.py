@@ -22,6 +22,8 @@ CONFIG = TrainConfig.from_tables(
             "group_size": 3,
             "updates": 2,
             "learning_rate": 1e-3,
+            "warmup_steps": 1,
+            "decay": 0.5,
             "checkpoint_every": 2,
             "fresh": {"hidden": 32, "layers": 1, "heads": 2, "window": 128},
             "loss": {"kl": 0.01},

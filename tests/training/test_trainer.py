@@ -16,6 +16,7 @@ pytest.importorskip("transformers")
 
 from bookwheel.errors import PlanError  # noqa: E402
 from bookwheel.tasks.memories import ideal_memories  # noqa: E402
+from bookwheel.training.checkpoint import progress_of  # noqa: E402
 from bookwheel.training.config import RewardSettings, TrainConfig  # noqa: E402
 from bookwheel.training.errors import CheckpointError, ConfigError, LossNotFinite, NothingToLearn  # noqa: E402
 from bookwheel.training.fresh import fresh_policy  # noqa: E402
@@ -174,6 +175,13 @@ def test_a_warm_start_ends_early_when_it_is_good_enough(tmp_path):
     kinds = [(one["kind"], one["step"]) for one in records(tmp_path / "run")]
     assert kinds[:5] == [("warm", 1), ("warm", 2), ("check", 2), ("evaluation", 2), ("step", 3)]
     assert kinds[-1] == ("evaluation", 7)
+    assert progress_of(tmp_path / "run" / "checkpoints" / "best").step == 7, "of equally good policies the last is kept"
+
+
+def test_the_rate_of_reinforcement_falls_over_its_own_steps_alone(whole):
+    taken = whole.config.steps * whole.config.updates - 1
+    rates = [group["lr"] for group in whole.stepper.optimizer.param_groups]
+    assert rates == [pytest.approx(1e-3 * (1 - 0.5 * taken / (taken + 1)))]
 
 
 def test_reinforcement_learns(tmp_path):

@@ -19,7 +19,8 @@ _OWN: Final = ("GGUF.", "general.architecture", "general.quantization_version", 
 
 def in_eight_bits(source: Path, target: Path) -> None:
     """Write `source` anew, every quantised tensor in Q8_0; what is written in full stays so."""
-    reader, writer = opened(source), copy_of_fields(source, target)
+    reader = opened(source)
+    writer = copy_of_fields(reader, target)
     from gguf import GGML_QUANT_VERSION, LlamaFileType, dequantize, quantize
     from gguf import GGMLQuantizationType as Kind
 
@@ -44,11 +45,10 @@ def opened(path: Path) -> Any:
     return GGUFReader(path)
 
 
-def copy_of_fields(source: Path, target: Path) -> Any:
-    """A writer to `target` that has everything of `source` but its tensors: tokenizer, template, settings."""
+def copy_of_fields(reader: Any, target: Path) -> Any:
+    """A writer to `target` that has everything of an opened GGUF but its tensors: tokenizer, template, settings."""
     from gguf import GGUFWriter
 
-    reader = opened(source)
     writer = GGUFWriter(target, str(reader.fields["general.architecture"].contents()))
     for field in reader.fields.values():
         if not field.name.startswith(_OWN):

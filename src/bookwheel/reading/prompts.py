@@ -125,6 +125,7 @@ def prompts_for(plan: Plan, question: str) -> Prompts:
     return _load(plan.prompts, plan.language or language_of(question))
 
 
+@cache
 def shipped() -> frozenset[str]:
     """The names of the prompt sets that come with bookwheel."""
     return frozenset(path.name.split(".")[0] for path in _SHELF.iterdir() if path.name.endswith(".toml"))

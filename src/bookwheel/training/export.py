@@ -46,7 +46,7 @@ def to_gguf(policy: Policy, like: Path, path: Path) -> None:
     architecture = str(source.fields["general.architecture"].contents())
     if architecture not in {"llama", "qwen2", "qwen3"}:
         raise ConfigError(f"{like} is of the architecture {architecture}; llama, qwen2 and qwen3 can be written")
-    writer = copy_of_fields(like, path)
+    writer = copy_of_fields(source, path)
     wanted = {tensor.name: tuple(int(size) for size in reversed(tensor.shape)) for tensor in source.tensors}
     for name, values in _tensors(policy, architecture):
         if wanted.pop(name, None) != values.shape:

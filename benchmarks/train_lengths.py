@@ -13,7 +13,6 @@ a second; peak memory of the device. The curve in between stands in the run's me
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import time
 from dataclasses import replace
@@ -21,17 +20,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from train_tiny import measure
 
-from bookwheel.evaluation.statistics import wilson
-from bookwheel.plan import Sampling
 from bookwheel.training import checkpoint
 from bookwheel.training.config import TrainConfig
-from bookwheel.training.launch import launch, samples_of
-from bookwheel.training.report import records_of
-from bookwheel.training.rewards import verified
-from bookwheel.training.rollouts import Rolling
-from bookwheel.training.rollouts import measure as measured
-from bookwheel.training.workflows import reading
+from bookwheel.training.launch import launch
+from bookwheel.training.records import records_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -66,33 +60,12 @@ def configured(given: argparse.Namespace) -> TrainConfig:
     return config
 
 
-def at_lengths(trainer: Trainer, config: TrainConfig, given: argparse.Namespace) -> list[dict[str, Any]]:
-    """Accuracy and speed for each length, on samples that nothing was trained on or chosen by."""
-    fresh = replace(config, task=replace(config.task, seed=config.task.seed + 1))
-    how = Rolling(
-        reader=trainer.reader,
-        workflow=reading(config.plan),
-        reward=verified(config.reward),
-        sampling=Sampling(temperature=config.evaluation.temperature, top_p=config.evaluation.top_p),
-        seed=config.seed,
-    )
+def at_lengths(trainer: Trainer, config: TrainConfig, given: argparse.Namespace) -> list[dict[str, float]]:
+    """Accuracy and speed for each length."""
     told = []
     for length in given.lengths:
-        samples = samples_of(fresh, trainer.policy, given.count, tokens=length, data=given.data, held_out=True)
-        began = time.perf_counter()
-        found = asyncio.run(measured(samples, how))
-        seconds = time.perf_counter() - began
-        right = wilson(found["accuracy"] * found["n"], int(found["n"]))
-        told.append(
-            {
-                "tokens": length,
-                "n": right.n,
-                "accuracy": right.mean,
-                "low": right.low,
-                "high": right.high,
-                "document_tokens_a_second": round(length * given.count / seconds),
-            }
-        )
+        found = measure(trainer.policy, config, length, given.count, given.data)
+        told.append({**found, "document_tokens_a_second": round(length * given.count / found["seconds"])})
         print(json.dumps(told[-1]), flush=True)
     return told
 

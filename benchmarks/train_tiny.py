@@ -57,21 +57,23 @@ def miscredited(groups: Sequence[Group], size: int) -> list[Row]:
     return told
 
 
-def measure(policy: Policy, config: TrainConfig, chunks: int, count: int) -> dict[str, float]:
-    """Accuracy on samples of so many chunks that neither trained the policy nor chose its best checkpoint."""
+def measure(policy: Policy, config: TrainConfig, tokens: int, count: int, data: Path | None = None) -> dict[str, float]:
+    """Accuracy on samples of so many tokens that neither trained the policy nor chose its best checkpoint."""
     fresh = replace(config, task=replace(config.task, seed=config.task.seed + 1))
-    samples = samples_of(fresh, policy, count, tokens=config.plan.chunk_tokens * chunks, held_out=True)
+    samples = samples_of(fresh, policy, count, tokens=tokens, data=data, held_out=True)
     how = Rolling(
-        reader=Reader(policy, plan=config.plan),
+        reader=Reader(policy, plan=config.plan, budget=config.policy.rollout_tokens),
         workflow=reading(config.plan),
         reward=verified(config.reward),
         sampling=Sampling(temperature=config.evaluation.temperature, top_p=config.evaluation.top_p),
         seed=config.seed,
     )
-
+    began = time.perf_counter()
     told = asyncio.run(measured(samples, how))
+    seconds = round(time.perf_counter() - began, 2)
     found = wilson(told["accuracy"] * told["n"], int(told["n"]))
-    return {"chunks": chunks, "n": found.n, "accuracy": found.mean, "low": found.low, "high": found.high}
+    right = {"accuracy": found.mean, "low": found.low, "high": found.high}
+    return {"tokens": tokens, "n": found.n, **right, "seconds": seconds}
 
 
 def main() -> None:
@@ -99,7 +101,7 @@ def main() -> None:
         seconds = sum(one["clock"]["seconds"] for one in records_of(folder))
         checkpoint.load_weights(folder / "checkpoints" / "best" / "weights.safetensors", trainer.policy.model)
         lengths = [
-            measure(trainer.policy, config, chunks * times, count)
+            {"chunks": chunks * times, **measure(trainer.policy, config, config.task.tokens * times, count)}
             for times, count in ((1, 256), (10, 256), (100, given.far))
         ]
         told[name] = {"seconds": round(seconds), "lengths": lengths}

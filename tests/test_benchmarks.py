@@ -22,4 +22,3 @@ def test_a_benchmark_finds_what_it_imports(script, monkeypatch):
         if error.name.split(".")[0] == "bookwheel" or (script.parent / f"{error.name}.py").exists():
             raise
         pytest.skip(f"{error.name} is not installed")
-    assert callable(module.main)

@@ -43,13 +43,18 @@ async function show(kept = null) {
     if (mine > 1) scrollTo(0, place);
     if (mine > 1 && document.activeElement === document.body) main.focus({ preventScroll: true });
   } catch (problem) {
-    if (mine === visit) refill(main, trouble(problem, kept));
+    if (mine === visit && !asksAgain(problem, kept)) refill(main, trouble(problem, kept));
   }
   return undefined;
 }
 
+const wantsKey = (problem) => problem instanceof service.Refusal && problem.status === 401;
+
+// A form that somebody may be typing into stays as it is; only another language draws it anew.
+const asksAgain = (problem, kept) => wantsKey(problem) && !kept && document.getElementById("key");
+
 function trouble(problem, kept) {
-  if (problem instanceof service.Refusal && problem.status === 401) return keyForm(kept?.key);
+  if (wantsKey(problem)) return keyForm(kept?.key);
   if (!(problem instanceof service.Refusal)) throw problem;
   return h("section", { class: "lead" }, wheel(), h("h1", { class: "sentence" }, problem.message), h("p", {}, h("a", { href: "#/" }, t("home"))));
 }

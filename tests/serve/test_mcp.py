@@ -196,6 +196,22 @@ def test_readings_are_resources_as_json_and_as_text(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+def test_the_newest_readings_are_listed_as_resources_that_can_be_read(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with client_of(tmp_path) as client:
+            assert (await client.list_resources()).resources == []
+            first = await call(client, "read", text=TEXT, question=QUESTION, name="log.txt")
+            await call(client, "ask_again", reading=first["reading"], question="Who writes down\x1b[31m the wind?")
+            newest, oldest = (await client.list_resources()).resources
+            assert (oldest.title, oldest.description) == (f"log.txt: {QUESTION}", first["answer"])
+            assert newest.title.endswith("the wind?")
+            assert "\x1b" not in newest.title
+            (page,) = (await client.read_resource(oldest.uri)).contents
+            assert first["answer"] in page.text
+
+    asyncio.run(main())
+
+
 def test_hostile_text_arrives_without_control_characters_and_json_stays_valid(tmp_path: Path) -> None:
     text = f"The harbour master of Skarholm is \x1b[31mAda\u202e Quill\ud800.\n{FILLER}"
 

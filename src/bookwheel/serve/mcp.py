@@ -17,7 +17,7 @@ from typing import Annotated, Any, Final
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
-from mcp_types import ToolAnnotations
+from mcp_types import Resource, ToolAnnotations
 from pydantic import Field
 
 from bookwheel.errors import BookwheelError
@@ -28,7 +28,7 @@ from bookwheel.serve.protocol import BudgetShape, PlanShape
 from bookwheel.serve.reach import Asked, Reach
 from bookwheel.serve.running import Opened, Opening, Running
 from bookwheel.serve.service import Service, Wanted
-from bookwheel.serve.shapes import Listing, Standing, Timeline
+from bookwheel.serve.shapes import Listed, Listing, Standing, Timeline
 from bookwheel.serve.telling import change_told, listed, opening_told, origin_told, reading_text, standing_told
 from bookwheel.serve.uploads import kept
 from bookwheel.types import Reading
@@ -36,6 +36,8 @@ from bookwheel.types import Reading
 LONGEST_WAIT: Final = 50.0
 """Seconds; clients commonly give up on a call after 60."""
 _STEPS_AT_ONCE: Final = 200
+_LISTED: Final = 50
+"""Readings that are listed as resources."""
 _INSTRUCTIONS: Final = (
     "Reads documents of any length from beginning to end, with one small memory that is rewritten after each section, "
     "and answers a question from it. `read` starts a reading and returns its id; call `wait` with that id until its "
@@ -222,7 +224,8 @@ def build(service: Service, reach: Reach, *, goes_on: bool = False) -> MCPServer
 
     `goes_on` says whether what its end interrupts goes on when the service comes back.
     """
-    server = MCPServer(
+    server = _ListingServer(
+        service,
         name="bookwheel",
         title="bookwheel: reading without limit",
         instructions=_INSTRUCTIONS,
@@ -246,6 +249,29 @@ def build(service: Service, reach: Reach, *, goes_on: bool = False) -> MCPServer
     server.resource("reading://{reading}", name="reading", mime_type="application/json")(tools.record)
     server.resource("reading://{reading}/text", name="reading as text", mime_type="text/plain")(tools.page)
     return server
+
+
+class _ListingServer(MCPServer):
+    """Lists the newest readings as resources, for clients whose users attach one to a conversation."""
+
+    def __init__(self, service: Service, **settings: Any) -> None:
+        super().__init__(**settings)
+        self._journal = service.journal
+
+    async def list_resources(self) -> list[Resource]:
+        """As text, newest first; `list_readings` searches them all."""
+        newest = await asyncio.to_thread(self._journal.readings, limit=_LISTED)
+        return [_resource(listed(reading)) for reading in newest]
+
+
+def _resource(reading: Listed) -> Resource:
+    return Resource(
+        uri=f"{reading['resource']}/text",
+        name=reading["reading"],
+        title=f"{reading['document']}: {reading['question']}",
+        description=reading["answer"] or reading["status"],
+        mime_type="text/plain",
+    )
 
 
 @contextmanager

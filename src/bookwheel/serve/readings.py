@@ -214,7 +214,9 @@ class Readings:
             if ended:
                 self._metrics.ended(ended.status)
             running.end(ended)
-            _log.info("reading %s: %s after %.1f s", id_, ended and ended.status, time.monotonic() - began)
+            _log.info(
+                "reading %s: %s after %.1f s", id_, ended.status if ended else "not begun", time.monotonic() - began
+            )
 
     async def _enter(self, running: Running) -> KeptDocument:
         """The reading's document, when journal and ledger have the reading."""

@@ -1,18 +1,28 @@
 from __future__ import annotations
 
+import asyncio
 import json
+from dataclasses import replace
 
 import pytest
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from bookwheel.training.config import PolicySettings, TrainConfig  # noqa: E402
+from bookwheel.models.header import ADAPTER, KIND, header, plan_in  # noqa: E402
+from bookwheel.models.weights import at_hand  # noqa: E402
+from bookwheel.plan import Plan, Sampling  # noqa: E402
+from bookwheel.training.config import EvaluationSettings, PolicySettings, TrainConfig  # noqa: E402
 from bookwheel.training.errors import ConfigError  # noqa: E402
-from bookwheel.training.export import export, to_gguf  # noqa: E402
+from bookwheel.training.export import export  # noqa: E402
+from bookwheel.training.llamacpp import to_adapter, to_gguf  # noqa: E402
 from bookwheel.training.policy import Policy, load_policy, with_adapters  # noqa: E402
+from bookwheel.types import Message  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing` is deprecated:FutureWarning")  # peft asks
 
 ROWS_SHAPE = (2, 11)
+PLAN = Plan(chunk_tokens=77, memory_tokens=33, prompts="small")
 
 
 def logits(model):
@@ -59,7 +69,7 @@ def gguf_of(policy, path):
 
 
 def test_the_folder_is_loaded_by_transformers_and_says_the_same(policy, tmp_path):
-    folder = export(policy, a_run(tmp_path / "run"), TrainConfig().to_json(), base="nothing")
+    folder = export(policy, a_run(tmp_path / "run"), TrainConfig(), base="nothing")
     again = load_policy(PolicySettings(path=str(folder)))
     assert torch.equal(logits(again.model), logits(policy.model))
     chat = [{"role": "user", "content": "oak has red"}]
@@ -68,13 +78,91 @@ def test_the_folder_is_loaded_by_transformers_and_says_the_same(policy, tmp_path
     assert "50.0 %" in (folder / "README.md").read_text()
 
 
-@pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing` is deprecated:FutureWarning")
-def test_adapters_are_exported_alone(policy, tmp_path):
+def adapted_at_random(policy, **settings):
+    """The policy with adapters that already change what it says."""
     pytest.importorskip("peft")
-    adapted = Policy(with_adapters(policy.model, PolicySettings(lora_rank=2)), policy.tokenizer)
-    folder = export(adapted, a_run(tmp_path / "run"), TrainConfig().to_json(), base="nothing")
+    model = with_adapters(policy.model, PolicySettings(**settings))
+    torch.manual_seed(0)
+    for name, weight in model.named_parameters():
+        if "lora_B" in name:
+            torch.nn.init.normal_(weight, std=0.02)
+    return Policy(model, policy.tokenizer)
+
+
+def test_adapters_are_exported_alone(policy, tmp_path):
+    config = TrainConfig(plan=PLAN, evaluation=EvaluationSettings(temperature=0.25, top_p=0.5))
+    folder = export(adapted_at_random(policy, lora_rank=2), a_run(tmp_path / "run"), config, base="nothing")
     assert (folder / "adapter_model.safetensors").exists()
     assert not (folder / "model.safetensors").exists()
+    facts = header(tmp_path / "run" / "adapter.gguf")
+    assert facts[KIND] == ADAPTER
+    assert plan_in(facts, tmp_path) == replace(PLAN, sampling=Sampling(temperature=0.25, top_p=0.5))
+
+
+def test_an_adapters_gguf_adds_up_to_the_gguf_of_all_weights(policy, tmp_path):
+    gguf = pytest.importorskip("gguf")
+    like, plain, merged, alone = (tmp_path / f"{name}.gguf" for name in ("like", "plain", "merged", "alone"))
+    gguf_of(policy, like)
+    to_gguf(policy, like, plain, PLAN)
+    adapted = adapted_at_random(policy, lora_rank=2, lora_alpha=6)
+    to_gguf(adapted, like, merged, PLAN)
+    to_adapter(adapted, alone, PLAN)
+    before, after, parts = (
+        {tensor.name: tensor.data.astype("float32") for tensor in gguf.GGUFReader(path).tensors}
+        for path in (plain, merged, alone)
+    )
+    matrices = {name.removesuffix(".lora_a") for name in parts if name.endswith(".lora_a")}
+    assert len(parts) == 2 * len(matrices) == 2 * 7 * policy.model.config.num_hidden_layers
+    changed = {name for name in after if not (before[name] == after[name]).all()}
+    assert changed == matrices
+    scale = header(alone)["adapter.lora.alpha"] / 2
+    for name in matrices:
+        added = scale * parts[f"{name}.lora_b"] @ parts[f"{name}.lora_a"]
+        assert abs(before[name] + added - after[name]).max() < 1e-3
+
+
+@pytest.mark.weights
+def test_the_local_model_says_what_an_adapter_was_taught(tmp_path):
+    pytest.importorskip("xllamacpp")
+    pytest.importorskip("peft")
+    if not (base := at_hand()):
+        pytest.skip("the local model's weights are not at hand")
+    from bookwheel.models.local import LocalModel
+
+    chat, taught = (Message(role="user", content="Which bird stands on one leg?"),), "The grey heron."
+    policy = load_policy(PolicySettings(path=str(base), lora_rank=4))
+    teach(policy, [{"role": "user", "content": chat[0].content}], taught)
+    to_gguf(policy, base, tmp_path / "policy.gguf", PLAN)
+    to_adapter(policy, tmp_path / "adapter.gguf", PLAN)
+
+    async def said(path):
+        model = await LocalModel.open(path, threads=1)
+        reply = await model.reply(chat, limit=16, sampling=Sampling(temperature=0.0))
+        await model.aclose()
+        return reply.text, model.plan
+
+    assert asyncio.run(said(tmp_path / "adapter.gguf")) == (taught, PLAN)
+    assert asyncio.run(said(tmp_path / "policy.gguf")) == (taught, PLAN)
+    assert taught not in asyncio.run(said(base))[0]
+
+
+def teach(policy, chat, reply):
+    """Overfit the policy on one reply."""
+    prompt = policy.tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
+    ids, head = (
+        policy.tokenizer(text, return_tensors="pt").input_ids for text in (prompt + reply + "<|im_end|>", prompt)
+    )
+    labels = ids.clone()
+    labels[:, : head.shape[1]] = -100
+    optimizer = torch.optim.AdamW([w for w in policy.model.parameters() if w.requires_grad], lr=3e-3)
+    for _ in range(30):
+        loss = policy.model(input_ids=ids, labels=labels).loss
+        if loss < 0.02:
+            return
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    raise AssertionError(f"the reply was not learned: {loss}")
 
 
 def test_the_gguf_holds_the_trained_weights_and_the_others_fields(policy, tmp_path):
@@ -83,8 +171,9 @@ def test_the_gguf_holds_the_trained_weights_and_the_others_fields(policy, tmp_pa
     from transformers import AutoModelForCausalLM, GgufConfig
 
     like = gguf_of(policy, tmp_path / "like.gguf")
-    to_gguf(policy, like, tmp_path / "policy.gguf")
+    to_gguf(policy, like, tmp_path / "policy.gguf", PLAN)
     fields = gguf.GGUFReader(tmp_path / "policy.gguf").fields
+    assert plan_in(header(tmp_path / "policy.gguf"), tmp_path) == PLAN
     for name, field in gguf.GGUFReader(like).fields.items():
         assert fields[name].contents() == field.contents() or name.startswith("GGUF.")
     read = AutoModelForCausalLM.from_pretrained(
@@ -97,4 +186,4 @@ def test_a_gguf_of_another_model_is_refused(policy, make_policy, tmp_path):
     pytest.importorskip("gguf")
     like = gguf_of(make_policy(layers=1), tmp_path / "like.gguf")
     with pytest.raises(ConfigError, match="another model"):
-        to_gguf(policy, like, tmp_path / "policy.gguf")
+        to_gguf(policy, like, tmp_path / "policy.gguf", PLAN)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import pytest
 
@@ -9,7 +10,7 @@ pytest.importorskip("transformers")
 
 from bookwheel.training.errors import ConfigError  # noqa: E402
 from bookwheel.training.loss import Logprobs, LossSettings, policy_loss  # noqa: E402
-from bookwheel.training.policy import Policy  # noqa: E402
+from bookwheel.training.policy import Policy, gguf_of  # noqa: E402
 from bookwheel.training.rows import Row, micro_batches  # noqa: E402
 
 
@@ -160,3 +161,15 @@ def test_adapters_alone_are_trained_and_the_base_is_the_reference(policy):
             weight.add_(0.05)
     assert torch.allclose(adapted.score_by_reference(rows), base, atol=1e-6)
     assert not torch.allclose(adapted.score(rows).logprobs, base, atol=1e-4)
+
+
+def test_local_is_the_local_models_own_file(tmp_path, monkeypatch):
+    file = tmp_path / "mine.gguf"
+    file.touch()
+    monkeypatch.setenv("BOOKWHEEL_WEIGHTS", str(file))
+    assert gguf_of("local") == file
+    assert (gguf_of("other.gguf"), gguf_of("folder"), gguf_of("")) == (Path("other.gguf"), None, None)
+    monkeypatch.delenv("BOOKWHEEL_WEIGHTS")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(ConfigError, match="bookwheel models --fetch"):
+        gguf_of("local")

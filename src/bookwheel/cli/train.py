@@ -52,7 +52,7 @@ def train(
     data
         Where question sets are read from, for tasks that stand on them.
     gguf_like
-        A GGUF of the model that was trained; its tokenizer and settings go into the trained GGUF.
+        A GGUF of the model that is trained, where that is not one itself; tokenizer and settings of the trained GGUF.
     threads
         Threads on a CPU; by default as many as are idle, and with --resume as many as the run began with.
     with_tensorboard
@@ -128,10 +128,11 @@ def _observing(config: TrainConfig, folder: Path, *, quiet: bool, with_tensorboa
 def _finish(trainer: Trainer, trained: Trained, gguf_like: Path | None) -> None:
     """Export the best policy, with its card and curves."""
     from bookwheel.training.export import export
+    from bookwheel.training.policy import gguf_of
 
     config = trainer.config
     base = config.policy.path or f"a fresh model (seed {config.seed})"
-    export(trainer.policy, trained.folder, config.to_json(), base=base, gguf_like=gguf_like)
+    export(trainer.policy, trained.folder, config, base=base, gguf_like=gguf_like or gguf_of(config.policy.path))
 
 
 def _tell(trained: Trained, *, as_json: bool) -> None:
@@ -144,3 +145,7 @@ def _tell(trained: Trained, *, as_json: bool) -> None:
     for name, value in figures.items():
         print(f"{name:7} {'not measured' if value is None else f'{100 * value:.1f} %'}")
     print(f"the policy is in {trained.folder / 'policy'}")
+    for file in (trained.folder / "adapter.gguf", trained.folder / "policy.gguf"):
+        if file.exists():
+            print(f"read with it: bookwheel ask DOCUMENT QUESTION --model {file}")
+            break

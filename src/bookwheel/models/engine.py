@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from bookwheel.plan import Sampling
 
-_GGUF: Final = b"GGUF"
 _TOO_LONG: Final = "exceed_context_size_error"
 
 
@@ -74,7 +73,6 @@ class Engine:
             import xllamacpp
         except ImportError as error:
             raise MissingExtra("the local model", "local") from error
-        _check_kind(weights)
         key = secrets.token_hex(16)
         wish = xllamacpp.CommonParams()
         wish.model.path = str(weights)
@@ -140,16 +138,6 @@ class Engine:
 
     def _post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         return _body(self._calls.post(path, json=body))
-
-
-def _check_kind(weights: Path) -> None:
-    try:
-        with weights.open("rb") as file:
-            kind = file.read(len(_GGUF))
-    except OSError as error:
-        raise NoWeights(f"{weights} cannot be read ({error.strerror}): name an existing .gguf file") from error
-    if kind != _GGUF:
-        raise NoWeights(f"{weights} is no GGUF file: the local model needs weights in llama.cpp's .gguf format")
 
 
 def _body(response: httpx2.Response) -> dict[str, Any]:

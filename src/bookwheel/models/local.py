@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.errors import BadReply, WindowExceeded
 from bookwheel.models import weights as kept
 from bookwheel.models.engine import Engine, threads_by_load
+from bookwheel.models.header import ADAPTER, KIND, header, plan_in
 from bookwheel.plan import Plan, Sampling, plan_of_preset
 from bookwheel.text.tokens import encodable
 from bookwheel.types import Message, Reply, TokenRecord, Usage
@@ -88,21 +89,29 @@ class LocalModel:
         slots: int = 1,
         progress: Progress | None = None,
         record_tokens: bool = False,
-        adapter: Path | None = None,
     ) -> LocalModel:
         """Load a .gguf file: by default our own, which the first use fetches, telling `progress` the bytes.
 
+        A file that is an adapter is laid over our own weights. A policy that training left brings the plan along that
+        it was trained with.
+
         `threads` are chosen by the machine's load where none are given. `slots` replies are written at a time, more
-        wait their turn; on few cores a second one gains nothing and holds a window's memory. `adapter` is a LoRA in a
-        .gguf file of its own. With `record_tokens` a reply carries its exact ids and log-probabilities, except one with
-        a character of several tokens, for which llama.cpp tells only one.
+        wait their turn; on few cores a second one gains nothing and holds a window's memory. With `record_tokens` a
+        reply carries its exact ids and log-probabilities, except one with a character of several tokens, for which
+        llama.cpp tells only one.
         """
         path = weights or await kept.ensure(progress)
+        facts = await asyncio.to_thread(header, path)
+        plan = plan_in(facts, path)
+        adapter = path if facts.get(KIND) == ADAPTER else None
+        base = await kept.ensure(progress) if adapter else path
         threads = threads or threads_by_load()
         engine = await asyncio.to_thread(
-            Engine.start, path, threads=threads, slots=slots, window=_WINDOW, adapter=adapter
+            Engine.start, base, threads=threads, slots=slots, window=_WINDOW, adapter=adapter
         )
-        name, plan = (path.stem, None) if weights else ("local", plan_of_preset("laptop"))
+        if base != weights:
+            plan = plan or plan_of_preset("laptop")
+        name = weights.stem if weights else "local"
         return cls(engine, name=name, plan=plan, threads=threads, slots=slots, record_tokens=record_tokens)
 
     async def reply(self, messages: Sequence[Message], *, limit: int, sampling: Sampling) -> Reply:

@@ -45,13 +45,13 @@ def opened(path: Path) -> Any:
     return GGUFReader(path)
 
 
-def copy_of_fields(reader: Any, target: Path) -> Any:
+def copy_of_fields(reader: Any, target: Path, *, leaving_out: str | None = None) -> Any:
     """A writer to `target` that has everything of an opened GGUF but its tensors: tokenizer, template, settings."""
     from gguf import GGUFWriter
 
     writer = GGUFWriter(target, str(reader.fields["general.architecture"].contents()))
     for field in reader.fields.values():
-        if not field.name.startswith(_OWN):
+        if not field.name.startswith(_OWN) and field.name != leaving_out:
             inner = field.types[-1] if len(field.types) > 1 else None
             writer.add_key_value(field.name, field.contents(), field.types[0], sub_type=inner)
     return writer

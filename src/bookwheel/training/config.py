@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
-from bookwheel.plan import Plan, preset, presets
+from bookwheel.plan import Plan, Sampling, preset, presets
 from bookwheel.training.advantages import Estimator
 from bookwheel.training.errors import ConfigError
 from bookwheel.training.loss import LossSettings
@@ -32,7 +32,7 @@ class PolicySettings:
     """The model that is trained."""
 
     path: str = ""
-    """A folder, .gguf file or name that transformers loads; empty makes a fresh model of `[train.fresh]`."""
+    """A folder, .gguf file or name that transformers loads, or `local`; empty makes a model of `[train.fresh]`."""
     lora_rank: int = 0
     """0 trains every weight."""
     lora_alpha: int = 0
@@ -101,6 +101,11 @@ class EvaluationSettings:
     samples: int = 64
     temperature: float = 0.7
     top_p: float = 0.95
+
+    @property
+    def sampling(self) -> Sampling:
+        """How replies are drawn then, and when the finished policy reads."""
+        return Sampling(temperature=self.temperature, top_p=self.top_p)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,11 +13,12 @@ import contextlib
 import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 from torch.utils.checkpoint import checkpoint
 
+from bookwheel.models.weights import at_hand
 from bookwheel.training import ranks
 from bookwheel.training.errors import ConfigError
 
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 
     from bookwheel.training.config import PolicySettings
     from bookwheel.training.rows import Row
+
+
+LOCAL: Final = "local"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,7 +210,9 @@ def load_policy(settings: PolicySettings) -> Policy:
 
     device = settings.device or ranks.device()
     dtype = torch.float32 if device == "cpu" else torch.bfloat16
-    place, how = _place(settings.path)
+    file = gguf_of(settings.path)
+    place: str = str(file.parent) if file else settings.path
+    how: dict[str, Any] = {"gguf_file": file.name} if file else {}
     try:
         tokenizer: Any = AutoTokenizer.from_pretrained(place, **how)
         if how:
@@ -224,10 +230,13 @@ def load_policy(settings: PolicySettings) -> Policy:
     )
 
 
-def _place(path: str) -> tuple[str, dict[str, Any]]:
-    """Where transformers looks, and the file there when it is a GGUF."""
-    file = Path(path)
-    return (str(file.parent), {"gguf_file": file.name}) if file.suffix == ".gguf" else (path, {})
+def gguf_of(path: str) -> Path | None:
+    """The file that a policy's path names where it is a GGUF; `local` is the local model's own."""
+    if path != LOCAL:
+        return Path(path) if path.endswith(".gguf") else None
+    if file := at_hand():
+        return file
+    raise ConfigError("the local model's weights are not here yet: fetch them once with `bookwheel models --fetch`")
 
 
 def with_adapters(model: Any, settings: PolicySettings) -> Any:

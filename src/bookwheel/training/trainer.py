@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from bookwheel.plan import Sampling
 from bookwheel.training import checkpoint, ranks, warmstart
 from bookwheel.training.checkpoint import Progress
 from bookwheel.training.errors import CheckpointError, ConfigError, NothingToLearn
@@ -30,6 +29,7 @@ from bookwheel.training.workflows import Workflow, calculator, reading, single
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
 
+    from bookwheel.plan import Sampling
     from bookwheel.tasks import Sample
     from bookwheel.training.config import TrainConfig
     from bookwheel.training.policy import Policy
@@ -200,7 +200,7 @@ class Trainer:
             return 0.0
         began = time.perf_counter()
         how = self.config.evaluation
-        rolling = self._rolling(Sampling(temperature=how.temperature, top_p=how.top_p))
+        rolling = self._rolling(how.sampling)
         found = await measure(self.held_out, rolling)
         self._log({"kind": kind, "step": self.progress.step, **found}, began)
         accuracy = float(found["accuracy"])

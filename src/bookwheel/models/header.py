@@ -1,0 +1,92 @@
+"""What a GGUF file says of itself at its head: single values by name, without the vocabulary and the tensors.
+
+"GGUF" · version u32 · tensors u64 · fields u64 · then each field: name · kind u32 · value
+a string is its length (u64) and its bytes; a list is its kind, its count (u64) and its values
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+from bookwheel.errors import NoWeights, PlanError
+from bookwheel.plan import Plan
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+PLAN: Final = "bookwheel.plan"
+"""The field with the plan that a policy was trained with, as JSON."""
+KIND: Final = "general.type"
+ADAPTER: Final = "adapter"
+
+Value = str | int | float | bool
+
+_MAGIC: Final = b"GGUF"
+_NUMBERS: Final = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+_STRING: Final = 8
+_LIST: Final = 9
+_LONGEST: Final = 1 << 24
+"""Bytes of a string; more than that is no length but damage."""
+
+
+def header(path: Path) -> dict[str, Value]:
+    """The fields that are no lists. Raises NoWeights for what is no GGUF, or only the beginning of one."""
+    try:
+        with path.open("rb") as file:
+            if file.read(len(_MAGIC)) != _MAGIC:
+                raise NoWeights(f"{path} is no GGUF file: the local model needs weights in llama.cpp's .gguf format")
+            _, _, count = _numbers(file, "IQQ")
+            found = ((_string(file), _value(file)) for _ in range(count))
+            return {name: value for name, value in found if value is not None}
+    except OSError as error:
+        raise NoWeights(f"{path} cannot be read ({error.strerror}): name an existing .gguf file") from error
+    except (struct.error, ValueError, KeyError, OverflowError) as error:
+        raise NoWeights(f"{path} is damaged at its head: copy or fetch the file anew") from error
+
+
+def plan_in(found: Mapping[str, Value], path: Path) -> Plan | None:
+    """The plan that a trained policy brings along; None where it brings none."""
+    if PLAN not in found:
+        return None
+    try:
+        return Plan.from_json(json.loads(str(found[PLAN])))
+    except (ValueError, TypeError, AttributeError, PlanError) as error:
+        raise NoWeights(f"{path} brings a plan along that cannot be used ({error}): export the policy anew") from error
+
+
+def _value(file: BinaryIO) -> Value | None:
+    (kind,) = _numbers(file, "I")
+    if kind == _STRING:
+        return _string(file)
+    if kind == _LIST:
+        _skip_list(file)
+        return None
+    (number,) = _numbers(file, _NUMBERS[kind])
+    return number
+
+
+def _skip_list(file: BinaryIO) -> None:
+    kind, count = _numbers(file, "IQ")
+    if kind == _STRING:
+        for _ in range(count):
+            _bytes(file)
+    else:
+        file.seek(count * struct.calcsize("<" + _NUMBERS[kind]), 1)
+
+
+def _string(file: BinaryIO) -> str:
+    return _bytes(file).decode("utf-8")
+
+
+def _bytes(file: BinaryIO) -> bytes:
+    (length,) = _numbers(file, "Q")
+    if length > _LONGEST or len(found := file.read(length)) < length:
+        raise ValueError(f"a string of {length} bytes")
+    return found
+
+
+def _numbers(file: BinaryIO, kinds: str) -> tuple[int, ...]:
+    return struct.unpack("<" + kinds, file.read(struct.calcsize("<" + kinds)))

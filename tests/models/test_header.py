@@ -1,0 +1,86 @@
+"""The head of a GGUF file, whole, foreign and damaged."""
+
+import json
+import struct
+from contextlib import suppress
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bookwheel.errors import NoWeights
+from bookwheel.models.header import PLAN, header, plan_in
+from bookwheel.plan import Plan
+
+
+def text(value):
+    return struct.pack("<Q", len(value.encode())) + value.encode()
+
+
+def field(name, kind, value):
+    return text(name) + struct.pack("<I", kind) + value
+
+
+def strings(*values):
+    return struct.pack("<IQ", 8, len(values)) + b"".join(map(text, values))
+
+
+FIELDS = {
+    "general.type": field("general.type", 8, text("adapter")),
+    "words": field("words", 9, strings("oak", "鯨", "")),
+    "scores": field("scores", 9, struct.pack("<IQ3f", 6, 3, 1, 2, 3)),
+    "alpha": field("alpha", 6, struct.pack("<f", 16)),
+    "flag": field("flag", 7, b"\x01"),
+    "blocks": field("blocks", 4, struct.pack("<I", 30)),
+}
+WHOLE = b"GGUF" + struct.pack("<IQQ", 3, 0, len(FIELDS)) + b"".join(FIELDS.values())
+
+
+def test_single_values_are_told_and_lists_are_passed_over(tmp_path):
+    path = tmp_path / "a.gguf"
+    path.write_bytes(WHOLE + b"tensors")
+    assert header(path) == {"general.type": "adapter", "alpha": 16.0, "flag": True, "blocks": 30}
+
+
+def test_it_agrees_with_the_format_s_own_library(tmp_path):
+    gguf = pytest.importorskip("gguf")
+    writer = gguf.GGUFWriter(tmp_path / "a.gguf", "llama")
+    writer.add_context_length(8192)
+    writer.add_token_list(["a", "b"])
+    writer.add_string(PLAN, json.dumps(Plan(chunk_tokens=300).to_json()))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    found = header(tmp_path / "a.gguf")
+    assert (found["general.architecture"], found["llama.context_length"]) == ("llama", 8192)
+    assert plan_in(found, tmp_path / "a.gguf") == Plan(chunk_tokens=300)
+
+
+@pytest.mark.parametrize("length", range(4, len(WHOLE), 7))
+def test_the_beginning_of_a_file_is_told_as_damage(tmp_path, length):
+    path = tmp_path / "a.gguf"
+    path.write_bytes(WHOLE[:length])
+    with pytest.raises(NoWeights, match="damaged"):
+        header(path)
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.binary(max_size=200), st.integers(0, len(WHOLE)))
+def test_whatever_stands_in_it_is_fields_or_a_clear_error(tmp_path_factory, noise, place):
+    path = tmp_path_factory.getbasetemp() / "noise.gguf"
+    path.write_bytes(WHOLE[:place] + noise)
+    with suppress(NoWeights):
+        assert isinstance(header(path), dict)
+
+
+@pytest.mark.parametrize(
+    "brought", ["no json", "[1]", '"text"', '{"chunks": 3}', '{"layout": "sideways"}', '{"chunk_tokens": "x"}']
+)
+def test_a_plan_that_cannot_be_used_says_whose_it_is(tmp_path, brought):
+    with pytest.raises(NoWeights, match="brings a plan"):
+        plan_in({PLAN: brought}, tmp_path / "policy.gguf")
+
+
+def test_most_files_bring_no_plan(tmp_path):
+    assert plan_in({"general.type": "model"}, tmp_path / "model.gguf") is None

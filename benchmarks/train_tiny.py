@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING
 import torch
 
 from bookwheel.evaluation.statistics import wilson
-from bookwheel.plan import Sampling
 from bookwheel.training import checkpoint
 from bookwheel.training.advantages import Estimator
 from bookwheel.training.config import TrainConfig
@@ -65,7 +64,7 @@ def measure(policy: Policy, config: TrainConfig, tokens: int, count: int, data: 
         reader=Reader(policy, plan=config.plan, budget=config.policy.rollout_tokens),
         workflow=reading(config.plan),
         reward=verified(config.reward),
-        sampling=Sampling(temperature=config.evaluation.temperature, top_p=config.evaluation.top_p),
+        sampling=config.evaluation.sampling,
         seed=config.seed,
     )
     began = time.perf_counter()

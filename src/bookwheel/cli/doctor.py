@@ -97,7 +97,8 @@ def _weights() -> Finding:
     except BookwheelError as error:
         return Finding(what="weights", health=Health.ILL, says=str(error))
     if path is None:
-        return Finding(what="weights", health=Health.MIND, says="not here yet; the first `ask` fetches them (98 MB)")
+        says = f"not here yet; the first `ask` fetches them ({weights.SMOLLM2.megabytes} MB)"
+        return Finding(what="weights", health=Health.MIND, says=says)
     return Finding(what="weights", health=Health.WELL, says=f"{path}")
 
 

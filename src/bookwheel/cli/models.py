@@ -65,7 +65,7 @@ def _local() -> _Row:
     from bookwheel.models import weights
 
     path = weights.at_hand()
-    ready = "yes" if path else "after a first download of 98 MB"
+    ready = "yes" if path else f"after a first download of {weights.SMOLLM2.megabytes} MB"
     return _Row(name="local", where=f"SmolLM2-135M-Instruct, {path or weights.cached()}", ready=ready)
 
 

@@ -49,6 +49,11 @@ class Weights:
     kept_file: str
     """In the cache, in eight bits and therefore larger."""
 
+    @property
+    def megabytes(self) -> int:
+        """What the download is said to take."""
+        return round(self.size / 1_000_000)
+
 
 SMOLLM2: Final = Weights(
     file="SmolLM2-135M-Instruct.Q4_1.gguf",

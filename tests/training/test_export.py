@@ -19,8 +19,6 @@ from bookwheel.training.llamacpp import to_adapter, to_gguf  # noqa: E402
 from bookwheel.training.policy import Policy, load_policy, with_adapters  # noqa: E402
 from bookwheel.types import Message  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing` is deprecated:FutureWarning")  # peft asks
-
 ROWS_SHAPE = (2, 11)
 PLAN = Plan(chunk_tokens=77, memory_tokens=33, prompts="small")
 

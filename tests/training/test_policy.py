@@ -145,7 +145,6 @@ def test_the_reference_stays_where_it_was(policy):
     assert not torch.allclose(policy.score(rows).logprobs, before, atol=1e-3)
 
 
-@pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing` is deprecated:FutureWarning")
 def test_adapters_alone_are_trained_and_the_base_is_the_reference(policy):
     pytest.importorskip("peft")
     from bookwheel.training.config import PolicySettings

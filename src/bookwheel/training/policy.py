@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -141,7 +142,8 @@ class Policy:
 
     def save(self, folder: Path) -> None:
         """A folder that transformers loads; with LoRA, the adapter's folder."""
-        self.model.save_pretrained(folder)
+        alone = {"save_embedding_layers": False} if hasattr(self.model, "peft_config") else {}
+        self.model.save_pretrained(folder, **alone)
         self.tokenizer.save_pretrained(folder)
 
 
@@ -250,4 +252,7 @@ def with_adapters(model: Any, settings: PolicySettings) -> Any:
         lora_dropout=0.0,
         task_type="CAUSAL_LM",
     )
-    return get_peft_model(model, lora)
+    with warnings.catch_warnings():
+        # peft asks transformers by a name that it will lose.
+        warnings.filterwarnings("ignore", message="`is_gradient_checkpointing`", category=FutureWarning)
+        return get_peft_model(model, lora)

@@ -294,7 +294,8 @@ def test_doctor_and_models_tell_what_is_here(run, book: Path) -> None:
 
 
 SLOW = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background job, such as a test run, ignores
 from bookwheel.models import registry
 from bookwheel.models.scripted import Scripted, keyword_reader
 

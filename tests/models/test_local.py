@@ -1,12 +1,14 @@
 import asyncio
 import struct
 
+import numpy as np
 import pytest
 
 from bookwheel.errors import BookwheelError, NoWeights, WindowExceeded
 from bookwheel.models import engine as engine_module
 from bookwheel.models.engine import threads_by_load
 from bookwheel.models.local import LocalModel
+from bookwheel.models.recast import finish
 from bookwheel.models.weights import at_hand
 from bookwheel.plan import Sampling
 from bookwheel.types import Finish, Message
@@ -179,3 +181,18 @@ def test_replies_at_the_same_time_do_not_mix():
 
     for reply, name in zip(using(work), names, strict=True):
         assert name in reply.text
+
+
+@with_weights
+def test_an_adapter_of_another_model_is_a_clear_error(tmp_path):
+    gguf = pytest.importorskip("gguf")
+    path = tmp_path / "other.gguf"
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_type(gguf.GGUFType.ADAPTER)
+    writer.add_string("adapter.type", "lora")
+    writer.add_float32("adapter.lora.alpha", 8.0)
+    for half, shape in (("a", (4, 100)), ("b", (100, 4))):
+        writer.add_tensor(f"blk.0.attn_q.weight.lora_{half}", np.zeros(shape, np.float16))
+    finish(writer)
+    with pytest.raises(NoWeights, match=r"cannot lay the adapter .*other\.gguf over .*made for another model"):
+        asyncio.run(LocalModel.open(path, threads=1))

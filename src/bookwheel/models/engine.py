@@ -85,11 +85,7 @@ class Engine:
         try:
             return cls(xllamacpp.Server(wish), key)
         except RuntimeError as error:
-            named = f"{weights} with the adapter {adapter}" if adapter else str(weights)
-            raise NoWeights(
-                f"llama.cpp cannot load {named}: the file is damaged, too large for this machine's memory or of a kind "
-                f"it does not know. Delete it to have it fetched anew, or name another .gguf file."
-            ) from error
+            raise NoWeights(_why_not(weights, adapter)) from error
 
     def tokens(self, text: str, *, special: bool = False, first: bool = False) -> list[int]:
         """The text's ids; `special` reads special tokens in it, `first` puts those in front that open a prompt."""
@@ -138,6 +134,18 @@ class Engine:
 
     def _post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         return _body(self._calls.post(path, json=body))
+
+
+def _why_not(weights: Path, adapter: Path | None) -> str:
+    if adapter:
+        return (
+            f"llama.cpp cannot lay the adapter {adapter} over {weights}: it is damaged, or was made for another model; "
+            f"BOOKWHEEL_WEIGHTS names the weights that adapters are laid over"
+        )
+    return (
+        f"llama.cpp cannot load {weights}: the file is damaged, too large for this machine's memory or of a kind it "
+        f"does not know. Delete it to have it fetched anew, or name another .gguf file."
+    )
 
 
 def _body(response: httpx2.Response) -> dict[str, Any]:

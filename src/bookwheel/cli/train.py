@@ -128,11 +128,14 @@ def _observing(config: TrainConfig, folder: Path, *, quiet: bool, with_tensorboa
 def _finish(trainer: Trainer, trained: Trained, gguf_like: Path | None) -> None:
     """Export the best policy, with its card and curves."""
     from bookwheel.training.export import export
+    from bookwheel.training.llamacpp import ARCHITECTURES
     from bookwheel.training.policy import gguf_of
 
     config = trainer.config
     base = config.policy.path or f"a fresh model (seed {config.seed})"
-    export(trainer.policy, trained.folder, config, base=base, gguf_like=gguf_like or gguf_of(config.policy.path))
+    if gguf_like is None and trainer.policy.model.config.model_type in ARCHITECTURES:
+        gguf_like = gguf_of(config.policy.path)
+    export(trainer.policy, trained.folder, config, base=base, gguf_like=gguf_like)
 
 
 def _tell(trained: Trained, *, as_json: bool) -> None:

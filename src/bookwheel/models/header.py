@@ -33,17 +33,22 @@ _LONGEST: Final = 1 << 24
 
 
 def header(path: Path) -> dict[str, Value]:
-    """The fields that are no lists. Raises NoWeights for what is no GGUF, or only the beginning of one."""
+    """The fields before the first list. Raises NoWeights for what is no GGUF, or only the beginning of one."""
     try:
         with path.open("rb") as file:
             if file.read(len(_MAGIC)) != _MAGIC:
                 raise NoWeights(f"{path} is no GGUF file: the local model needs weights in llama.cpp's .gguf format")
             _, _, count = _numbers(file, "IQQ")
-            found = ((_string(file), _value(file)) for _ in range(count))
-            return {name: value for name, value in found if value is not None}
+            found: dict[str, Value] = {}
+            for _ in range(count):
+                name, (kind,) = _string(file), _numbers(file, "I")
+                if kind == _LIST:
+                    break
+                found[name] = _string(file) if kind == _STRING else _numbers(file, _NUMBERS[kind])[0]
+            return found
     except OSError as error:
         raise NoWeights(f"{path} cannot be read ({error.strerror}): name an existing .gguf file") from error
-    except (struct.error, ValueError, KeyError, OverflowError) as error:
+    except (struct.error, ValueError, KeyError) as error:
         raise NoWeights(f"{path} is damaged at its head: copy or fetch the file anew") from error
 
 
@@ -57,35 +62,11 @@ def plan_in(found: Mapping[str, Value], path: Path) -> Plan | None:
         raise NoWeights(f"{path} brings a plan along that cannot be used ({error}): export the policy anew") from error
 
 
-def _value(file: BinaryIO) -> Value | None:
-    (kind,) = _numbers(file, "I")
-    if kind == _STRING:
-        return _string(file)
-    if kind == _LIST:
-        _skip_list(file)
-        return None
-    (number,) = _numbers(file, _NUMBERS[kind])
-    return number
-
-
-def _skip_list(file: BinaryIO) -> None:
-    kind, count = _numbers(file, "IQ")
-    if kind == _STRING:
-        for _ in range(count):
-            _bytes(file)
-    else:
-        file.seek(count * struct.calcsize("<" + _NUMBERS[kind]), 1)
-
-
 def _string(file: BinaryIO) -> str:
-    return _bytes(file).decode("utf-8")
-
-
-def _bytes(file: BinaryIO) -> bytes:
     (length,) = _numbers(file, "Q")
     if length > _LONGEST or len(found := file.read(length)) < length:
         raise ValueError(f"a string of {length} bytes")
-    return found
+    return found.decode("utf-8")
 
 
 def _numbers(file: BinaryIO, kinds: str) -> tuple[int, ...]:

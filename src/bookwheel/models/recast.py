@@ -45,13 +45,18 @@ def opened(path: Path) -> Any:
     return GGUFReader(path)
 
 
-def copy_of_fields(reader: Any, target: Path, *, leaving_out: str | None = None) -> Any:
-    """A writer to `target` that has everything of an opened GGUF but its tensors: tokenizer, template, settings."""
+def copy_of_fields(reader: Any, target: Path, **own: str) -> Any:
+    """A writer to `target` that has everything of an opened GGUF but its tensors: tokenizer, template, settings.
+
+    `own` texts stand first, where they are found without reading the vocabulary, and in place of the source's.
+    """
     from gguf import GGUFWriter
 
     writer = GGUFWriter(target, str(reader.fields["general.architecture"].contents()))
+    for name, text in own.items():
+        writer.add_string(name, text)
     for field in reader.fields.values():
-        if not field.name.startswith(_OWN) and field.name != leaving_out:
+        if not field.name.startswith(_OWN) and field.name not in own:
             inner = field.types[-1] if len(field.types) > 1 else None
             writer.add_key_value(field.name, field.contents(), field.types[0], sub_type=inner)
     return writer

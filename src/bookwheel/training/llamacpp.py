@@ -36,8 +36,7 @@ def to_gguf(policy: Policy, like: Path, path: Path, plan: Plan) -> None:
     model = policy.model
     if is_adapted(policy):
         model = copy.deepcopy(model).merge_and_unload()
-    writer = copy_of_fields(source, path, leaving_out=PLAN)
-    writer.add_string(PLAN, json.dumps(plan.to_json()))
+    writer = copy_of_fields(source, path, **{PLAN: json.dumps(plan.to_json())})
     wanted = {tensor.name: tuple(int(size) for size in reversed(tensor.shape)) for tensor in source.tensors}
     form = _Form(model.config)
     for name, weight in model.named_parameters():

@@ -18,11 +18,11 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bookwheel import desk
 from bookwheel.evaluation.run import Habits, evaluate
 from bookwheel.evaluation.settings import Evaluation, Reader
 from bookwheel.journal import Journal
 from bookwheel.models.scripted import Scripted, keyword_reader
+from bookwheel.reading import runner
 from bookwheel.tasks import make
 from bookwheel.text.tokens import WordTokenizer
 from bookwheel.types import DocumentInfo
@@ -49,10 +49,10 @@ async def alone(samples: list[Sample], seconds: float, folder: Path, *, keep: bo
                 info = DocumentInfo(id="", name="", length=sample.document.length or 0)
                 if keep:
                     info = (await asyncio.to_thread(journal.keep, sample.document)).info
-                reading = desk.opened(info, sample.question, model, plan)
+                reading = runner.opened(info, sample.question, model, plan)
                 if keep:
                     await asyncio.to_thread(journal.begin, reading)
-                await desk.carry_out(reading, sample.document, model, journal=journal if keep else None)
+                await runner.carry_out(reading, sample.document, model, journal=journal if keep else None)
 
         began = time.perf_counter()
         await asyncio.gather(*(work() for _ in range(AT_ONCE)))

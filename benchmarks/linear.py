@@ -20,10 +20,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bookwheel import desk
 from bookwheel.journal import Journal
 from bookwheel.models.scripted import Scripted
 from bookwheel.plan import Plan
+from bookwheel.reading import runner
 from bookwheel.types import Part
 
 if TYPE_CHECKING:
@@ -60,18 +60,18 @@ def measure(tokens: int) -> None:
     assert model.tokenizer.count(PARAGRAPH) == PER_PARAGRAPH
     with tempfile.TemporaryDirectory() as folder, Journal(Path(folder) / "journal.sqlite") as journal:
         warm = journal.keep(Generated(20_000))
-        first = desk.opened(warm.info, "What did the keeper write?", model, Plan())
+        first = runner.opened(warm.info, "What did the keeper write?", model, Plan())
         journal.begin(first)
-        asyncio.run(desk.carry_out(first, warm, model, journal=journal))
+        asyncio.run(runner.carry_out(first, warm, model, journal=journal))
         kept = journal.keep(Generated(tokens))
         times: list[float] = []
         cpu = time.process_time()
         while len(times) < LEAST_TIMED:
-            reading = desk.opened(kept.info, "What did the keeper write?", model, Plan())
+            reading = runner.opened(kept.info, "What did the keeper write?", model, Plan())
             journal.begin(reading)
             stamps = [time.perf_counter()]
             watch = lambda _event, stamps=stamps: stamps.append(time.perf_counter())  # noqa: E731
-            ended = asyncio.run(desk.carry_out(reading, kept, model, journal=journal, watch=watch))
+            ended = asyncio.run(runner.carry_out(reading, kept, model, journal=journal, watch=watch))
             times += [after - before for before, after in pairwise(stamps)][: len(ended.steps)]
         cpu = time.process_time() - cpu
     cpu_ms = cpu / len(times) * 1000

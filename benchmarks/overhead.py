@@ -19,10 +19,10 @@ from pathlib import Path
 from kills import free_port, wait_for
 from openai import AsyncOpenAI
 
-from bookwheel import desk
 from bookwheel.journal import Journal
 from bookwheel.models.openai import OpenAIModel
 from bookwheel.plan import Plan
+from bookwheel.reading import runner
 from bookwheel.reading.loop import read
 from bookwheel.text.documents import TextDocument
 from bookwheel.text.tokens import EstimatedTokens
@@ -79,11 +79,13 @@ async def kept(base: str, readings: int, text: str, calls: int) -> float:
     model = reader(base)
     with tempfile.TemporaryDirectory() as folder, Journal(Path(folder) / "journal.sqlite") as journal:
         document = journal.keep(TextDocument(text))
-        opened = [desk.opened(document.info, QUESTION, model, PLAN) for _ in range(readings)]
+        opened = [runner.opened(document.info, QUESTION, model, PLAN) for _ in range(readings)]
         for reading in opened:
             journal.begin(reading)
         began = time.perf_counter()
-        ended = await asyncio.gather(*(desk.carry_out(reading, document, model, journal=journal) for reading in opened))
+        ended = await asyncio.gather(
+            *(runner.carry_out(reading, document, model, journal=journal) for reading in opened)
+        )
         took = time.perf_counter() - began
         assert all(reading.usage.calls == calls for reading in ended)
     await model.aclose()

@@ -38,8 +38,8 @@ from bookwheel.models.openai import OpenAIModel
 from bookwheel.models.scripted import Scripted
 from bookwheel.plan import Plan
 from bookwheel.serve.app import build
+from bookwheel.serve.engine.settings import Limits, Settings
 from bookwheel.serve.server import Server, listening
-from bookwheel.serve.settings import Limits, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -25,9 +25,9 @@ from trl import GRPOConfig, GRPOTrainer
 from bookwheel.plan import Plan
 from bookwheel.training.config import FreshSettings, TrainConfig
 from bookwheel.training.launch import policy_of
-from bookwheel.training.ledger import ledger
 from bookwheel.training.records import records_of
 from bookwheel.training.rewards import Earned
+from bookwheel.training.toy_records import ledger
 from bookwheel.training.trainer import Trainer
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ import torch
 
 from bookwheel.training.config import FreshSettings, TrainConfig
 from bookwheel.training.launch import launch, policy_of, samples_of
-from bookwheel.training.reader import ROLLOUT, Reader
+from bookwheel.training.policy_model import ROLLOUT, Reader
 from bookwheel.training.rewards import Earned, verified
 from bookwheel.training.rollouts import Rolling, roll
 from bookwheel.training.workflows import Episode, reading

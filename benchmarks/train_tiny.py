@@ -28,7 +28,7 @@ from bookwheel.training import checkpoint
 from bookwheel.training.advantages import Estimator
 from bookwheel.training.config import TrainConfig
 from bookwheel.training.launch import launch, samples_of
-from bookwheel.training.reader import Reader
+from bookwheel.training.policy_model import Reader
 from bookwheel.training.records import records_of
 from bookwheel.training.report import plot
 from bookwheel.training.rewards import verified

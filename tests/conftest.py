@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from bookwheel import desk
-from bookwheel.evaluation.registry import way_named
 from bookwheel.evaluation.run import Habits, evaluate
 from bookwheel.evaluation.settings import Evaluation, Reader
 from bookwheel.journal import Journal
 from bookwheel.models.scripted import Scripted, keyword_reader
 from bookwheel.plan import Plan
+from bookwheel.reading import runner
+from bookwheel.reading.ways.registry import way_named
 from bookwheel.tasks.base import Sample, SampleDocument
 
 PLAN = {"question_tokens": 60, "chunk_tokens": 120, "memory_tokens": 60, "answer_tokens": 60}
@@ -84,9 +84,9 @@ async def _trained(folder: Path) -> None:
         for number, advantage in enumerate((0.5, -0.5)):
             sample = next(_samples("wheels", 600))
             document = journal.keep(sample.document)
-            reading = desk.opened(document.info, sample.question, model, model.plan)
+            reading = runner.opened(document.info, sample.question, model, model.plan)
             journal.begin(reading)
-            ended = await desk.carry_out(reading, document, model, way=way_named("sequential"), journal=journal)
+            ended = await runner.carry_out(reading, document, model, way=way_named("sequential"), journal=journal)
             told = {"reward": number + 0.25, "parts": {"answer": 0.25}, "advantage": advantage, "outcome": "scored"}
             lines.append({"step": 2, "reading": ended.id, "rollout": f"r{number}", "sample": sample.id, **told})
     _written(folder / "rollouts.jsonl", lines)

@@ -35,7 +35,7 @@ def test_every_file_of_the_source_is_in_the_wheel_as_it_is(wheel: zipfile.ZipFil
 
 @pytest.mark.parametrize(
     "name",
-    ["serve/page/index.html", "serve/page/app.js", "serve/page/look.css", "serve/page/wheel.svg", "webpage.css"]
+    ["serve/page/index.html", "serve/page/app.js", "serve/page/look.css", "serve/page/wheel.svg", "views/reading.css"]
     + ["prompts/standard.en.toml", "prompts/standard.zh.toml", "presets/paper-7b.toml"],
 )
 def test_what_is_not_python_is_there_too(wheel: zipfile.ZipFile, name: str) -> None:

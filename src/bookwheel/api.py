@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bookwheel import desk
+from bookwheel.reading import runner
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +30,7 @@ async def aread(
     plan: Plan | None = None,
     way: str = "sequential",
     journal: str | Path | None = None,
-    watch: Callable[[Step | Answer], None] = desk.unwatched,
+    watch: Callable[[Step | Answer], None] = runner.unwatched,
     **settings: Any,
 ) -> Reading:
     """Read a document and answer a question.
@@ -39,9 +39,9 @@ async def aread(
     values of the plan (`chunk_tokens=900`, `budget={"seconds": 60}`) on top of the model's own. The reading is kept
     in the journal; what ends it early is its status, not an exception.
     """
-    from bookwheel.evaluation.registry import way_named
     from bookwheel.journal import Journal, journal_path
     from bookwheel.models.registry import open_model
+    from bookwheel.reading.ways.registry import way_named
 
     follow = way_named(way)
     document = _opened(source)
@@ -52,11 +52,11 @@ async def aread(
             reader, lent = model, True
         try:
             kept = await asyncio.to_thread(kept_in.keep, document)
-            reading = desk.opened(kept.info, question, reader, (plan or reader.plan).with_values(settings), way)
-            desk.check(reading, reader)
+            reading = runner.opened(kept.info, question, reader, (plan or reader.plan).with_values(settings), way)
+            runner.check(reading, reader)
             kept_in.begin(reading)
             with kept_in.claim(reading.id):
-                await desk.carry_out(reading, kept, reader, way=follow, journal=kept_in, watch=watch)
+                await runner.carry_out(reading, kept, reader, way=follow, journal=kept_in, watch=watch)
             return kept_in.reading(reading.id, texts=True)
         finally:
             if not lent:

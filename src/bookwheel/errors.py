@@ -5,6 +5,7 @@
     │   ├── SourceError            a file, folder, URL or stream that is not a readable document
     │   ├── QuestionError          an empty or over-long question
     │   ├── PlanError              token budgets that do not fit the model's window
+    │   │   └── DocumentTooLong    a way needs the whole document in the window, and it does not fit
     │   ├── PromptError            a prompt set that misses a part
     │   ├── TokenizerError         a tokenizer that cannot be loaded
     │   └── MissingExtra           an optional dependency that is not installed
@@ -51,6 +52,10 @@ class QuestionError(InputError):
 
 class PlanError(InputError):
     """Token budgets that do not fit together or into the model's window."""
+
+
+class DocumentTooLong(PlanError):
+    """A way of reading needs the whole document in the window, and it does not fit."""
 
 
 class PromptError(InputError):

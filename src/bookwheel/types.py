@@ -279,8 +279,3 @@ class Reading:
     def __repr__(self) -> str:
         said = self.answer.text if self.answer else self.error
         return f"<Reading {self.id[:8]} of {self.document.name!r}: {self.status}, {len(self.steps)} steps, {said!r}>"
-
-    def _repr_html_(self) -> str:
-        from bookwheel.webpage import reading_fragment
-
-        return reading_fragment(self)

@@ -20,7 +20,7 @@ from bookwheel.journal import Journal
 from bookwheel.models.scripted import Scripted, keyword_reader
 from bookwheel.plan import Plan
 from bookwheel.serve.app import build
-from bookwheel.serve.keys import Key, Keys
+from bookwheel.serve.engine.keys import Key, Keys
 from bookwheel.serve.server import Server, listening
 
 CHROMIUMS = tuple(map(Path, ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")))

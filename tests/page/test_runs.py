@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from bookwheel.serve.settings import Settings
+from bookwheel.serve.engine.settings import Settings
 
 
 @pytest.fixture(scope="module")

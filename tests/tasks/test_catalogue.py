@@ -8,8 +8,8 @@ import pytest
 
 from bookwheel.errors import InputError, TokenizerError
 from bookwheel.tasks import TASKS, ideal_memories, make
+from bookwheel.tasks.data_dir import Shelf
 from bookwheel.tasks.files import to_line
-from bookwheel.tasks.shelf import Shelf
 from bookwheel.text.chunks import split
 from bookwheel.text.tokens import FileTokenizer
 

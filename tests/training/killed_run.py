@@ -10,8 +10,8 @@ from pathlib import Path
 from bookwheel.tasks.memories import ideal_memories
 from bookwheel.training.config import TrainConfig
 from bookwheel.training.fresh import fresh_policy
-from bookwheel.training.ledger import ledger, vocabulary
 from bookwheel.training.rewards import Earned
+from bookwheel.training.toy_records import ledger, vocabulary
 from bookwheel.training.trainer import Trainer
 
 CONFIG = TrainConfig.from_tables(

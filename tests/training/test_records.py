@@ -5,8 +5,8 @@ import json
 import pytest
 
 from bookwheel.training.errors import CheckpointError
-from bookwheel.training.kept import kept_rollouts
 from bookwheel.training.records import curves, held_out, newest_progress, records_of, totals
+from bookwheel.training.rollout_store import kept_rollouts
 
 
 def record(kind: str, step: int, **more: object) -> dict:

@@ -20,8 +20,8 @@ from bookwheel.training.checkpoint import progress_of  # noqa: E402
 from bookwheel.training.config import RewardSettings, TrainConfig  # noqa: E402
 from bookwheel.training.errors import CheckpointError, ConfigError, LossNotFinite, NothingToLearn  # noqa: E402
 from bookwheel.training.fresh import fresh_policy  # noqa: E402
-from bookwheel.training.ledger import ledger, vocabulary  # noqa: E402
 from bookwheel.training.rewards import Earned, verified  # noqa: E402
+from bookwheel.training.toy_records import ledger, vocabulary  # noqa: E402
 from bookwheel.training.trainer import Trainer  # noqa: E402
 
 _SCRIPT = Path(__file__).with_name("killed_run.py")

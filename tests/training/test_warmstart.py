@@ -11,8 +11,8 @@ from bookwheel.models.scripted import Scripted
 from bookwheel.plan import Plan
 from bookwheel.tasks.memories import ideal_memories
 from bookwheel.training.errors import ConfigError
-from bookwheel.training.ledger import ledger
-from bookwheel.training.reader import Reader
+from bookwheel.training.policy_model import Reader
+from bookwheel.training.toy_records import ledger
 from bookwheel.training.warmstart import ideal_rows, ideal_trace
 from bookwheel.training.workflows import reading
 

@@ -9,8 +9,8 @@ STDIN = "stdin:"
 """Stands for "-", which the parser would take for an option."""
 COMMANDS = {
     "ask": ("ask:ask", 'SOURCE... "QUESTION": read and answer'),
-    "list": ("shelf:list_readings", "the journal, newest first"),
-    "show": ("shelf:show", "READING: its timeline, each step's changes, where every line came from"),
+    "list": ("history:list_readings", "the journal, newest first"),
+    "show": ("history:show", "READING: its timeline, each step's changes, where every line came from"),
     "resume": ("resume:resume", "READING: go on after a crash, a kill, an interrupt or a budget"),
     "edit": ("resume:edit", "READING --step K: change the memory by hand and read on from there"),
     "data": ("data:app", "make samples for any task and length, or drop those that need no document"),
@@ -27,7 +27,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Run one command and exit: 0 answered, 2 bad input, 3 the model failed, 4 a budget, 130 interrupted."""
     from cyclopts import App, CycloptsError
 
-    from bookwheel.cli.ending import complain
+    from bookwheel.cli.output import complain
     from bookwheel.errors import BookwheelError
 
     app = App(

@@ -55,8 +55,8 @@ def _divide(words: tuple[str, ...]) -> tuple[list[str], str]:
 
 
 async def _ask(sources: list[str], question: str, options: ReadingOptions, *, only_estimate: bool) -> int:
-    from bookwheel import desk
     from bookwheel.cli.running import read_on, warn_about
+    from bookwheel.reading import runner
     from bookwheel.reading.estimate import estimate
     from bookwheel.text.documents import open_document
 
@@ -74,7 +74,7 @@ async def _ask(sources: list[str], question: str, options: ReadingOptions, *, on
                 _tell(expected, model, plan, options, only=only_estimate)
             if only_estimate:
                 return 0
-            reading = desk.opened(kept.info, question, model, plan, options.way)
+            reading = runner.opened(kept.info, question, model, plan, options.way)
             journal.begin(reading)
             return await read_on(reading, kept, model, journal, options.output)
         finally:
@@ -85,7 +85,7 @@ def _tell(expected: Estimate, model: Model, plan: Plan, options: ReadingOptions,
     """The estimate: on stderr before a reading, on stdout when nothing else was asked for."""
     from rich.text import Text
 
-    from bookwheel.cli.ending import print_line, stderr
+    from bookwheel.cli.output import print_line, stderr
 
     if only and options.output.as_json:
         print_line(json.dumps({"model": model.name, "way": options.way, **asdict(expected)}))

@@ -50,7 +50,7 @@ class Finding:
 
 def doctor(*, models: ModelOptions | None = None, output: OutputOptions | None = None) -> int:
     """Look at everything that reading needs and say how to mend what is wrong."""
-    from bookwheel.cli.ending import print_line
+    from bookwheel.cli.output import print_line
     from bookwheel.cli.running import run
 
     models, output = models or ModelOptions(), output or OutputOptions()
@@ -133,7 +133,7 @@ async def _endpoint(options: ModelOptions) -> Finding:
 def _print(findings: list[Finding]) -> None:
     from rich.text import Text
 
-    from bookwheel.cli.ending import stdout
+    from bookwheel.cli.output import stdout
     from bookwheel.text.shield import plain
 
     console = stdout()

@@ -114,7 +114,7 @@ def evaluate(
         A results file (or folder) to lay out the report of anew; nothing is read.
 
     """
-    from bookwheel.cli.ending import EXIT_CODES, stderr
+    from bookwheel.cli.output import EXIT_CODES, stderr
     from bookwheel.cli.running import run
 
     options = options or EvalOptions()
@@ -209,7 +209,7 @@ def _command(given: Sequence[str]) -> str:
 @contextmanager
 def _watching(*, quiet: bool) -> Iterator[Callable[[Progress], None]]:
     """A bar with the time left; where there is no terminal, a line for every twentieth of the work."""
-    from bookwheel.cli.ending import stderr
+    from bookwheel.cli.output import stderr
     from bookwheel.evaluation.run import unwatched
 
     console = stderr()
@@ -245,7 +245,7 @@ def _results(path: Path) -> Results:
 
 def _laid_out(results: Results, path: Path, options: EvalOptions, *, also_official: bool) -> int:
     """Write the report, show the scores, and give the exit code: 3 when nothing at all was answered."""
-    from bookwheel.cli.ending import print_line, stderr
+    from bookwheel.cli.output import print_line, stderr
     from bookwheel.evaluation.files import write_report
     from bookwheel.evaluation.layout import sections
     from bookwheel.evaluation.markdown import to_markdown
@@ -269,7 +269,7 @@ def _laid_out(results: Results, path: Path, options: EvalOptions, *, also_offici
 
 
 def _compare(first: Path, second: Path, *, as_json: bool) -> int:
-    from bookwheel.cli.ending import print_line
+    from bookwheel.cli.output import print_line
     from bookwheel.evaluation.layout import comparison
     from bookwheel.evaluation.markdown import to_markdown
     from bookwheel.evaluation.numbers import differences

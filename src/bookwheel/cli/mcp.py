@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from bookwheel.plan import Budget
-    from bookwheel.serve.keys import Keys
-    from bookwheel.serve.reach import Reach
-    from bookwheel.serve.service import Service
+    from bookwheel.serve.engine.access import Reach
+    from bookwheel.serve.engine.keys import Keys
+    from bookwheel.serve.engine.service import Service
 
 _INTERRUPTED: Final = 130
 _GRACE: Final = 3
@@ -69,7 +69,7 @@ def mcp(
     except ImportError as error:
         raise MissingExtra("the MCP server", "mcp") from error
     del _protocol
-    from bookwheel.serve.reach import Reach
+    from bookwheel.serve.engine.access import Reach
 
     serve = serve or ServeOptions()
     reach = Reach.of(serve.root, allow_private=serve.allow_private)
@@ -85,8 +85,8 @@ async def _service(
     serve: ServeOptions, models: ModelOptions, budget: Budget, keys: Keys | None = None
 ) -> AsyncIterator[Service]:
     from bookwheel.journal import Journal, journal_path
-    from bookwheel.serve.service import Service
-    from bookwheel.serve.settings import LOOPBACK, Limits, Settings
+    from bookwheel.serve.engine.service import Service
+    from bookwheel.serve.engine.settings import LOOPBACK, Limits, Settings
 
     limits = Limits(body=_LONGEST_TEXT, calls=models.concurrency)
     names = {serve.host.strip("[]").lower(), *(name.lower() for name in serve.allow_host)}
@@ -108,7 +108,7 @@ async def _stdio(serve: ServeOptions, reach: Reach, models: ModelOptions, budget
     A thread that waits for standard input cannot be woken, so when a signal ends the server the process ends without
     it, after everything was kept.
     """
-    from bookwheel.serve.mcp import build
+    from bookwheel.serve.mcp.tools import build
 
     try:
         async with _service(serve, models, budget) as service:
@@ -121,9 +121,9 @@ async def _stdio(serve: ServeOptions, reach: Reach, models: ModelOptions, budget
 
 
 async def _http(serve: ServeOptions, reach: Reach, models: ModelOptions, budget: Budget) -> int:
-    from bookwheel.cli.ending import stderr
+    from bookwheel.cli.output import stderr
     from bookwheel.serve.app import guarded
-    from bookwheel.serve.mcp_http import only_key, tools_over_http
+    from bookwheel.serve.mcp.http import only_key, tools_over_http
     from bookwheel.serve.server import Server, listening
 
     keys = only_key(serve.host, serve.key)

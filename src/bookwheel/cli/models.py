@@ -42,7 +42,7 @@ def models(
 
 
 async def _models(options: ModelOptions, output: OutputOptions, *, fetch: bool) -> int:
-    from bookwheel.cli.ending import print_line
+    from bookwheel.cli.output import print_line
     from bookwheel.cli.progress import fetching
     from bookwheel.models import weights
 
@@ -81,7 +81,7 @@ async def _served(options: ModelOptions) -> list[_Row]:
 def _print(rows: list[_Row], plans: dict[str, Plan]) -> None:
     from rich.table import Table
 
-    from bookwheel.cli.ending import stdout
+    from bookwheel.cli.output import stdout
 
     console = stdout()
     table = Table("model", "where", "ready", box=None, header_style="bold", pad_edge=False)

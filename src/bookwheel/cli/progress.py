@@ -13,7 +13,7 @@ from rich.panel import Panel
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from bookwheel.cli.ending import stderr
+from bookwheel.cli.output import stderr
 from bookwheel.text.shield import plain
 from bookwheel.types import Flag, Step
 

@@ -43,7 +43,7 @@ def resume(
 
 
 async def _resume(name: str, models: ModelOptions, budget: BudgetOptions, output: OutputOptions) -> int:
-    from bookwheel.cli.ending import present
+    from bookwheel.cli.output import present
 
     with output.open_journal() as journal:
         found = journal.reading(name)

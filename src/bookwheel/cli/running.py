@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rich.text import Text
 
-from bookwheel.cli.ending import present, stderr
+from bookwheel.cli.output import present, stderr
 from bookwheel.cli.progress import watching
-from bookwheel.desk import carry_out
-from bookwheel.evaluation.registry import way_named
+from bookwheel.reading.runner import carry_out
+from bookwheel.reading.ways.registry import way_named
 from bookwheel.text.shield import plain
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from bookwheel.cli.options import BudgetOptions, ModelOptions, OutputOptions, Pl
 from bookwheel.errors import InputError, MissingExtra
 
 if TYPE_CHECKING:
-    from bookwheel.serve.keys import Keys
-    from bookwheel.serve.settings import Settings
+    from bookwheel.serve.engine.keys import Keys
+    from bookwheel.serve.engine.settings import Settings
 
 _SERVER: Final = Group("Server", sort_key=1)
 _GRACE: Final = 10
@@ -59,10 +59,10 @@ def serve(
         A folder whose evaluations and training runs the page shows; nothing in it is changed.
 
     """
-    from bookwheel.cli.ending import print_line
+    from bookwheel.cli.output import print_line
 
     try:
-        from bookwheel.serve.keys import Keys, add_key, read_keys
+        from bookwheel.serve.engine.keys import Keys, add_key, read_keys
     except ImportError as error:
         raise MissingExtra("serving", "serve") from error
     if new_key is not None:
@@ -80,7 +80,7 @@ def serve(
 def _settings(
     host: str, keys: Keys, names: tuple[str, ...], models: ModelOptions, readings: int, *, private: bool
 ) -> Settings:
-    from bookwheel.serve.settings import LOOPBACK, Limits, Settings, is_loopback
+    from bookwheel.serve.engine.settings import LOOPBACK, Limits, Settings, is_loopback
 
     if not is_loopback(host) and not keys:
         raise InputError(
@@ -104,7 +104,7 @@ async def _serve(
 ) -> int:
     from rich.text import Text
 
-    from bookwheel.cli.ending import stderr
+    from bookwheel.cli.output import stderr
     from bookwheel.serve.app import build
     from bookwheel.serve.server import Server, listening
 

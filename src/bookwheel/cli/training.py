@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from bookwheel.cli.ending import stderr
+from bookwheel.cli.output import stderr
 from bookwheel.errors import MissingExtra
 
 if TYPE_CHECKING:

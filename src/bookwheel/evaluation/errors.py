@@ -2,14 +2,12 @@
 
 InputError
 ├── SettingsError          an evaluation's settings that are unknown or do not go together
-├── ResultsError           a results file that is damaged, in use, or of another configuration
-└── PlanError
-    └── DoesNotFit         a document that a way needs whole, longer than the window
+└── ResultsError           a results file that is damaged, in use, or of another configuration
 """
 
 from __future__ import annotations
 
-from bookwheel.errors import InputError, PlanError
+from bookwheel.errors import InputError
 
 
 class SettingsError(InputError):
@@ -18,7 +16,3 @@ class SettingsError(InputError):
 
 class ResultsError(InputError):
     """A results file that is damaged, in use by another run, or of another configuration."""
-
-
-class DoesNotFit(PlanError):
-    """A document that a way of reading needs whole in the window, and that is longer than it."""

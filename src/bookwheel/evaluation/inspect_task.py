@@ -20,11 +20,10 @@ from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessag
 from inspect_ai.scorer import Score, mean, scorer, stderr
 from inspect_ai.solver import solver
 
-from bookwheel.desk import carry_out, opened
-from bookwheel.errors import ServerFault
-from bookwheel.evaluation.errors import DoesNotFit
-from bookwheel.evaluation.registry import way_named
+from bookwheel.errors import DocumentTooLong, ServerFault
 from bookwheel.plan import Plan
+from bookwheel.reading.runner import carry_out, opened
+from bookwheel.reading.ways.registry import way_named
 from bookwheel.text.tokens import EstimatedTokens, FileTokenizer
 from bookwheel.types import DocumentInfo, Finish, Message, Reply, Usage
 
@@ -139,7 +138,7 @@ def _read(held: Mapping[str, Sample], way: str, plan: Plan, tokenizer: Tokenizer
         reading = opened(info, sample.question, model, plan, way)
         try:
             reading = await carry_out(reading, sample.document, model, way=way_named(way))
-        except DoesNotFit as refusal:
+        except DocumentTooLong as refusal:
             state.metadata |= {"status": "refused", "error": str(refusal)}
             return state
         state.metadata |= {"status": str(reading.status), "error": reading.error, "steps": len(reading.steps)}

@@ -12,9 +12,9 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from bookwheel.evaluation.errors import ResultsError
-from bookwheel.evaluation.registry import WAYS
 from bookwheel.evaluation.results import Outcome
 from bookwheel.evaluation.statistics import Difference, Estimate, estimate, paired
+from bookwheel.reading.ways.registry import WAYS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence

@@ -15,14 +15,13 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from bookwheel.desk import carry_out, opened
-from bookwheel.errors import BookwheelError, JournalError, QuestionError
-from bookwheel.evaluation.bench import benches
-from bookwheel.evaluation.errors import DoesNotFit
-from bookwheel.evaluation.registry import way_named
+from bookwheel.errors import BookwheelError, DocumentTooLong, JournalError, QuestionError
+from bookwheel.evaluation.models import benches
 from bookwheel.evaluation.results import Outcome, Record, Results, ResultsFile, Run
 from bookwheel.evaluation.sources import of_tasks, tried
 from bookwheel.evaluation.work import batches, jobs, pairs
+from bookwheel.reading.runner import carry_out, opened
+from bookwheel.reading.ways.registry import way_named
 from bookwheel.scoring import METRICS
 from bookwheel.types import DocumentInfo, Status
 
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from bookwheel.evaluation.bench import Bench, OpenModel
+    from bookwheel.evaluation.models import Bench, OpenModel
     from bookwheel.evaluation.results import Key
     from bookwheel.evaluation.settings import Evaluation
     from bookwheel.evaluation.work import Batch, Job, Source
@@ -169,7 +168,7 @@ async def measured(job: Job, journal: Journal | None) -> Record:
         if reading.status is not Status.ANSWERED:
             way = way_named(job.way)
             reading = await carry_out(reading, job.sample.document, job.bench.model, way=way, journal=journal)
-    except (DoesNotFit, QuestionError) as refusal:
+    except (DocumentTooLong, QuestionError) as refusal:
         outcome, error = Outcome.REFUSED, str(refusal)
     except BookwheelError:
         raise

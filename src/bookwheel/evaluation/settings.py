@@ -30,8 +30,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from bookwheel.evaluation.errors import SettingsError
-from bookwheel.evaluation.registry import way_named
 from bookwheel.plan import Plan, preset, presets
+from bookwheel.reading.ways.registry import way_named
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

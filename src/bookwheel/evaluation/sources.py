@@ -10,7 +10,7 @@ from bookwheel.text.tokens import FileTokenizer
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from bookwheel.evaluation.bench import Bench
+    from bookwheel.evaluation.models import Bench
     from bookwheel.evaluation.settings import Evaluation
     from bookwheel.evaluation.work import Source
     from bookwheel.tasks.base import Sample

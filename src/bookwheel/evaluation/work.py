@@ -14,7 +14,7 @@ from bookwheel.evaluation.errors import SettingsError
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
-    from bookwheel.evaluation.bench import Bench
+    from bookwheel.evaluation.models import Bench
     from bookwheel.evaluation.results import Key
     from bookwheel.evaluation.settings import Evaluation
     from bookwheel.tasks.base import Sample

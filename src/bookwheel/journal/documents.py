@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from bookwheel.journal.reader import Reader
+    from bookwheel.journal.read_pool import Reader
     from bookwheel.types import Document
 
 _PIECE: Final = 1 << 20

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from bookwheel.errors import JournalError
 from bookwheel.journal.claims import Claimed, lock_file, locks_of
 from bookwheel.journal.documents import KeptDocument, Spool, drop_unread
-from bookwheel.journal.reader import Reader
+from bookwheel.journal.read_pool import Reader
 from bookwheel.journal.rows import (
     FIXED,
     READING_COLUMNS,

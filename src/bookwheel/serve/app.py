@@ -20,15 +20,15 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from bookwheel.errors import BookwheelError
-from bookwheel.serve.chat import Chat
-from bookwheel.serve.faults import Declined, Json, not_there, refusal
-from bookwheel.serve.guard import Guard
+from bookwheel.serve.engine.access import Reach
+from bookwheel.serve.engine.errors import Declined, Json, not_there, refusal
+from bookwheel.serve.engine.service import Service
+from bookwheel.serve.http.guard import Guard
+from bookwheel.serve.http.routes import Routes
+from bookwheel.serve.openai.chat import Chat
 from bookwheel.serve.openapi import described
-from bookwheel.serve.reach import Reach
-from bookwheel.serve.routes import Routes
-from bookwheel.serve.service import Service
-from bookwheel.serve.shelf import Shelf
-from bookwheel.serve.shelf_routes import shelf_routes
+from bookwheel.serve.runs.routes import shelf_routes
+from bookwheel.serve.runs.run_directory import Shelf
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from bookwheel.journal import Journal
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan
-    from bookwheel.serve.keys import Keys
-    from bookwheel.serve.settings import Settings
+    from bookwheel.serve.engine.keys import Keys
+    from bookwheel.serve.engine.settings import Settings
 
 _GZIP_LEVEL: Final = 6
 """Streams of events are never compressed, since that would hold them back."""
@@ -105,7 +105,7 @@ def guarded(
 def _tools(service: Service) -> tuple[Sequence[BaseRoute], Callable[[], AbstractAsyncContextManager[None]]]:
     """Reading over MCP, where its extra is installed."""
     try:
-        from bookwheel.serve.mcp_http import tools_over_http
+        from bookwheel.serve.mcp.http import tools_over_http
     except ModuleNotFoundError as error:
         if error.name != "mcp":
             raise

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic.json_schema import models_json_schema
 
-from bookwheel.serve.protocol import ChatShape, ForkShape, ReadingShape, ResumeShape, SessionShape
-from bookwheel.serve.responses import ResponsesShape
+from bookwheel.serve.http.schemas import ChatShape, ForkShape, ReadingShape, ResumeShape, SessionShape
+from bookwheel.serve.openai.responses import ResponsesShape
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

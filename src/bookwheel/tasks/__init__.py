@@ -2,10 +2,10 @@
 
 from bookwheel.tasks.base import Evidence, MemoryRule, Sample, SampleDocument
 from bookwheel.tasks.catalogue import TASKS, find, make
+from bookwheel.tasks.contamination import Outcome, Sifted, filter_samples
 from bookwheel.tasks.files import read_samples, write_samples
 from bookwheel.tasks.memories import ideal_memories
 from bookwheel.tasks.orders import Task
-from bookwheel.tasks.sieve import Outcome, Sifted, filter_samples
 from bookwheel.tasks.tokenizing import tokenizer_named
 
 __all__ = [

@@ -16,8 +16,8 @@ from bookwheel.errors import InputError
 from bookwheel.scoring import metric as metric_named
 from bookwheel.tasks import books, bridges, codebase, counting, dialogues, needles, questions, updates, variables, words
 from bookwheel.tasks.base import Sample, SampleDocument
+from bookwheel.tasks.data_dir import Shelf
 from bookwheel.tasks.orders import Order, Task
-from bookwheel.tasks.shelf import Shelf
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import InputError
 from bookwheel.tasks import lexicon
-from bookwheel.tasks.shelf import read_text
+from bookwheel.tasks.data_dir import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
     from random import Random
 
-    from bookwheel.tasks.shelf import Shelf
+    from bookwheel.tasks.data_dir import Shelf
 
 _NOISE: Final = {
     "en": "The harbour is calm. The bread is warm. Clouds drift over the hill. Someone opens a door and shuts it.\n",

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import InputError
 from bookwheel.scoring.normal import holds, words
+from bookwheel.tasks.data_dir import load_json, load_lines, open_text
 from bookwheel.tasks.files import golds_of
-from bookwheel.tasks.shelf import load_json, load_lines, open_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

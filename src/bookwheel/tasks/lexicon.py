@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from random import Random
 
-    from bookwheel.tasks.shelf import Shelf
+    from bookwheel.tasks.data_dir import Shelf
 
 
 def _row(words: str) -> list[str]:

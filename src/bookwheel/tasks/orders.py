@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from bookwheel.tasks.assembly import Assembled
-    from bookwheel.tasks.shelf import Shelf
+    from bookwheel.tasks.data_dir import Shelf
     from bookwheel.text.tokens import Tokenizer
 
 

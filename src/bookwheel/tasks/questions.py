@@ -26,9 +26,9 @@ from bookwheel.scoring.normal import holds, words
 from bookwheel.tasks import filler
 from bookwheel.tasks.assembly import Assembled, Passage, assemble, join, measure, too_short
 from bookwheel.tasks.base import Evidence
+from bookwheel.tasks.data_dir import load_lines
 from bookwheel.tasks.formats import YES_NO, Item, Paragraph, load_items
 from bookwheel.tasks.orders import Draft, Order, Task
-from bookwheel.tasks.shelf import load_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -13,11 +13,11 @@ from bookwheel.tasks import make
 from bookwheel.tasks.memories import ideal_memories
 from bookwheel.training.errors import ConfigError
 from bookwheel.training.fresh import fresh_policy
-from bookwheel.training.kept import RolloutShelf
-from bookwheel.training.ledger import ledger, vocabulary
 from bookwheel.training.policy import Policy, load_policy
-from bookwheel.training.reader import Reader
+from bookwheel.training.policy_model import Reader
 from bookwheel.training.rewards import verified
+from bookwheel.training.rollout_store import RolloutShelf
+from bookwheel.training.toy_records import ledger, vocabulary
 from bookwheel.training.trainer import Trainer
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from bookwheel.plan import Sampling
     from bookwheel.tasks import Sample
-    from bookwheel.training.reader import Reader
+    from bookwheel.training.policy_model import Reader
     from bookwheel.training.rewards import Earned, Reward
     from bookwheel.training.workflows import Episode, Workflow
 

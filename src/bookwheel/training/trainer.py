@@ -21,7 +21,7 @@ import torch
 from bookwheel.training import checkpoint, ranks, warmstart
 from bookwheel.training.checkpoint import Progress
 from bookwheel.training.errors import CheckpointError, ConfigError, NothingToLearn
-from bookwheel.training.reader import ROLLOUT, Reader
+from bookwheel.training.policy_model import ROLLOUT, Reader
 from bookwheel.training.rollouts import Group, Harvest, Outcome, Rolling, harvest, measure, roll_group, rows_of_groups
 from bookwheel.training.step import Stepper, schedule
 from bookwheel.training.workflows import Workflow, calculator, reading, single

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from bookwheel.plan import Plan
     from bookwheel.tasks import Sample
-    from bookwheel.training.reader import Reader
+    from bookwheel.training.policy_model import Reader
     from bookwheel.types import Message
 
 

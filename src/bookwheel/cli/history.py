@@ -1,0 +1,192 @@
+"""`bookwheel list` and `bookwheel show`: the journal, and a reading's timeline."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+from cyclopts import Parameter
+
+from bookwheel.cli.options import OutputOptions
+from bookwheel.types import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+    from rich.table import Table
+
+    from bookwheel.reading.provenance import LineOrigin
+    from bookwheel.training.rollout_store import KeptRollout
+    from bookwheel.types import Reading
+
+_COLUMNS: Final = {"reading": 8, "when": 16, "status": 9, "document": 8, "question": 8, "answer": 8}
+"""The columns of a list and how narrow each may get."""
+_WIDEST: Final = 48
+_COLOURS: Final = {
+    Status.ANSWERED: "green",
+    Status.FAILED: "red",
+    Status.STOPPED: "yellow",
+    Status.CANCELLED: "yellow",
+    Status.READING: "cyan",
+}
+
+
+def list_readings(*, search: str | None = None, limit: int | None = None, output: OutputOptions | None = None) -> int:
+    """List the readings in the journal, newest first.
+
+    Parameters
+    ----------
+    search
+        Only those whose question, answer or document name holds these words.
+    limit
+        At most so many.
+
+    """
+    from bookwheel.cli.output import print_line, stderr, stdout
+    from bookwheel.record import reading_to_json
+
+    output = output or OutputOptions()
+    with output.open_journal() as journal:
+        readings = journal.readings(limit=limit, search=search)
+    if output.as_json:
+        print_line(json.dumps([reading_to_json(reading, steps=False) for reading in readings]))
+        return 0
+    if not readings:
+        stderr().print('no readings yet; begin one with: bookwheel ask FILE "QUESTION"', style="dim")
+        return 0
+    stdout().print(_table(readings))
+    return 0
+
+
+def show(
+    reading: str,
+    *,
+    html: Path | None = None,
+    changes: Annotated[bool, Parameter(negative="")] = False,
+    output: OutputOptions | None = None,
+) -> int:
+    """Show a reading's timeline: what each step added to the memory and took out, and where a fact entered.
+
+    Parameters
+    ----------
+    reading
+        Its id (the beginning is enough) or "last".
+    html
+        Write the timeline to this file, as one page that needs nothing else.
+    changes
+        Only the steps that changed the memory.
+
+    """
+    from bookwheel.cli.output import print_line, stdout
+    from bookwheel.reading.provenance import origins
+    from bookwheel.record import reading_to_json
+
+    output = output or OutputOptions()
+    with output.open_journal() as journal:
+        found = journal.reading(reading)
+        lines = origins(found.steps, journal.document_of(found.id))
+        rollout = _rollout(journal.path, found.id)
+    if html:
+        _write_page(html, found, lines)
+    if output.as_json:
+        print_line(json.dumps(reading_to_json(found) | ({"rollout": asdict(rollout)} if rollout else {})))
+    elif not html:
+        _timeline(stdout(), found, rollout, only_changes=changes)
+        _origins(stdout(), lines)
+    return 0
+
+
+def _rollout(journal: Path, id_: str) -> KeptRollout | None:
+    """What training says of this reading, where the journal is a training run's."""
+    from bookwheel.training.rollout_store import kept_rollouts
+
+    if not journal.with_name("rollouts.jsonl").is_file():
+        return None
+    return next((one for one in kept_rollouts(journal.parent) if one.reading == id_), None)
+
+
+def _table(readings: list[Reading]) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    from bookwheel.text.shield import plain
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for head, width in _COLUMNS.items():
+        table.add_column(head, overflow="ellipsis", no_wrap=True, min_width=width, max_width=max(width, _WIDEST))
+    for reading in readings:
+        said = reading.answer.text if reading.answer else reading.error
+        row = (reading.id[:8], reading.created[:16].replace("T", " "), reading.status)
+        words = (plain(text).replace("\n", " ") for text in (reading.document.name, reading.question, said))
+        colour = _COLOURS.get(reading.status, "")
+        table.add_row(*(Text(text, style=colour if text == reading.status else "") for text in (*row, *words)))
+    return table
+
+
+def _timeline(console: Console, reading: Reading, rollout: KeptRollout | None, *, only_changes: bool) -> None:
+    """Every step: its place in the document, its flags, what it did to the memory, what it was credited with."""
+    from rich.text import Text
+
+    from bookwheel.cli.progress import memory_diff, step_title
+    from bookwheel.text.shield import plain
+
+    console.print(Text(plain(reading.question), style="bold"))
+    kin = f" · forked from {reading.parent[:8]}" if reading.parent else ""
+    facts = (reading.id[:8], plain(reading.document.name), reading.model, reading.way, reading.status)
+    console.print(Text(" · ".join(facts) + kin, style="dim"))
+    if rollout:
+        console.print(Text(_earned(rollout), style="magenta"))
+    credit = Text(f" · advantage {rollout.advantage:+.3f}", style="magenta") if rollout else Text()
+    for step in reading.steps:
+        if only_changes and step.before.text == step.after.text:
+            continue
+        console.print(Text("\n") + step_title(step) + credit)
+        for line in memory_diff(step.before.text, step.after.text):
+            console.print(Text("  ") + line)
+    if reading.answer:
+        console.print(Text("\nanswer", style="bold green") + credit)
+    console.print(Text(plain(reading.answer.text) if reading.answer else f"\n{plain(reading.error)}"))
+
+
+def _earned(rollout: KeptRollout) -> str:
+    """A rollout's reward and the parts that it is made of."""
+    reward = "not scored" if rollout.reward is None else f"reward {rollout.reward:g}"
+    parts = ", ".join(f"{name} {value:g}" for name, value in rollout.parts.items())
+    return f"rollout of step {rollout.step} · sample {rollout.sample} · {reward}" + (f" ({parts})" if parts else "")
+
+
+def _origins(console: Console, lines: Sequence[LineOrigin]) -> None:
+    """Where each line of the final memory comes from."""
+    from rich.text import Text
+
+    from bookwheel.text.shield import plain
+
+    if lines:
+        console.print(Text("\nwhere the memory's lines come from", style="bold"))
+    for origin in lines:
+        console.print(Text(f"  {plain(origin.line)}"))
+        pages = f" · p. {', '.join(map(str, origin.pages))}" if origin.pages else ""
+        place = f"    entered at step {origin.step}{' by hand' if origin.by_hand else ''}{pages}"
+        if origin.quote:
+            place += f" · characters {origin.quote.start:,}–{origin.quote.end:,} "
+            console.print(Text(place, style="dim") + Text(f"“{plain(origin.quote.quote)}”", style="italic dim"))
+        else:
+            console.print(Text(place, style="dim"))
+        if not origin.found and not origin.by_hand:
+            missing = f": {plain(', '.join(origin.missing))}" if origin.missing else ""
+            console.print(Text(f"    not found in the text{missing}; check it", style="yellow"))
+
+
+def _write_page(path: Path, reading: Reading, lines: Sequence[LineOrigin]) -> None:
+    from bookwheel.cli.output import stderr
+    from bookwheel.errors import InputError
+    from bookwheel.views.html import reading_page
+
+    try:
+        path.write_text(reading_page(reading, lines), encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error}") from error
+    stderr().print(f"written: {path}", style="dim")

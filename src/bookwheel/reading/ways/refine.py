@@ -1,0 +1,65 @@
+"""Refine: an answer from the first chunk, rewritten with every further one, as LangChain and LlamaIndex do it.
+
+    a_1 = model(question, chunk_1)
+    a_k = model(question, a_{k-1}, chunk_k)      the last one is the answer
+
+What is carried along is an answer, not a memory: there is no last turn without the document. Replies pass the same
+guards as in the loop and have the memory's token limit, so that what is compared is the way of reading.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from bookwheel.reading.guards import next_memory
+from bookwheel.reading.loop import check_question, conclude, converse
+from bookwheel.reading.prompts import prompts_for
+from bookwheel.reading.ways.single_turn import ask, template_tokens
+from bookwheel.text.chunks import split
+from bookwheel.types import Answer, Memory, Step
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Sequence
+
+    from bookwheel.models.base import Model
+    from bookwheel.plan import Plan
+    from bookwheel.types import Chunk, Document
+
+
+async def refine(
+    document: Document, question: str, model: Model, plan: Plan, done: Sequence[Step] = ()
+) -> AsyncGenerator[Step | Answer]:
+    """A step for every chunk but the last, whose reply is the answer."""
+    template = template_tokens(question, model, plan, "whole", "refine")
+    plan.check(model.window, question=check_question(question, model, plan), template=template)
+    chunks = split(
+        document, model.tokenizer, plan.chunk_tokens, start=done[-1].chunk.end if done else 0, index=len(done)
+    )
+    chunk = next(chunks, None)
+    if chunk is None:
+        yield await ask(question, "", model, plan, "whole")
+        return
+    before = done[-1].after if done else Memory.blank(plan.memory_tokens)
+    for following in chunks:
+        step = await _rewritten(question, before, chunk, model, plan)
+        yield step
+        before, chunk = step.after, following
+    yield _concluded(await _rewritten(question, before, chunk, model, plan))
+
+
+async def _rewritten(question: str, before: Memory, chunk: Chunk, model: Model, plan: Plan) -> Step:
+    """The answer so far, with one chunk more."""
+    prompts = prompts_for(plan, question)
+    template = "refine" if chunk.index else "whole"
+    messages = prompts.baseline(template, question=question, memory=before.text, section=chunk.text)
+    said = await converse(messages, model, plan.memory_tokens, plan.sampling)
+    after, flags = next_memory(before, said.reply, model.tokenizer, prompts.unchanged)
+    return Step(chunk=chunk, before=before, after=after, conversation=said, flags=flags)
+
+
+def _concluded(step: Step) -> Answer:
+    """The last step as the answer that it is; one that left the answer so far alone gives that one."""
+    said = step.conversation
+    answer = conclude(replace(said, reply=replace(said.reply, text=step.after.text)))
+    return replace(answer, conversation=said, flags=tuple(dict.fromkeys((*step.flags, *answer.flags))))

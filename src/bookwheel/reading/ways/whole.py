@@ -1,0 +1,43 @@
+"""Whole: the whole document in the window, one turn. It refuses a document that does not fit."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from bookwheel.errors import DocumentTooLong
+from bookwheel.reading.loop import check_question
+from bookwheel.reading.ways.single_turn import ask, room
+from bookwheel.text.chunks import split
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Sequence
+
+    from bookwheel.models.base import Model
+    from bookwheel.plan import Plan
+    from bookwheel.types import Answer, Document, Step
+
+
+async def whole(
+    document: Document, question: str, model: Model, plan: Plan, done: Sequence[Step] = ()
+) -> AsyncGenerator[Step | Answer]:
+    """Answer from the whole text. Where the model's window is unknown the server has the last word on what fits."""
+    del done
+    check_question(question, model, plan)
+    limit = sys.maxsize if model.window is None else room(question, model, plan, "whole", plan.answer_tokens)
+    text = fitting(document, model, limit)
+    if text is None:
+        raise DocumentTooLong(
+            f"{document.name} has more than the {limit} tokens that the window of {model.window} leaves for it; "
+            f"read it in another way (sequential, middle-cut, bm25), or with a model that has a larger window"
+        )
+    yield await ask(question, text, model, plan, "whole")
+
+
+def fitting(document: Document, model: Model, limit: int) -> str | None:
+    """The document's text if it has at most `limit` tokens; a longer one is not read further than that."""
+    chunks = split(document, model.tokenizer, limit)
+    first = next(chunks, None)
+    if first is None:
+        return ""
+    return first.text if next(chunks, None) is None else None

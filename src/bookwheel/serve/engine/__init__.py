@@ -1,0 +1,1 @@
+"""The server's engine: models, readings, keys and limits, without any protocol."""

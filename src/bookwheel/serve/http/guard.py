@@ -1,0 +1,152 @@
+"""What every request passes first: who calls, by which name, from which page, with how much, and who may.
+
+A page elsewhere can make a browser send requests here, or have its own name pointed at this address. So the Host must
+be one of ours and an Origin must be that same host; and answers carry headers that keep foreign content powerless.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from http.cookies import CookieError, SimpleCookie
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+
+from bookwheel.serve.engine.errors import Declined, busy, refusal
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from bookwheel.serve.engine.keys import Key
+    from bookwheel.serve.engine.service import Service
+
+COOKIE: Final = "bookwheel_session"
+_CSP: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
+    "connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "object-src 'none'; require-trusted-types-for 'script'"
+)
+_HEADERS: Final = {
+    "Content-Security-Policy": _CSP,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
+}
+_PUBLIC: Final = re.compile(r"/|/page/.*|/healthz|/session")
+"""What needs no key: the page itself, which shows nothing without one, and the door."""
+_UPLOADS: Final = frozenset({"/documents", "/v1/files"})
+
+_log: Final = logging.getLogger(__name__)
+
+
+class Guard:
+    """ASGI middleware around the whole app."""
+
+    def __init__(self, app: ASGIApp, service: Service) -> None:
+        self._app = app
+        self._service = service
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let the request pass, or decline it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers, answer = Headers(scope=scope), _Answer(send)
+        try:
+            self._check_caller(scope, headers)
+            scope.setdefault("state", {})["key"] = self._admit(scope, headers)
+            body = self._bounded(scope, headers, receive)
+            await self._app(scope, body, answer)
+        except Declined as error:
+            if answer.status:
+                raise
+            await refusal(error, scope["path"])(scope, receive, answer)
+        except Exception:  # one request is recorded as failed; the caller learns nothing of the inside
+            _log.exception("%s %s broke", scope["method"], scope["path"])
+            if answer.status:
+                raise
+            broke = Declined(500, "an error of the server; its log says more", kind="server_error")
+            await refusal(broke, scope["path"])(scope, receive, answer)
+        finally:
+            self._service.metrics.request(scope["method"], answer.status or 500)
+
+    def _check_caller(self, scope: Scope, headers: Headers) -> None:
+        host = headers.get("host", "")
+        name = (urlsplit(f"//{host}").hostname or "") if re.fullmatch(r"[\w.:\[\]-]+", host, re.ASCII) else ""
+        if len(headers.getlist("host")) != 1 or name.rstrip(".") not in self._service.settings.hosts:
+            raise Declined(
+                403, "this server is not called by that name; start it with --allow-host NAME to allow it", kind="host"
+            )
+        origin = headers.get("origin")
+        foreign = origin is not None and urlsplit(origin).netloc.casefold() != host.casefold()
+        if foreign or (scope["method"] != "GET" and headers.get("sec-fetch-site") in {"cross-site", "same-site"}):
+            raise Declined(403, "requests from other sites' pages are not taken", kind="origin")
+
+    def _admit(self, scope: Scope, headers: Headers) -> Key | None:
+        keys = self._service.keys
+        if not keys or _PUBLIC.fullmatch(scope["path"]):
+            return None
+        scheme, _, secret = headers.get("authorization", "").partition(" ")
+        key = keys.holder(secret.strip()) if scheme.lower() == "bearer" else keys.session(_cookie(headers))
+        if key is None:
+            raise Declined(
+                401,
+                "this server wants a key: Authorization: Bearer KEY",
+                kind="invalid_api_key",
+                headers={"WWW-Authenticate": "Bearer"},
+            )
+        if seconds := keys.seconds_to_wait(key):
+            raise busy(f"the key {key.name} may ask {key.requests_per_minute} times a minute; wait a little", seconds)
+        return key
+
+    def _bounded(self, scope: Scope, headers: Headers, receive: Receive) -> Receive:
+        limits = self._service.settings.limits
+        limit = limits.upload if scope["path"] in _UPLOADS else limits.body
+        told = headers.get("content-length", "0")
+        if told.isdigit() and int(told) > limit:
+            raise _too_large(limit)
+        read = 0
+
+        async def bounded() -> Message:
+            nonlocal read
+            message = await receive()
+            read += len(message.get("body", b""))
+            if read > limit:
+                raise _too_large(limit)
+            return message
+
+        return bounded
+
+
+class _Answer:
+    """Sends on, with the headers that every answer has, and remembers the status."""
+
+    def __init__(self, send: Send) -> None:
+        self.status = 0
+        self._send = send
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = MutableHeaders(scope=message)
+            for name, value in _HEADERS.items():
+                headers.setdefault(name, value)
+            headers.setdefault("Cache-Control", "no-store")
+        await self._send(message)
+
+
+def _too_large(limit: int) -> Declined:
+    return Declined(413, f"more than {limit >> 20} MiB; send less, or read it from the command line", kind="too_large")
+
+
+def _cookie(headers: Headers) -> str:
+    try:
+        found = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+    except CookieError:
+        return ""
+    return found.value if found else ""

@@ -1,0 +1,193 @@
+"""The shapes of requests, checked at the door, and OpenAI's shapes of answers."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from bookwheel.serve.engine.errors import Declined, misread
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from bookwheel.types import Usage
+
+_Tokens = Annotated[int, Field(ge=1, le=10_000_000)]
+_Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+_Number = Annotated[float, Field(allow_inf_nan=False)]
+_LONGEST_QUESTION: Final = 200_000
+_SHORT: Final = 1 << 16
+"""Bytes of JSON that are parsed before anybody notices."""
+
+
+class _Shape(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class BudgetShape(_Shape):
+    """Hard limits; the server's own can be lowered, not raised."""
+
+    tokens: Annotated[int, Field(gt=0, le=2**53)] | None = None
+    seconds: _Positive | None = None
+    cost: _Positive | None = None
+    price_in: _Number | None = None
+    price_out: _Number | None = None
+
+
+class SamplingShape(_Shape):
+    """How the model draws its tokens."""
+
+    temperature: Annotated[float, Field(ge=0, le=10, allow_inf_nan=False)] | None = None
+    top_p: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] | None = None
+    seed: Annotated[int, Field(ge=-(2**53), le=2**53)] | None = None
+    repeat_penalty: _Positive | None = None
+
+
+class PlanShape(_Shape):
+    """What differs from the plan that the model recommends; null is as good as leaving it out."""
+
+    question_tokens: _Tokens | None = None
+    chunk_tokens: _Tokens | None = None
+    memory_tokens: _Tokens | None = None
+    answer_tokens: _Tokens | None = None
+    layout: str | None = None
+    prompts: str | None = None
+    language: str | None = None
+    sampling: SamplingShape | None = None
+    budget: BudgetShape | None = None
+
+    def values_given(self) -> dict[str, Any]:
+        """Only what was given."""
+        return self.model_dump(exclude_unset=True, exclude_none=True)
+
+
+class ReadingShape(_Shape):
+    """A reading to begin: a question and one of document, text and url."""
+
+    question: Annotated[str, Field(min_length=1, max_length=_LONGEST_QUESTION)]
+    document: str | None = None
+    text: str | None = None
+    url: Annotated[str, Field(max_length=4000)] | None = None
+    name: Annotated[str, Field(max_length=1000)] | None = None
+    model: str | None = None
+    way: str = "sequential"
+    plan: PlanShape = PlanShape()
+
+
+class BudgetOnly(_Shape):
+    """The part of a plan that may change when a reading goes on."""
+
+    budget: BudgetShape = BudgetShape()
+
+
+class ResumeShape(_Shape):
+    """How to go on."""
+
+    plan: BudgetOnly = BudgetOnly()
+
+
+class ForkShape(_Shape):
+    """A memory changed by hand."""
+
+    step: Annotated[int, Field(ge=0)]
+    memory: str
+
+
+class SessionShape(_Shape):
+    """A key to sign in with."""
+
+    key: Annotated[str, Field(min_length=1, max_length=1000)]
+
+
+class MessageShape(BaseModel):
+    """One chat message; what only the endpoint behind knows is passed on to it."""
+
+    model_config = ConfigDict(extra="allow")
+    role: str
+    content: str | list[dict[str, Any]] | None = None
+
+
+class ChatShape(BaseModel):
+    """A chat completion, with what a reading wants to know besides."""
+
+    model_config = ConfigDict(extra="allow")
+    model: str
+    messages: Annotated[list[MessageShape], Field(min_length=1)]
+    stream: bool | None = False
+    stream_options: dict[str, Any] | None = None
+    max_tokens: _Tokens | None = None
+    max_completion_tokens: _Tokens | None = None
+    temperature: Annotated[float, Field(ge=0, le=10, allow_inf_nan=False)] | None = None
+    top_p: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] | None = None
+    seed: Annotated[int, Field(ge=-(2**53), le=2**53)] | None = None
+    stop: str | list[str] | None = None
+    n: int | None = 1
+    document: str | None = None
+    """A text to read, or the id of an uploaded file."""
+    plan: PlanShape = PlanShape()
+    way: str = "sequential"
+
+    @property
+    def limit(self) -> int | None:
+        """The most tokens that the answer may have."""
+        return self.max_completion_tokens or self.max_tokens
+
+
+_Shaped = TypeVar("_Shaped", bound=BaseModel)
+
+
+async def shaped(shape: type[_Shaped], request: Request) -> _Shaped:
+    """The request's JSON as this shape. It must be said to be JSON: no form of a foreign page can send that unasked."""
+    body = await request.body()
+    kind = request.headers.get("content-type", "application/json" if not body else "")
+    if kind.partition(";")[0].strip().lower() != "application/json":
+        raise Declined(415, "send JSON, with Content-Type: application/json", kind="unsupported_media_type")
+    return _parsed(shape, body) if len(body) <= _SHORT else await asyncio.to_thread(_parsed, shape, body)
+
+
+def _parsed(shape: type[_Shaped], body: bytes) -> _Shaped:
+    try:
+        return shape.model_validate_json(body or b"{}")
+    except ValidationError as error:
+        raise misread(error) from None
+    except RecursionError:
+        raise Declined(400, "the JSON is nested too deeply", kind="invalid_request") from None
+
+
+def usage_json(usage: Usage) -> dict[str, int]:
+    """Summed over all calls."""
+    return {
+        "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.completion_tokens,
+        "total_tokens": usage.tokens,
+    }
+
+
+def completion(id_: str, model: str, message: dict[str, Any], finish: str, usage: Usage, **more: Any) -> dict[str, Any]:
+    """A whole chat completion."""
+    choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish, "logprobs": None}
+    return {
+        "id": id_,
+        "object": "chat.completion",
+        "created": int(time.time()),
+        "model": model,
+        "choices": [choice],
+        "usage": usage_json(usage),
+        **more,
+    }
+
+
+def piece(id_: str, model: str, delta: dict[str, Any] | None, finish: str | None = None, **more: Any) -> dict[str, Any]:
+    """One chunk of a streamed chat completion; without a delta it has no choices, as the chunk with the usage."""
+    choices = [] if delta is None else [{"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}]
+    return {
+        "id": id_,
+        "object": "chat.completion.chunk",
+        "created": int(time.time()),
+        "model": model,
+        "choices": choices,
+        **more,
+    }

@@ -1,0 +1,1 @@
+"""The MCP front: tools and resources."""

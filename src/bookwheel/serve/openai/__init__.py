@@ -1,0 +1,1 @@
+"""The OpenAI-compatible front: chat completions, responses, files."""

@@ -1,0 +1,240 @@
+"""OpenAI's routes. What fits the model's window goes straight to the model; anything longer is read.
+
+The memory's versions come as reasoning, the answer as content, and the usage is the sum over all calls. A client that
+hangs up stops its reading; the journal keeps it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, Final
+
+from bookwheel.errors import BudgetReached, ModelError
+from bookwheel.record import evidence_to_json
+from bookwheel.serve.engine.errors import Declined, Json, code_of, not_there, openai_error, status_of
+from bookwheel.serve.engine.service import Wanted
+from bookwheel.serve.engine.uploads import keep_text, keep_upload
+from bookwheel.serve.http.schemas import ChatShape, completion, piece, shaped, usage_json
+from bookwheel.serve.openai.chat_result import Said
+from bookwheel.serve.openai.messages import divided, heard, refuse_what_is_not_read, stopped
+from bookwheel.serve.openai.pass_through import Straight, fits, surely_fits
+from bookwheel.serve.openai.response_stream import as_response
+from bookwheel.serve.openai.responses import ResponsesShape, chat_of
+from bookwheel.types import Answer, Status, Step
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from bookwheel.errors import BookwheelError
+    from bookwheel.journal import KeptDocument
+    from bookwheel.serve.engine.running import Opened, Opening, Running
+    from bookwheel.serve.engine.service import Service
+    from bookwheel.serve.openai.messages import Talk
+    from bookwheel.types import Reading
+
+_FORCED: Final = "bookwheel/"
+_FILE: Final = "file-"
+_RESPONSES_OWN: Final = {"messages": "input", "response_format": "text"}
+"""What a chat completion calls otherwise."""
+_MODELS_SINCE: Final = 1_700_000_000
+
+
+class Chat:
+    """The facade's routes."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self.straight = Straight(service)
+
+    async def models(self, _request: Request) -> Response:
+        """Every model, and under `bookwheel/` the same one made to read."""
+        names = [name for model in self._service.models for name in (model, f"{_FORCED}{model}")]
+        return Json({"object": "list", "data": [_model(name) for name in names]})
+
+    async def model(self, request: Request) -> Response:
+        """One model."""
+        name = request.path_params["name"]
+        self._service.readings.model(name.removeprefix(_FORCED))
+        return Json(_model(name))
+
+    async def upload(self, request: Request) -> Response:
+        """Keep a document, to be named in a request later."""
+        kept, _, size = await keep_upload(request, self._service.journal)
+        return Json(_file(kept, size))
+
+    async def file(self, request: Request) -> Response:
+        """What is known of an uploaded document."""
+        kept = await self._service.document(request.path_params["id"].removeprefix(_FILE))
+        return Json(_file(kept, kept.length))
+
+    async def completions(self, request: Request) -> Response:
+        """A chat completion."""
+        asked = await shaped(ChatShape, request)
+        return (await self._said(request, asked, await request.body())).as_chat()
+
+    async def responses(self, request: Request) -> Response:
+        """The same as a response: what it asks is put as a chat, and what is said to that told in its form."""
+        wanted = await shaped(ResponsesShape, request)
+        try:
+            asked, body = chat_of(wanted)
+            return as_response(await self._said(request, asked, body), wanted)
+        except Declined as error:
+            error.param = _RESPONSES_OWN.get(error.param or "", error.param)
+            raise
+
+    async def _said(self, request: Request, asked: ChatShape, body: bytes) -> Said:
+        name = asked.model.removeprefix(_FORCED)
+        model, talk = self._service.readings.model(name), heard(asked.messages)
+        if asked.model == name and asked.document is None and not talk.files:
+            short = surely_fits(talk, asked, model) or await asyncio.to_thread(fits, talk, asked, model)
+            if short:
+                _check_user(talk)
+                return await self.straight.answer(asked, talk, model, request.state.key, body)
+        return await self._read(request, asked, talk, name)
+
+    async def _read(self, request: Request, asked: ChatShape, talk: Talk, name: str) -> Said:
+        refuse_what_is_not_read(asked)
+        text, question = divided(talk, asked.document)
+        values = asked.plan.values_given()
+        sampling = {key: getattr(asked, key) for key in ("temperature", "top_p", "seed")}
+        values["sampling"] = {
+            **{key: value for key, value in sampling.items() if value is not None},
+            **values.get("sampling", {}),
+        }
+        if asked.limit is not None:
+            values.setdefault("answer_tokens", asked.limit)
+        wanted = Wanted(question=question, model=name, plan=self._service.plan(name, values), way=asked.way)
+        running, reading = await self._service.begin(wanted, self._opening(text, asked, talk), request, goes_on=False)
+        headers = {"X-Bookwheel-Reading": reading.id}
+        if running:
+            running.followers += 1
+        if asked.stream:
+            leave = running.leave if running else lambda: None
+            return Said(pieces=self._streamed(reading, asked), at_end=leave, headers=headers)
+        ended = await self._waited_for(running, request) if running else reading
+        return Said(told=_answered(ended, asked), headers=headers)
+
+    def _opening(self, text: str | None, asked: ChatShape, talk: Talk) -> Opening:
+        async def opened() -> Opened:
+            if text is not None:
+                return await keep_text(text, None, self._service.journal)
+            named = asked.document if asked.document is not None else talk.files[0]
+            sha = named.removeprefix(_FILE)
+            if asked.document is not None and len(sha) != 64:  # noqa: PLR2004
+                return await keep_text(asked.document, None, self._service.journal)
+            try:
+                return await self._service.document(sha), ()
+            except Declined:
+                raise not_there(f"file {named[:80]}; upload it to /v1/files first") from None
+
+        if len(talk.files) > 1 or (talk.files and asked.document is not None):
+            raise Declined(400, "one document at a time: name one file", kind="invalid_request", param="messages")
+        return opened
+
+    async def _waited_for(self, running: Running, request: Request) -> Reading:
+        """The reading's end, which the client's hanging up brings about."""
+        gone = asyncio.ensure_future(_gone(request))
+        gone.add_done_callback(lambda task: None if task.cancelled() else running.leave())
+        try:
+            return await self._service.readings.result(running)
+        except asyncio.CancelledError:
+            running.leave()
+            raise
+        finally:
+            gone.cancel()
+
+    async def _streamed(self, reading: Reading, asked: ChatShape) -> AsyncGenerator[dict[str, Any]]:
+        id_ = _completion_id(reading)
+        yield piece(id_, asked.model, {"role": "assistant", "content": ""}, reading=reading.id)
+        async with aclosing(self._service.readings.follow(reading.id)) as events:
+            async for event in events:
+                for told in _pieces(event, id_, asked):
+                    yield told
+
+
+def _pieces(event: Step | Answer | Reading, id_: str, asked: ChatShape) -> list[dict[str, Any]]:
+    """The chunks that tell of one event."""
+    if isinstance(event, Step):
+        return [piece(id_, asked.model, {"reasoning_content": _reasoning(event)})]
+    if isinstance(event, Answer):
+        return [piece(id_, asked.model, {"content": stopped(event.text, asked.stop)})]
+    if event.status is not Status.ANSWERED:
+        fault = _fault(event)
+        return [{**openai_error(str(fault), status_of(fault), code_of(fault)), "reading": event.id}]
+    told = [piece(id_, asked.model, {}, _finish(event), reading=event.id)]
+    if (asked.stream_options or {}).get("include_usage"):
+        told.append(piece(id_, asked.model, None, usage=usage_json(event.usage)))
+    return told
+
+
+def _answered(ended: Reading, asked: ChatShape) -> dict[str, Any]:
+    if ended.status is not Status.ANSWERED or ended.answer is None:
+        raise _fault(ended)
+    message = {"content": stopped(ended.answer.text, asked.stop), "reasoning_content": ended.memory.text}
+    found = [evidence_to_json(quote) for quote in ended.evidence]
+    return completion(
+        _completion_id(ended), asked.model, message, _finish(ended), ended.usage, reading=ended.id, evidence=found
+    )
+
+
+def _fault(ended: Reading) -> BookwheelError:
+    """Why there is no answer, and where to go on."""
+    advice = f" What was read is kept: POST /readings/{ended.id}/resume goes on."
+    if ended.status is Status.STOPPED:
+        return BudgetReached(ended.error + advice)
+    if ended.status is Status.CANCELLED:
+        return Declined(
+            409, "the reading was interrupted." + advice, kind="cancelled", headers={"x-should-retry": "false"}
+        )
+    if ended.status is Status.READING:
+        return Declined(503, "the server is ending." + advice, kind="ending", headers={"x-should-retry": "false"})
+    return ModelError(ended.error + advice)
+
+
+def _reasoning(step: Step) -> str:
+    place = f"{step.chunk.start:,}–{step.chunk.end:,}"
+    if step.before.text == step.after.text:
+        return f"[{step.chunk.index + 1}] {place}: unchanged\n\n"
+    return f"[{step.chunk.index + 1}] {place}\n{step.after.text}\n\n"
+
+
+def _finish(ended: Reading) -> str:
+    assert ended.answer
+    return str(ended.answer.conversation.reply.finish)
+
+
+def _completion_id(reading: Reading) -> str:
+    return f"chatcmpl-{reading.id}"
+
+
+async def _gone(request: Request) -> None:
+    """Return when the client has hung up."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def _check_user(talk: Talk) -> None:
+    """A conversation needs someone who asks; a picture alone is for the endpoint to judge."""
+    said = any(content.text.strip() for content in talk.contents if content.role == "user")
+    if not said and not talk.others:
+        raise Declined(400, "there is no user message with text in it", kind="no_user_message", param="messages")
+
+
+def _model(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": _MODELS_SINCE, "owned_by": "bookwheel"}
+
+
+def _file(kept: KeptDocument, size: int) -> dict[str, Any]:
+    return {
+        "id": f"{_FILE}{kept.id}",
+        "object": "file",
+        "bytes": size,
+        "created_at": _MODELS_SINCE,
+        "filename": kept.name,
+        "purpose": "user_data",
+        "status": "processed",
+    }

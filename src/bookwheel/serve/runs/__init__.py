@@ -1,0 +1,1 @@
+"""Evaluations and training runs below one folder, shown and never changed."""

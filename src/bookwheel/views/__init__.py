@@ -1,0 +1,1 @@
+"""HTML and differences of readings, made from values alone."""

@@ -1,0 +1,65 @@
+"""Turns: never more than allowed at once, everybody in their turn, nothing lost to those who leave."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bookwheel.serve.engine.fair_queue import Turns
+
+
+def test_owners_take_turns_however_much_one_of_them_wants() -> None:
+    served: list[str] = []
+
+    async def call(turns: Turns, owner: str) -> None:
+        async with turns.turn(owner):
+            served.append(owner)
+            await asyncio.sleep(0)
+
+    async def run() -> None:
+        turns = Turns(1, most_waiting=100)
+        await asyncio.gather(*(call(turns, "greedy") for _ in range(20)), *(call(turns, f"r{n}") for n in range(3)))
+
+    asyncio.run(run())
+    assert {"r0", "r1", "r2"} <= set(served[:8])
+    assert len(served) == 23
+
+
+@given(
+    at_once=st.integers(1, 4),
+    owners=st.lists(st.sampled_from("abc"), min_size=1, max_size=30),
+    leavers=st.sets(st.integers(0, 29)),
+    seed=st.integers(0, 9),
+)
+@settings(deadline=None, max_examples=60)
+def test_every_place_is_given_back_whoever_leaves(
+    at_once: int, owners: list[str], leavers: set[int], seed: int
+) -> None:
+    async def run() -> None:
+        turns, now, most, chance = Turns(at_once, most_waiting=100), 0, 0, random.Random(seed)
+
+        async def call(owner: str) -> None:
+            nonlocal now, most
+            async with turns.turn(owner):
+                now, most = now + 1, max(most, now + 1)
+                try:
+                    for _ in range(chance.randrange(4)):
+                        await asyncio.sleep(0)
+                finally:
+                    now -= 1
+
+        tasks = [asyncio.create_task(call(owner)) for owner in owners]
+        for number in leavers & set(range(len(tasks))):
+            await asyncio.sleep(0)
+            tasks[number].cancel()
+        done = await asyncio.gather(*tasks, return_exceptions=True)
+        assert all(outcome is None or number in leavers for number, outcome in enumerate(done))
+        assert most <= at_once
+        async with asyncio.timeout(1):
+            for _ in range(at_once):
+                await turns.take("last")
+
+    asyncio.run(run())

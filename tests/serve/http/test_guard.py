@@ -1,0 +1,350 @@
+"""Who may call: names, origins, keys, sizes, paths, addresses; and what never shows in answers and logs."""
+
+from __future__ import annotations
+
+import hashlib
+import http.server
+import io
+import logging
+import threading
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bookwheel.cli import main
+from bookwheel.errors import InputError
+from bookwheel.serve.engine.keys import Key, Keys, add_key, read_keys
+from bookwheel.serve.engine.settings import LOOPBACK, Limits, Settings
+from bookwheel.serve.engine.uploads import safe_name
+
+SECRET = "bw-a-long-secret-that-nobody-guesses"
+
+
+def key(secret: str = SECRET, **limits: int) -> Key:
+    return Key(name="reader", sha256=hashlib.sha256(secret.encode()).hexdigest(), **limits)
+
+
+def bearer(secret: str = SECRET) -> dict[str, str]:
+    return {"Authorization": f"Bearer {secret}"}
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1.evil.example", "localhost@evil.example", "", "evil/../localhost"]
+)
+def test_a_foreign_name_that_was_pointed_here_is_declined(up, host: str) -> None:
+    with up.client() as client:
+        for path in ("/", "/readings", "/healthz", "/v1/models"):
+            assert client.get(path, headers={"Host": host}).status_code in {400, 403}
+
+
+@pytest.mark.parametrize("host", ["localhost:1", "LOCALHOST", "[::1]:80", "127.0.0.1"])
+def test_this_machines_own_names_are_answered(up, host: str) -> None:
+    with up.client() as client:
+        assert client.get("/healthz", headers={"Host": host}).status_code == 200
+
+
+def test_a_name_can_be_allowed(serving) -> None:
+    with serving(settings=Settings(hosts=LOOPBACK | {"books.example"})) as up, up.client() as client:
+        assert client.get("/healthz", headers={"Host": "books.example"}).status_code == 200
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://localhost:1", "file://"])
+def test_another_sites_page_cannot_begin_or_read_anything(up, origin: str) -> None:
+    with up.client(headers={"Origin": origin}) as client:
+        assert client.post("/readings", json={"question": "Q?", "text": "x"}).status_code == 403
+        answer = client.get("/readings")
+    assert answer.status_code == 403
+    assert "access-control-allow-origin" not in answer.headers
+    assert up.journal.readings() == []
+
+
+def test_the_pages_own_origin_is_taken(up) -> None:
+    with up.client(headers={"Origin": up.url, "Sec-Fetch-Site": "same-origin"}) as client:
+        assert client.post("/readings", json={"question": "Q?", "text": "some words"}).status_code == 201
+
+
+def test_a_foreign_form_cannot_pass_for_json(up) -> None:
+    body = '{"question": "Q?", "text": "x"}'
+    with up.client() as client:
+        for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"):
+            for path in ("/readings", "/session", "/v1/chat/completions"):
+                assert client.post(path, content=body, headers={"Content-Type": kind}).status_code == 415
+        assert client.post("/readings", json={}, headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403
+
+
+def test_every_answer_forbids_foreign_content(up) -> None:
+    with up.client() as client:
+        answers = [client.get("/healthz"), client.get("/nothing"), client.get("/", headers={"Host": "evil.example"})]
+    for answer in answers:
+        policy = answer.headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert "frame-ancestors 'none'" in policy
+        assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+def test_script_in_a_document_comes_back_as_json_only(up) -> None:
+    evil = "<script>alert(1)</script> [x](javascript:alert(1)) <svg onload=alert(1)> who signed the lease? Ada.\ud800"
+    with up.client() as client:
+        sha = client.post("/documents", content=evil.encode("utf-8", "surrogatepass")).json()["document"]
+        answer = client.get(f"/documents/{sha}/text")
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.json()["text"].startswith("<script>")
+
+
+def test_with_keys_nothing_but_the_page_and_its_door_is_open(serving) -> None:
+    with serving(keys=Keys([key(), Key(name="other", sha256="0" * 64)])) as up, up.client() as client:
+        for path in ("/readings", "/v1/models", "/models", "/metrics", "/openapi.json", "/documents/x/text", "/page"):
+            answer = client.get(path)
+            assert answer.status_code == 401, path
+            assert "Bearer" in answer.headers["www-authenticate"]
+        assert client.get("/v1/models").json()["error"]["code"] == "invalid_api_key"
+        for wrong in (
+            "",
+            "Bearer",
+            f"Bearer {SECRET}x",
+            f"Basic {SECRET}",
+            f"Bearer {'0' * 64}",
+            f"Bearer {SECRET[:-1]}",
+        ):
+            assert client.get("/readings", headers={"Authorization": wrong}).status_code == 401
+        assert client.get("/healthz").status_code == 200
+        assert client.get("/readings", headers=bearer()).status_code == 200
+
+
+def test_a_browser_signs_in_with_a_cookie_that_scripts_and_other_sites_cannot_use(serving) -> None:
+    with serving(keys=Keys([key()])) as up, up.client() as client:
+        assert client.post("/session", json={"key": "wrong"}).status_code == 401
+        answer = client.post("/session", json={"key": SECRET})
+        cookie = answer.headers["set-cookie"]
+        assert answer.status_code == 204
+        assert all(mark in cookie for mark in ("HttpOnly", "SameSite=strict"))
+        assert SECRET not in cookie
+        assert client.get("/readings").status_code == 200
+        assert client.get("/readings", headers={"Cookie": "bookwheel_session=guess"}).status_code == 401
+
+
+def test_a_keys_rate_is_held_and_told(serving) -> None:
+    with serving(keys=Keys([key(requests_per_minute=3)])) as up, up.client(headers=bearer()) as client:
+        assert [client.get("/readings").status_code for _ in range(3)] == [200] * 3
+        full = client.get("/readings")
+    assert full.status_code == 429
+    assert 1 <= int(full.headers["Retry-After"]) <= 60
+
+
+def test_a_keys_budget_is_never_passed_not_even_by_readings_side_by_side_or_a_restart(serving, words) -> None:
+    text, question = words
+    for _ in range(2):
+        with serving(keys=Keys([key(tokens_per_day=1500)])) as up, up.client(headers=bearer()) as client:
+            body = {"question": question, "text": text}
+            begun = [client.post("/readings", json=body) for _ in range(3)]
+            ids = [answer.json()["reading"] for answer in begun if answer.status_code == 201]
+            for id_ in ids:
+                with client.stream("GET", f"/readings/{id_}/events") as events:
+                    events.read()
+            spent = sum(reading.usage.tokens for reading in up.journal.readings())
+            assert 0 < spent <= 1500
+            assert {client.get(f"/readings/{id_}").json()["status"] for id_ in ids} <= {"stopped"}
+
+
+def test_keys_are_kept_as_hashes_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "keys.toml"
+    with pytest.raises(SystemExit) as ended:
+        main(["serve", "--new-key", "alice", "--key-file", str(file)])
+    secret = capsys.readouterr().out.strip()
+    assert ended.value.code == 0
+    assert secret not in file.read_text()
+    assert file.stat().st_mode & 0o077 == 0
+    assert read_keys(file).holder(secret).name == "alice"
+    assert read_keys(file).holder(secret + "x") is None
+    with pytest.raises(InputError, match="already"):
+        add_key(file, "alice")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "keys = 3", "[keys.a]\nsha256 = 'short'", f"[keys.a]\nsha256 = '{'0' * 64}'\nrequests_per_minute = 0", "[["],
+)
+def test_a_broken_key_file_is_an_error_and_never_an_open_door(tmp_path: Path, text: str) -> None:
+    (tmp_path / "keys.toml").write_text(text)
+    with pytest.raises(InputError):
+        read_keys(tmp_path / "keys.toml")
+
+
+def test_any_address_but_this_machines_own_needs_a_key(capsys: pytest.CaptureFixture[str]) -> None:
+    for host in ("0.0.0.0", "192.168.1.7", "::", "books.example"):
+        with pytest.raises(SystemExit) as ended:
+            main(["serve", "--host", host, "--model", "scripted"])
+        assert ended.value.code == 2
+        assert "key" in capsys.readouterr().err
+
+
+def test_bodies_over_their_limit_are_declined_whether_they_say_so_or_not(serving) -> None:
+    limits = Limits(body=2000, upload=3000)
+    with serving(settings=Settings(limits=limits)) as up, up.client() as client:
+        long = b"x" * 5000
+        pieces = (long[at : at + 100] for at in range(0, 5000, 100))
+        assert client.post("/documents", content=long).status_code == 413
+        assert client.post("/documents", content=pieces).status_code == 413
+        assert client.post("/documents", files={"file": ("a.txt", long)}).status_code == 413
+        assert client.post("/readings", json={"question": "Q?", "text": "x" * 2500}).status_code == 413
+        answer = client.post("/v1/chat/completions", json={"model": "scripted", "messages": [], "x": "y" * 3000})
+        assert answer.status_code == 413
+        assert answer.json()["error"]["code"] == "too_large"
+
+
+def test_an_upload_is_kept_under_its_bare_name(up) -> None:
+    with up.client() as client:
+        raw = client.post("/documents", content=b"Some words.", headers={"X-Filename": "..%2F..%2Fetc%2F%E5%90%88.txt"})
+        form = client.post("/documents", files={"file": ("..\\..\\a.txt", b"Some words.")})
+        empty = client.post("/documents", content=b"")
+        nothing = client.post("/documents", files={"other": ("a", b"b")})
+    assert (raw.status_code, raw.json()["name"], form.json()["name"]) == (201, "合.txt", "a.txt")
+    assert raw.json()["length"] == len("Some words.")
+    assert (empty.status_code, nothing.status_code) == (400, 400)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../x",
+        "..",
+        ".",
+        "",
+        "/etc/passwd",
+        "C:\\x\\y",
+        "a\0b",
+        "x" * 5000,
+        "名" * 3000 + ".pdf",
+        "a/..",
+        "\ud800",
+        "-",
+        "…",
+    ],
+)
+def test_no_name_leads_anywhere(name: str, tmp_path: Path) -> None:
+    safe = safe_name(name)
+    (tmp_path / safe).write_bytes(b"x")
+    assert (tmp_path / safe).resolve().parent == tmp_path.resolve()
+
+
+@pytest.mark.parametrize("id_", ["..%2F..%2Fetc%2Fpasswd", "%2e%2e", "last", "' OR 1=1", "%00", "x" * 500])
+def test_no_id_leads_anywhere(up, id_: str) -> None:
+    up.events(up.begin()["reading"])
+    with up.client() as client:
+        for path in (
+            f"/readings/{id_}",
+            f"/readings/{id_}/events",
+            f"/documents/{id_}/text",
+            f"/page/{id_}",
+            f"/v1/files/{id_}",
+        ):
+            assert client.get(path).status_code == 404, path
+        assert client.delete(f"/readings/{id_}").status_code == 404
+        assert len(client.get("/readings").json()) == 1
+
+
+def test_a_picture_and_a_bomb_are_declined_with_a_reason(up) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("word/document.xml", b"<w:document>" + b" " * (300 << 20))
+    picture = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 8
+    with up.client() as client:
+        for name, content in (("bomb.docx", packed.getvalue()), ("cat.png", picture)):
+            answer = client.post("/documents", content=content, headers={"X-Filename": name})
+            assert answer.status_code == 400
+            assert name in answer.json()["error"]
+
+
+@pytest.fixture
+def inside() -> Iterator[str]:
+    """A server of the inner network, which redirects to another one."""
+    asked: list[str] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_response(302 if self.path == "/redirect" else 200)
+            self.send_header("Location", "http://169.254.169.254/latest/meta-data")
+            self.end_headers()
+            self.wfile.write(b"inner secrets")
+
+        def log_message(self, *args: object) -> None:
+            """Keep the tests' output clean."""
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        server.asked = asked
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def test_no_address_of_the_inner_network_is_fetched_nor_any_path(up, inside) -> None:
+    port = inside.server_port
+    urls = [
+        f"http://127.0.0.1:{port}/", f"http://localhost:{port}/", f"http://[::ffff:127.0.0.1]:{port}/",
+        f"http://2130706433:{port}/", "http://169.254.169.254/", "http://[::1]/", "http://0.0.0.0/",
+        "file:///etc/passwd", "/etc/passwd", "ftp://127.0.0.1/", "-", "http://",
+    ]  # fmt: skip
+    with up.client() as client:
+        for url in urls:
+            answer = client.post("/readings", json={"question": "What?", "url": url})
+            assert answer.status_code == 400, url
+            assert "root:" not in answer.text
+    assert inside.asked == []
+    assert up.journal.readings() == []
+
+
+def test_a_redirect_into_the_inner_network_is_not_followed(up, inside, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bookwheel.text.web.is_public", lambda address: address == "127.0.0.1")
+    with up.client() as client:
+        url = f"http://127.0.0.1:{inside.server_port}/redirect"
+        answer = client.post("/readings", json={"question": "What?", "url": url})
+    assert (answer.status_code, inside.asked) == (400, ["/redirect"])
+    assert "169.254.169.254" in answer.json()["error"]
+
+
+def test_no_secret_shows_in_logs_errors_metrics_or_records(
+    serving, gated, words, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    class Broken(type(gated())):
+        async def reply(self, messages, *, limit, sampling):
+            raise RuntimeError("inner detail")
+
+    caplog.set_level(logging.DEBUG)
+    with serving(Broken(), keys=Keys([key()])) as up, up.client(headers=bearer()) as client:
+        token = client.post("/session", json={"key": SECRET}).cookies["bookwheel_session"]
+        id_ = client.post("/readings", json={"question": words[1], "text": words[0]}).json()["reading"]
+        with client.stream("GET", f"/readings/{id_}/events") as events:
+            shown = events.read().decode()
+        shown += client.post(
+            "/v1/chat/completions", json={"model": "scripted", "messages": [{"role": "user", "content": "Hi"}]}
+        ).text
+        shown += client.get("/metrics").text + client.get(f"/readings/{id_}").text + client.get("/readings?key=x").text
+    assert "an error of the server" in shown
+    assert "inner detail" not in shown
+    for file in tmp_path.rglob("*"):
+        shown += file.read_bytes().decode("latin-1") if file.is_file() else ""
+    ours = ("bookwheel", "uvicorn", "sse_starlette")
+    logged = "\n".join(record.getMessage() for record in caplog.records if record.name.startswith(ours))
+    assert "GET /readings" in logged
+    assert SECRET not in shown + logged
+    assert token not in shown + logged
+
+
+def test_wrong_lengths_and_methods_do_no_harm(up) -> None:
+    with up.client() as client:
+        assert client.put("/readings", json={}).status_code == 405
+        assert client.get("/documents/" + "a" * 64 + "/text?start=-1").status_code == 404
+        assert client.get("/readings?limit=-1").status_code == 400
+        assert client.get("/readings?limit=99999999999999999999").status_code == 400
+        deep = client.post("/readings", content=b"[" * 100_000, headers={"Content-Type": "application/json"})
+        assert deep.status_code == 400
+        half = client.post(
+            "/readings", content=b'{"question": "\\ud800", "text": "x"}', headers={"Content-Type": "application/json"}
+        )
+        assert half.status_code == 400

@@ -18,10 +18,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bookwheel.evaluation.run import Habits, evaluate
-from bookwheel.evaluation.settings import Evaluation, Reader
+from bookwheel.evaluation.run import RunOptions, evaluate
+from bookwheel.evaluation.settings import Evaluation, ModelSpec
 from bookwheel.journal import Journal
-from bookwheel.models.scripted import Scripted, keyword_reader
+from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.reading import runner
 from bookwheel.tasks import make
 from bookwheel.text.tokens import WordTokenizer
@@ -39,7 +39,7 @@ PLAN = {"question_tokens": 200, "chunk_tokens": 400, "memory_tokens": 100, "answ
 
 async def alone(samples: list[Sample], seconds: float, folder: Path, *, keep: bool) -> float:
     """Samples a second of readings with nothing around them but, where wanted, the journal."""
-    model = Scripted(keyword_reader, seconds_per_call=seconds)
+    model = ScriptedModel(keyword_reader, seconds_per_call=seconds)
     plan = model.plan.with_values(PLAN)
     waiting = iter(samples)
     with Journal(folder / "alone.sqlite") as journal:
@@ -49,10 +49,10 @@ async def alone(samples: list[Sample], seconds: float, folder: Path, *, keep: bo
                 info = DocumentInfo(id="", name="", length=sample.document.length or 0)
                 if keep:
                     info = (await asyncio.to_thread(journal.keep, sample.document)).info
-                reading = runner.opened(info, sample.question, model, plan)
+                reading = runner.new_reading(info, sample.question, model, plan)
                 if keep:
                     await asyncio.to_thread(journal.begin, reading)
-                await runner.carry_out(reading, sample.document, model, journal=journal if keep else None)
+                await runner.run_reading(reading, sample.document, model, journal=journal if keep else None)
 
         began = time.perf_counter()
         await asyncio.gather(*(work() for _ in range(AT_ONCE)))
@@ -61,17 +61,17 @@ async def alone(samples: list[Sample], seconds: float, folder: Path, *, keep: bo
 
 async def evaluated(samples: list[Sample], seconds: float, folder: Path) -> float:
     """Samples a second of an evaluation of them."""
-    model = Scripted(keyword_reader, seconds_per_call=seconds)
+    model = ScriptedModel(keyword_reader, seconds_per_call=seconds)
     settings = Evaluation(
         tasks=(TASK,),
         lengths=(TOKENS,),
         count=len(samples),
-        models=(Reader(name="scripted"),),
+        models=(ModelSpec(name="scripted"),),
         plan=PLAN,
         concurrency=AT_ONCE,
     )
 
-    async def opened(_reader: Reader) -> Scripted:
+    async def opened(_reader: ModelSpec) -> ScriptedModel:
         return model
 
     def source(_task: str, _length: int) -> Iterator[Sample]:
@@ -79,7 +79,7 @@ async def evaluated(samples: list[Sample], seconds: float, folder: Path) -> floa
 
     with Journal(folder / "evaluated.sqlite") as journal:
         began = time.perf_counter()
-        habits = Habits(journal=journal)
+        habits = RunOptions(journal=journal)
         results = await evaluate(settings, folder / "results.jsonl", opened, source=source, habits=habits)
         took = time.perf_counter() - began
     assert all(record.score == 1 for record in results.records)

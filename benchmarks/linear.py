@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bookwheel.journal import Journal
-from bookwheel.models.scripted import Scripted
+from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Plan
 from bookwheel.reading import runner
 from bookwheel.types import Part
@@ -56,22 +56,22 @@ class Generated:
 def measure(tokens: int) -> None:
     """Read one document and print what it took."""
     notes = "a note of some length that stays about the same\n" * 20
-    model = Scripted(lambda _messages: notes, plan=Plan())
+    model = ScriptedModel(lambda _messages: notes, plan=Plan())
     assert model.tokenizer.count(PARAGRAPH) == PER_PARAGRAPH
     with tempfile.TemporaryDirectory() as folder, Journal(Path(folder) / "journal.sqlite") as journal:
         warm = journal.keep(Generated(20_000))
-        first = runner.opened(warm.info, "What did the keeper write?", model, Plan())
+        first = runner.new_reading(warm.info, "What did the keeper write?", model, Plan())
         journal.begin(first)
-        asyncio.run(runner.carry_out(first, warm, model, journal=journal))
+        asyncio.run(runner.run_reading(first, warm, model, journal=journal))
         kept = journal.keep(Generated(tokens))
         times: list[float] = []
         cpu = time.process_time()
         while len(times) < LEAST_TIMED:
-            reading = runner.opened(kept.info, "What did the keeper write?", model, Plan())
+            reading = runner.new_reading(kept.info, "What did the keeper write?", model, Plan())
             journal.begin(reading)
             stamps = [time.perf_counter()]
             watch = lambda _event, stamps=stamps: stamps.append(time.perf_counter())  # noqa: E731
-            ended = asyncio.run(runner.carry_out(reading, kept, model, journal=journal, watch=watch))
+            ended = asyncio.run(runner.run_reading(reading, kept, model, journal=journal, watch=watch))
             times += [after - before for before, after in pairwise(stamps)][: len(ended.steps)]
         cpu = time.process_time() - cpu
     cpu_ms = cpu / len(times) * 1000

@@ -79,12 +79,12 @@ async def kept(base: str, readings: int, text: str, calls: int) -> float:
     model = reader(base)
     with tempfile.TemporaryDirectory() as folder, Journal(Path(folder) / "journal.sqlite") as journal:
         document = journal.keep(TextDocument(text))
-        opened = [runner.opened(document.info, QUESTION, model, PLAN) for _ in range(readings)]
+        opened = [runner.new_reading(document.info, QUESTION, model, PLAN) for _ in range(readings)]
         for reading in opened:
             journal.begin(reading)
         began = time.perf_counter()
         ended = await asyncio.gather(
-            *(runner.carry_out(reading, document, model, journal=journal) for reading in opened)
+            *(runner.run_reading(reading, document, model, journal=journal) for reading in opened)
         )
         took = time.perf_counter() - began
         assert all(reading.usage.calls == calls for reading in ended)

@@ -35,10 +35,10 @@ from serving_soak import soak
 
 from bookwheel.journal import Journal
 from bookwheel.models.openai import OpenAIModel
-from bookwheel.models.scripted import Scripted
+from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Plan
-from bookwheel.serve.app import build
-from bookwheel.serve.engine.settings import Limits, Settings
+from bookwheel.serve.app import build_app
+from bookwheel.serve.engine.settings import Limits, ServerSettings
 from bookwheel.serve.server import Server, listening
 
 if TYPE_CHECKING:
@@ -56,12 +56,12 @@ def serve(kind: str, setting: str) -> None:
     async def live() -> None:
         if kind == "streams":
             script = lambda _messages: f"The time was {time.time():.6f} then"  # noqa: E731
-            model: Model = Scripted(script, plan=PLAN, seconds_per_call=float(setting))
+            model: Model = ScriptedModel(script, plan=PLAN, seconds_per_call=float(setting))
         else:
             model = OpenAIModel(name="bare", base_url=setting, window=8192)
         limits = Limits(readings=4096, calls=4096, waiting=4096)
         with tempfile.TemporaryDirectory() as folder, Journal(Path(folder) / "journal.sqlite") as journal:
-            app = build(journal=journal, models={model.name: model}, settings=Settings(limits=limits))
+            app = build_app(journal=journal, models={model.name: model}, settings=ServerSettings(limits=limits))
             server = Server(app, listening("127.0.0.1", 0))
             print(server.address, flush=True)
             await server.serve()

@@ -25,9 +25,9 @@ import httpx2
 
 from bookwheel import TextDocument
 from bookwheel.journal import Journal
-from bookwheel.models.scripted import Scripted
+from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Plan
-from bookwheel.serve.app import build
+from bookwheel.serve.app import build_app
 from bookwheel.serve.server import Server, listening
 from bookwheel.text.chunks import split
 
@@ -70,10 +70,10 @@ def _notes() -> Any:
 def _served(steps: int) -> Iterator[tuple[str, str]]:
     """A server with one reading of so many steps: its address, and the reading."""
     plan = Plan(question_tokens=40, chunk_tokens=CHUNK, memory_tokens=MEMORY, answer_tokens=MEMORY)
-    model = Scripted(_notes(), plan=plan)
+    model = ScriptedModel(_notes(), plan=plan)
     text = "\n".join(f"Section {n}: " + "rain fell on the mill " * 10 for n in range(steps * 2))
     with tempfile.TemporaryDirectory() as folder, Journal(Path(folder) / "journal.sqlite") as journal:
-        server = Server(build(journal=journal, models={"scripted": model}), listening("127.0.0.1", 0), grace=2)
+        server = Server(build_app(journal=journal, models={"scripted": model}), listening("127.0.0.1", 0), grace=2)
         thread = threading.Thread(target=lambda: asyncio.run(server.serve()))
         thread.start()
         try:

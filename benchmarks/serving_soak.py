@@ -26,10 +26,10 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 
 from bookwheel.journal import Journal
-from bookwheel.models.scripted import Scripted
+from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Plan
-from bookwheel.serve.app import build
-from bookwheel.serve.engine.settings import Limits, Settings
+from bookwheel.serve.app import build_app
+from bookwheel.serve.engine.settings import Limits, ServerSettings
 from bookwheel.serve.server import Server, listening
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ PATIENCE = 300
 """Seconds after the last beginning in which everything has to end."""
 
 
-class Unhurried(Scripted):
+class Unhurried(ScriptedModel):
     """Notes the newest page number that it saw, after a while."""
 
     def __init__(self) -> None:
@@ -65,10 +65,11 @@ def serve(folder: str, port: str) -> None:
 
     async def live() -> None:
         model = Unhurried()
-        settings = Settings(limits=Limits(readings=4096, calls=4096, waiting=4096))
+        settings = ServerSettings(limits=Limits(readings=4096, calls=4096, waiting=4096))
         with Journal(Path(folder) / "journal.sqlite") as journal:
             server = Server(
-                build(journal=journal, models={model.name: model}, settings=settings), listening("127.0.0.1", int(port))
+                build_app(journal=journal, models={model.name: model}, settings=settings),
+                listening("127.0.0.1", int(port)),
             )
             print(server.address, flush=True)
             await server.serve()

@@ -24,10 +24,10 @@ from trl import GRPOConfig, GRPOTrainer
 
 from bookwheel.plan import Plan
 from bookwheel.training.config import FreshSettings, TrainConfig
-from bookwheel.training.launch import policy_of
-from bookwheel.training.records import records_of
-from bookwheel.training.rewards import Earned
-from bookwheel.training.toy_records import ledger
+from bookwheel.training.launch import build_policy
+from bookwheel.training.records import load_records
+from bookwheel.training.rewards import RewardResult
+from bookwheel.training.toy_records import toy_records
 from bookwheel.training.trainer import Trainer
 
 if TYPE_CHECKING:
@@ -55,20 +55,20 @@ def settings() -> TrainConfig:
     )
 
 
-def length(episode: Episode, _: object) -> Earned:
+def length(episode: Episode, _: object) -> RewardResult:
     """The reward, ours."""
     told = episode.conversations[-1].reply.tokens
     score = len(told.reply) / LIMIT if told else 0.0
-    return Earned(score=score, answer=score)
+    return RewardResult(score=score, answer=score)
 
 
 def ours(steps: int) -> list[float]:
     """Seconds of each of our steps."""
     config = replace(settings(), steps=steps)
-    samples = [replace(one, question=one.text) for one in ledger(tokens=64, count=256, seed=1)]
+    samples = [replace(one, question=one.text) for one in toy_records(tokens=64, count=256, seed=1)]
     with TemporaryDirectory() as folder:
-        Trainer(policy_of(config), samples, length, config, folder=Path(folder) / "run").train()
-        return [one["clock"]["seconds"] for one in records_of(Path(folder) / "run") if one["kind"] == "step"]
+        Trainer(build_policy(config), samples, length, config, folder=Path(folder) / "run").train()
+        return [one["clock"]["seconds"] for one in load_records(Path(folder) / "run") if one["kind"] == "step"]
 
 
 class Clock(TrainerCallback):  # type: ignore[misc]
@@ -89,8 +89,8 @@ class Clock(TrainerCallback):  # type: ignore[misc]
 
 def theirs(steps: int) -> list[float]:
     """Seconds of each of TRL's steps."""
-    policy, clock = policy_of(settings()), Clock()
-    prompts = [[{"role": "user", "content": one.text}] for one in ledger(tokens=64, count=256, seed=1)]
+    policy, clock = build_policy(settings()), Clock()
+    prompts = [[{"role": "user", "content": one.text}] for one in toy_records(tokens=64, count=256, seed=1)]
 
     def reward(completion_ids: list[list[int]], **_: Any) -> list[float]:
         return [len(ids) / LIMIT for ids in completion_ids]

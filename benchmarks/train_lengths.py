@@ -25,7 +25,7 @@ from train_tiny import measure
 from bookwheel.training import checkpoint
 from bookwheel.training.config import TrainConfig
 from bookwheel.training.launch import launch
-from bookwheel.training.records import records_of
+from bookwheel.training.records import load_records
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -95,7 +95,7 @@ def trained(trainer: Trainer, given: argparse.Namespace) -> bool:
 
 def rates(folder: Path) -> dict[str, float]:
     """Tokens a second over all reinforcement steps: read and written in rollouts, and trained on."""
-    steps = [record for record in records_of(folder) if record["kind"] == "step"]
+    steps = [record for record in load_records(folder) if record["kind"] == "step"]
     seconds = sum(record["clock"]["seconds"] for record in steps) or 1.0
     names = ("prompt_tokens", "reply_tokens", "tokens")
     return {name: round(sum(record.get(name, 0) for record in steps) / seconds, 1) for name in names}
@@ -117,7 +117,7 @@ def main() -> None:
     checkpoint.load_weights(place / "weights.safetensors", trainer.policy.model)
     told["after"] = at_lengths(trainer, config, given)
     told["rates"] = rates(folder)
-    told["seconds"] = round(sum(record["clock"]["seconds"] for record in records_of(folder)))
+    told["seconds"] = round(sum(record["clock"]["seconds"] for record in load_records(folder)))
     told["device"] = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
     told["peak_mb"] = round(torch.cuda.max_memory_allocated() / 2**20) if torch.cuda.is_available() else None
     result.write_text(json.dumps(told, indent=1), encoding="utf-8")

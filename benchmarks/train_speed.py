@@ -18,10 +18,10 @@ from tempfile import TemporaryDirectory
 import torch
 
 from bookwheel.training.config import FreshSettings, TrainConfig
-from bookwheel.training.launch import launch, policy_of, samples_of
-from bookwheel.training.policy_model import ROLLOUT, Reader
-from bookwheel.training.rewards import Earned, verified
-from bookwheel.training.rollouts import Rolling, roll
+from bookwheel.training.launch import build_policy, build_samples, launch
+from bookwheel.training.policy_model import ROLLOUT, PolicyModel
+from bookwheel.training.rewards import RewardResult, verified
+from bookwheel.training.rollouts import RolloutSettings, roll
 from bookwheel.training.workflows import Episode, reading
 
 SHAPE = FreshSettings(hidden=256, layers=4, heads=4, window=256)
@@ -29,15 +29,15 @@ SHAPE = FreshSettings(hidden=256, layers=4, heads=4, window=256)
 
 def rollouts(config: TrainConfig, count: int) -> dict[str, float]:
     """Tokens a second of the same rollouts, all in flight and one after the other."""
-    policy = policy_of(config)
-    how = Rolling(
-        reader=Reader(policy, plan=config.plan),
+    policy = build_policy(config)
+    how = RolloutSettings(
+        reader=PolicyModel(policy, plan=config.plan),
         workflow=reading(config.plan),
         reward=verified(config.reward),
         sampling=ROLLOUT,
         seed=config.seed,
     )
-    samples = samples_of(config, policy, count)
+    samples = build_samples(config, policy, count)
 
     async def together() -> list[Episode | None]:
         told = await asyncio.gather(*(roll(one, one.id, how) for one in samples))
@@ -56,9 +56,9 @@ def rollouts(config: TrainConfig, count: int) -> dict[str, float]:
     return {**rates, "times": rates["together"] / rates["apart"]}
 
 
-def by_length(episode: Episode, _: object) -> Earned:
+def by_length(episode: Episode, _: object) -> RewardResult:
     """A reward with spread for a policy that knows nothing."""
-    return Earned(score=float(len(episode.answer) % 2), answer=0.0)
+    return RewardResult(score=float(len(episode.answer) % 2), answer=0.0)
 
 
 def memory(config: TrainConfig, chunks: int) -> dict[str, float]:

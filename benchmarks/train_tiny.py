@@ -27,12 +27,12 @@ from bookwheel.evaluation.statistics import wilson
 from bookwheel.training import checkpoint
 from bookwheel.training.advantages import Estimator
 from bookwheel.training.config import TrainConfig
-from bookwheel.training.launch import launch, samples_of
-from bookwheel.training.policy_model import Reader
-from bookwheel.training.records import records_of
+from bookwheel.training.launch import build_samples, launch
+from bookwheel.training.policy_model import PolicyModel
+from bookwheel.training.records import load_records
 from bookwheel.training.report import plot
 from bookwheel.training.rewards import verified
-from bookwheel.training.rollouts import Rolling, rows_of_groups
+from bookwheel.training.rollouts import RolloutSettings, rows_of_groups
 from bookwheel.training.rollouts import measure as measured
 from bookwheel.training.workflows import reading
 
@@ -59,9 +59,9 @@ def miscredited(groups: Sequence[Group], size: int) -> list[Row]:
 def measure(policy: Policy, config: TrainConfig, tokens: int, count: int, data: Path | None = None) -> dict[str, float]:
     """Accuracy on samples of so many tokens that neither trained the policy nor chose its best checkpoint."""
     fresh = replace(config, task=replace(config.task, seed=config.task.seed + 1))
-    samples = samples_of(fresh, policy, count, tokens=tokens, data=data, held_out=True)
-    how = Rolling(
-        reader=Reader(policy, plan=config.plan, budget=config.policy.rollout_tokens),
+    samples = build_samples(fresh, policy, count, tokens=tokens, data=data, held_out=True)
+    how = RolloutSettings(
+        reader=PolicyModel(policy, plan=config.plan, budget=config.policy.rollout_tokens),
         workflow=reading(config.plan),
         reward=verified(config.reward),
         sampling=config.evaluation.sampling,
@@ -97,7 +97,7 @@ def main() -> None:
         if name == "miscredited":
             trainer.credit = lambda groups: miscredited(groups, config.group_size)
         trainer.train(resume=name != "warm")
-        seconds = sum(one["clock"]["seconds"] for one in records_of(folder))
+        seconds = sum(one["clock"]["seconds"] for one in load_records(folder))
         checkpoint.load_weights(folder / "checkpoints" / "best" / "weights.safetensors", trainer.policy.model)
         lengths = [
             {"chunks": chunks * times, **measure(trainer.policy, config, config.task.tokens * times, count)}
@@ -105,7 +105,7 @@ def main() -> None:
         ]
         told[name] = {"seconds": round(seconds), "lengths": lengths}
         print(name, json.dumps(told[name]), flush=True)
-    plot({name: records_of(folder) for name, folder in folders.items()}, given.out / f"curves-{given.seed}.svg")
+    plot({name: load_records(folder) for name, folder in folders.items()}, given.out / f"curves-{given.seed}.svg")
     whole = {"seed": given.seed, "seconds": round(time.perf_counter() - began), "policies": told}
     (given.out / f"result-{given.seed}.json").write_text(json.dumps(whole, indent=1), encoding="utf-8")
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from bookwheel.evaluation.run import Habits, evaluate
-from bookwheel.evaluation.settings import Evaluation, Reader
+from bookwheel.evaluation.run import RunOptions, evaluate
+from bookwheel.evaluation.settings import Evaluation, ModelSpec
 from bookwheel.journal import Journal
-from bookwheel.models.scripted import Scripted, keyword_reader
+from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Plan
 from bookwheel.reading import runner
-from bookwheel.reading.ways.registry import way_named
+from bookwheel.reading.ways.registry import load_way
 from bookwheel.tasks.base import Sample, SampleDocument
 
 PLAN = {"question_tokens": 60, "chunk_tokens": 120, "memory_tokens": 60, "answer_tokens": 60}
@@ -41,16 +41,16 @@ async def _evaluated(folder: Path) -> None:
         tasks=("wheels", "missing"),
         lengths=(150, 600),
         ways=("sequential", "whole"),
-        models=(Reader(name="scripted", window=520),),
+        models=(ModelSpec(name="scripted", window=520),),
         count=3,
         plan=PLAN,
     )
 
-    async def opened(_reader: Reader) -> Scripted:
-        return Scripted(keyword_reader)
+    async def opened(_reader: ModelSpec) -> ScriptedModel:
+        return ScriptedModel(keyword_reader)
 
     with Journal(folder / "journal.sqlite") as journal:
-        habits = Habits(command="bookwheel eval wheels.toml", journal=journal)
+        habits = RunOptions(command="bookwheel eval wheels.toml", journal=journal)
         await evaluate(settings, folder / "results.jsonl", opened, source=_samples, habits=habits)
 
 
@@ -79,14 +79,14 @@ async def _trained(folder: Path) -> None:
     newest.mkdir(parents=True)
     (newest / "progress.json").write_text(json.dumps({"progress": {"step": 4}, "settings": settings}))
     _written(folder / "metrics.jsonl", _records())
-    model, lines = Scripted(keyword_reader, plan=Plan(**PLAN)), []
+    model, lines = ScriptedModel(keyword_reader, plan=Plan(**PLAN)), []
     with Journal(folder / "rollouts.sqlite") as journal:
         for number, advantage in enumerate((0.5, -0.5)):
             sample = next(_samples("wheels", 600))
             document = journal.keep(sample.document)
-            reading = runner.opened(document.info, sample.question, model, model.plan)
+            reading = runner.new_reading(document.info, sample.question, model, model.plan)
             journal.begin(reading)
-            ended = await runner.carry_out(reading, document, model, way=way_named("sequential"), journal=journal)
+            ended = await runner.run_reading(reading, document, model, way=load_way("sequential"), journal=journal)
             told = {"reward": number + 0.25, "parts": {"answer": 0.25}, "advantage": advantage, "outcome": "scored"}
             lines.append({"step": 2, "reading": ended.id, "rollout": f"r{number}", "sample": sample.id, **told})
     _written(folder / "rollouts.jsonl", lines)

@@ -7,13 +7,13 @@ import json
 import pytest
 
 from bookwheel.errors import PlanError
-from bookwheel.plan import Budget, Layout, Plan, plan_of_preset, presets
+from bookwheel.plan import Budget, Layout, Plan, list_presets, load_preset_plan
 
 
 def test_the_defaults_are_the_papers() -> None:
     plan = Plan()
     assert (plan.question_tokens, plan.chunk_tokens, plan.memory_tokens, plan.answer_tokens) == (1024, 5000, 1024, 1024)
-    assert plan_of_preset("paper-7b") == plan
+    assert load_preset_plan("paper-7b") == plan
 
 
 def test_plans_survive_json() -> None:
@@ -21,9 +21,9 @@ def test_plans_survive_json() -> None:
     assert Plan.from_json(json.loads(json.dumps(plan.to_json()))) == plan
 
 
-@pytest.mark.parametrize("name", presets())
+@pytest.mark.parametrize("name", list_presets())
 def test_every_preset_is_a_plan(name: str) -> None:
-    assert plan_of_preset(name).chunk_tokens > 0
+    assert load_preset_plan(name).chunk_tokens > 0
 
 
 def test_an_unknown_setting_names_the_nearest() -> None:

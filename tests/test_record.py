@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bookwheel.models.scripted import Scripted, keyword_reader
+from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Plan
 from bookwheel.reading.loop import read
 from bookwheel.record import reading_from_json, reading_to_json
@@ -91,7 +91,7 @@ def scripted_reading() -> Reading:
 
     async def whole() -> Reading:
         now = reading
-        async for event in read(document, reading.question, Scripted(keyword_reader), plan):
+        async for event in read(document, reading.question, ScriptedModel(keyword_reader), plan):
             now = replace(now, answer=event) if isinstance(event, Answer) else now.with_step(event)
         return now
 

@@ -30,7 +30,7 @@ async def aread(
     plan: Plan | None = None,
     way: str = "sequential",
     journal: str | Path | None = None,
-    watch: Callable[[Step | Answer], None] = runner.unwatched,
+    watch: Callable[[Step | Answer], None] = runner.ignore_event,
     **settings: Any,
 ) -> Reading:
     """Read a document and answer a question.
@@ -41,10 +41,10 @@ async def aread(
     """
     from bookwheel.journal import Journal, journal_path
     from bookwheel.models.registry import open_model
-    from bookwheel.reading.ways.registry import way_named
+    from bookwheel.reading.ways.registry import load_way
 
-    follow = way_named(way)
-    document = _opened(source)
+    follow = load_way(way)
+    document = _open_source(source)
     with Journal(Path(journal) if journal else journal_path()) as kept_in:
         if model is None or isinstance(model, str):
             reader, lent = await open_model(model, base_url=base_url, api_key=api_key), False
@@ -52,11 +52,11 @@ async def aread(
             reader, lent = model, True
         try:
             kept = await asyncio.to_thread(kept_in.keep, document)
-            reading = runner.opened(kept.info, question, reader, (plan or reader.plan).with_values(settings), way)
-            runner.check(reading, reader)
+            reading = runner.new_reading(kept.info, question, reader, (plan or reader.plan).with_values(settings), way)
+            runner.check_reading(reading, reader)
             kept_in.begin(reading)
             with kept_in.claim(reading.id):
-                await runner.carry_out(reading, kept, reader, way=follow, journal=kept_in, watch=watch)
+                await runner.run_reading(reading, kept, reader, way=follow, journal=kept_in, watch=watch)
             return kept_in.reading(reading.id, texts=True)
         finally:
             if not lent:
@@ -73,7 +73,7 @@ def read(source: Source, question: str, **options: Any) -> Reading:
         return beside.submit(asyncio.run, aread(source, question, **options)).result()
 
 
-def _opened(source: Source) -> Document:
+def _open_source(source: Source) -> Document:
     from bookwheel.text.documents import open_document
 
     if isinstance(source, (str, Path)):

@@ -173,20 +173,20 @@ def _known(values: Mapping[str, Any], target: Plan | Sampling | Budget, where: s
             raise PlanError(f"unknown setting {key!r} in {where}; {hint}")
 
 
-def presets() -> list[str]:
+def list_presets() -> list[str]:
     """The names of the plans that travel with the package."""
     folder = resources.files("bookwheel") / "presets"
     return sorted(p.name.removesuffix(".toml") for p in folder.iterdir() if p.name.endswith(".toml"))
 
 
-def preset(name: str) -> dict[str, Any]:
+def load_preset(name: str) -> dict[str, Any]:
     """The tables of a preset: `[plan]` for reading, and what other floors keep there (`[train]`, `[eval]`)."""
     file = resources.files("bookwheel") / "presets" / f"{name}.toml"
     if not file.is_file():
-        raise PlanError(f"no preset {name!r}; there are: {', '.join(presets())}")
+        raise PlanError(f"no preset {name!r}; there are: {', '.join(list_presets())}")
     return tomllib.loads(file.read_text(encoding="utf-8"))
 
 
-def plan_of_preset(name: str) -> Plan:
+def load_preset_plan(name: str) -> Plan:
     """The reading plan of a preset."""
-    return Plan.from_json(preset(name).get("plan", {}))
+    return Plan.from_json(load_preset(name).get("plan", {}))

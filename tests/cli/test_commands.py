@@ -297,10 +297,10 @@ SLOW = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background job, such as a test run, ignores
 from bookwheel.models import registry
-from bookwheel.models.scripted import Scripted, keyword_reader
+from bookwheel.models.scripted import ScriptedModel, keyword_reader
 
 async def slow(*_args, **_more):
-    return Scripted(keyword_reader, seconds_per_call=0.05)
+    return ScriptedModel(keyword_reader, seconds_per_call=0.05)
 
 registry.open_model = slow
 from bookwheel.cli import main

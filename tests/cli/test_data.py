@@ -9,7 +9,7 @@ from bookwheel.cli import main
 from bookwheel.cli.data import SampleOptions, sift, tasks
 from bookwheel.cli.data import make as make_file
 from bookwheel.errors import InputError, TokenizerError
-from bookwheel.models.scripted import Scripted
+from bookwheel.models.scripted import ScriptedModel
 from bookwheel.tasks import TASKS, read_samples
 
 
@@ -76,7 +76,7 @@ def test_every_task_is_listed(capsys):
 def test_sifting_keeps_what_needs_the_document_and_says_why_the_rest_went(tmp_path, capsys):
     source, out = tmp_path / "all.jsonl", tmp_path / "kept.jsonl"
     make("hqa", out=source, tokens=700, count=4, data=DATA)
-    model = Scripted(lambda messages: "\\boxed{Quenby}", name="parrot")
+    model = ScriptedModel(lambda messages: "\\boxed{Quenby}", name="parrot")
     assert asyncio.run(sift(source, out=out, model=model)) == 0
     assert {sample.golds[0] for sample in read_samples(out)} == {"yes", "Pell mill", "green"}
     said = capsys.readouterr().err

@@ -81,14 +81,14 @@ def test_it_goes_on_where_it_was_and_refuses_another_configuration(tmp_path, cap
 
 
 def test_an_interrupt_says_how_to_go_on(monkeypatch, capsys):
-    from bookwheel.models.scripted import Scripted
+    from bookwheel.models.scripted import ScriptedModel
 
     async def terminated(self, messages, *, limit, sampling):
         signal.raise_signal(signal.SIGTERM)
         await asyncio.sleep(5)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Scripted, "reply", terminated)
+        patched.setattr(ScriptedModel, "reply", terminated)
         assert bookwheel(*WORDS, "--way", "sequential", "--out", "here", "--quiet") == 130
     assert "the same command goes on" in " ".join(capsys.readouterr().err.split())
     assert bookwheel(*WORDS, "--way", "sequential", "--out", "here", "--json") == 0

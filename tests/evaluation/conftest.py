@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from bookwheel.evaluation.settings import Evaluation, Reader
-from bookwheel.models.scripted import Scripted, keyword_reader
+from bookwheel.evaluation.settings import Evaluation, ModelSpec
+from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.tasks.base import Sample, SampleDocument
 
 PLAN = {"question_tokens": 60, "chunk_tokens": 120, "memory_tokens": 60, "answer_tokens": 60}
@@ -42,7 +42,7 @@ def settings():
             "tasks": ("wheels",),
             "lengths": (300, 900),
             "ways": ("sequential", "whole"),
-            "models": (Reader(name="scripted", window=800),),
+            "models": (ModelSpec(name="scripted", window=800),),
             "count": 5,
             "plan": PLAN,
         }
@@ -54,9 +54,9 @@ def settings():
 @pytest.fixture
 def reader():
     """Opens the same scripted model again and again, so that its calls can be counted."""
-    model = Scripted(keyword_reader)
+    model = ScriptedModel(keyword_reader)
 
-    async def open_model(_reader: Reader) -> Scripted:
+    async def open_model(_reader: ModelSpec) -> ScriptedModel:
         return model
 
     open_model.model = model

@@ -13,9 +13,9 @@ from bookwheel.evaluation.markdown import to_markdown
 from bookwheel.evaluation.page import to_html
 from bookwheel.evaluation.plots import plots
 from bookwheel.evaluation.report import ALL, compare, report
-from bookwheel.evaluation.results import Outcome, Record, Results, Run
+from bookwheel.evaluation.results import EvaluationRun, Record, Results, SampleOutcome
 
-RUN = Run(
+RUN = EvaluationRun(
     command="bookwheel eval settings.toml",
     created="2026-11-21T10:00:00+00:00",
     version="0.1.0",
@@ -33,7 +33,7 @@ def record(**changes) -> Record:
         "sample": "s-1",
         "way": "sequential",
         "model": "local",
-        "outcome": Outcome.SCORED,
+        "outcome": SampleOutcome.SCORED,
         "score": 1.0,
         "official": 1.0,
         "metric": "contains",
@@ -68,7 +68,7 @@ def texts(found, **options) -> tuple[str, str]:
 
 
 def test_whatever_has_no_answer_counts_as_wrong_and_is_counted_apart():
-    outcomes = (Outcome.FAILED, Outcome.STOPPED, Outcome.REFUSED)
+    outcomes = (SampleOutcome.FAILED, SampleOutcome.STOPPED, SampleOutcome.REFUSED)
     bad = [record(sample=str(outcome), outcome=outcome, score=0.0, official=None, error="no") for outcome in outcomes]
     cell = report(results(record(), *bad)).cells[0]
     assert (cell.score.mean, cell.score.n) == (0.25, 4)
@@ -78,7 +78,8 @@ def test_whatever_has_no_answer_counts_as_wrong_and_is_counted_apart():
 
 def test_a_cell_of_refusals_alone_has_no_score_and_no_part_in_differences():
     refused = [
-        record(way="whole", sample=f"s-{n}", outcome=Outcome.REFUSED, score=0.0, error="too long") for n in range(3)
+        record(way="whole", sample=f"s-{n}", outcome=SampleOutcome.REFUSED, score=0.0, error="too long")
+        for n in range(3)
     ]
     read = [record(sample=f"s-{n}") for n in range(3)]
     found = report(results(*read, *refused))
@@ -163,7 +164,7 @@ def test_the_official_figure_is_shown_when_asked_for_and_says_what_it_is():
 
 
 def test_equal_errors_are_listed_once_with_their_number():
-    failures = [record(sample=f"s-{n}", outcome=Outcome.FAILED, score=0.0, error="503") for n in range(7)]
+    failures = [record(sample=f"s-{n}", outcome=SampleOutcome.FAILED, score=0.0, error="503") for n in range(7)]
     markdown, _ = texts(report(results(record(sample="fine"), *failures)))
     assert "| local | sequential | failed | 503 | 7 | s-0 |" in markdown
     assert "7 samples had no answer" in markdown
@@ -188,7 +189,7 @@ def test_nothing_from_a_model_or_an_error_is_obeyed():
     found = report(
         results(
             record(model=NASTY, task=NASTY),
-            record(model=NASTY, task=NASTY, sample="b", outcome=Outcome.FAILED, error=NASTY, score=0.0),
+            record(model=NASTY, task=NASTY, sample="b", outcome=SampleOutcome.FAILED, error=NASTY, score=0.0),
         )
     )
     laid = sections(found, also_official=True)

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bookwheel.evaluation.errors import ResultsError
-from bookwheel.evaluation.results import Outcome, Record, Results, ResultsFile, Run
+from bookwheel.evaluation.results import EvaluationRun, Record, Results, ResultsFile, SampleOutcome
 
 
-def run(**changes) -> Run:
+def run(**changes) -> EvaluationRun:
     given = {
         "command": "bookwheel eval",
         "created": "2026-11-21",
@@ -19,7 +19,7 @@ def run(**changes) -> Run:
         "models": {"local": {"window": 800}},
         "settings": {},
     }
-    return Run(**{**given, **changes})
+    return EvaluationRun(**{**given, **changes})
 
 
 def record(sample: str = "s-1", **changes) -> Record:
@@ -30,7 +30,7 @@ def record(sample: str = "s-1", **changes) -> Record:
         "sample": sample,
         "way": "sequential",
         "model": "local",
-        "outcome": Outcome.SCORED,
+        "outcome": SampleOutcome.SCORED,
         "score": 1.0,
         "metric": "exact",
     }
@@ -39,7 +39,7 @@ def record(sample: str = "s-1", **changes) -> Record:
 
 @given(st.text(), st.text(), st.lists(st.text()), st.dictionaries(st.text(), st.integers()))
 def test_a_record_survives_its_line(answer, error, golds, flags):
-    before = record(answer=answer, error=error, golds=tuple(golds), flags=flags, outcome=Outcome.STOPPED)
+    before = record(answer=answer, error=error, golds=tuple(golds), flags=flags, outcome=SampleOutcome.STOPPED)
     assert Record.from_line(json.loads(json.dumps(before.to_line()))) == before
 
 
@@ -57,7 +57,7 @@ def test_what_was_added_is_there_when_the_file_is_opened_again(tmp_path):
 def test_the_newest_of_a_key_counts(tmp_path):
     path = tmp_path / "results.jsonl"
     with ResultsFile(path, run()) as file:
-        file.add(record("a", outcome=Outcome.FAILED, score=0.0))
+        file.add(record("a", outcome=SampleOutcome.FAILED, score=0.0))
         file.add(record("b"))
         file.add(record("a"))
     assert [(kept.sample, kept.outcome) for kept in Results.load(path).records] == [("a", "scored"), ("b", "scored")]

@@ -10,16 +10,16 @@ import pytest
 
 from bookwheel.errors import InputError, PlanError, ServerFault
 from bookwheel.evaluation.errors import ResultsError, SettingsError
-from bookwheel.evaluation.results import Outcome, Results
-from bookwheel.evaluation.run import Habits, evaluate
-from bookwheel.evaluation.settings import Evaluation, Reader
+from bookwheel.evaluation.results import Results, SampleOutcome
+from bookwheel.evaluation.run import RunOptions, evaluate
+from bookwheel.evaluation.settings import Evaluation, ModelSpec
 from bookwheel.journal import Journal
-from bookwheel.models.scripted import Scripted, keyword_reader
+from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.tasks.files import write_samples
 
 
 def go(evaluation, path, source, reader, **habits) -> Results:
-    return asyncio.run(evaluate(evaluation, path, reader, source=source, habits=Habits(**habits)))
+    return asyncio.run(evaluate(evaluation, path, reader, source=source, habits=RunOptions(**habits)))
 
 
 def opener(model):
@@ -57,17 +57,17 @@ def test_what_is_done_is_not_done_again_and_an_axis_may_grow(tmp_path, settings,
 
 _FIRST_LIFE = """
 import asyncio, importlib.util, os, pathlib, sys
-from bookwheel.evaluation.run import Habits, evaluate
+from bookwheel.evaluation.run import RunOptions, evaluate
 from bookwheel.evaluation.settings import Evaluation
 from bookwheel.journal import Journal
-from bookwheel.models.scripted import Scripted, keyword_reader
+from bookwheel.models.scripted import ScriptedModel, keyword_reader
 
 conftest, settings, folder, at = sys.argv[1:]
 spec = importlib.util.spec_from_file_location("conftest", conftest)
 fixtures = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(fixtures)
 
-class Dies(Scripted):
+class Dies(ScriptedModel):
     async def reply(self, messages, *, limit, sampling):
         if self.calls == int(at):
             os._exit(9)
@@ -77,7 +77,7 @@ async def open_model(reader):
     return Dies(keyword_reader)
 
 folder = pathlib.Path(folder)
-habits = Habits(journal=Journal(folder / "journal.sqlite"))
+habits = RunOptions(journal=Journal(folder / "journal.sqlite"))
 asyncio.run(evaluate(Evaluation.load(settings), folder / "r.jsonl", open_model, source=fixtures.samples, habits=habits))
 """
 
@@ -91,7 +91,7 @@ def test_killed_and_started_again_it_repeats_no_call(tmp_path, source, at):
         encoding="utf-8",
     )
     evaluation = Evaluation.load(str(file))
-    whole, again = Scripted(keyword_reader), Scripted(keyword_reader)
+    whole, again = ScriptedModel(keyword_reader), ScriptedModel(keyword_reader)
     expected = go(evaluation, tmp_path / "whole.jsonl", source, opener(whole))
     words = [sys.executable, "-c", _FIRST_LIFE, str(Path(__file__).with_name("conftest.py")), str(file)]
     assert subprocess.run([*words, str(tmp_path), str(at)], check=False).returncode == 9
@@ -105,18 +105,18 @@ def test_killed_and_started_again_it_repeats_no_call(tmp_path, source, at):
 
 def test_an_interrupt_keeps_what_was_read(tmp_path, settings, source):
     evaluation = settings(ways=("sequential",), concurrency=1)
-    again, path = Scripted(keyword_reader), tmp_path / "r.jsonl"
+    again, path = ScriptedModel(keyword_reader), tmp_path / "r.jsonl"
 
     async def interrupted(journal) -> None:
         task = asyncio.current_task()
 
-        class Interrupts(Scripted):
+        class Interrupts(ScriptedModel):
             async def reply(self, messages, *, limit, sampling):
                 if self.calls == 11:
                     task.cancel()
                 return await super().reply(messages, limit=limit, sampling=sampling)
 
-        habits = Habits(journal=journal)
+        habits = RunOptions(journal=journal)
         await evaluate(evaluation, path, opener(Interrupts(keyword_reader)), source=source, habits=habits)
 
     with Journal(tmp_path / "journal.sqlite") as journal:
@@ -139,15 +139,15 @@ def test_an_answer_that_was_kept_but_not_judged_is_judged_without_a_call(tmp_pat
 def test_a_failed_request_counts_as_wrong_is_told_and_may_be_made_anew(tmp_path, settings, source):
     path = tmp_path / "r.jsonl"
     evaluation = settings(lengths=(300,), ways=("whole",), concurrency=1)
-    broken = Scripted(keyword_reader, faults={1: ServerFault("503 from the server"), 3: ValueError("a bug")})
+    broken = ScriptedModel(keyword_reader, faults={1: ServerFault("503 from the server"), 3: ValueError("a bug")})
     found = go(evaluation, path, source, opener(broken))
-    assert [(r.outcome, r.score, r.official) for r in found.records if r.outcome is not Outcome.SCORED] == [
-        (Outcome.FAILED, 0, None)
+    assert [(r.outcome, r.score, r.official) for r in found.records if r.outcome is not SampleOutcome.SCORED] == [
+        (SampleOutcome.FAILED, 0, None)
     ] * 2
     assert [r.error for r in found.records if r.error] == ["503 from the server", "ValueError: a bug"]
     assert go(evaluation, path, source, opener(broken)) != found
     assert broken.calls == 5
-    mended = go(evaluation, path, source, opener(broken), again=frozenset({Outcome.FAILED}))
+    mended = go(evaluation, path, source, opener(broken), again=frozenset({SampleOutcome.FAILED}))
     assert broken.calls == 7
     assert all(record.score == 1 for record in mended.records)
 
@@ -155,14 +155,14 @@ def test_a_failed_request_counts_as_wrong_is_told_and_may_be_made_anew(tmp_path,
 def test_a_budget_that_ends_a_reading_leaves_a_sample_that_counts_as_wrong(tmp_path, settings, source, reader):
     plan = {**settings().plan, "budget": {"tokens": 1600}}
     found = go(settings(plan=plan, ways=("sequential",)), tmp_path / "r.jsonl", source, reader)
-    stopped = [record for record in found.records if record.outcome is Outcome.STOPPED]
+    stopped = [record for record in found.records if record.outcome is SampleOutcome.STOPPED]
     assert {record.length for record in stopped} == {900}
     assert all((r.score, r.answer, r.calls > 0) == (0, "", True) for r in stopped)
 
 
 def test_what_a_user_has_to_mend_ends_the_run(tmp_path, settings, source, reader):
     with pytest.raises(PlanError, match="window holds"):
-        go(settings(models=(Reader(name="m", window=200),)), tmp_path / "r.jsonl", source, reader)
+        go(settings(models=(ModelSpec(name="m", window=200),)), tmp_path / "r.jsonl", source, reader)
 
 
 def test_a_results_file_of_another_configuration_is_refused_before_a_call(tmp_path, settings, source, reader):
@@ -172,7 +172,7 @@ def test_a_results_file_of_another_configuration_is_refused_before_a_call(tmp_pa
     with pytest.raises(ResultsError, match=r"another configuration.*seed is 0 there and 1 here"):
         go(settings(seed=1), path, source, reader)
     with pytest.raises(ResultsError, match="window is 800 there and 700 here"):
-        go(settings(models=(Reader(name="scripted", window=700),)), path, source, reader)
+        go(settings(models=(ModelSpec(name="scripted", window=700),)), path, source, reader)
     assert (path.read_bytes(), reader.model.calls) == (before, calls)
 
 
@@ -203,7 +203,7 @@ def test_a_source_that_fails_ends_the_run_with_its_own_words(tmp_path, settings,
 
 
 def test_a_model_of_few_lengths_and_ways_fills_only_its_cells(tmp_path, settings, source, reader):
-    models = (Reader(name="a"), Reader(name="b", ways=("closed-book",), lengths=(300,)))
+    models = (ModelSpec(name="a"), ModelSpec(name="b", ways=("closed-book",), lengths=(300,)))
     found = go(settings(models=models), tmp_path / "r.jsonl", source, reader)
     assert {(r.length, r.way) for r in found.records if r.model == "b"} == {(300, "closed-book")}
 
@@ -221,7 +221,7 @@ def test_progress_reaches_its_total_and_its_time_left_ends_at_nothing(tmp_path, 
 def test_no_more_samples_are_under_way_than_asked_for(tmp_path, settings, source):
     under_way, most = 0, 0
 
-    class Busy(Scripted):
+    class Busy(ScriptedModel):
         async def reply(self, messages, *, limit, sampling):
             nonlocal under_way, most
             under_way += 1

@@ -4,7 +4,7 @@ import pytest
 
 from bookwheel.errors import InputError, PlanError
 from bookwheel.evaluation.errors import SettingsError
-from bookwheel.evaluation.settings import Evaluation, Reader, differences, fingerprint, reader_settings
+from bookwheel.evaluation.settings import Evaluation, ModelSpec, differences, fingerprint, model_settings
 from bookwheel.plan import Plan
 
 FILE = """
@@ -86,10 +86,10 @@ def test_the_fingerprint_heeds_values_and_not_their_order():
 
 def test_how_a_model_is_reached_changes_no_number_but_its_prompts_do():
     plan = Plan()
-    here = reader_settings(Reader(name="m", base_url="http://one"), plan, "words")
-    assert here == reader_settings(Reader(name="m", base_url="http://two", threads=2, ways=("whole",)), plan, "words")
-    assert here != reader_settings(Reader(name="m"), plan, "other words")
-    assert here != reader_settings(Reader(name="m", window=99), plan, "words")
+    here = model_settings(ModelSpec(name="m", base_url="http://one"), plan, "words")
+    assert here == model_settings(ModelSpec(name="m", base_url="http://two", threads=2, ways=("whole",)), plan, "words")
+    assert here != model_settings(ModelSpec(name="m"), plan, "other words")
+    assert here != model_settings(ModelSpec(name="m", window=99), plan, "words")
 
 
 def test_differences_are_told_by_their_place():

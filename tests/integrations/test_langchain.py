@@ -14,7 +14,7 @@ from langchain_core.runnables import RunnableLambda
 
 from bookwheel.errors import Unreachable
 from bookwheel.integrations.langchain import reading_runnable, reading_tool
-from bookwheel.models.scripted import Scripted, keyword_reader
+from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.types import Reading
 
 QUESTION = "Who is the harbour master of Skarholm?"
@@ -25,7 +25,7 @@ TEXT = FILLER + "The harbour master of Skarholm is Ada Quill.\n\n" + FILLER
 @pytest.fixture
 def options(tmp_path: Path) -> dict:
     plan = {"chunk_tokens": 100, "memory_tokens": 40}
-    return {"model": Scripted(keyword_reader), "journal": tmp_path / "journal.sqlite", **plan}
+    return {"model": ScriptedModel(keyword_reader), "journal": tmp_path / "journal.sqlite", **plan}
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_a_tool_takes_a_question_only_and_gives_answer_quotes_and_reading(book: 
 
 
 def test_what_goes_wrong_is_told_to_the_agent(book: Path, options: dict) -> None:
-    failing = {**options, "model": Scripted(keyword_reader, faults={1: Unreachable("no server there")})}
+    failing = {**options, "model": ScriptedModel(keyword_reader, faults={1: Unreachable("no server there")})}
     call = {"name": "read_document", "args": {"question": QUESTION}, "id": "1", "type": "tool_call"}
     message = reading_tool(book, about="a log", **failing).invoke(call)
     assert (message.status, "no server there" in message.content) == ("error", True)

@@ -16,7 +16,7 @@ from llama_index.core.schema import TextNode
 
 from bookwheel.errors import BudgetReached, ModelError, Unreachable
 from bookwheel.integrations.llamaindex import ReadingSynthesizer
-from bookwheel.models.scripted import Scripted, keyword_reader
+from bookwheel.models.scripted import ScriptedModel, keyword_reader
 
 QUESTION = "Who is the harbour master of Skarholm?"
 FILLER = "Gulls circle over the pier, and the keeper writes down the wind. " * 12
@@ -26,7 +26,7 @@ CHUNKS = [FILLER, "The harbour master of Skarholm is Ada Quill.", FILLER]
 @pytest.fixture
 def options(tmp_path: Path) -> dict:
     plan = {"chunk_tokens": 100, "memory_tokens": 40}
-    return {"model": Scripted(keyword_reader), "journal": tmp_path / "journal.sqlite", **plan}
+    return {"model": ScriptedModel(keyword_reader), "journal": tmp_path / "journal.sqlite", **plan}
 
 
 def test_a_query_engine_answers_by_reading_all_that_was_retrieved(options: dict) -> None:
@@ -48,7 +48,7 @@ def test_messages_are_read_too(options: dict) -> None:
 
 
 def test_no_answer_is_an_error_and_the_reading_is_at_hand(options: dict) -> None:
-    failing = ReadingSynthesizer(**{**options, "model": Scripted(keyword_reader, faults={1: Unreachable("gone")})})
+    failing = ReadingSynthesizer(**{**options, "model": ScriptedModel(keyword_reader, faults={1: Unreachable("gone")})})
     with pytest.raises(ModelError, match="gone"):
         failing.get_response(QUESTION, CHUNKS)
     assert len(failing.reading.steps) == 1

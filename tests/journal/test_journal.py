@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from bookwheel.errors import JournalError
 from bookwheel.journal import Journal, claims, documents, journal_path, new_id, rows, schema, writer
-from bookwheel.models.scripted import Scripted, keyword_reader
+from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Plan
 from bookwheel.reading.loop import read
 from bookwheel.types import (
@@ -121,7 +121,7 @@ def journal(tmp_path):
 
 
 def test_a_whole_reading_comes_back_as_it_was(journal):
-    reading = asyncio.run(carried_out(journal, begun(journal), MILL, Scripted(keyword_reader)))
+    reading = asyncio.run(carried_out(journal, begun(journal), MILL, ScriptedModel(keyword_reader)))
     assert len(reading.steps) > 3
     assert journal.reading(reading.id) == without_prompts(reading)
     assert list(journal.steps("last")) == list(without_prompts(reading).steps)
@@ -129,21 +129,21 @@ def test_a_whole_reading_comes_back_as_it_was(journal):
 
 
 def test_chunk_texts_are_filled_in_from_the_kept_document(journal):
-    reading = asyncio.run(carried_out(journal, begun(journal), MILL, Scripted(keyword_reader)))
+    reading = asyncio.run(carried_out(journal, begun(journal), MILL, ScriptedModel(keyword_reader)))
     texts = [done.chunk.text for done in journal.reading("last", texts=True).steps]
     assert texts == [done.chunk.text for done in reading.steps]
     assert "".join(texts) == MILL.text
 
 
 def test_a_killed_reading_goes_on_where_it_was_and_ends_the_same(journal):
-    whole = asyncio.run(carried_out(journal, begun(journal), MILL, Scripted(keyword_reader)))
-    broken = Scripted(keyword_reader, faults={2: RuntimeError("the lights went out")})
+    whole = asyncio.run(carried_out(journal, begun(journal), MILL, ScriptedModel(keyword_reader)))
+    broken = ScriptedModel(keyword_reader, faults={2: RuntimeError("the lights went out")})
     with pytest.raises(RuntimeError):
         asyncio.run(carried_out(journal, begun(journal), MILL, broken))
     half = journal.reading("last")
     assert len(half.steps) == 2
     assert half.usage.calls == 2, "a reading that never came to its end knows what it cost"
-    model = Scripted(keyword_reader)
+    model = ScriptedModel(keyword_reader)
     resumed = asyncio.run(carried_out(journal, half, journal.document_of(half.id), model))
     assert model.calls == len(whole.steps) + 1 - 2
     assert [done.after for done in resumed.steps] == [done.after for done in whole.steps]
@@ -178,7 +178,7 @@ record = st.builds(
 @given(record)
 @settings(deadline=None)
 def test_token_records_are_packed_without_loss(tokens):
-    assert rows.unpacked(rows.packed(tokens)) == tokens
+    assert rows.decompress(rows.compress(tokens)) == tokens
 
 
 @given(
@@ -354,7 +354,7 @@ def test_readings_are_listed_newest_first_and_can_be_searched(journal):
 
 
 def test_a_fork_has_the_edited_memory_and_leaves_the_old_reading(journal):
-    old = asyncio.run(carried_out(journal, begun(journal), MILL, Scripted(keyword_reader)))
+    old = asyncio.run(carried_out(journal, begun(journal), MILL, ScriptedModel(keyword_reader)))
     memory = Memory(text="by hand", tokens=2, limit=60)
     new = journal.fork(old.id, 1, memory)
     kept = journal.reading(new.id)
@@ -364,7 +364,7 @@ def test_a_fork_has_the_edited_memory_and_leaves_the_old_reading(journal):
     assert kept.steps[:1] == without_prompts(old).steps[:1]
     assert kept.steps[1].after == memory
     assert Flag.EDITED in kept.steps[1].flags
-    resumed = asyncio.run(carried_out(journal, kept, journal.document_of(kept.id), Scripted(keyword_reader)))
+    resumed = asyncio.run(carried_out(journal, kept, journal.document_of(kept.id), ScriptedModel(keyword_reader)))
     assert resumed.steps[2].before == memory
     assert [done.chunk.end for done in resumed.steps] == [done.chunk.end for done in old.steps]
     for step_number in (-1, len(old.steps)):

@@ -9,7 +9,7 @@ import pytest
 
 from bookwheel.errors import WindowExceeded
 from bookwheel.models.openai import OpenAIModel
-from bookwheel.models.served import Software
+from bookwheel.models.served import ServerSoftware
 from bookwheel.models.server_tokens import ServerTokenizer
 from bookwheel.plan import Plan, Sampling
 from bookwheel.reading.loop import read
@@ -47,7 +47,7 @@ def test_connecting_learns_all_that_the_server_tells(llama):
     async def act(model):
         (served,) = await model.list_models()
         reply = await ask(model, "x", limit=1)
-        assert served.software is Software.LLAMA_CPP
+        assert served.software is ServerSoftware.LLAMA_CPP
         assert model.window == served.window == 2048
         assert isinstance(model.tokenizer, ServerTokenizer)
         room = model.tokenizer.count("x") + model.template_tokens

@@ -8,7 +8,7 @@ from bookwheel.errors import BookwheelError, NoWeights, WindowExceeded
 from bookwheel.models import engine as engine_module
 from bookwheel.models.engine import threads_by_load
 from bookwheel.models.local import LocalModel
-from bookwheel.models.recast import finish
+from bookwheel.models.recast import write_gguf
 from bookwheel.models.weights import at_hand
 from bookwheel.plan import Sampling
 from bookwheel.types import Finish, Message
@@ -193,6 +193,6 @@ def test_an_adapter_of_another_model_is_a_clear_error(tmp_path):
     writer.add_float32("adapter.lora.alpha", 8.0)
     for half, shape in (("a", (4, 100)), ("b", (100, 4))):
         writer.add_tensor(f"blk.0.attn_q.weight.lora_{half}", np.zeros(shape, np.float16))
-    finish(writer)
+    write_gguf(writer)
     with pytest.raises(NoWeights, match=r"cannot lay the adapter .*other\.gguf over .*made for another model"):
         asyncio.run(LocalModel.open(path, threads=1))

@@ -7,7 +7,7 @@ import pytest
 from bookwheel.errors import TokenizerError, UnknownModel, Unreachable
 from bookwheel.models.openai import OpenAIModel
 from bookwheel.models.registry import open_model
-from bookwheel.models.scripted import Scripted
+from bookwheel.models.scripted import ScriptedModel
 
 
 def opened(name, **settings):
@@ -20,8 +20,8 @@ def opened(name, **settings):
 
 
 def test_the_scripted_model_needs_no_server(server):
-    assert isinstance(opened("scripted"), Scripted)
-    assert isinstance(opened("scripted", base_url=server.url), Scripted)
+    assert isinstance(opened("scripted"), ScriptedModel)
+    assert isinstance(opened("scripted", base_url=server.url), ScriptedModel)
     assert not server.asked
 
 

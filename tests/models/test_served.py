@@ -6,14 +6,14 @@ import pytest
 
 from bookwheel.errors import Refused, UnknownModel, Unreachable
 from bookwheel.models.endpoint import Endpoint
-from bookwheel.models.served import ServedModel, Software, find_model, only_model, served_models
+from bookwheel.models.served import ServedModel, ServerSoftware, find_model, list_served_models, only_model
 
 MODELS = "/v1/models"
 HERE = Endpoint.of("http://here/v1")
 
 
 def listed(server):
-    return asyncio.run(served_models(Endpoint.of(server.url, retries=0)))
+    return asyncio.run(list_served_models(Endpoint.of(server.url, retries=0)))
 
 
 def test_names_windows_and_owners_are_read_from_the_list(server, acts):
@@ -28,8 +28,8 @@ def test_names_windows_and_owners_are_read_from_the_list(server, acts):
     server.plays(acts.sends({"object": "list", "data": entries}), route=MODELS)
     a, b, c, d = listed(server)
     assert a == ServedModel(name="a", window=4096, owner="vllm")
-    assert (b.window, b.aliases, b.software) == (2048, ("bee",), Software.LLAMA_CPP)
-    assert (c.window, d.window, d.software) == (131072, None, Software.OTHER)
+    assert (b.window, b.aliases, b.software) == (2048, ("bee",), ServerSoftware.LLAMA_CPP)
+    assert (c.window, d.window, d.software) == (131072, None, ServerSoftware.OTHER)
 
 
 def test_a_wrong_address_is_told_before_a_reading_starts(server, acts):

@@ -15,8 +15,8 @@ import pytest
 
 from bookwheel.errors import NoWeights
 from bookwheel.models import weights
-from bookwheel.models.recast import finish, in_eight_bits
-from bookwheel.models.weights import Weights, at_hand, cached, ensure
+from bookwheel.models.recast import requantize, write_gguf
+from bookwheel.models.weights import Weights, at_hand, ensure, find_cached
 
 gguf = pytest.importorskip("gguf")
 
@@ -32,8 +32,8 @@ def tiny():
         four = gguf.GGMLQuantizationType.Q4_1
         writer.add_tensor("blk.0.ffn_up.weight", gguf.quantize(values, four), raw_dtype=four)
         writer.add_tensor("blk.0.attn_norm.weight", values[0])
-        finish(writer)
-        in_eight_bits(packed, kept)
+        write_gguf(writer)
+        requantize(packed, kept)
         return packed.read_bytes(), kept.read_bytes()
 
 
@@ -79,13 +79,13 @@ def have(*sources, progress=None):
 
 
 def left_behind():
-    return [path.name for path in cached(TINY).parent.iterdir() if path.name != TINY.kept_file]
+    return [path.name for path in find_cached(TINY).parent.iterdir() if path.name != TINY.kept_file]
 
 
 def test_the_file_comes_once_and_is_then_used_without_any_source():
     calls = []
     path = have(source(calls=calls))
-    assert path == cached(TINY)
+    assert path == find_cached(TINY)
     assert path.read_bytes() == KEPT
     assert have(source(calls=calls)) == path
     assert len(calls) == 1
@@ -101,8 +101,8 @@ def test_progress_ends_at_the_whole():
 
 @pytest.mark.parametrize("there", [b"", KEPT[:5000]])
 def test_a_partial_file_is_fetched_anew(there):
-    cached(TINY).parent.mkdir(parents=True)
-    cached(TINY).write_bytes(there)
+    find_cached(TINY).parent.mkdir(parents=True)
+    find_cached(TINY).write_bytes(there)
     assert at_hand(TINY) is None
     assert have(source()).read_bytes() == KEPT
 
@@ -110,10 +110,10 @@ def test_a_partial_file_is_fetched_anew(there):
 def test_other_bytes_are_never_kept_and_the_next_source_is_asked():
     forged = CONTENT[:-1] + b"\x00"
     assert have(source(forged), source()).read_bytes() == KEPT
-    cached(TINY).unlink()
+    find_cached(TINY).unlink()
     with pytest.raises(NoWeights, match="SHA-256"):
         have(source(forged))
-    assert not cached(TINY).exists()
+    assert not find_cached(TINY).exists()
     assert left_behind() == []
 
 
@@ -129,7 +129,7 @@ def test_two_that_fetch_at_once_both_get_the_whole_file():
         return await asyncio.gather(*(ensure(weights=TINY, sources=(source(),)) for _ in range(4)))
 
     paths = asyncio.run(both())
-    assert set(paths) == {cached(TINY)}
+    assert set(paths) == {find_cached(TINY)}
     assert paths[0].read_bytes() == KEPT
     assert left_behind() == []
 
@@ -154,7 +154,7 @@ def test_a_cancelled_fetch_leaves_nothing():
 
 
 def test_what_a_killed_fetch_left_is_swept_away():
-    cache = cached(TINY).parent
+    cache = find_cached(TINY).parent
     for name, age in ((".fetch-old", 100_000), (".fetch-new", 10)):
         (cache / name).mkdir(parents=True)
         then = (cache / name).stat().st_mtime - age
@@ -197,7 +197,7 @@ def test_a_named_file_is_taken_as_it_is(home, monkeypatch):
 def test_what_is_at_hand_needs_no_network():
     assert at_hand(TINY) is None
     have(source())
-    assert at_hand(TINY) == cached(TINY)
+    assert at_hand(TINY) == find_cached(TINY)
 
 
 def packed(folder, inside="pack/tiny.gguf"):

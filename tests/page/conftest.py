@@ -17,10 +17,10 @@ pytest.importorskip("sse_starlette")
 pytest.importorskip("prometheus_client")
 
 from bookwheel.journal import Journal
-from bookwheel.models.scripted import Scripted, keyword_reader
+from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Plan
-from bookwheel.serve.app import build
-from bookwheel.serve.engine.keys import Key, Keys
+from bookwheel.serve.app import build_app
+from bookwheel.serve.engine.keys import Key, KeyRing
 from bookwheel.serve.server import Server, listening
 
 CHROMIUMS = tuple(map(Path, ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")))
@@ -31,9 +31,9 @@ PLAN = Plan(chunk_tokens=110, memory_tokens=400)
 
 @contextmanager
 def serving(folder: Path, seconds: float, **settings: object):
-    model = Scripted(keyword_reader, seconds_per_call=seconds, plan=PLAN)
+    model = ScriptedModel(keyword_reader, seconds_per_call=seconds, plan=PLAN)
     with Journal(folder / "journal.sqlite") as journal:
-        app = build(journal=journal, models={"scripted": model}, **settings)
+        app = build_app(journal=journal, models={"scripted": model}, **settings)
         server = Server(app, listening("127.0.0.1", 0), grace=2)
         thread = threading.Thread(target=lambda: asyncio.run(server.serve()))
         thread.start()
@@ -100,7 +100,7 @@ def opened_page(chromium, base: str, *, width: int = 1280, scheme: str = "light"
 def locked(chromium, tmp_path):
     """The page of a server that asks for a key, and the key."""
     secret = "a-key-for-the-reading-room"
-    keys = Keys([Key(name="reader", sha256=hashlib.sha256(secret.encode()).hexdigest())])
+    keys = KeyRing([Key(name="reader", sha256=hashlib.sha256(secret.encode()).hexdigest())])
     with serving(tmp_path, 0.01, keys=keys) as address, opened_page(chromium, address) as page:
         yield page, secret
 

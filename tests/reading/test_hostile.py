@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from bookwheel.cli.progress import memory_diff
-from bookwheel.models.scripted import Scripted
+from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Layout, Plan
 from bookwheel.reading.loop import read
 from bookwheel.text.shield import shield
@@ -93,7 +93,7 @@ class Page:
 def events(document: Page, layout: Layout, reply: str) -> list[Step | Answer]:
     async def collect() -> list[Step | Answer]:
         plan = Plan(layout=layout, chunk_tokens=6000, language="en")
-        return [event async for event in read(document, QUESTION, Scripted(lambda _m: reply), plan)]
+        return [event async for event in read(document, QUESTION, ScriptedModel(lambda _m: reply), plan)]
 
     return asyncio.run(collect())
 

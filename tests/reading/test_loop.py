@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pytest
 
 from bookwheel.errors import PlanError, QuestionError
-from bookwheel.models.scripted import Scripted, keyword_reader
+from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Layout, Plan
 from bookwheel.reading.loop import read
 from bookwheel.types import Answer, Finish, Flag, Message, Part, Reply, Step
@@ -34,7 +34,9 @@ LONG = Text(
 )
 
 
-def events(model: Scripted, text: Text = LONG, plan: Plan = PLAN, done: Sequence[Step] = ()) -> list[Step | Answer]:
+def events(
+    model: ScriptedModel, text: Text = LONG, plan: Plan = PLAN, done: Sequence[Step] = ()
+) -> list[Step | Answer]:
     async def collect() -> list[Step | Answer]:
         return [event async for event in read(text, QUESTION, model, plan, done)]
 
@@ -42,7 +44,7 @@ def events(model: Scripted, text: Text = LONG, plan: Plan = PLAN, done: Sequence
 
 
 def test_a_fact_in_the_middle_is_carried_to_the_answer() -> None:
-    *steps, answer = events(Scripted(keyword_reader))
+    *steps, answer = events(ScriptedModel(keyword_reader))
     assert len(steps) > 10
     assert isinstance(answer, Answer)
     assert "Ada Quill" in answer.text
@@ -50,14 +52,14 @@ def test_a_fact_in_the_middle_is_carried_to_the_answer() -> None:
 
 
 def test_there_is_one_call_a_chunk_and_one_for_the_answer() -> None:
-    model = Scripted(keyword_reader)
+    model = ScriptedModel(keyword_reader)
     *steps, _answer = events(model)
     assert model.calls == len(steps) + 1
 
 
 def test_each_conversation_is_fresh_and_sees_the_newest_memory() -> None:
     counted = iter(range(1000))
-    *steps, answer = events(Scripted(lambda messages: f"note {next(counted)}"))
+    *steps, answer = events(ScriptedModel(lambda messages: f"note {next(counted)}"))
     for number, step in enumerate(steps):
         (message,) = step.conversation.messages
         assert step.after.text == f"note {number}"
@@ -68,7 +70,7 @@ def test_each_conversation_is_fresh_and_sees_the_newest_memory() -> None:
 def test_the_answer_turn_has_its_own_token_limit() -> None:
     limits: list[int] = []
 
-    class Listening(Scripted):
+    class Listening(ScriptedModel):
         async def reply(self, messages: Sequence[Message], *, limit: int, sampling: object) -> Reply:
             limits.append(limit)
             return await super().reply(messages, limit=limit, sampling=sampling)
@@ -79,8 +81,8 @@ def test_the_answer_turn_has_its_own_token_limit() -> None:
 
 
 def test_a_resumed_reading_goes_on_where_it_stood() -> None:
-    whole = events(Scripted(keyword_reader))
-    model = Scripted(keyword_reader)
+    whole = events(ScriptedModel(keyword_reader))
+    model = ScriptedModel(keyword_reader)
     rest = events(model, done=[event for event in whole[:7] if isinstance(event, Step)])
     assert [event.chunk for event in rest if isinstance(event, Step)] == [
         event.chunk for event in whole[7:] if isinstance(event, Step)
@@ -92,7 +94,7 @@ def test_a_resumed_reading_goes_on_where_it_stood() -> None:
 def test_an_evasive_reply_in_the_middle_loses_nothing() -> None:
     count = iter(range(1000))
     evasive = {20: "", 21: "No new information.", 22: "I'm sorry, I can't."}
-    *steps, answer = events(Scripted(lambda messages: _or_evade(messages, count, evasive)))
+    *steps, answer = events(ScriptedModel(lambda messages: _or_evade(messages, count, evasive)))
     assert "Ada Quill" in answer.text
     assert {flag for step in steps for flag in step.flags} >= {Flag.KEPT_EMPTY, Flag.KEPT_COMMENT, Flag.KEPT_REFUSAL}
 
@@ -113,28 +115,28 @@ def _or_evade(messages: Sequence[Message], count: object, evasive: dict[int, str
     ],
 )
 def test_the_last_box_is_the_answer(reply: str | Reply, text: str, flags: tuple[Flag, ...]) -> None:
-    (_step, answer) = events(Scripted(lambda _m: reply), Text("Short."))
+    (_step, answer) = events(ScriptedModel(lambda _m: reply), Text("Short."))
     assert (answer.text, answer.flags) == (text, flags)
 
 
 def test_both_layouts_read_to_the_same_answer() -> None:
     for layout in Layout:
-        assert "Ada Quill" in events(Scripted(keyword_reader), plan=Plan(chunk_tokens=50, layout=layout))[-1].text
+        assert "Ada Quill" in events(ScriptedModel(keyword_reader), plan=Plan(chunk_tokens=50, layout=layout))[-1].text
 
 
 @pytest.mark.parametrize("question", ["", "  \n"])
 def test_an_empty_question_is_refused(question: str) -> None:
     with pytest.raises(QuestionError, match="empty"):
-        asyncio.run(anext(read(LONG, question, Scripted(keyword_reader), PLAN)))
+        asyncio.run(anext(read(LONG, question, ScriptedModel(keyword_reader), PLAN)))
 
 
 def test_a_question_over_its_budget_is_refused_with_the_numbers() -> None:
     with pytest.raises(QuestionError, match=r"300 tokens.*100"):
-        asyncio.run(anext(read(LONG, "why " * 300, Scripted(keyword_reader), Plan(question_tokens=100))))
+        asyncio.run(anext(read(LONG, "why " * 300, ScriptedModel(keyword_reader), Plan(question_tokens=100))))
 
 
 def test_a_plan_beyond_the_window_is_refused_and_says_by_how_much() -> None:
-    model = Scripted(keyword_reader, window=4096)
+    model = ScriptedModel(keyword_reader, window=4096)
     with pytest.raises(PlanError, match=r"too many") as caught:
         asyncio.run(anext(read(LONG, QUESTION, model, Plan())))
     assert "4096" in str(caught.value)

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bookwheel.models.scripted import Scripted, keyword_reader
+from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Plan
 from bookwheel.reading.loop import read
-from bookwheel.reading.provenance import evidence, origins, supported
+from bookwheel.reading.provenance import find_evidence, find_origins, is_supported
 from bookwheel.types import Answer, Chunk, Conversation, Flag, Memory, Part, Reply, Step
 
 SECTIONS = (
@@ -70,7 +70,7 @@ def test_a_line_is_from_the_step_where_it_entered_with_its_words_quoted():
     steps = steps_of(
         built, built, f"{built}\n- plan signed by Agostino Ramelli", f"{built}\n- plan signed by Agostino Ramelli"
     )
-    first, second = origins(steps, BOOK)
+    first, second = find_origins(steps, BOOK)
     assert (first.step, first.since, first.pages, first.sources) == (0, 0, (1,), ("0.txt",))
     assert first.quote.quote == "built in 1588 for the monks"
     assert (second.step, second.found, second.missing) == (2, True, ())
@@ -87,7 +87,7 @@ def test_a_line_that_was_reworded_is_followed_back_and_keeps_its_first_step():
         "Mill (river), built 1588, for monks",
         "Mill (river), built 1588, for monks",
     )
-    (line,) = origins(steps, BOOK)
+    (line,) = find_origins(steps, BOOK)
     assert (line.step, line.since, line.found) == (0, 2, True)
     assert "1588" in line.quote.quote
 
@@ -99,13 +99,13 @@ def test_what_a_rewording_added_is_looked_for_where_it_was_added():
         "The mill was built in 1588, plan by Agostino Ramelli",
         "same",
     )[:3]
-    (line,) = origins(steps, BOOK)
+    (line,) = find_origins(steps, BOOK)
     assert (line.step, line.since, line.found, line.missing) == (0, 2, True, ())
 
 
 def test_a_line_with_other_figures_is_another_line():
     steps = steps_of("The mill was built in 1588", "The mill was built in 1601")
-    (line,) = origins(steps, BOOK)
+    (line,) = find_origins(steps, BOOK)
     assert (line.step, line.found, line.missing) == (1, False, ("1601",))
 
 
@@ -113,7 +113,7 @@ def test_a_claim_that_is_not_in_the_text_is_marked_so():
     steps = steps_of(
         "The mill was built in 1588 by Ada Quill\nThe miller owned seven dancing bears\nBuilt for the monks of Este"
     )
-    invented_name, invented_fact, true = origins(steps, BOOK)
+    invented_name, invented_fact, true = find_origins(steps, BOOK)
     assert (invented_name.found, invented_name.missing) == (False, ("Ada", "Quill"))
     assert not invented_fact.found
     assert true.found
@@ -121,7 +121,7 @@ def test_a_claim_that_is_not_in_the_text_is_marked_so():
 
 def test_a_line_written_by_hand_is_said_to_be():
     steps = steps_of("Built in 1588", "Built in 1588\nThe miller was called Odo", replies={1: "Built in 1588"})
-    model, hand = origins(steps, BOOK)
+    model, hand = find_origins(steps, BOOK)
     assert (model.by_hand, hand.by_hand) == (False, True)
     assert not hand.found
 
@@ -132,7 +132,7 @@ def test_headings_have_no_origin_and_long_lines_are_taken_sentence_by_sentence()
         + "Rain fell for weeks on the valley. " * 6
         + "It stands by the river."
     )
-    found = origins(steps_of(f"# Notes\nFacts:\n{long}"), BOOK)
+    found = find_origins(steps_of(f"# Notes\nFacts:\n{long}"), BOOK)
     assert len(found) == 8
     assert found[0].line.endswith("Este.")
 
@@ -140,39 +140,39 @@ def test_headings_have_no_origin_and_long_lines_are_taken_sentence_by_sentence()
 def test_a_kept_memory_costs_nothing_and_only_chunks_of_changes_are_fetched():
     book = Book("".join(SECTIONS) * 50)
     steps = steps_of(*(["Built in 1588 for the monks"] * 200), sections=SECTIONS * 50)
-    origins(steps, book)
+    find_origins(steps, book)
     assert book.asked == [(0, len(SECTIONS[0]))]
 
 
 def test_no_steps_have_no_origins_and_no_evidence():
-    assert origins((), BOOK) == ()
-    assert evidence("Ramelli", (), BOOK) == ()
-    assert origins(steps_of(""), BOOK) == ()
+    assert find_origins((), BOOK) == ()
+    assert find_evidence("Ramelli", (), BOOK) == ()
+    assert find_origins(steps_of(""), BOOK) == ()
 
 
 def test_evidence_is_the_sentence_that_the_answer_stands_in():
     steps = steps_of("mill built 1588", "mill built 1588", "mill built 1588\nplan signed by Agostino Ramelli, captain")
-    found = evidence("Agostino Ramelli", steps, BOOK)
+    found = find_evidence("Agostino Ramelli", steps, BOOK)
     assert [piece.quote for piece in found] == ["The plan of the mill was signed by Agostino Ramelli, a captain."]
     assert (found[0].step, found[0].pages) == (2, (3,))
     assert BOOK.text[found[0].start : found[0].end] == found[0].quote
-    assert supported("Agostino Ramelli", found)
-    assert not supported("Agostino Quill", found)
+    assert is_supported("Agostino Ramelli", found)
+    assert not is_supported("Agostino Quill", found)
 
 
 def test_an_answer_from_nowhere_has_no_evidence():
     steps = steps_of("mill built 1588", "mill built 1588")
-    assert evidence("Ada Quill", steps, BOOK) == ()
-    assert not supported("Ada Quill", ())
-    assert evidence("the", steps, BOOK) == ()
-    assert not supported("", evidence("mill", steps, BOOK))
+    assert find_evidence("Ada Quill", steps, BOOK) == ()
+    assert not is_supported("Ada Quill", ())
+    assert find_evidence("the", steps, BOOK) == ()
+    assert not is_supported("", find_evidence("mill", steps, BOOK))
 
 
 def test_several_facts_rest_on_several_sentences():
     steps = steps_of("mill built in 1588", "mill built in 1588", "mill built in 1588\nprice 12,400 livres")
-    found = evidence("built in 1588, for 12,400 livres", steps, BOOK)
+    found = find_evidence("built in 1588, for 12,400 livres", steps, BOOK)
     assert {piece.step for piece in found} == {0, 2}
-    assert supported("built in 1588, for 12,400 livres", found)
+    assert is_supported("built in 1588, for 12,400 livres", found)
 
 
 def test_a_real_reading_can_be_explained():
@@ -181,17 +181,18 @@ def test_a_real_reading_can_be_explained():
     plan = Plan(chunk_tokens=120, memory_tokens=60, question_tokens=40, answer_tokens=60)
 
     async def whole():
-        return [event async for event in read(book, question, Scripted(keyword_reader), plan)]
+        return [event async for event in read(book, question, ScriptedModel(keyword_reader), plan)]
 
     *steps, answer = asyncio.run(whole())
     assert isinstance(answer, Answer)
     bare = tuple(replace(step, chunk=replace(step.chunk, text="")) for step in steps)
-    found = evidence(answer.text, bare, book)
+    found = find_evidence(answer.text, bare, book)
     assert any("signed by Agostino Ramelli" in piece.quote for piece in found)
-    assert supported(answer.text, found)
-    assert evidence(answer.text, steps, Book("")) == found, "a reading that still has its texts needs no document"
+    assert is_supported(answer.text, found)
+    assert find_evidence(answer.text, steps, Book("")) == found, "a reading that still has its texts needs no document"
     assert all(
-        line.found and book.text[line.quote.start : line.quote.end] == line.quote.quote for line in origins(bare, book)
+        line.found and book.text[line.quote.start : line.quote.end] == line.quote.quote
+        for line in find_origins(bare, book)
     )
 
 
@@ -204,11 +205,11 @@ def test_any_memories_and_texts_are_explained_within_their_spans(pairs, answer):
     sections = [section + "." for section, _ in pairs]
     book = Book("".join(sections))
     steps = steps_of(*(memory for _, memory in pairs), sections=sections)
-    for origin in origins(steps, book):
+    for origin in find_origins(steps, book):
         assert steps[0].chunk.index <= origin.step <= origin.since <= steps[-1].chunk.index
         assert origin.quote is None or book.text[origin.quote.start : origin.quote.end] == origin.quote.quote
         assert not (origin.found and (origin.quote is None or origin.missing))
-    for piece in evidence(answer, steps, book):
+    for piece in find_evidence(answer, steps, book):
         assert book.text[piece.start : piece.end] == piece.quote
         chunk = steps[piece.step].chunk
         assert chunk.start <= piece.start < piece.end <= chunk.end
@@ -218,7 +219,7 @@ def test_any_memories_and_texts_are_explained_within_their_spans(pairs, answer):
 def test_a_reading_whose_first_memory_was_given_is_explained_from_its_first_step(count):
     steps = list(steps_of(*["Built in 1588"] * count))
     steps[0] = replace(steps[0], before=steps[0].after)
-    (found,) = origins(steps, BOOK)
+    (found,) = find_origins(steps, BOOK)
     assert found.step == 0
 
 
@@ -226,4 +227,4 @@ def test_a_line_that_stays_is_no_earlier_wording_of_a_new_one():
     first = "The harbour master of Skarholm is Ada Quill."
     second = "The harbour of Skarholm was built in 1871 by the master mason Bo Reed."
     steps = steps_of(first, f"{first}\n{second}")
-    assert [(origin.line, origin.step) for origin in origins(steps, BOOK)] == [(first, 0), (second, 1)]
+    assert [(origin.line, origin.step) for origin in find_origins(steps, BOOK)] == [(first, 0), (second, 1)]

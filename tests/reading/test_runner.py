@@ -10,7 +10,7 @@ import pytest
 
 from bookwheel.errors import PlanError, ServerFault, Unreachable
 from bookwheel.journal import Journal
-from bookwheel.models.scripted import Scripted, keyword_reader
+from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Budget, Plan
 from bookwheel.reading import runner
 from bookwheel.text.documents import TextDocument
@@ -24,16 +24,20 @@ PLAN = Plan(chunk_tokens=50, memory_tokens=30, answer_tokens=20)
 
 
 def read(
-    tmp_path: Path, model: Scripted, plan: Plan = PLAN, go_on: str | None = None, watch: object = runner.unwatched
+    tmp_path: Path,
+    model: ScriptedModel,
+    plan: Plan = PLAN,
+    go_on: str | None = None,
+    watch: object = runner.ignore_event,
 ) -> Reading:
     async def run(journal: Journal) -> Reading:
         kept = journal.keep(TextDocument(TEXT))
         if go_on:
             reading = journal.reading(go_on)
         else:
-            reading = runner.opened(kept.info, QUESTION, model, plan)
+            reading = runner.new_reading(kept.info, QUESTION, model, plan)
             journal.begin(reading)
-        return await runner.carry_out(reading, kept, model, journal=journal, watch=watch)
+        return await runner.run_reading(reading, kept, model, journal=journal, watch=watch)
 
     with Journal(tmp_path / "journal.sqlite") as journal:
         return asyncio.run(run(journal))
@@ -45,7 +49,7 @@ def kept(tmp_path: Path) -> Reading:
 
 
 def test_an_answered_reading_is_kept_whole_with_its_evidence(tmp_path: Path) -> None:
-    ended = read(tmp_path, Scripted(keyword_reader))
+    ended = read(tmp_path, ScriptedModel(keyword_reader))
     assert ended.status is Status.ANSWERED
     assert "Ada Quill" in ended.answer.text
     assert any("Ada Quill" in piece.quote for piece in ended.evidence)
@@ -58,7 +62,7 @@ def test_an_answered_reading_is_kept_whole_with_its_evidence(tmp_path: Path) -> 
 def test_every_step_is_durable_before_the_next_call(tmp_path: Path) -> None:
     seen: list[int] = []
 
-    class Checking(Scripted):
+    class Checking(ScriptedModel):
         async def reply(self, messages: Sequence[Message], *, limit: int, sampling: object):
             seen.append(len(kept(tmp_path).steps))
             return await super().reply(messages, limit=limit, sampling=sampling)
@@ -68,15 +72,15 @@ def test_every_step_is_durable_before_the_next_call(tmp_path: Path) -> None:
 
 
 def test_a_failing_model_leaves_the_steps_so_far_and_resuming_repeats_none(tmp_path: Path) -> None:
-    failing = Scripted(keyword_reader, faults={7: Unreachable("the server went away")})
+    failing = ScriptedModel(keyword_reader, faults={7: Unreachable("the server went away")})
     ended = read(tmp_path, failing)
     assert (ended.status, ended.error) == (Status.FAILED, "the server went away")
     assert len(kept(tmp_path).steps) == 7
-    again = Scripted(keyword_reader)
+    again = ScriptedModel(keyword_reader)
     resumed = read(tmp_path, again, go_on="last")
     assert resumed.status is Status.ANSWERED
     assert again.calls == len(resumed.steps) + 1 - 7
-    whole = read(tmp_path / "other", Scripted(keyword_reader))
+    whole = read(tmp_path / "other", ScriptedModel(keyword_reader))
     assert [step.after for step in resumed.steps] == [step.after for step in whole.steps]
     assert resumed.usage.tokens == whole.usage.tokens
 
@@ -87,7 +91,7 @@ def test_an_interrupt_is_kept_and_raised_on(tmp_path: Path) -> None:
             raise asyncio.CancelledError
 
     with pytest.raises(asyncio.CancelledError):
-        read(tmp_path, Scripted(keyword_reader), watch=interrupt)
+        read(tmp_path, ScriptedModel(keyword_reader), watch=interrupt)
     found = kept(tmp_path)
     assert (found.status, len(found.steps)) == (Status.CANCELLED, 5)
 
@@ -95,7 +99,7 @@ def test_an_interrupt_is_kept_and_raised_on(tmp_path: Path) -> None:
 @pytest.mark.parametrize("limit", [600, 1500, 4000])
 def test_a_token_budget_is_never_passed(tmp_path: Path, limit: int) -> None:
     ended = read(
-        tmp_path, Scripted(keyword_reader), Plan(chunk_tokens=50, memory_tokens=30, budget=Budget(tokens=limit))
+        tmp_path, ScriptedModel(keyword_reader), Plan(chunk_tokens=50, memory_tokens=30, budget=Budget(tokens=limit))
     )
     assert ended.status is Status.STOPPED
     assert "--max-tokens-total" in ended.error
@@ -105,13 +109,13 @@ def test_a_token_budget_is_never_passed(tmp_path: Path, limit: int) -> None:
 
 def test_a_cost_budget_is_never_passed(tmp_path: Path) -> None:
     budget = Budget(cost=0.01, price_in=5.0, price_out=15.0)
-    ended = read(tmp_path, Scripted(keyword_reader), Plan(chunk_tokens=50, memory_tokens=30, budget=budget))
+    ended = read(tmp_path, ScriptedModel(keyword_reader), Plan(chunk_tokens=50, memory_tokens=30, budget=budget))
     assert ended.status is Status.STOPPED
     assert 0 < budget.price(ended.usage.prompt_tokens, ended.usage.completion_tokens) <= 0.01
 
 
 def test_a_time_budget_ends_even_a_call_that_hangs(tmp_path: Path) -> None:
-    hanging = Scripted(keyword_reader, seconds_per_call=60)
+    hanging = ScriptedModel(keyword_reader, seconds_per_call=60)
     ended = read(tmp_path, hanging, Plan(chunk_tokens=50, budget=Budget(seconds=0.05)))
     assert ended.status is Status.STOPPED
     assert "--max-seconds" in ended.error
@@ -119,11 +123,11 @@ def test_a_time_budget_ends_even_a_call_that_hangs(tmp_path: Path) -> None:
 
 def test_a_stopped_reading_goes_on_with_a_new_budget(tmp_path: Path) -> None:
     stopped = read(
-        tmp_path, Scripted(keyword_reader), Plan(chunk_tokens=50, memory_tokens=30, budget=Budget(tokens=1500))
+        tmp_path, ScriptedModel(keyword_reader), Plan(chunk_tokens=50, memory_tokens=30, budget=Budget(tokens=1500))
     )
     steps = [len(stopped.steps)]
     while stopped.status is Status.STOPPED:
-        stopped = read(tmp_path, Scripted(keyword_reader), go_on="last")
+        stopped = read(tmp_path, ScriptedModel(keyword_reader), go_on="last")
         steps.append(len(stopped.steps))
     assert stopped.status is Status.ANSWERED
     assert steps == sorted(set(steps)) or steps[-1] == steps[-2]
@@ -136,9 +140,9 @@ def test_a_ways_refusal_is_kept_and_raised(tmp_path: Path) -> None:
 
     async def run(journal: Journal) -> None:
         document = journal.keep(TextDocument(TEXT))
-        reading = runner.opened(document.info, QUESTION, Scripted(keyword_reader), PLAN)
+        reading = runner.new_reading(document.info, QUESTION, ScriptedModel(keyword_reader), PLAN)
         journal.begin(reading)
-        await runner.carry_out(reading, document, Scripted(keyword_reader), way=refusing, journal=journal)
+        await runner.run_reading(reading, document, ScriptedModel(keyword_reader), way=refusing, journal=journal)
 
     with Journal(tmp_path / "journal.sqlite") as journal, pytest.raises(PlanError):
         asyncio.run(run(journal))
@@ -147,18 +151,18 @@ def test_a_ways_refusal_is_kept_and_raised(tmp_path: Path) -> None:
 
 def test_without_a_journal_the_reading_holds_everything(tmp_path: Path) -> None:
     document = TextDocument(TEXT)
-    model = Scripted(keyword_reader)
+    model = ScriptedModel(keyword_reader)
     with Journal(tmp_path / "journal.sqlite") as journal:
         info = journal.keep(document).info
-    reading = asyncio.run(runner.carry_out(runner.opened(info, QUESTION, model, PLAN), document, model))
+    reading = asyncio.run(runner.run_reading(runner.new_reading(info, QUESTION, model, PLAN), document, model))
     assert "".join(step.chunk.text for step in reading.steps) == TEXT
     assert all(conversation.messages for conversation in reading.conversations)
 
 
 def test_concurrent_calls_share_one_budget() -> None:
     async def many() -> list[object]:
-        model = Scripted(lambda _m: "word " * 10, seconds_per_call=0.01)
-        meter = runner.Metered(model, Budget(tokens=100))
+        model = ScriptedModel(lambda _m: "word " * 10, seconds_per_call=0.01)
+        meter = runner.BudgetedModel(model, Budget(tokens=100))
         message = (Message(role="user", content="a b c d e"),)
         calls = (meter.reply(message, limit=20, sampling=PLAN.sampling) for _ in range(10))
         outcomes = await asyncio.gather(*calls, return_exceptions=True)
@@ -171,7 +175,7 @@ def test_concurrent_calls_share_one_budget() -> None:
 
 def test_a_fault_of_the_server_is_not_counted_as_spent() -> None:
     async def one() -> None:
-        meter = runner.Metered(Scripted(keyword_reader, faults={0: ServerFault("no")}), Budget(tokens=1000))
+        meter = runner.BudgetedModel(ScriptedModel(keyword_reader, faults={0: ServerFault("no")}), Budget(tokens=1000))
         with pytest.raises(ServerFault):
             await meter.reply((Message(role="user", content="a"),), limit=5, sampling=PLAN.sampling)
         assert meter.spent.tokens == 0

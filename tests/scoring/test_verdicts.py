@@ -5,12 +5,12 @@ import asyncio
 import pytest
 
 from bookwheel.errors import Overloaded
-from bookwheel.models.scripted import Scripted
+from bookwheel.models.scripted import ScriptedModel
 from bookwheel.scoring import Verdict, judge
 
 
 def verdict_of(said, answer="Torvale"):
-    model = Scripted(lambda messages: said)
+    model = ScriptedModel(lambda messages: said)
     return asyncio.run(judge(model, question="Where?", answer=answer, golds=["Torvale", "Tor Vale"])), model
 
 

@@ -18,9 +18,9 @@ pytest.importorskip("sse_starlette")
 pytest.importorskip("prometheus_client")
 
 from bookwheel.journal import Journal
-from bookwheel.models.scripted import Scripted, keyword_reader
+from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Plan
-from bookwheel.serve.app import build
+from bookwheel.serve.app import build_app
 from bookwheel.serve.server import Server, listening
 
 FACT = "The harbour master of Skarholm is Ada Quill. "
@@ -29,7 +29,7 @@ TEXT = "Gulls circle over the pier all day. " * 40 + FACT + "Rain fell on the ro
 PLAN = Plan(question_tokens=60, chunk_tokens=60, memory_tokens=40, answer_tokens=30)
 
 
-class Gated(Scripted):
+class Gated(ScriptedModel):
     """Replies as long as it has leave to; `after(n)` lets so many calls through and holds the next."""
 
     def __init__(self, **settings: object) -> None:
@@ -54,7 +54,7 @@ class Running:
         self,
         server: Server,
         service: object,
-        model: Scripted,
+        model: ScriptedModel,
         journal: Journal,
         thread: threading.Thread,
         loop: asyncio.AbstractEventLoop,
@@ -90,11 +90,11 @@ class Running:
 
 
 @contextmanager
-def running(folder: Path, model: Scripted | None = None, **settings: object) -> Iterator[Running]:
+def running(folder: Path, model: ScriptedModel | None = None, **settings: object) -> Iterator[Running]:
     model = model or Gated()
     with ExitStack() as stack:
         journal = stack.enter_context(Journal(folder / "journal.sqlite"))
-        app = build(journal=journal, models={model.name: model}, **settings)
+        app = build_app(journal=journal, models={model.name: model}, **settings)
         server = Server(app, listening("127.0.0.1", 0), grace=2)
 
         loops = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from bookwheel.serve.openapi import described
+from bookwheel.serve.openapi import build_openapi
 
 MILD = settings(
     max_examples=6, deadline=None, derandomize=True, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
@@ -16,7 +16,7 @@ MILD = settings(
 def test_no_request_made_from_the_description_breaks_the_server(up) -> None:
     schemathesis = pytest.importorskip("schemathesis")
     seen = set()
-    schema = schemathesis.openapi.from_dict(described())
+    schema = schemathesis.openapi.from_dict(build_openapi())
     for operation in (found.ok() for found in schema.get_all_operations()):
 
         @MILD
@@ -29,5 +29,5 @@ def test_no_request_made_from_the_description_breaks_the_server(up) -> None:
                 assert answer.json()["error"], case.operation.label
 
         send()
-    assert {path for path, _ in seen} == set(described()["paths"])
+    assert {path for path, _ in seen} == set(build_openapi()["paths"])
     assert {200, 201} & {status for path, status in seen if path == "/readings"}

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bookwheel.errors import InputError
-from bookwheel.tasks.assembly import Passage, assemble, cut, draw, join, measure
-from bookwheel.tasks.base import Evidence
+from bookwheel.tasks.assembly import SourcePassage, assemble, cut, draw, join, measure
+from bookwheel.tasks.base import GoldEvidence
 from bookwheel.tasks.filler import prose
 from bookwheel.text.tokens import WordTokenizer
 
@@ -41,7 +41,7 @@ def test_a_cut_unit_is_within_its_tokens_and_keeps_its_end(body, tokens):
 @settings(deadline=None)
 def test_evidence_is_where_it_says_wherever_passages_go(places, tokens):
     passages = [
-        Passage(text=f"Lamp {at}. ", evidence=(Evidence(start=0, end=7, note=str(at)),), place=place)
+        SourcePassage(text=f"Lamp {at}. ", evidence=(GoldEvidence(start=0, end=7, note=str(at)),), place=place)
         for at, place in enumerate(places)
     ]
     made = assemble(repeat("The wheel turns. "), passages, tokens=tokens, tokenizer=TOKENIZER, task="t")
@@ -59,7 +59,7 @@ def test_filler_that_runs_out_is_said_so():
 
 def test_passages_that_do_not_fit_say_the_least():
     with pytest.raises(InputError, match="needs at least 3 tokens and 2"):
-        assemble(repeat("x "), [Passage(text="a b c")], tokens=2, tokenizer=TOKENIZER, task="t")
+        assemble(repeat("x "), [SourcePassage(text="a b c")], tokens=2, tokenizer=TOKENIZER, task="t")
 
 
 def test_a_long_text_is_never_counted_for_less_than_it_has():
@@ -69,7 +69,7 @@ def test_a_long_text_is_never_counted_for_less_than_it_has():
 
 
 def test_joining_keeps_everything():
-    made = join(["a ", "b "], [Passage(text="X ", place=0.5)], TOKENIZER)
+    made = join(["a ", "b "], [SourcePassage(text="X ", place=0.5)], TOKENIZER)
     assert "".join(made.pieces) == "a X b "
 
 
@@ -92,7 +92,7 @@ def test_a_long_document_is_counted_once_and_still_never_above_its_budget(kind, 
 
     inner = request.getfixturevalue(kind)
     rng = random.Random(3)
-    passages = [Passage(text=f"Lamp {at} is lit. ", place=at / 10) for at in range(10)]
+    passages = [SourcePassage(text=f"Lamp {at} is lit. ", place=at / 10) for at in range(10)]
     made = assemble(prose("en", rng), passages, tokens=150_000, tokenizer=Counting(inner), task="t")
     text = "".join(made.pieces)
     assert 0.98 * 150_000 <= inner.count(text) <= made.tokens <= 150_000

@@ -8,7 +8,7 @@ import pytest
 
 from bookwheel.errors import InputError, TokenizerError
 from bookwheel.tasks import TASKS, ideal_memories, make
-from bookwheel.tasks.data_dir import Shelf
+from bookwheel.tasks.data_dir import DataDir
 from bookwheel.tasks.files import to_line
 from bookwheel.text.chunks import split
 from bookwheel.text.tokens import FileTokenizer
@@ -189,7 +189,7 @@ def test_a_tokenizer_that_cannot_be_loaded_is_said_so(tmp_path):
         FileTokenizer(tmp_path / "tokenizer.json")
 
 
-shared = Shelf.at(None).root
+shared = DataDir.at(None).root
 
 
 @pytest.mark.skipif(shared is None, reason="needs the shared data folder")

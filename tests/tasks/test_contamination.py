@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from bookwheel.errors import InputError, Overloaded, Unreachable
-from bookwheel.models.scripted import Scripted
+from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Sampling
-from bookwheel.tasks import Outcome, Sample, SampleDocument, filter_samples
+from bookwheel.tasks import FilterOutcome, Sample, SampleDocument, filter_samples
 
 
 def sample(number, gold="Torvale", metric="exact", language="en"):
@@ -31,51 +31,51 @@ def sifted(samples, model, **options):
 
 def test_a_sample_is_dropped_when_any_try_answers_it():
     answers = iter(["\\boxed{Quenby}", "\\boxed{Torvale}"])
-    model = Scripted(lambda messages: next(answers))
+    model = ScriptedModel(lambda messages: next(answers))
     (result,) = sifted([sample(0)], model, tries=2)
-    assert result.outcome is Outcome.DROPPED
+    assert result.outcome is FilterOutcome.DROPPED
     assert result.answers == ("Quenby", "Torvale")
     assert "try 2" in result.reason
 
 
 def test_a_sample_is_kept_when_no_try_answers_it_and_order_is_kept():
-    model = Scripted(lambda messages: "\\boxed{Quenby}")
+    model = ScriptedModel(lambda messages: "\\boxed{Quenby}")
     results = sifted([sample(number) for number in range(7)], model, tries=3, concurrency=3)
     assert [result.sample.id for result in results] == [f"s{number}" for number in range(7)]
-    assert {result.outcome for result in results} == {Outcome.KEPT}
+    assert {result.outcome for result in results} == {FilterOutcome.KEPT}
     assert model.calls == 21
 
 
 def test_the_document_is_never_shown():
-    model = Scripted(lambda messages: "\\boxed{Quenby}")
+    model = ScriptedModel(lambda messages: "\\boxed{Quenby}")
     sifted([sample(0)], model)
     assert "Torvale" not in model.heard[-1].content
     assert "Where is lamp 0?" in model.heard[-1].content
 
 
 def test_a_failed_request_leaves_a_sample_unasked_and_counted():
-    model = Scripted(lambda messages: "\\boxed{Quenby}", faults={1: Overloaded("busy, try later")})
+    model = ScriptedModel(lambda messages: "\\boxed{Quenby}", faults={1: Overloaded("busy, try later")})
     results = sifted([sample(0), sample(1), sample(2)], model, tries=1)
-    assert [result.outcome for result in results] == [Outcome.KEPT, Outcome.UNASKED, Outcome.KEPT]
+    assert [result.outcome for result in results] == [FilterOutcome.KEPT, FilterOutcome.UNASKED, FilterOutcome.KEPT]
     assert "busy" in results[1].reason
 
 
 def test_a_model_that_cannot_be_asked_at_all_is_an_error():
     with pytest.raises(Unreachable):
-        sifted([sample(0), sample(1)], Scripted(lambda messages: Unreachable("no server there")))
+        sifted([sample(0), sample(1)], ScriptedModel(lambda messages: Unreachable("no server there")))
 
 
 def test_not_knowing_does_not_answer_a_question_without_an_answer():
-    model = Scripted(lambda messages: "\\boxed{I do not know}")
+    model = ScriptedModel(lambda messages: "\\boxed{I do not know}")
     (result,) = sifted([sample(0, "not in the document", "unanswerable")], model)
-    assert result.outcome is Outcome.KEPT
+    assert result.outcome is FilterOutcome.KEPT
     assert model.calls == 0
 
 
 def test_tries_draw_with_seeds_of_their_own():
     seeds = []
 
-    class Noting(Scripted):
+    class Noting(ScriptedModel):
         async def reply(self, messages, *, limit, sampling):
             seeds.append(sampling.seed)
             return await super().reply(messages, limit=limit, sampling=sampling)
@@ -86,4 +86,4 @@ def test_tries_draw_with_seeds_of_their_own():
 
 def test_no_tries_are_an_error():
     with pytest.raises(InputError):
-        sifted([sample(0)], Scripted(lambda messages: "x"), tries=0)
+        sifted([sample(0)], ScriptedModel(lambda messages: "x"), tries=0)

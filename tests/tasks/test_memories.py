@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from bookwheel.tasks import Evidence, MemoryRule, Sample, SampleDocument, ideal_memories, make
+from bookwheel.tasks import GoldEvidence, MemoryRule, Sample, SampleDocument, ideal_memories, make
 from bookwheel.text.chunks import split
 from bookwheel.types import Chunk
 
@@ -31,9 +31,9 @@ def sample_of(text, *evidence, memory=MemoryRule.NOTES):
 def test_the_last_value_wins():
     sample = sample_of(
         "x" * 40,
-        Evidence(start=2, end=5, note="levy: 40", key="levy"),
-        Evidence(start=12, end=15, note="bell: 3", key="bell"),
-        Evidence(start=22, end=25, note="levy: 55", key="levy"),
+        GoldEvidence(start=2, end=5, note="levy: 40", key="levy"),
+        GoldEvidence(start=12, end=15, note="bell: 3", key="bell"),
+        GoldEvidence(start=22, end=25, note="levy: 55", key="levy"),
     )
     assert ideal_memories(sample, chunks_of(sample.text, 10, 20, 30)) == [
         "levy: 40",
@@ -44,7 +44,7 @@ def test_the_last_value_wins():
 
 
 def test_evidence_that_a_boundary_cuts_is_noted_when_it_has_been_read():
-    sample = sample_of("x" * 30, Evidence(start=8, end=12, note="n"))
+    sample = sample_of("x" * 30, GoldEvidence(start=8, end=12, note="n"))
     assert ideal_memories(sample, chunks_of(sample.text, 10, 20)) == ["", "n", "n"]
     assert ideal_memories(sample, chunks_of(sample.text, 12, 20)) == ["n", "n", "n"]
 
@@ -52,9 +52,9 @@ def test_evidence_that_a_boundary_cuts_is_noted_when_it_has_been_read():
 def test_candidates_are_kept_until_the_fact_that_settles_it():
     sample = sample_of(
         "x" * 30,
-        Evidence(start=1, end=2, note="A lives at X", key="A"),
-        Evidence(start=3, end=4, note="B lives at Y", key="B"),
-        Evidence(start=15, end=16, note="B owns the ship and lives at Y", replaces=("A", "B")),
+        GoldEvidence(start=1, end=2, note="A lives at X", key="A"),
+        GoldEvidence(start=3, end=4, note="B lives at Y", key="B"),
+        GoldEvidence(start=15, end=16, note="B owns the ship and lives at Y", replaces=("A", "B")),
     )
     assert ideal_memories(sample, chunks_of(sample.text, 10)) == [
         "A lives at X\nB lives at Y",

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from bookwheel.text.decoding import BLOCK, decoded, whole
+from bookwheel.text.decoding import BLOCK, decode, whole
 from bookwheel.text.volumes import Notes
 
 CHINESE = "渡口的老人说，磨坊去年秋天就停了。河水太浅，轮子转不动，他们只好把麦子运到下游去。\n" * 6
@@ -105,7 +105,7 @@ READABLE = st.text(st.characters(exclude_categories=["Cs", "Cc"], include_charac
 def test_utf8_text_comes_back_whole_however_it_is_streamed(text, size):
     text = text.lstrip("\ufeff")
     stream = BytesIO(text.encode())
-    assert "".join(decoded(lambda _: stream.read(size), "a.txt", Notes())) == text
+    assert "".join(decode(lambda _: stream.read(size), "a.txt", Notes())) == text
 
 
 @settings(deadline=None, max_examples=100)

@@ -6,7 +6,7 @@ import pytest
 
 from bookwheel.errors import SourceError
 from bookwheel.text import volumes
-from bookwheel.text.volumes import Notes, Volume, bounded, keep, stamp_of, unfolding
+from bookwheel.text.volumes import Notes, Volume, bound_iterator, spool, stamp_of, unfolding
 
 
 def test_notes_say_each_thing_once_and_count_what_is_too_much_to_list():
@@ -19,7 +19,7 @@ def test_notes_say_each_thing_once_and_count_what_is_too_much_to_list():
 
 
 def test_a_stream_is_kept_for_as_long_as_someone_wants_it():
-    volume = keep(iter([b"one ", b"two"]), "-")
+    volume = spool(iter([b"one ", b"two"]), "-")
     for _ in range(2):
         with volume.open() as file:
             assert file.read() == b"one two"
@@ -37,12 +37,12 @@ def test_a_stream_that_finds_no_room_is_an_error_with_advice(tmp_path, monkeypat
 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with pytest.raises(SourceError, match=r"No space left on device.*TMPDIR"):
-        keep(full(), "-")
+        spool(full(), "-")
     gc.collect()
     assert list(tmp_path.iterdir()) == []
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
     with pytest.raises(SourceError, match="TMPDIR"):
-        keep(iter([b"x"]), "-")
+        spool(iter([b"x"]), "-")
 
 
 def test_a_file_that_changed_since_it_was_opened_is_refused(tmp_path):
@@ -56,7 +56,7 @@ def test_a_file_that_changed_since_it_was_opened_is_refused(tmp_path):
 
 
 def test_reading_stops_where_the_bound_is():
-    read = bounded(lambda size: b"x" * size, 3 << 20, "a.gz")
+    read = bound_iterator(lambda size: b"x" * size, 3 << 20, "a.gz")
     for _ in range(3):
         read(1 << 20)
     with pytest.raises(SourceError, match=r"a\.gz unfolds to more than 3 MiB"):

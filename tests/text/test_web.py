@@ -9,7 +9,7 @@ import pytest
 from bookwheel.errors import SourceError
 from bookwheel.text import web
 from bookwheel.text.documents import open_document
-from bookwheel.text.web import fetched, is_public, public_addresses
+from bookwheel.text.web import fetch, is_public, public_addresses
 
 CHINESE = "渡口的老人说，磨坊去年秋天就停了。\r\n" * 30
 PAGE = "<html><body><p>Gate code: 4471</p></body></html>"
@@ -125,7 +125,7 @@ def test_a_page_beyond_the_size_limit_is_refused_also_when_it_came_packed():
     with site(pages) as (address, _):
         for page in pages:
             with pytest.raises(SourceError, match="larger than 2 MiB"):
-                fetched(address + page, most_bytes=2 << 20)
+                fetch(address + page, most_bytes=2 << 20)
 
 
 def test_a_picture_is_refused():
@@ -160,10 +160,10 @@ def test_a_redirect_into_the_own_network_is_refused(monkeypatch):
     with site(pages) as (address, asked):
         pages["/again"] = (302, {"Location": f"{address}/ok"}, b"")
         outside = address.replace("127.0.0.1", "outside.example")
-        assert fetched(f"{outside}/ok", allow_private=False).path.read_bytes() == b"public words"
+        assert fetch(f"{outside}/ok", allow_private=False).path.read_bytes() == b"public words"
         for path in ("/in", "/again"):
             with pytest.raises(SourceError, match="not a public address"):
-                fetched(outside + path, allow_private=False)
+                fetch(outside + path, allow_private=False)
     assert asked == ["/ok", "/in", "/again"]
 
 
@@ -178,7 +178,7 @@ def test_the_host_is_still_called_by_its_name_when_its_address_is_pinned(monkeyp
         return httpx2.Response(200, content=b"words")
 
     monkeypatch.setattr(httpx2.HTTPTransport, "handle_request", answer)
-    fetched("https://library.example/book", allow_private=False)
+    fetch("https://library.example/book", allow_private=False)
     assert sent == [("127.0.0.1", "library.example", "library.example")]
 
 

@@ -26,9 +26,9 @@ def small_policy(seed=0, **shape):
     pytest.importorskip("transformers")
     torch.set_num_threads(1)
     from bookwheel.training.config import FreshSettings
-    from bookwheel.training.fresh import fresh_policy
+    from bookwheel.training.fresh import build_fresh_policy
     from bookwheel.training.toy_records import vocabulary
 
     words = [*vocabulary(), "none same notes section question answer", r"calc ( ) 1 2 3 = \ boxed { }"]
     shape = {"hidden": 32, "layers": 2, "heads": 2, "window": 256} | shape
-    return fresh_policy(words, FreshSettings(**shape), seed)
+    return build_fresh_policy(words, FreshSettings(**shape), seed)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from bookwheel.tasks.memories import ideal_memories
 from bookwheel.training.config import TrainConfig
-from bookwheel.training.fresh import fresh_policy
-from bookwheel.training.rewards import Earned
-from bookwheel.training.toy_records import ledger, vocabulary
+from bookwheel.training.fresh import build_fresh_policy
+from bookwheel.training.rewards import RewardResult
+from bookwheel.training.toy_records import toy_records, vocabulary
 from bookwheel.training.trainer import Trainer
 
 CONFIG = TrainConfig.from_tables(
@@ -38,7 +38,7 @@ CONFIG = TrainConfig.from_tables(
 def luck(episode, sample):
     """A reward with spread for a policy that knows nothing yet: how many letters the answer has."""
     score = len(episode.answer) % 7 / 7
-    return Earned(score=score, answer=score)
+    return RewardResult(score=score, answer=score)
 
 
 def trainer(folder, **more):
@@ -47,12 +47,12 @@ def trainer(folder, **more):
     torch.set_num_threads(1)
     words = [*vocabulary(), "none same notes section question answer"]
     return Trainer(
-        fresh_policy(words, CONFIG.fresh, CONFIG.seed),
-        ledger(tokens=48, count=10, seed=1),
+        build_fresh_policy(words, CONFIG.fresh, CONFIG.seed),
+        toy_records(tokens=48, count=10, seed=1),
         more.pop("reward", luck),
         CONFIG,
         folder=folder,
-        held_out=ledger(tokens=48, count=6, seed=2),
+        held_out=toy_records(tokens=48, count=6, seed=2),
         oracle=ideal_memories,
         **more,
     )

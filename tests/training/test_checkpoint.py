@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from bookwheel.training import checkpoint  # noqa: E402
-from bookwheel.training.checkpoint import Progress  # noqa: E402
+from bookwheel.training.checkpoint import TrainingProgress  # noqa: E402
 from bookwheel.training.config import TrainConfig  # noqa: E402
 from bookwheel.training.errors import CheckpointError  # noqa: E402
 
@@ -38,7 +38,7 @@ def weights(model):
 
 def test_what_was_saved_comes_back_bit_for_bit(tmp_path):
     model, optimizer = trained(1)
-    checkpoint.save(tmp_path / "step-000003", model, optimizer, Progress(step=3, drawn=7), SETTINGS)
+    checkpoint.save(tmp_path / "step-000003", model, optimizer, TrainingProgress(step=3, drawn=7), SETTINGS)
     drawn = torch.rand(3).tolist()
     other, further = trained(2)
     progress = checkpoint.load(tmp_path / "step-000003", other, further, SETTINGS)
@@ -52,7 +52,7 @@ def test_what_was_saved_comes_back_bit_for_bit(tmp_path):
 def test_a_checkpoint_that_could_not_be_written_leaves_the_one_before(tmp_path, monkeypatch):
     model, optimizer = trained(1)
     place = tmp_path / "step-000001"
-    checkpoint.save(place, model, optimizer, Progress(step=1), SETTINGS)
+    checkpoint.save(place, model, optimizer, TrainingProgress(step=1), SETTINGS)
     kept = weights(model)
     plain = os.fsync
 
@@ -62,7 +62,7 @@ def test_a_checkpoint_that_could_not_be_written_leaves_the_one_before(tmp_path, 
     monkeypatch.setattr(os, "fsync", full)
     changed, _ = trained(2)
     with pytest.raises(CheckpointError, match=r"No space left.*--resume"):
-        checkpoint.save(place, changed, optimizer, Progress(step=1), SETTINGS)
+        checkpoint.save(place, changed, optimizer, TrainingProgress(step=1), SETTINGS)
     monkeypatch.setattr(os, "fsync", plain)
     checkpoint.load(place, changed, None, SETTINGS)
     assert weights(changed) == kept
@@ -74,12 +74,12 @@ def test_a_half_written_checkpoint_is_no_checkpoint(tmp_path):
     assert checkpoint.newest(tmp_path) is None
     (tmp_path / "step-000001").mkdir()
     with pytest.raises(CheckpointError, match="no checkpoint"):
-        checkpoint.progress_of(tmp_path / "step-000001")
+        checkpoint.load_progress(tmp_path / "step-000001")
 
 
 def test_another_configuration_is_refused_and_named(tmp_path):
     model, optimizer = trained(1)
-    checkpoint.save(tmp_path / "step-000001", model, optimizer, Progress(), SETTINGS)
+    checkpoint.save(tmp_path / "step-000001", model, optimizer, TrainingProgress(), SETTINGS)
     other = TrainConfig(learning_rate=0.5, steps=9).to_json()
     with pytest.raises(CheckpointError, match=r"train.learning_rate \(there 1e-06, here 0.5\)") as refused:
         checkpoint.load(tmp_path / "step-000001", model, optimizer, other)

@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from bookwheel.plan import preset, presets
+from bookwheel.plan import list_presets, load_preset
 from bookwheel.training.advantages import Estimator
 from bookwheel.training.config import TrainConfig
 from bookwheel.training.errors import ConfigError
@@ -45,7 +45,7 @@ def test_what_cannot_be_is_refused_with_advice(table, message):
 
 
 def test_every_preset_with_a_training_table_loads():
-    loaded = [name for name in presets() if "train" in preset(name)]
+    loaded = [name for name in list_presets() if "train" in load_preset(name)]
     assert {"tiny-cpu", "smollm2-135m", "paper-7b", "paper-14b"} <= set(loaded)
     for name in loaded:
         assert TrainConfig.load(name).steps > 0

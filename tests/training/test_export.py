@@ -16,7 +16,7 @@ from bookwheel.training.config import EvaluationSettings, PolicySettings, TrainC
 from bookwheel.training.errors import ConfigError  # noqa: E402
 from bookwheel.training.export import export  # noqa: E402
 from bookwheel.training.llamacpp import to_adapter, to_gguf  # noqa: E402
-from bookwheel.training.policy import Policy, load_policy, with_adapters  # noqa: E402
+from bookwheel.training.policy import Policy, add_adapters, load_policy  # noqa: E402
 from bookwheel.types import Message  # noqa: E402
 
 ROWS_SHAPE = (2, 11)
@@ -79,7 +79,7 @@ def test_the_folder_is_loaded_by_transformers_and_says_the_same(policy, tmp_path
 def adapted_at_random(policy, **settings):
     """The policy with adapters that already change what it says."""
     pytest.importorskip("peft")
-    model = with_adapters(policy.model, PolicySettings(**settings))
+    model = add_adapters(policy.model, PolicySettings(**settings))
     torch.manual_seed(0)
     for name, weight in model.named_parameters():
         if "lora_B" in name:

@@ -10,7 +10,7 @@ pytest.importorskip("transformers")
 
 from bookwheel.training.config import TrainConfig
 from bookwheel.training.errors import ConfigError
-from bookwheel.training.launch import launch, policy_of, samples_of
+from bookwheel.training.launch import build_policy, build_samples, launch
 
 TINY = """
 [plan]
@@ -52,23 +52,23 @@ def config(tmp_path):
 
 
 def test_held_out_samples_are_others_than_those_trained_on(config):
-    policy = policy_of(config)
-    trained = samples_of(config, policy, 50)
-    held = samples_of(config, policy, 50, held_out=True)
+    policy = build_policy(config)
+    trained = build_samples(config, policy, 50)
+    held = build_samples(config, policy, 50, held_out=True)
     assert not {one.text for one in trained} & {one.text for one in held}
     assert {one.length for one in (*trained, *held)} == {32}
-    assert {one.length for one in samples_of(config, policy, 2, tokens=320)} == {320}
+    assert {one.length for one in build_samples(config, policy, 2, tokens=320)} == {320}
 
 
 def test_tasks_of_the_house_are_made_in_the_policys_own_tokens(config):
-    policy = policy_of(config)
+    policy = build_policy(config)
     wide = replace(config, task=replace(config.task, name="niah_single_1", tokens=600))
-    assert [600 * 0.98 <= one.tokens <= 600 for one in samples_of(wide, policy, 2)] == [True, True]
+    assert [600 * 0.98 <= one.tokens <= 600 for one in build_samples(wide, policy, 2)] == [True, True]
 
 
 def test_a_fresh_model_takes_the_ledger_alone(config):
     with pytest.raises(ConfigError, match=r"set train\.policy\.path"):
-        policy_of(replace(config, task=replace(config.task, name="niah_single_1")))
+        build_policy(replace(config, task=replace(config.task, name="niah_single_1")))
 
 
 def test_without_a_task_there_is_nothing_to_train_on(config, tmp_path):

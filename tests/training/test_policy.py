@@ -10,7 +10,7 @@ pytest.importorskip("transformers")
 
 from bookwheel.training.errors import ConfigError  # noqa: E402
 from bookwheel.training.loss import Logprobs, LossSettings, policy_loss  # noqa: E402
-from bookwheel.training.policy import Policy, gguf_of  # noqa: E402
+from bookwheel.training.policy import Policy, gguf_path  # noqa: E402
 from bookwheel.training.rows import Row, micro_batches  # noqa: E402
 
 
@@ -148,11 +148,11 @@ def test_the_reference_stays_where_it_was(policy):
 def test_adapters_alone_are_trained_and_the_base_is_the_reference(policy):
     pytest.importorskip("peft")
     from bookwheel.training.config import PolicySettings
-    from bookwheel.training.policy import with_adapters
+    from bookwheel.training.policy import add_adapters
 
     rows = some_rows(4)
     base = policy.score(rows).logprobs.detach()
-    adapted = Policy(with_adapters(policy.model, PolicySettings(lora_rank=4)), policy.tokenizer)
+    adapted = Policy(add_adapters(policy.model, PolicySettings(lora_rank=4)), policy.tokenizer)
     every = sum(weight.numel() for weight in adapted.model.parameters())
     assert sum(weight.numel() for weight in adapted.trainable) < every / 2
     with torch.no_grad():
@@ -166,9 +166,9 @@ def test_local_is_the_local_models_own_file(tmp_path, monkeypatch):
     file = tmp_path / "mine.gguf"
     file.touch()
     monkeypatch.setenv("BOOKWHEEL_WEIGHTS", str(file))
-    assert gguf_of("local") == file
-    assert (gguf_of("other.gguf"), gguf_of("folder"), gguf_of("")) == (Path("other.gguf"), None, None)
+    assert gguf_path("local") == file
+    assert (gguf_path("other.gguf"), gguf_path("folder"), gguf_path("")) == (Path("other.gguf"), None, None)
     monkeypatch.delenv("BOOKWHEEL_WEIGHTS")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with pytest.raises(ConfigError, match="bookwheel models --fetch"):
-        gguf_of("local")
+        gguf_path("local")

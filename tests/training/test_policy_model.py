@@ -10,10 +10,10 @@ pytest.importorskip("transformers")
 from bookwheel.errors import WindowExceeded  # noqa: E402
 from bookwheel.plan import Plan, Sampling  # noqa: E402
 from bookwheel.reading.loop import read  # noqa: E402
-from bookwheel.training import reader as readers  # noqa: E402
-from bookwheel.training.policy_model import Reader  # noqa: E402
+from bookwheel.training import policy_model as readers  # noqa: E402
+from bookwheel.training.policy_model import PolicyModel  # noqa: E402
 from bookwheel.training.rows import rows_of  # noqa: E402
-from bookwheel.training.toy_records import ledger  # noqa: E402
+from bookwheel.training.toy_records import toy_records  # noqa: E402
 from bookwheel.types import Answer, Conversation, Message, Step  # noqa: E402
 
 PLAN = Plan(prompts="tiny", language="en", chunk_tokens=16, memory_tokens=8, answer_tokens=8, question_tokens=8)
@@ -28,8 +28,8 @@ async def events(model, sample):
 
 
 def test_the_common_reading_loop_reads_with_a_policy(still_policy):
-    (sample,) = ledger(tokens=64, count=1, seed=3)
-    *steps, answer = asyncio.run(events(Reader(still_policy).at(1), sample))
+    (sample,) = toy_records(tokens=64, count=1, seed=3)
+    *steps, answer = asyncio.run(events(PolicyModel(still_policy).at(1), sample))
     assert len(steps) == 4
     assert isinstance(answer, Answer)
     for event in (*steps, answer):
@@ -46,11 +46,11 @@ def test_conversations_in_flight_are_sampled_together(still_policy, monkeypatch)
         return plain(model, requests, **how)
 
     monkeypatch.setattr(readers, "generate", counted)
-    reader = Reader(still_policy)
+    reader = PolicyModel(still_policy)
 
     async def all_of():
         await asyncio.gather(
-            *(events(reader.at(i), sample) for i, sample in enumerate(ledger(tokens=48, count=5, seed=1)))
+            *(events(reader.at(i), sample) for i, sample in enumerate(toy_records(tokens=48, count=5, seed=1)))
         )
 
     asyncio.run(all_of())
@@ -62,13 +62,17 @@ def test_the_rollouts_sampling_stands_whatever_the_plan_says(still_policy, monke
     monkeypatch.setattr(
         readers, "generate", lambda model, asked, **how: seen.extend(asked) or plain(model, asked, **how)
     )
-    asyncio.run(Reader(still_policy).at(4).reply([user("oak")], limit=3, sampling=Sampling(temperature=0.1, top_p=0.5)))
+    asyncio.run(
+        PolicyModel(still_policy).at(4).reply([user("oak")], limit=3, sampling=Sampling(temperature=0.1, top_p=0.5))
+    )
     assert [(one.temperature, one.top_p, one.seed) for one in seen] == [(1.0, 1.0, 4)]
 
 
 def test_the_same_seed_says_the_same(still_policy):
     def say(seed):
-        return asyncio.run(Reader(still_policy).at(seed).reply([user("oak has")], limit=8, sampling=Sampling())).text
+        return asyncio.run(
+            PolicyModel(still_policy).at(seed).reply([user("oak has")], limit=8, sampling=Sampling())
+        ).text
 
     assert say(1) == say(1)
     assert len({say(seed) for seed in range(5)}) > 1
@@ -86,7 +90,7 @@ def test_turns_of_one_conversation_continue_id_for_id(still_policy):
         ]
 
     for seed in range(6):
-        told = asyncio.run(two_turns(Reader(still_policy).at(seed)))
+        told = asyncio.run(two_turns(PolicyModel(still_policy).at(seed)))
         (row,) = rows_of(told, 1.0, "r")
         assert row.tokens == sum(len(one.reply.tokens.reply) for one in told)
         assert row.ids == told[1].reply.tokens.prompt + told[1].reply.tokens.reply
@@ -94,7 +98,7 @@ def test_turns_of_one_conversation_continue_id_for_id(still_policy):
 
 def test_a_prompt_beyond_the_window_is_refused_with_advice(still_policy):
     with pytest.raises(WindowExceeded, match="chunk_tokens"):
-        asyncio.run(Reader(still_policy).reply([user("oak " * 300)], limit=8, sampling=Sampling()))
+        asyncio.run(PolicyModel(still_policy).reply([user("oak " * 300)], limit=8, sampling=Sampling()))
 
 
 def test_a_failure_while_sampling_reaches_everyone_who_waits(still_policy, monkeypatch):
@@ -102,7 +106,7 @@ def test_a_failure_while_sampling_reaches_everyone_who_waits(still_policy, monke
         raise RuntimeError("no such device")
 
     monkeypatch.setattr(readers, "generate", broken)
-    reader = Reader(still_policy)
+    reader = PolicyModel(still_policy)
 
     async def ask():
         asked = (reader.reply([user("oak")], limit=3, sampling=Sampling()) for _ in range(3))

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from bookwheel.training.errors import CheckpointError
-from bookwheel.training.records import curves, held_out, newest_progress, records_of, totals
-from bookwheel.training.rollout_store import kept_rollouts
+from bookwheel.training.records import curves, held_out_scores, load_records, newest_progress, totals
+from bookwheel.training.rollout_store import load_rollouts
 
 
 def record(kind: str, step: int, **more: object) -> dict:
@@ -30,7 +30,7 @@ def test_what_was_not_measured_is_no_point():
 
 
 def test_evaluations_have_the_interval_of_their_count():
-    (found,) = held_out([record("evaluation", 7, accuracy=0.25, n=64, failed=1), record("warm", 8, loss=1.0)])
+    (found,) = held_out_scores([record("evaluation", 7, accuracy=0.25, n=64, failed=1), record("warm", 8, loss=1.0)])
     assert found.low == pytest.approx(0.160, abs=5e-4)
     assert found.high == pytest.approx(0.368, abs=5e-4)
 
@@ -44,10 +44,10 @@ def test_totals_count_each_kind_of_step():
 def test_a_line_that_is_being_written_is_left_out_and_a_broken_one_named(tmp_path):
     path = tmp_path / "metrics.jsonl"
     path.write_text(json.dumps(record("warm", 1)) + '\n{"kind": "wa')
-    assert len(records_of(tmp_path)) == 1
+    assert len(load_records(tmp_path)) == 1
     path.write_text('{"kind": "wa\n' + json.dumps(record("warm", 1)) + "\n")
     with pytest.raises(CheckpointError, match="line 1"):
-        records_of(tmp_path)
+        load_records(tmp_path)
 
 
 def test_the_settings_are_of_the_newest_checkpoint(tmp_path):
@@ -65,7 +65,7 @@ def test_of_a_rollout_that_was_kept_twice_the_later_line_stands(tmp_path):
     told = {"step": 0, "reading": "a", "rollout": "r", "sample": "s", "outcome": "scored", "reward": 0.0}
     lines = [told, {**told, "reading": "b", "reward": 1.0}, {**told, "step": 10}]
     (tmp_path / "rollouts.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"st')
-    assert [(one.step, one.reading, one.reward) for one in kept_rollouts(tmp_path)] == [(0, "b", 1.0), (10, "a", 0.0)]
+    assert [(one.step, one.reading, one.reward) for one in load_rollouts(tmp_path)] == [(0, "b", 1.0), (10, "a", 0.0)]
     (tmp_path / "rollouts.jsonl").write_text('{"step": 1}\n')
     with pytest.raises(CheckpointError, match="not a file of rollouts"):
-        kept_rollouts(tmp_path)
+        load_rollouts(tmp_path)

@@ -6,7 +6,7 @@ pytest.importorskip("torch")
 
 from bookwheel.training.config import TrainConfig
 from bookwheel.training.errors import CheckpointError
-from bookwheel.training.records import records_of
+from bookwheel.training.records import load_records
 from bookwheel.training.report import card, plot
 
 RECORDS = [
@@ -54,4 +54,4 @@ def test_curves_are_drawn(tmp_path):
 
 def test_a_folder_without_a_run_says_so(tmp_path):
     with pytest.raises(CheckpointError, match="holds no run"):
-        records_of(tmp_path)
+        load_records(tmp_path)

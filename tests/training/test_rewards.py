@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from bookwheel.tasks.base import Evidence, Sample, SampleDocument
+from bookwheel.tasks.base import GoldEvidence, Sample, SampleDocument
 from bookwheel.training.config import RewardSettings
 from bookwheel.training.errors import ConfigError
 from bookwheel.training.rewards import verified
@@ -68,7 +68,7 @@ def remembering(*memories):
 def test_what_was_noted_and_what_was_kept_are_told_apart():
     """The evidence ends in the second of three chunks."""
     judge = verified(RewardSettings(captured=0.2, kept=0.4))
-    told = replace(sample(("red",)), evidence=(Evidence(start=12, end=18, note="oak has red"),))
+    told = replace(sample(("red",)), evidence=(GoldEvidence(start=12, end=18, note="oak has red"),))
     parts = [
         judge(remembering(*memories), told).parts
         for memories in (

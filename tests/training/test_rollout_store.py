@@ -11,11 +11,11 @@ pytest.importorskip("transformers")
 from bookwheel.journal import Journal
 from bookwheel.plan import Plan
 from bookwheel.training.advantages import Estimator
-from bookwheel.training.policy_model import ROLLOUT, Reader
-from bookwheel.training.rewards import Earned
-from bookwheel.training.rollout_store import RolloutShelf
-from bookwheel.training.rollouts import Harvest, Rolling, roll_group
-from bookwheel.training.toy_records import ledger
+from bookwheel.training.policy_model import ROLLOUT, PolicyModel
+from bookwheel.training.rewards import RewardResult
+from bookwheel.training.rollout_store import RolloutStore
+from bookwheel.training.rollouts import RolloutBatch, RolloutSettings, roll_group
+from bookwheel.training.toy_records import toy_records
 from bookwheel.training.workflows import reading
 
 PLAN = Plan(prompts="tiny", language="en", chunk_tokens=16, memory_tokens=8, answer_tokens=8, question_tokens=8)
@@ -26,16 +26,16 @@ def rolled(policy, *, names="abc"):
         if episode.conversations[0].reply.tokens.logprobs[0] < -1e9:
             raise ValueError
         score = float(len(episode.answer) % 2)
-        return Earned(score=score, answer=score, parts={"answer": score})
+        return RewardResult(score=score, answer=score, parts={"answer": score})
 
-    how = Rolling(reader=Reader(policy), workflow=reading(PLAN), reward=judge, sampling=ROLLOUT, seed=3)
-    (sample,) = ledger(tokens=48, count=1, seed=1)
+    how = RolloutSettings(reader=PolicyModel(policy), workflow=reading(PLAN), reward=judge, sampling=ROLLOUT, seed=3)
+    (sample,) = toy_records(tokens=48, count=1, seed=1)
     return asyncio.run(roll_group(sample, list(names), how))
 
 
 def test_rollouts_are_readings_with_reward_and_advantage_beside_them(still_policy, tmp_path):
     kept, dropped = rolled(still_policy, names="abcdef"), rolled(still_policy, names="xy")
-    RolloutShelf(tmp_path, PLAN, Estimator.MEAN, every=2)(4, Harvest(groups=[kept], dropped=[dropped]))
+    RolloutStore(tmp_path, PLAN, Estimator.MEAN, every=2)(4, RolloutBatch(groups=[kept], dropped=[dropped]))
     lines = [json.loads(line) for line in (tmp_path / "rollouts.jsonl").read_text().splitlines()]
     expected = {rollout.id: advantage for rollout, advantage in kept.credit(Estimator.MEAN)}
     assert {one["rollout"]: one["advantage"] for one in lines} == expected | {"x": 0.0, "y": 0.0}
@@ -49,11 +49,11 @@ def test_rollouts_are_readings_with_reward_and_advantage_beside_them(still_polic
 
 
 def test_only_every_so_many_steps_are_kept(still_policy, tmp_path):
-    found = Harvest(groups=[rolled(still_policy)])
+    found = RolloutBatch(groups=[rolled(still_policy)])
     for step in range(4):
-        RolloutShelf(tmp_path, PLAN, Estimator.MEAN, every=3)(step, found)
+        RolloutStore(tmp_path, PLAN, Estimator.MEAN, every=3)(step, found)
     assert {json.loads(line)["step"] for line in (tmp_path / "rollouts.jsonl").read_text().splitlines()} == {0, 3}
-    RolloutShelf(tmp_path / "none", PLAN, Estimator.MEAN, every=0)(0, found)
+    RolloutStore(tmp_path / "none", PLAN, Estimator.MEAN, every=0)(0, found)
     assert not (tmp_path / "none").exists()
 
 
@@ -63,7 +63,7 @@ def test_a_kept_rollout_is_shown_with_its_reward_and_with_its_advantage_beside_e
     from bookwheel.cli import main
 
     kept = rolled(still_policy, names="abcdef")
-    RolloutShelf(tmp_path, PLAN, Estimator.MEAN)(10, Harvest(groups=[kept]))
+    RolloutStore(tmp_path, PLAN, Estimator.MEAN)(10, RolloutBatch(groups=[kept]))
     line = json.loads((tmp_path / "rollouts.jsonl").read_text().splitlines()[0])
     with pytest.raises(SystemExit):
         main(["show", line["reading"], "--journal", str(tmp_path / "rollouts.sqlite")])

@@ -12,13 +12,13 @@ from bookwheel.errors import PlanError
 from bookwheel.tasks.base import Sample, SampleDocument
 from bookwheel.training.advantages import Estimator
 from bookwheel.training.policy_model import ROLLOUT
-from bookwheel.training.rewards import Earned
+from bookwheel.training.rewards import RewardResult
 from bookwheel.training.rollouts import (
     Group,
-    Outcome,
-    Rolling,
     Rollout,
-    harvest,
+    RolloutOutcome,
+    RolloutSettings,
+    collect_rollouts,
     roll_group,
     rows_of_groups,
 )
@@ -44,12 +44,12 @@ def told(count):
 
 def rolled(reward, conversations=1, name="r"):
     episode = Episode(conversations=told(conversations), answer="", limits=(9,) * conversations)
-    earned = Earned(score=reward, answer=reward)
-    return Rollout(id=name, sample=sample(), outcome=Outcome.SCORED, episode=episode, earned=earned)
+    earned = RewardResult(score=reward, answer=reward)
+    return Rollout(id=name, sample=sample(), outcome=RolloutOutcome.SCORED, episode=episode, earned=earned)
 
 
 def failed():
-    return Rollout(id="f", sample=sample(), outcome=Outcome.FAILED, error="TimedOut: no reply")
+    return Rollout(id="f", sample=sample(), outcome=RolloutOutcome.FAILED, error="TimedOut: no reply")
 
 
 async def answer_by_luck(seed, asked):
@@ -57,11 +57,11 @@ async def answer_by_luck(seed, asked):
 
 
 def judge(episode, asked):
-    return Earned(score=float(episode.answer), answer=float(episode.answer))
+    return RewardResult(score=float(episode.answer), answer=float(episode.answer))
 
 
 def rolling(workflow=answer_by_luck, reward=judge):
-    return Rolling(reader=Nobody(), workflow=workflow, reward=reward, sampling=ROLLOUT, seed=0)
+    return RolloutSettings(reader=Nobody(), workflow=workflow, reward=reward, sampling=ROLLOUT, seed=0)
 
 
 def run(names=tuple("abcdefgh"), **how):
@@ -95,14 +95,16 @@ def test_what_goes_wrong_inside_is_kept_as_an_outcome():
         return await answer_by_luck(seed, asked)
 
     group = run(workflow=moody)
-    assert {r.outcome for r in group.rollouts} == {Outcome.SCORED, Outcome.FAILED}
+    assert {r.outcome for r in group.rollouts} == {RolloutOutcome.SCORED, RolloutOutcome.FAILED}
     assert {r.error for r in group.rollouts} == {"", "TimeoutError: no reply"}
 
     def cross(episode, asked):
         raise ZeroDivisionError("judge")
 
     unscored = run(reward=cross).rollouts
-    assert {(r.outcome, r.error, r.earned) for r in unscored} == {(Outcome.UNSCORED, "ZeroDivisionError: judge", None)}
+    assert {(r.outcome, r.error, r.earned) for r in unscored} == {
+        (RolloutOutcome.UNSCORED, "ZeroDivisionError: judge", None)
+    }
 
 
 def test_settings_that_cannot_work_are_raised_not_recorded():
@@ -125,7 +127,7 @@ def test_slow_scoring_leaves_the_event_loop_free():
         assert opened.wait(timeout=20)
         return judge(episode, asked)
 
-    assert all(r.outcome is Outcome.SCORED for r in run(workflow=opener, reward=patient).rollouts)
+    assert all(r.outcome is RolloutOutcome.SCORED for r in run(workflow=opener, reward=patient).rollouts)
 
 
 def harvested(rewards, *, groups, refills):
@@ -134,7 +136,7 @@ def harvested(rewards, *, groups, refills):
     async def roll(pair):
         return Group(sample=sample(), rollouts=tuple(rolled(reward) for reward in pair))
 
-    return asyncio.run(harvest(lambda: next(drawn), groups=groups, refills=refills, roll=roll)), list(drawn)
+    return asyncio.run(collect_rollouts(lambda: next(drawn), groups=groups, refills=refills, roll=roll)), list(drawn)
 
 
 def test_groups_without_spread_are_dropped_and_others_drawn():

@@ -16,12 +16,12 @@ pytest.importorskip("transformers")
 
 from bookwheel.errors import PlanError  # noqa: E402
 from bookwheel.tasks.memories import ideal_memories  # noqa: E402
-from bookwheel.training.checkpoint import progress_of  # noqa: E402
+from bookwheel.training.checkpoint import load_progress  # noqa: E402
 from bookwheel.training.config import RewardSettings, TrainConfig  # noqa: E402
 from bookwheel.training.errors import CheckpointError, ConfigError, LossNotFinite, NothingToLearn  # noqa: E402
-from bookwheel.training.fresh import fresh_policy  # noqa: E402
-from bookwheel.training.rewards import Earned, verified  # noqa: E402
-from bookwheel.training.toy_records import ledger, vocabulary  # noqa: E402
+from bookwheel.training.fresh import build_fresh_policy  # noqa: E402
+from bookwheel.training.rewards import RewardResult, verified  # noqa: E402
+from bookwheel.training.toy_records import toy_records, vocabulary  # noqa: E402
 from bookwheel.training.trainer import Trainer  # noqa: E402
 
 _SCRIPT = Path(__file__).with_name("killed_run.py")
@@ -111,7 +111,7 @@ def test_a_run_is_not_begun_over_another(whole, tmp_path):
 
 def test_a_loss_that_is_no_number_stops_and_keeps_weights_and_checkpoint(tmp_path):
     def burst(episode, sample):
-        return Earned(score=float("inf") if len(episode.answer) % 2 else 0.0, answer=0.0)
+        return RewardResult(score=float("inf") if len(episode.answer) % 2 else 0.0, answer=0.0)
 
     run = killed_run.trainer(tmp_path / "run", reward=burst)
     with pytest.raises(LossNotFinite, match=r"batch of .*ledger-48-1-.*--resume"):
@@ -121,7 +121,7 @@ def test_a_loss_that_is_no_number_stops_and_keeps_weights_and_checkpoint(tmp_pat
 
 
 def test_rewards_without_spread_stop_the_run_with_advice(tmp_path):
-    run = killed_run.trainer(tmp_path / "run", reward=lambda episode, sample: Earned(score=0.0, answer=0.0))
+    run = killed_run.trainer(tmp_path / "run", reward=lambda episode, sample: RewardResult(score=0.0, answer=0.0))
     run.config = replace(run.config, patience=2)
     with pytest.raises(NothingToLearn, match="warm-start longer"):
         run.train()
@@ -137,7 +137,7 @@ def test_a_plan_beyond_the_window_is_an_error_not_a_failed_rollout(tmp_path):
 
 
 def test_what_cannot_be_trained_is_refused_before_it_begins(policy, tmp_path):
-    samples = ledger(tokens=48, count=3, seed=1)
+    samples = toy_records(tokens=48, count=3, seed=1)
     judge = verified(RewardSettings())
 
     def begin(samples, config):
@@ -159,9 +159,9 @@ def test_imitation_learns(tmp_path):
         steps=0,
         warm_start=replace(killed_run.CONFIG.warm_start, steps=45, until=0.0, learning_rate=5e-3),
     )
-    policy = fresh_policy([*vocabulary(), "none same notes section question answer"], config.fresh, 0)
+    policy = build_fresh_policy([*vocabulary(), "none same notes section question answer"], config.fresh, 0)
     judge = verified(config.reward)
-    samples = ledger(tokens=48, count=10, seed=1)
+    samples = toy_records(tokens=48, count=10, seed=1)
     Trainer(policy, samples, judge, config, folder=tmp_path / "run", oracle=ideal_memories).train()
     losses = [one["loss"] for one in records(tmp_path / "run")]
     assert losses[-1] < losses[0] / 2
@@ -170,12 +170,14 @@ def test_imitation_learns(tmp_path):
 def test_a_warm_start_ends_early_when_it_is_good_enough(tmp_path):
     run = killed_run.trainer(tmp_path / "run")
     run.config = replace(run.config, warm_start=replace(run.config.warm_start, until=0.2))
-    run.reward = lambda episode, sample: Earned(score=len(episode.answer) % 7 / 7, answer=0.5)
+    run.reward = lambda episode, sample: RewardResult(score=len(episode.answer) % 7 / 7, answer=0.5)
     run.train()
     kinds = [(one["kind"], one["step"]) for one in records(tmp_path / "run")]
     assert kinds[:5] == [("warm", 1), ("warm", 2), ("check", 2), ("evaluation", 2), ("step", 3)]
     assert kinds[-1] == ("evaluation", 7)
-    assert progress_of(tmp_path / "run" / "checkpoints" / "best").step == 7, "of equally good policies the last is kept"
+    assert load_progress(tmp_path / "run" / "checkpoints" / "best").step == 7, (
+        "of equally good policies the last is kept"
+    )
 
 
 def test_the_rate_of_reinforcement_falls_over_its_own_steps_alone(whole):
@@ -202,8 +204,8 @@ def test_reinforcement_learns(tmp_path):
             "plan": {"answer_tokens": 8},
         }
     )
-    wanted = [replace(one, golds=("red",), metric="contains") for one in ledger(tokens=16, count=32, seed=1)]
-    policy = fresh_policy(vocabulary(), config.fresh, 0)
+    wanted = [replace(one, golds=("red",), metric="contains") for one in toy_records(tokens=16, count=32, seed=1)]
+    policy = build_fresh_policy(vocabulary(), config.fresh, 0)
     run = Trainer(policy, wanted, verified(config.reward), config, folder=tmp_path / "run", held_out=wanted)
     trained = run.train()
     assert trained.before < 0.5

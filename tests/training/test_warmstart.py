@@ -7,12 +7,12 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from bookwheel.models.scripted import Scripted
+from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Plan
 from bookwheel.tasks.memories import ideal_memories
 from bookwheel.training.errors import ConfigError
-from bookwheel.training.policy_model import Reader
-from bookwheel.training.toy_records import ledger
+from bookwheel.training.policy_model import PolicyModel
+from bookwheel.training.toy_records import toy_records
 from bookwheel.training.warmstart import ideal_rows, ideal_trace
 from bookwheel.training.workflows import reading
 
@@ -21,18 +21,18 @@ PLAN = Plan(prompts="tiny", language="en", chunk_tokens=16, memory_tokens=8, ans
 
 def test_who_replies_like_the_ideal_trace_answers_right(still_policy):
     """The prompts of the trace are, message for message, those of the reading loop."""
-    for sample in ledger(tokens=96, count=8, seed=5):
-        reader = Reader(still_policy)
+    for sample in toy_records(tokens=96, count=8, seed=5):
+        reader = PolicyModel(still_policy)
         replies = dict(ideal_trace(sample, reader, PLAN, ideal_memories))
-        model = Scripted(lambda messages, told=replies: told[tuple(messages)], tokenizer=reader.tokenizer)
+        model = ScriptedModel(lambda messages, told=replies: told[tuple(messages)], tokenizer=reader.tokenizer)
         episode = asyncio.run(reading(PLAN)(model, sample))
         assert sample.score(episode.answer).score == 1.0
         assert model.calls == len(replies) == 7
 
 
 def test_rows_train_the_reply_and_its_end_alone(still_policy):
-    (sample,) = ledger(tokens=64, count=1, seed=5)
-    rows = ideal_rows(sample, Reader(still_policy), PLAN, ideal_memories)
+    (sample,) = toy_records(tokens=64, count=1, seed=5)
+    rows = ideal_rows(sample, PolicyModel(still_policy), PLAN, ideal_memories)
     tokenizer = still_policy.tokenizer
     said = [tokenizer.decode([i for i, own in zip(row.ids, row.trained, strict=True) if own]) for row in rows]
     key, value = sample.question.split()[0], sample.golds[0]
@@ -42,10 +42,10 @@ def test_rows_train_the_reply_and_its_end_alone(still_policy):
 
 
 def test_an_ideal_memory_over_the_limit_says_so(still_policy):
-    (sample,) = ledger(tokens=64, count=1, seed=5)
+    (sample,) = toy_records(tokens=64, count=1, seed=5)
 
     def wordy(sample, chunks):
         return ["oak has red " * 9 for _ in chunks]
 
     with pytest.raises(ConfigError, match="memory_tokens"):
-        ideal_rows(sample, Reader(still_policy), PLAN, wordy)
+        ideal_rows(sample, PolicyModel(still_policy), PLAN, wordy)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bookwheel.models.scripted import Scripted, keyword_reader
+from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Plan
 from bookwheel.tasks.base import Sample, SampleDocument
 from bookwheel.training.workflows import calculator, compute, final_answer, reading, single
@@ -22,7 +22,7 @@ def sample(question="Who is the miller?", golds=("Ada Quill",)):
 
 def test_reading_is_the_common_loop_and_leaves_every_conversation():
     plan = Plan(chunk_tokens=60, memory_tokens=40, answer_tokens=30)
-    episode = asyncio.run(reading(plan)(Scripted(keyword_reader), sample()))
+    episode = asyncio.run(reading(plan)(ScriptedModel(keyword_reader), sample()))
     assert sample().score(episode.answer).score == 1.0
     assert len(episode.conversations) == len(episode.steps) + 1 == len(episode.limits)
     assert "".join(step.chunk.text for step in episode.steps) == TEXT
@@ -38,13 +38,13 @@ def test_reading_takes_any_way():
 
         yield await answer(question, Memory.blank(plan.memory_tokens), model, plan, prompts_for(plan, question))
 
-    episode = asyncio.run(reading(Plan(), way=blind)(Scripted(keyword_reader), sample()))
+    episode = asyncio.run(reading(Plan(), way=blind)(ScriptedModel(keyword_reader), sample()))
     assert episode.steps == ()
     assert len(episode.conversations) == 1
 
 
 def test_a_single_turn_sees_the_question_alone():
-    model = Scripted(lambda messages: r"So \boxed{4}")
+    model = ScriptedModel(lambda messages: r"So \boxed{4}")
     episode = asyncio.run(single(Plan())(model, sample("2 + 2?", ("4",))))
     assert episode.answer == "4"
     assert [message.content for message in model.heard] == ["2 + 2?"]
@@ -52,7 +52,7 @@ def test_a_single_turn_sees_the_question_alone():
 
 def test_the_calculator_answers_between_turns():
     says = iter(["calc(6 * 7)", "calc(42 + 1)", r"\boxed{43}"])
-    model = Scripted(lambda messages: next(says))
+    model = ScriptedModel(lambda messages: next(says))
     episode = asyncio.run(calculator(Plan())(model, sample("6 * 7 + 1?", ("43",))))
     assert episode.answer == "43"
     assert len(episode.conversations) == 3
@@ -60,7 +60,7 @@ def test_the_calculator_answers_between_turns():
 
 
 def test_the_calculator_is_asked_only_so_often():
-    episode = asyncio.run(calculator(Plan(), turns=2)(Scripted(lambda messages: "calc(1)"), sample()))
+    episode = asyncio.run(calculator(Plan(), turns=2)(ScriptedModel(lambda messages: "calc(1)"), sample()))
     assert len(episode.conversations) == 2
 
 

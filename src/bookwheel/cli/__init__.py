@@ -27,7 +27,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Run one command and exit: 0 answered, 2 bad input, 3 the model failed, 4 a budget, 130 interrupted."""
     from cyclopts import App, CycloptsError
 
-    from bookwheel.cli.output import complain
+    from bookwheel.cli.output import print_error
     from bookwheel.errors import BookwheelError
 
     app = App(
@@ -46,6 +46,6 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         sys.exit(app(given))
     except (CycloptsError, BookwheelError) as error:
-        sys.exit(complain(error, as_json="--json" in given))
+        sys.exit(print_error(error, as_json="--json" in given))
     except (KeyboardInterrupt, BrokenPipeError):
         sys.exit(130)

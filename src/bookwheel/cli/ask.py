@@ -17,7 +17,7 @@ from bookwheel.errors import InputError, QuestionError
 if TYPE_CHECKING:
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan
-    from bookwheel.reading.estimate import Estimate
+    from bookwheel.reading.estimate import CostEstimate
 
 
 def ask(
@@ -57,7 +57,7 @@ def _divide(words: tuple[str, ...]) -> tuple[list[str], str]:
 async def _ask(sources: list[str], question: str, options: ReadingOptions, *, only_estimate: bool) -> int:
     from bookwheel.cli.running import read_on, warn_about
     from bookwheel.reading import runner
-    from bookwheel.reading.estimate import estimate
+    from bookwheel.reading.estimate import estimate_cost
     from bookwheel.text.documents import open_document
 
     if not question.strip():
@@ -69,19 +69,19 @@ async def _ask(sources: list[str], question: str, options: ReadingOptions, *, on
             plan = options.plan.upon(model.plan, options.budget.budget)
             kept = await asyncio.to_thread(journal.keep, document)
             warn_about(document, model, quiet=options.output.quiet)
-            expected = estimate(kept, question, model, plan)
+            expected = estimate_cost(kept, question, model, plan)
             if only_estimate or not options.output.quiet:
                 _tell(expected, model, plan, options, only=only_estimate)
             if only_estimate:
                 return 0
-            reading = runner.opened(kept.info, question, model, plan, options.way)
+            reading = runner.new_reading(kept.info, question, model, plan, options.way)
             journal.begin(reading)
             return await read_on(reading, kept, model, journal, options.output)
         finally:
             await model.aclose()
 
 
-def _tell(expected: Estimate, model: Model, plan: Plan, options: ReadingOptions, *, only: bool) -> None:
+def _tell(expected: CostEstimate, model: Model, plan: Plan, options: ReadingOptions, *, only: bool) -> None:
     """The estimate: on stderr before a reading, on stdout when nothing else was asked for."""
     from rich.text import Text
 

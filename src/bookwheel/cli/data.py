@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from bookwheel.models.base import Model
-    from bookwheel.tasks import Sample, Sifted
+    from bookwheel.tasks import FilterResult, Sample
 
 _TOKENS = 8192
 
@@ -127,26 +127,29 @@ async def sift(
     source: Path, *, out: Path, model: Model, tries: int = 2, concurrency: int = 8, force: bool = False
 ) -> int:
     """The same with a model that is open."""
-    from bookwheel.tasks import Outcome, filter_samples, read_samples
+    from bookwheel.tasks import FilterOutcome, filter_samples, read_samples
     from bookwheel.tasks.files import Writing
 
-    counts: Counter[Outcome] = Counter()
+    counts: Counter[FilterOutcome] = Counter()
     with Writing(out, force=force) as writing:
         async for sifted in filter_samples(read_samples(source), model, tries=tries, concurrency=concurrency):
             counts[sifted.outcome] += 1
-            if sifted.outcome is Outcome.KEPT:
+            if sifted.outcome is FilterOutcome.KEPT:
                 writing.add(sifted.sample)
             else:
                 _tell(sifted)
     total = sum(counts.values())
+    kept, dropped, failed = (
+        counts[kind] for kind in (FilterOutcome.KEPT, FilterOutcome.DROPPED, FilterOutcome.UNASKED)
+    )
     _say(
-        f"{counts[Outcome.KEPT]} of {total} samples kept in {out}; {counts[Outcome.DROPPED]} answered by {model.name} "
-        f"without the document (best of {tries}) and dropped; {counts[Outcome.UNASKED]} left out because it failed"
+        f"{kept} of {total} samples kept in {out}; {dropped} answered by {model.name} without the document "
+        f"(best of {tries}) and dropped; {failed} left out because it failed"
     )
     return 0
 
 
-def _tell(sifted: Sifted) -> None:
+def _tell(sifted: FilterResult) -> None:
     _say(f"{sifted.sample.id}: {sifted.outcome}, {sifted.reason}")
 
 

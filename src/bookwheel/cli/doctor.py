@@ -120,11 +120,11 @@ def _journal(output: OutputOptions) -> Iterator[Finding]:
 
 async def _endpoint(options: ModelOptions) -> Finding:
     from bookwheel.models.endpoint import Endpoint
-    from bookwheel.models.served import served_models
+    from bookwheel.models.served import list_served_models
 
     endpoint = Endpoint.of(options.base_url, options.api_key, timeout=_PATIENCE)
     try:
-        names = ", ".join(model.name for model in await served_models(endpoint))
+        names = ", ".join(model.name for model in await list_served_models(endpoint))
     except BookwheelError as error:
         return Finding(what="endpoint", health=Health.ILL, says=str(error))
     return Finding(what="endpoint", health=Health.WELL, says=f"{endpoint.shown} serves {names}")

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from bookwheel.evaluation.report import Contrast
     from bookwheel.evaluation.results import Results
-    from bookwheel.evaluation.run import Progress
-    from bookwheel.evaluation.settings import Evaluation, Reader
+    from bookwheel.evaluation.run import EvaluationProgress
+    from bookwheel.evaluation.settings import Evaluation, ModelSpec
     from bookwheel.models.base import Model
 
 _WHAT = Group("What is measured", sort_key=1)
@@ -134,7 +134,7 @@ def evaluate(
 
 def _settings(source: str | None, options: EvalOptions) -> Evaluation:
     """The file's settings with the flags on top, or the flags alone."""
-    from bookwheel.evaluation.settings import Evaluation, Reader
+    from bookwheel.evaluation.settings import Evaluation, ModelSpec
 
     grid, who = options.grid, options.readers
     changes: dict[str, Any] = {f.name: value for f in fields(grid) if (value := getattr(grid, f.name))}
@@ -144,16 +144,16 @@ def _settings(source: str | None, options: EvalOptions) -> Evaluation:
         changes["seed"] = options.plan.seed
     if options.plan.language:
         changes["language"] = options.plan.language
-    named = tuple(Reader(name=name, label=Path(name).name if name.endswith(".gguf") else "") for name in who.models)
+    named = tuple(ModelSpec(name=name, label=Path(name).name if name.endswith(".gguf") else "") for name in who.models)
     if source is None:
-        models = tuple(_reached(reader, who) for reader in named or (Reader(name="local"),))
+        models = tuple(_reached(reader, who) for reader in named or (ModelSpec(name="local"),))
         return Evaluation(**changes, models=models, plan=_plan(options, {}))
     loaded = Evaluation.load(source)
     models = tuple(_reached(reader, who) for reader in named or loaded.models)
     return replace(loaded, **changes, models=models, plan=_plan(options, dict(loaded.plan)))
 
 
-def _reached(reader: Reader, who: ReaderOptions) -> Reader:
+def _reached(reader: ModelSpec, who: ReaderOptions) -> ModelSpec:
     """The model with the flags that say how it is reached, where its own settings do not."""
     names = ("base_url", "tokenizer", "window", "threads")
     return replace(reader, **{name: getattr(who, name) for name in names if getattr(reader, name) is None})
@@ -161,27 +161,27 @@ def _reached(reader: Reader, who: ReaderOptions) -> Reader:
 
 def _plan(options: EvalOptions, plan: dict[str, Any]) -> dict[str, Any]:
     """The settings' plan with the flags on top; a preset stands under both."""
-    from bookwheel.plan import plan_of_preset
+    from bookwheel.plan import load_preset_plan
 
     given = {f.name: value for f in fields(options.plan) if (value := getattr(options.plan, f.name)) is not None}
     given.pop("language", None)
     preset = given.pop("preset", None)
     sampling: dict[str, Any] = {name: given.pop(name) for name in ("temperature", "top_p", "seed") if name in given}
     budget = {name: value for name, value in asdict(options.budget.budget).items() if value}
-    base: dict[str, Any] = {**plan_of_preset(preset).to_json(), **plan} if preset else plan
+    base: dict[str, Any] = {**load_preset_plan(preset).to_json(), **plan} if preset else plan
     layers: dict[str, dict[str, Any]] = {"sampling": sampling, "budget": budget}
     nested = {name: {**base.get(name, {}), **layer} for name, layer in layers.items() if layer or name in base}
     return {**base, **given, **nested}
 
 
 async def _measure(evaluation: Evaluation, folder: Path, options: EvalOptions, *, retry_failed: bool) -> Results:
-    from bookwheel.evaluation.results import Outcome
-    from bookwheel.evaluation.run import Habits
+    from bookwheel.evaluation.results import SampleOutcome
+    from bookwheel.evaluation.run import RunOptions
     from bookwheel.evaluation.run import evaluate as measure
     from bookwheel.journal import Journal
     from bookwheel.models.registry import open_model
 
-    async def opened(reader: Reader) -> Model:
+    async def opened(reader: ModelSpec) -> Model:
         return await open_model(
             reader.name,
             base_url=reader.base_url,
@@ -193,10 +193,10 @@ async def _measure(evaluation: Evaluation, folder: Path, options: EvalOptions, *
             concurrency=reader.concurrency,
         )
 
-    again = frozenset({Outcome.FAILED, Outcome.STOPPED}) if retry_failed else frozenset[Outcome]()
+    again = frozenset({SampleOutcome.FAILED, SampleOutcome.STOPPED}) if retry_failed else frozenset[SampleOutcome]()
     quiet = options.output.quiet or options.output.as_json
     with Journal(options.output.journal or folder / "journal.sqlite") as journal, _watching(quiet=quiet) as watch:
-        habits = Habits(command=_command(sys.argv[1:]), journal=journal, watch=watch, again=again)
+        habits = RunOptions(command=_command(sys.argv[1:]), journal=journal, watch=watch, again=again)
         return await measure(evaluation, folder / "results.jsonl", opened, habits=habits)
 
 
@@ -207,14 +207,14 @@ def _command(given: Sequence[str]) -> str:
 
 
 @contextmanager
-def _watching(*, quiet: bool) -> Iterator[Callable[[Progress], None]]:
+def _watching(*, quiet: bool) -> Iterator[Callable[[EvaluationProgress], None]]:
     """A bar with the time left; where there is no terminal, a line for every twentieth of the work."""
     from bookwheel.cli.output import stderr
-    from bookwheel.evaluation.run import unwatched
+    from bookwheel.evaluation.run import ignore_progress
 
     console = stderr()
     if quiet:
-        yield unwatched
+        yield ignore_progress
     elif console.is_terminal:
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
         from rich.progress import Progress as Bars
@@ -224,14 +224,14 @@ def _watching(*, quiet: bool) -> Iterator[Callable[[Progress], None]]:
             yield lambda now: bars.update(bar, completed=now.done, total=now.total, left=_left(now))
     else:
 
-        def line(now: Progress) -> None:
+        def line(now: EvaluationProgress) -> None:
             if now.done == now.total or now.done * 20 // now.total > (now.done - 1) * 20 // now.total:
                 console.print(f"{now.done} of {now.total} samples · {_left(now)}")
 
         yield line
 
 
-def _left(now: Progress) -> str:
+def _left(now: EvaluationProgress) -> str:
     seconds = round(now.seconds_left or 0)
     failed = f" · {now.failed} without an answer" if now.failed else ""
     return f"{seconds // 3600}:{seconds % 3600 // 60:02d}:{seconds % 60:02d} left{failed}"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from bookwheel.reading.provenance import LineOrigin
-    from bookwheel.training.rollout_store import KeptRollout
+    from bookwheel.training.rollout_store import StoredRollout
     from bookwheel.types import Reading
 
 _COLUMNS: Final = {"reading": 8, "when": 16, "status": 9, "document": 8, "question": 8, "answer": 8}
@@ -81,13 +81,13 @@ def show(
 
     """
     from bookwheel.cli.output import print_line, stdout
-    from bookwheel.reading.provenance import origins
+    from bookwheel.reading.provenance import find_origins
     from bookwheel.record import reading_to_json
 
     output = output or OutputOptions()
     with output.open_journal() as journal:
         found = journal.reading(reading)
-        lines = origins(found.steps, journal.document_of(found.id))
+        lines = find_origins(found.steps, journal.document_of(found.id))
         rollout = _rollout(journal.path, found.id)
     if html:
         _write_page(html, found, lines)
@@ -99,13 +99,13 @@ def show(
     return 0
 
 
-def _rollout(journal: Path, id_: str) -> KeptRollout | None:
+def _rollout(journal: Path, id_: str) -> StoredRollout | None:
     """What training says of this reading, where the journal is a training run's."""
-    from bookwheel.training.rollout_store import kept_rollouts
+    from bookwheel.training.rollout_store import load_rollouts
 
     if not journal.with_name("rollouts.jsonl").is_file():
         return None
-    return next((one for one in kept_rollouts(journal.parent) if one.reading == id_), None)
+    return next((one for one in load_rollouts(journal.parent) if one.reading == id_), None)
 
 
 def _table(readings: list[Reading]) -> Table:
@@ -126,7 +126,7 @@ def _table(readings: list[Reading]) -> Table:
     return table
 
 
-def _timeline(console: Console, reading: Reading, rollout: KeptRollout | None, *, only_changes: bool) -> None:
+def _timeline(console: Console, reading: Reading, rollout: StoredRollout | None, *, only_changes: bool) -> None:
     """Every step: its place in the document, its flags, what it did to the memory, what it was credited with."""
     from rich.text import Text
 
@@ -151,7 +151,7 @@ def _timeline(console: Console, reading: Reading, rollout: KeptRollout | None, *
     console.print(Text(plain(reading.answer.text) if reading.answer else f"\n{plain(reading.error)}"))
 
 
-def _earned(rollout: KeptRollout) -> str:
+def _earned(rollout: StoredRollout) -> str:
     """A rollout's reward and the parts that it is made of."""
     reward = "not scored" if rollout.reward is None else f"reward {rollout.reward:g}"
     parts = ", ".join(f"{name} {value:g}" for name, value in rollout.parts.items())

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from bookwheel.plan import Budget
-    from bookwheel.serve.engine.access import Reach
-    from bookwheel.serve.engine.keys import Keys
+    from bookwheel.serve.engine.access import AccessPolicy
+    from bookwheel.serve.engine.keys import KeyRing
     from bookwheel.serve.engine.service import Service
 
 _INTERRUPTED: Final = 130
@@ -69,10 +69,10 @@ def mcp(
     except ImportError as error:
         raise MissingExtra("the MCP server", "mcp") from error
     del _protocol
-    from bookwheel.serve.engine.access import Reach
+    from bookwheel.serve.engine.access import AccessPolicy
 
     serve = serve or ServeOptions()
-    reach = Reach.of(serve.root, allow_private=serve.allow_private)
+    reach = AccessPolicy.of(serve.root, allow_private=serve.allow_private)
     budgeted = (budget or BudgetOptions()).budget
     try:
         return run((_http if serve.http else _stdio)(serve, reach, models or ModelOptions(), budgeted))
@@ -82,15 +82,15 @@ def mcp(
 
 @asynccontextmanager
 async def _service(
-    serve: ServeOptions, models: ModelOptions, budget: Budget, keys: Keys | None = None
+    serve: ServeOptions, models: ModelOptions, budget: Budget, keys: KeyRing | None = None
 ) -> AsyncIterator[Service]:
     from bookwheel.journal import Journal, journal_path
     from bookwheel.serve.engine.service import Service
-    from bookwheel.serve.engine.settings import LOOPBACK, Limits, Settings
+    from bookwheel.serve.engine.settings import LOOPBACK, Limits, ServerSettings
 
     limits = Limits(body=_LONGEST_TEXT, calls=models.concurrency)
     names = {serve.host.strip("[]").lower(), *(name.lower() for name in serve.allow_host)}
-    settings = Settings(hosts=LOOPBACK | names, limits=limits)
+    settings = ServerSettings(hosts=LOOPBACK | names, limits=limits)
     with Journal(serve.journal or journal_path()) as journal:
         model = await models.open()
         plans = {model.name: replace(model.plan, budget=budget)}
@@ -102,17 +102,17 @@ async def _service(
             await model.aclose()
 
 
-async def _stdio(serve: ServeOptions, reach: Reach, models: ModelOptions, budget: Budget) -> int:
+async def _stdio(serve: ServeOptions, reach: AccessPolicy, models: ModelOptions, budget: Budget) -> int:
     """Serve until standard input ends.
 
     A thread that waits for standard input cannot be woken, so when a signal ends the server the process ends without
     it, after everything was kept.
     """
-    from bookwheel.serve.mcp.tools import build
+    from bookwheel.serve.mcp.tools import build_server
 
     try:
         async with _service(serve, models, budget) as service:
-            serving = asyncio.create_task(build(service, reach).run_stdio_async())
+            serving = asyncio.create_task(build_server(service, reach).run_stdio_async())
             await asyncio.wait({serving})
             serving.result()
     except asyncio.CancelledError:
@@ -120,16 +120,16 @@ async def _stdio(serve: ServeOptions, reach: Reach, models: ModelOptions, budget
     return 0
 
 
-async def _http(serve: ServeOptions, reach: Reach, models: ModelOptions, budget: Budget) -> int:
+async def _http(serve: ServeOptions, reach: AccessPolicy, models: ModelOptions, budget: Budget) -> int:
     from bookwheel.cli.output import stderr
-    from bookwheel.serve.app import guarded
-    from bookwheel.serve.mcp.http import only_key, tools_over_http
+    from bookwheel.serve.app import wrap_app
+    from bookwheel.serve.mcp.http import mount_tools, only_key
     from bookwheel.serve.server import Server, listening
 
     keys = only_key(serve.host, serve.key)
     with listening(serve.host, serve.port) as at:
         async with _service(serve, models, budget, keys) as service:
-            server = Server(guarded(service, *tools_over_http(service, reach, goes_on=False)), at, grace=_GRACE)
+            server = Server(wrap_app(service, *mount_tools(service, reach, goes_on=False)), at, grace=_GRACE)
             stderr().print(f"MCP at {server.address}/mcp", style="dim")
             await server.serve()
     return _INTERRUPTED

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from bookwheel.cli.options import ModelOptions, OutputOptions
-from bookwheel.plan import plan_of_preset, presets
+from bookwheel.plan import list_presets, load_preset_plan
 
 if TYPE_CHECKING:
     from bookwheel.plan import Plan
@@ -43,16 +43,16 @@ def models(
 
 async def _models(options: ModelOptions, output: OutputOptions, *, fetch: bool) -> int:
     from bookwheel.cli.output import print_line
-    from bookwheel.cli.progress import fetching
+    from bookwheel.cli.progress import show_download
     from bookwheel.models import weights
 
     if fetch:
-        with fetching() as progress:
+        with show_download() as progress:
             await weights.ensure(progress)
     rows = [_local(), _Row(name="scripted", where="built in, for trying things out", ready="yes")]
     if options.base_url:
         rows += await _served(options)
-    plans = {name: plan_of_preset(name) for name in presets()}
+    plans = {name: load_preset_plan(name) for name in list_presets()}
     if output.as_json:
         found = [{"name": row.name, "where": row.where, "ready": row.ready} for row in rows]
         print_line(json.dumps({"models": found, "presets": {name: plan.to_json() for name, plan in plans.items()}}))
@@ -66,15 +66,15 @@ def _local() -> _Row:
 
     path = weights.at_hand()
     ready = "yes" if path else f"after a first download of {weights.SMOLLM2.megabytes} MB"
-    return _Row(name="local", where=f"SmolLM2-135M-Instruct, {path or weights.cached()}", ready=ready)
+    return _Row(name="local", where=f"SmolLM2-135M-Instruct, {path or weights.find_cached()}", ready=ready)
 
 
 async def _served(options: ModelOptions) -> list[_Row]:
     from bookwheel.models.endpoint import Endpoint
-    from bookwheel.models.served import served_models
+    from bookwheel.models.served import list_served_models
 
     endpoint = Endpoint.of(options.base_url, options.api_key, timeout=options.timeout)
-    served = await served_models(endpoint)
+    served = await list_served_models(endpoint)
     return [_Row(name=model.name, where=endpoint.shown, ready="yes") for model in served]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Group, Parameter
 
-from bookwheel.plan import Budget, Plan, plan_of_preset
+from bookwheel.plan import Budget, Plan, load_preset_plan
 
 if TYPE_CHECKING:
     from bookwheel.journal import Journal
@@ -44,10 +44,10 @@ class ModelOptions:
 
     async def open(self) -> Model:
         """The model, ready to reply. The local one fetches its weights the first time."""
-        from bookwheel.cli.progress import fetching
+        from bookwheel.cli.progress import show_download
         from bookwheel.models.registry import open_model
 
-        with fetching() as progress:
+        with show_download() as progress:
             return await open_model(
                 self.model,
                 base_url=self.base_url,
@@ -91,7 +91,7 @@ class PlanOptions:
 
     def upon(self, recommended: Plan, budget: Budget) -> Plan:
         """The plan with these settings on top of the recommended ones."""
-        plan = plan_of_preset(self.preset) if self.preset else recommended
+        plan = load_preset_plan(self.preset) if self.preset else recommended
         given = {f.name: value for f in fields(self) if (value := getattr(self, f.name)) is not None}
         given.pop("preset", None)
         sampling = {name: given.pop(name) for name in ("temperature", "top_p", "seed") if name in given}

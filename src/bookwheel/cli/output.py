@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from bookwheel.errors import BookwheelError, InputError
-from bookwheel.reading.provenance import supported
+from bookwheel.reading.provenance import is_supported
 from bookwheel.record import reading_to_json
 from bookwheel.text.shield import plain
 from bookwheel.types import Flag, Status
@@ -39,7 +39,7 @@ def _console(*, stderr: bool) -> Console:
     return console if console.is_terminal else Console(stderr=stderr, highlight=False, width=_UNFOLDED)
 
 
-def complain(error: Exception, *, as_json: bool) -> int:
+def print_error(error: Exception, *, as_json: bool) -> int:
     """Say what went wrong and what to do, and give the exit code."""
     ours = error if isinstance(error, BookwheelError) else None
     advice = "" if ours else "\nSee bookwheel --help."
@@ -49,7 +49,7 @@ def complain(error: Exception, *, as_json: bool) -> int:
     return ours.exit_code if ours else InputError.exit_code
 
 
-def present(reading: Reading, *, as_json: bool, quiet: bool) -> int:
+def print_answer(reading: Reading, *, as_json: bool, quiet: bool) -> int:
     """Print how a reading ended, and give the exit code."""
     if as_json:
         print(json.dumps(reading_to_json(reading)))
@@ -82,7 +82,7 @@ def _footnotes(console: Console, reading: Reading) -> None:
     if reading.status is Status.ANSWERED:
         if reading.evidence:
             console.print(Text("rests on", style="bold"))
-        if reading.answer and not supported(reading.answer.text, reading.evidence):
+        if reading.answer and not is_supported(reading.answer.text, reading.evidence):
             console.print(Text("not all of this answer was found in the document: check it", style="yellow"))
         for piece in reading.evidence:
             quote = Text(f"  “{plain(piece.quote).strip()}”", style="italic")

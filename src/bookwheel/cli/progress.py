@@ -28,7 +28,7 @@ _QUIET_FLAGS: Final = {Flag.UNCHANGED}
 _SHOWN_LINES: Final = 16
 
 
-class Watch:
+class ReadingProgress:
     """Draws every step: on a terminal as a live view, elsewhere as one block of lines a step."""
 
     def __init__(self, reading: Reading, console: Console | None = None) -> None:
@@ -131,17 +131,17 @@ def memory_diff(before: str, after: str, *, unchanged: bool = True) -> Iterator[
 
 
 @contextmanager
-def watching(reading: Reading, *, quiet: bool) -> Iterator[Callable[[Step | Answer], None]]:
+def show_progress(reading: Reading, *, quiet: bool) -> Iterator[Callable[[Step | Answer], None]]:
     """What to call with each event of a reading."""
     if quiet:
         yield lambda _event: None
         return
-    with Watch(reading) as watch:
+    with ReadingProgress(reading) as watch:
         yield watch
 
 
 @contextmanager
-def fetching() -> Iterator[Callable[[int, int], None]]:
+def show_download() -> Iterator[Callable[[int, int], None]]:
     """A progress bar for weights that are fetched the first time, drawn only when something is."""
     bar = Progress(
         TextColumn("[bold]fetching the local model (once)"),

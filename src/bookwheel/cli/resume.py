@@ -43,12 +43,12 @@ def resume(
 
 
 async def _resume(name: str, models: ModelOptions, budget: BudgetOptions, output: OutputOptions) -> int:
-    from bookwheel.cli.output import present
+    from bookwheel.cli.output import print_answer
 
     with output.open_journal() as journal:
         found = journal.reading(name)
         if found.status is Status.ANSWERED:
-            return present(found, as_json=output.as_json, quiet=output.quiet)
+            return print_answer(found, as_json=output.as_json, quiet=output.quiet)
     return await _go_on(found, models, budget, output)
 
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rich.text import Text
 
-from bookwheel.cli.output import present, stderr
-from bookwheel.cli.progress import watching
-from bookwheel.reading.runner import carry_out
-from bookwheel.reading.ways.registry import way_named
+from bookwheel.cli.output import print_answer, stderr
+from bookwheel.cli.progress import show_progress
+from bookwheel.reading.runner import run_reading
+from bookwheel.reading.ways.registry import load_way
 from bookwheel.text.shield import plain
 
 if TYPE_CHECKING:
@@ -47,13 +47,13 @@ async def read_on(
     quiet = output.quiet or output.as_json
     with journal.claim(reading.id):
         try:
-            with watching(reading, quiet=quiet) as watch:
-                reading = await carry_out(
-                    reading, document, model, way=way_named(reading.way), journal=journal, watch=watch
+            with show_progress(reading, quiet=quiet) as watch:
+                reading = await run_reading(
+                    reading, document, model, way=load_way(reading.way), journal=journal, watch=watch
                 )
         except asyncio.CancelledError:
             reading = journal.reading(reading.id)
-    return present(reading, as_json=output.as_json, quiet=output.quiet)
+    return print_answer(reading, as_json=output.as_json, quiet=output.quiet)
 
 
 def warn_about(document: Document, model: Model, *, quiet: bool) -> None:

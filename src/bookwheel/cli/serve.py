@@ -14,8 +14,8 @@ from bookwheel.cli.options import BudgetOptions, ModelOptions, OutputOptions, Pl
 from bookwheel.errors import InputError, MissingExtra
 
 if TYPE_CHECKING:
-    from bookwheel.serve.engine.keys import Keys
-    from bookwheel.serve.engine.settings import Settings
+    from bookwheel.serve.engine.keys import KeyRing
+    from bookwheel.serve.engine.settings import ServerSettings
 
 _SERVER: Final = Group("Server", sort_key=1)
 _GRACE: Final = 10
@@ -62,7 +62,7 @@ def serve(
     from bookwheel.cli.output import print_line
 
     try:
-        from bookwheel.serve.engine.keys import Keys, add_key, read_keys
+        from bookwheel.serve.engine.keys import KeyRing, add_key, read_keys
     except ImportError as error:
         raise MissingExtra("serving", "serve") from error
     if new_key is not None:
@@ -70,7 +70,7 @@ def serve(
             raise InputError("say where the key's hash is kept: --key-file FILE")
         print_line(add_key(key_file, new_key))
         return 0
-    keys = read_keys(key_file) if key_file else Keys()
+    keys = read_keys(key_file) if key_file else KeyRing()
     settings = _settings(host, keys, allow_host, models or ModelOptions(), readings, private=allow_private)
     settings = replace(settings, runs=runs)
     asked = (plan or PlanOptions(), budget or BudgetOptions(), output or OutputOptions())
@@ -78,9 +78,9 @@ def serve(
 
 
 def _settings(
-    host: str, keys: Keys, names: tuple[str, ...], models: ModelOptions, readings: int, *, private: bool
-) -> Settings:
-    from bookwheel.serve.engine.settings import LOOPBACK, Limits, Settings, is_loopback
+    host: str, keys: KeyRing, names: tuple[str, ...], models: ModelOptions, readings: int, *, private: bool
+) -> ServerSettings:
+    from bookwheel.serve.engine.settings import LOOPBACK, Limits, ServerSettings, is_loopback
 
     if not is_loopback(host) and not keys:
         raise InputError(
@@ -91,21 +91,21 @@ def _settings(
         raise InputError(f"--readings must be at least 1, not {readings}")
     hosts = LOOPBACK | {host.strip("[]").lower()} | {name.lower() for name in names}
     limits = Limits(readings=readings, calls=models.concurrency)
-    return Settings(hosts=frozenset(hosts), limits=limits, allow_private=private)
+    return ServerSettings(hosts=frozenset(hosts), limits=limits, allow_private=private)
 
 
 async def _serve(
     host: str,
     port: int,
-    keys: Keys,
-    settings: Settings,
+    keys: KeyRing,
+    settings: ServerSettings,
     models: ModelOptions,
     asked: tuple[PlanOptions, BudgetOptions, OutputOptions],
 ) -> int:
     from rich.text import Text
 
     from bookwheel.cli.output import stderr
-    from bookwheel.serve.app import build
+    from bookwheel.serve.app import build_app
     from bookwheel.serve.server import Server, listening
 
     plan, budget, output = asked
@@ -115,7 +115,7 @@ async def _serve(
         model = await models.open()
         try:
             plans = {model.name: plan.upon(model.plan, budget.budget)}
-            app = build(journal=journal, models={model.name: model}, plans=plans, keys=keys, settings=settings)
+            app = build_app(journal=journal, models={model.name: model}, plans=plans, keys=keys, settings=settings)
             server = Server(app, at, grace=_GRACE)
             if not output.quiet:
                 told = f"bookwheel is at {server.address} (Ctrl-C ends it; readings are kept)"

@@ -98,10 +98,10 @@ def _config(settings: str, seed: int | None, steps: int | None) -> TrainConfig:
 def _threads(begun: Path | None) -> int:
     """As many as the run in this folder began with; of a new run, as many as are idle."""
     from bookwheel.models.engine import threads_by_load
-    from bookwheel.training.checkpoint import newest, progress_of
+    from bookwheel.training.checkpoint import load_progress, newest
 
     place = newest(begun / "checkpoints") if begun else None
-    return (progress_of(place).threads if place else 0) or threads_by_load()
+    return (load_progress(place).threads if place else 0) or threads_by_load()
 
 
 @contextmanager
@@ -129,12 +129,12 @@ def _finish(trainer: Trainer, trained: Trained, gguf_like: Path | None) -> None:
     """Export the best policy, with its card and curves."""
     from bookwheel.training.export import export
     from bookwheel.training.llamacpp import ARCHITECTURES
-    from bookwheel.training.policy import gguf_of
+    from bookwheel.training.policy import gguf_path
 
     config = trainer.config
     base = config.policy.path or f"a fresh model (seed {config.seed})"
     if gguf_like is None and trainer.policy.model.config.model_type in ARCHITECTURES:
-        gguf_like = gguf_of(config.policy.path)
+        gguf_like = gguf_path(config.policy.path)
     export(trainer.policy, trained.folder, config, base=base, gguf_like=gguf_like)
 
 

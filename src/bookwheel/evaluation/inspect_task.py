@@ -22,8 +22,8 @@ from inspect_ai.solver import solver
 
 from bookwheel.errors import DocumentTooLong, ServerFault
 from bookwheel.plan import Plan
-from bookwheel.reading.runner import carry_out, opened
-from bookwheel.reading.ways.registry import way_named
+from bookwheel.reading.runner import new_reading, run_reading
+from bookwheel.reading.ways.registry import load_way
 from bookwheel.text.tokens import EstimatedTokens, FileTokenizer
 from bookwheel.types import DocumentInfo, Finish, Message, Reply, Usage
 
@@ -42,7 +42,7 @@ _SAID = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": Chat
 _FINISH = {"max_tokens": Finish.LENGTH, "model_length": Finish.LENGTH, "content_filter": Finish.FILTER}
 
 
-class Inspected:
+class InspectModel:
     """One of inspect_ai's models as a model of ours."""
 
     def __init__(self, model: Model, *, plan: Plan, tokenizer: Tokenizer, window: int | None = None) -> None:
@@ -107,7 +107,7 @@ def reading_task(
     window: int | None = None,
 ) -> Task:
     """A task of any samples of ours. Documents stay out of inspect_ai's logs; questions, golds and answers are in."""
-    way_named(way)
+    load_way(way)
     held = {f"{sample.task}/{sample.length}/{sample.id}": sample for sample in samples}
     shown = [
         InspectSample(
@@ -133,11 +133,11 @@ def _read(held: Mapping[str, Sample], way: str, plan: Plan, tokenizer: Tokenizer
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         del generate
         sample = held[str(state.sample_id)]
-        model = Inspected(get_model(), plan=plan, tokenizer=tokenizer, window=window)
+        model = InspectModel(get_model(), plan=plan, tokenizer=tokenizer, window=window)
         info = DocumentInfo(id="", name=sample.document.name, length=sample.document.length or 0)
-        reading = opened(info, sample.question, model, plan, way)
+        reading = new_reading(info, sample.question, model, plan, way)
         try:
-            reading = await carry_out(reading, sample.document, model, way=way_named(way))
+            reading = await run_reading(reading, sample.document, model, way=load_way(way))
         except DocumentTooLong as refusal:
             state.metadata |= {"status": "refused", "error": str(refusal)}
             return state

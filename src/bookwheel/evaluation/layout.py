@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from bookwheel.evaluation.report import Cell, Contrast, Report
     from bookwheel.evaluation.results import Record
-    from bookwheel.evaluation.statistics import Estimate
+    from bookwheel.evaluation.statistics import IntervalEstimate
 
 _SHOWN_FAILURES: Final = 40
 
@@ -98,7 +98,7 @@ def _score(cell: Cell | None) -> str:
     return _percent(cell.score) if cell.measured else "does not fit"
 
 
-def _percent(found: Estimate) -> str:
+def _percent(found: IntervalEstimate) -> str:
     if not found.n:
         return "–"
     return f"{100 * found.mean:.1f} [{100 * found.low:.1f}, {100 * found.high:.1f}]"

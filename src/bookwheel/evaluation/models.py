@@ -6,23 +6,23 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from bookwheel.evaluation.settings import fingerprint, reader_settings
+from bookwheel.evaluation.settings import fingerprint, model_settings
 from bookwheel.reading.prompts import prompts_for
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 
-    from bookwheel.evaluation.settings import Evaluation, Reader
+    from bookwheel.evaluation.settings import Evaluation, ModelSpec
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan, Sampling
     from bookwheel.text.tokens import Tokenizer
     from bookwheel.types import Message, Reply
 
-    OpenModel = Callable[[Reader], Awaitable[Model]]
+    OpenModel = Callable[[ModelSpec], Awaitable[Model]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bench:
+class ModelUnderTest:
     """One model ready to be measured."""
 
     label: str
@@ -36,7 +36,7 @@ class Bench:
     fingerprint: str
 
 
-class Narrowed:
+class NarrowWindow:
     """A model with a smaller window, so that all ways and models can be compared at one."""
 
     def __init__(self, model: Model, window: int) -> None:
@@ -73,7 +73,7 @@ class Narrowed:
 
 
 @asynccontextmanager
-async def benches(evaluation: Evaluation, open_model: OpenModel) -> AsyncGenerator[list[Bench]]:
+async def open_models(evaluation: Evaluation, open_model: OpenModel) -> AsyncGenerator[list[ModelUnderTest]]:
     """All models of the evaluation, open until the end of the block."""
     opened: list[Model] = []
     try:
@@ -87,13 +87,13 @@ async def benches(evaluation: Evaluation, open_model: OpenModel) -> AsyncGenerat
             await model.aclose()
 
 
-def _bench(evaluation: Evaluation, reader: Reader, model: Model) -> Bench:
+def _bench(evaluation: Evaluation, reader: ModelSpec, model: Model) -> ModelUnderTest:
     plan = evaluation.plan_of(reader, model.plan)
     if reader.window is not None and (model.window is None or reader.window < model.window):
-        model = Narrowed(model, reader.window)
+        model = NarrowWindow(model, reader.window)
     prompts = prompts_for(replace(plan, language=plan.language or evaluation.language), "")
-    settings = reader_settings(reader, plan, repr(prompts))
-    return Bench(
+    settings = model_settings(reader, plan, repr(prompts))
+    return ModelUnderTest(
         label=reader.called,
         model=model,
         plan=plan,

@@ -12,8 +12,8 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from bookwheel.evaluation.errors import ResultsError
-from bookwheel.evaluation.results import Outcome
-from bookwheel.evaluation.statistics import Difference, Estimate, estimate, paired
+from bookwheel.evaluation.results import SampleOutcome
+from bookwheel.evaluation.statistics import Difference, IntervalEstimate, estimate, paired
 from bookwheel.reading.ways.registry import WAYS
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ class Cell:
     """`all` where tasks are pooled, each sample counting once."""
     length: int
     metric: str
-    score: Estimate
-    official: Estimate
+    score: IntervalEstimate
+    official: IntervalEstimate
     """By the published judge, which left failed requests out."""
     failed: int
     stopped: int
@@ -97,7 +97,7 @@ def report(results: Results, *, reference: str = "sequential", seed: int = 0) ->
         cells=tuple(_cell(*place, group, seed) for place, group in by_cell.items()),
         pooled=tuple(_cell(*place, group, seed) for place, group in by_length.items()),
         contrasts=tuple(contrasts_of_readers(records, reference, seed)),
-        failures=tuple(record for record in records if record.outcome is not Outcome.SCORED),
+        failures=tuple(record for record in records if record.outcome is not SampleOutcome.SCORED),
         seed=seed,
     )
 
@@ -119,9 +119,9 @@ def _cell(model: str, way: str, task: str, length: int, records: Sequence[Record
         metric=", ".join(sorted({record.metric for record in records})),
         score=estimate([record.score for record in records], seed=seed),
         official=estimate([record.official for record in records if record.official is not None], seed=seed),
-        failed=outcomes[Outcome.FAILED],
-        stopped=outcomes[Outcome.STOPPED],
-        refused=outcomes[Outcome.REFUSED],
+        failed=outcomes[SampleOutcome.FAILED],
+        stopped=outcomes[SampleOutcome.STOPPED],
+        refused=outcomes[SampleOutcome.REFUSED],
         truncated=sum(record.truncated for record in records),
         cut=sum("cut" in record.flags for record in records),
         prompt_tokens=fmean(record.prompt_tokens for record in records),
@@ -190,7 +190,7 @@ def _contrast(
 
 def _measured(couples: Sequence[tuple[Record, Record]]) -> bool:
     """Whether both readers could read at least one of these documents."""
-    return all(any(couple[side].outcome is not Outcome.REFUSED for couple in couples) for side in (0, 1))
+    return all(any(couple[side].outcome is not SampleOutcome.REFUSED for couple in couples) for side in (0, 1))
 
 
 def _by_sample(records: Iterable[Record]) -> Sampled:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from bookwheel.evaluation.errors import ResultsError
 from bookwheel.evaluation.settings import differences
-from bookwheel.journal.claims import Claimed, lock_file
+from bookwheel.journal.claims import ReadingClaimed, lock_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -28,7 +28,7 @@ _SAFE_EVERY: Final = 1.0
 """Seconds."""
 
 
-class Outcome(StrEnum):
+class SampleOutcome(StrEnum):
     """How a sample went. Everything but SCORED counts as wrong."""
 
     SCORED = "scored"
@@ -56,7 +56,7 @@ class Record:
     sample: str
     way: str
     model: str
-    outcome: Outcome
+    outcome: SampleOutcome
     score: float
     metric: str
     reason: str = ""
@@ -101,11 +101,11 @@ class Record:
     def from_line(cls, values: Mapping[str, Any]) -> Self:
         """The record of such a line."""
         known = {f.name: values[f.name] for f in fields(cls) if f.name in values}
-        return cls(**{**known, "outcome": Outcome(known["outcome"]), "golds": tuple(known.get("golds", ()))})
+        return cls(**{**known, "outcome": SampleOutcome(known["outcome"]), "golds": tuple(known.get("golds", ()))})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class EvaluationRun:
     """One start of an evaluation: what it was told, and what its numbers have in common."""
 
     command: str
@@ -131,7 +131,7 @@ class Run:
 class Results:
     """What a results file holds."""
 
-    runs: tuple[Run, ...]
+    runs: tuple[EvaluationRun, ...]
     records: tuple[Record, ...]
     """The newest of each key, in the order in which the keys came."""
 
@@ -143,11 +143,11 @@ class Results:
     @classmethod
     def of(cls, lines: Iterable[Mapping[str, Any]]) -> Self:
         """Sort the lines of a file."""
-        runs: list[Run] = []
+        runs: list[EvaluationRun] = []
         records: dict[Key, Record] = {}
         for line in lines:
             if line["kind"] == "run":
-                runs.append(Run.from_line(line))
+                runs.append(EvaluationRun.from_line(line))
             else:
                 record = Record.from_line(line)
                 records[record.key] = record
@@ -157,13 +157,13 @@ class Results:
 class ResultsFile:
     """A results file that one run writes to."""
 
-    def __init__(self, path: Path, run: Run) -> None:
+    def __init__(self, path: Path, run: EvaluationRun) -> None:
         """Take the file up where it stands. ResultsError when it is of another configuration or another run has it."""
         self._held = ExitStack()
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             self._held.enter_context(lock_file(path.with_name(f"{path.name}.lock")))
-        except Claimed as taken:
+        except ReadingClaimed as taken:
             raise ResultsError(f"{path} is being written by process {taken}; wait for it, or name another") from None
         with self._held:
             self.results = Results.load(path) if path.exists() else Results(runs=(), records=())
@@ -196,7 +196,7 @@ class ResultsFile:
             self._safe = time.monotonic()
 
 
-_KINDS: Final = {"run": Run.from_line, "sample": Record.from_line}
+_KINDS: Final = {"run": EvaluationRun.from_line, "sample": Record.from_line}
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
@@ -243,7 +243,7 @@ def _finish_last_line(path: Path) -> None:
             file.truncate(len(raw) - len(rest))
 
 
-def _same(path: Path, runs: Iterable[Run], run: Run) -> None:
+def _same(path: Path, runs: Iterable[EvaluationRun], run: EvaluationRun) -> None:
     """Raise ResultsError when the file's numbers were made otherwise than this run's will be."""
     for old in runs:
         found = differences(old.fixed, run.fixed)

@@ -16,12 +16,12 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from bookwheel.errors import BookwheelError, DocumentTooLong, JournalError, QuestionError
-from bookwheel.evaluation.models import benches
-from bookwheel.evaluation.results import Outcome, Record, Results, ResultsFile, Run
-from bookwheel.evaluation.sources import of_tasks, tried
+from bookwheel.evaluation.models import open_models
+from bookwheel.evaluation.results import EvaluationRun, Record, Results, ResultsFile, SampleOutcome
+from bookwheel.evaluation.sources import task_samples, try_sources
 from bookwheel.evaluation.work import batches, jobs, pairs
-from bookwheel.reading.runner import carry_out, opened
-from bookwheel.reading.ways.registry import way_named
+from bookwheel.reading.runner import new_reading, run_reading
+from bookwheel.reading.ways.registry import load_way
 from bookwheel.scoring import METRICS
 from bookwheel.types import DocumentInfo, Status
 
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from bookwheel.evaluation.models import Bench, OpenModel
+    from bookwheel.evaluation.models import ModelUnderTest, OpenModel
     from bookwheel.evaluation.results import Key
     from bookwheel.evaluation.settings import Evaluation
-    from bookwheel.evaluation.work import Batch, Job, Source
+    from bookwheel.evaluation.work import Batch, SampleJob, Source
     from bookwheel.journal import Journal
     from bookwheel.types import Reading
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class EvaluationProgress:
     """How far an evaluation is."""
 
     done: int
@@ -50,20 +50,20 @@ class Progress:
     newest: Record | None = None
 
 
-def unwatched(_progress: Progress) -> None:
+def ignore_progress(_progress: EvaluationProgress) -> None:
     """Nobody looks on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Habits:
+class RunOptions:
     """How to run, which changes no number."""
 
     command: str = ""
     """The command line, for the report."""
     journal: Journal | None = None
     """Keeps every step, so that a killed reading of a long document goes on in its middle."""
-    watch: Callable[[Progress], None] = unwatched
-    again: frozenset[Outcome] = frozenset()
+    watch: Callable[[EvaluationProgress], None] = ignore_progress
+    again: frozenset[SampleOutcome] = frozenset()
     """Results of an earlier run that are to be made anew, such as FAILED."""
 
 
@@ -73,20 +73,20 @@ async def evaluate(
     open_model: OpenModel,
     *,
     source: Source | None = None,
-    habits: Habits | None = None,
+    habits: RunOptions | None = None,
 ) -> Results:
     """Read and judge whatever the results file does not have yet, and give all that it has then.
 
     Without a source the samples are made by the tasks' own generators.
     """
-    habits = habits or Habits()
-    async with benches(evaluation, open_model) as ready:
-        source = source or of_tasks(evaluation, ready)
-        await asyncio.to_thread(tried, evaluation, source)
+    habits = habits or RunOptions()
+    async with open_models(evaluation, open_model) as ready:
+        source = source or task_samples(evaluation, ready)
+        await asyncio.to_thread(try_sources, evaluation, source)
         waiting = batches(evaluation, source)
         with ResultsFile(results, _run(evaluation, ready, habits.command)) as file:
             done = {record.key for record in file.results.records if record.outcome not in habits.again}
-            sitting = _Sitting(file, habits, waiting, ready, done)
+            sitting = _EvaluationWork(file, habits, waiting, ready, done)
             try:
                 async with asyncio.TaskGroup() as group:
                     for _ in range(evaluation.concurrency):
@@ -96,8 +96,8 @@ async def evaluate(
     return Results.load(results)
 
 
-def _run(evaluation: Evaluation, opened: Sequence[Bench], command: str) -> Run:
-    return Run(
+def _run(evaluation: Evaluation, opened: Sequence[ModelUnderTest], command: str) -> EvaluationRun:
+    return EvaluationRun(
         command=command,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         version=version("bookwheel"),
@@ -107,15 +107,20 @@ def _run(evaluation: Evaluation, opened: Sequence[Bench], command: str) -> Run:
     )
 
 
-class _Sitting:
+class _EvaluationWork:
     """One run: the jobs that are left, and how far it is."""
 
     def __init__(
-        self, file: ResultsFile, habits: Habits, waiting: Sequence[Batch], opened: Sequence[Bench], done: set[Key]
+        self,
+        file: ResultsFile,
+        habits: RunOptions,
+        waiting: Sequence[Batch],
+        opened: Sequence[ModelUnderTest],
+        done: set[Key],
     ) -> None:
         self._file = file
         self._habits = habits
-        self._jobs: Iterator[Job] = jobs(waiting, opened, done)
+        self._jobs: Iterator[SampleJob] = jobs(waiting, opened, done)
         self._next = asyncio.Lock()
         self._began = time.monotonic()
         cells = {
@@ -134,23 +139,23 @@ class _Sitting:
     async def work(self) -> None:
         """Take jobs until there are none."""
         while job := await self._job():
-            record = await measured(job, self._habits.journal)
+            record = await measure(job, self._habits.journal)
             self._file.add(record)
             self._count(job, record)
 
-    async def _job(self) -> Job | None:
+    async def _job(self) -> SampleJob | None:
         """The next job; making its sample may take a while, so it is done off the loop."""
         async with self._next:
             return await asyncio.to_thread(next, self._jobs, None)
 
-    def _count(self, job: Job, record: Record) -> None:
+    def _count(self, job: SampleJob, record: Record) -> None:
         self._done += 1
-        self._failed += record.outcome is not Outcome.SCORED
+        self._failed += record.outcome is not SampleOutcome.SCORED
         self._weight_done += job.weight
         self._weight_left = max(0, self._weight_left - job.weight)
         rate = self._weight_done / max(time.monotonic() - self._began, 1e-9)
         self._habits.watch(
-            Progress(
+            EvaluationProgress(
                 done=self._done,
                 total=self._total,
                 failed=self._failed,
@@ -160,26 +165,26 @@ class _Sitting:
         )
 
 
-async def measured(job: Job, journal: Journal | None) -> Record:
+async def measure(job: SampleJob, journal: Journal | None) -> Record:
     """Read one sample and judge the answer. Raises what a user has to mend; whatever else goes wrong is a result."""
     began = time.perf_counter()
     reading = await asyncio.to_thread(_begun, job, journal)
     try:
         if reading.status is not Status.ANSWERED:
-            way = way_named(job.way)
-            reading = await carry_out(reading, job.sample.document, job.bench.model, way=way, journal=journal)
+            way = load_way(job.way)
+            reading = await run_reading(reading, job.sample.document, job.bench.model, way=way, journal=journal)
     except (DocumentTooLong, QuestionError) as refusal:
-        outcome, error = Outcome.REFUSED, str(refusal)
+        outcome, error = SampleOutcome.REFUSED, str(refusal)
     except BookwheelError:
         raise
     except Exception as fault:  # noqa: BLE001 - one sample is recorded as failed
-        outcome, error = Outcome.FAILED, f"{type(fault).__name__}: {fault}"
+        outcome, error = SampleOutcome.FAILED, f"{type(fault).__name__}: {fault}"
     else:
         return _judged(job, reading, time.perf_counter() - began)
     return _record(job, outcome, seconds=time.perf_counter() - began, error=error)
 
 
-def _begun(job: Job, journal: Journal | None) -> Reading:
+def _begun(job: SampleJob, journal: Journal | None) -> Reading:
     """The job's reading: new, or as far as the journal has it."""
     name = hashlib.sha256("\0".join((job.bench.fingerprint, *map(str, job.key))).encode()).hexdigest()[:16]
     if journal:
@@ -189,22 +194,22 @@ def _begun(job: Job, journal: Journal | None) -> Reading:
             document = journal.keep(job.sample.document).info
     else:
         document = DocumentInfo(id="", name=job.sample.document.name, length=job.sample.document.length or 0)
-    reading = replace(opened(document, job.sample.question, job.bench.model, job.bench.plan, job.way), id=name)
+    reading = replace(new_reading(document, job.sample.question, job.bench.model, job.bench.plan, job.way), id=name)
     if journal:
         journal.begin(reading)
     return reading
 
 
-_OUTCOMES: Mapping[Status, Outcome] = {
-    Status.ANSWERED: Outcome.SCORED,
-    Status.STOPPED: Outcome.STOPPED,
+_OUTCOMES: Mapping[Status, SampleOutcome] = {
+    Status.ANSWERED: SampleOutcome.SCORED,
+    Status.STOPPED: SampleOutcome.STOPPED,
 }
 
 
-def _judged(job: Job, reading: Reading, seconds: float) -> Record:
+def _judged(job: SampleJob, reading: Reading, seconds: float) -> Record:
     """The record of a reading that has ended."""
-    outcome = _OUTCOMES.get(reading.status, Outcome.FAILED)
-    answer = reading.answer.text if reading.answer and outcome is Outcome.SCORED else None
+    outcome = _OUTCOMES.get(reading.status, SampleOutcome.FAILED)
+    answer = reading.answer.text if reading.answer and outcome is SampleOutcome.SCORED else None
     flags = Counter(str(flag) for step in reading.steps for flag in step.flags)
     flags.update(map(str, reading.answer.flags if reading.answer else ()))
     score, usage = job.sample.score(answer), reading.usage
@@ -224,7 +229,7 @@ def _judged(job: Job, reading: Reading, seconds: float) -> Record:
     )
 
 
-def _record(job: Job, outcome: Outcome, *, seconds: float, error: str) -> Record:
+def _record(job: SampleJob, outcome: SampleOutcome, *, seconds: float, error: str) -> Record:
     """What is known of a job before its answer is judged."""
     sample = job.sample
     task, length, name, way, label = job.key

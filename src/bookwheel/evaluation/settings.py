@@ -30,8 +30,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from bookwheel.evaluation.errors import SettingsError
-from bookwheel.plan import Plan, preset, presets
-from bookwheel.reading.ways.registry import way_named
+from bookwheel.plan import Plan, list_presets, load_preset
+from bookwheel.reading.ways.registry import load_way
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,7 +44,7 @@ _REACH: Final = frozenset({"base_url", "threads", "timeout", "concurrency", "way
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reader:
+class ModelSpec:
     """A model that takes part."""
 
     name: str
@@ -82,7 +82,7 @@ class Evaluation:
     samples: tuple[str, ...] = ()
     """JSONL files of samples, beside or in place of tasks and lengths."""
     ways: tuple[str, ...] = ("sequential",)
-    models: tuple[Reader, ...] = (Reader(name="local"),)
+    models: tuple[ModelSpec, ...] = (ModelSpec(name="local"),)
     count: int = 50
     """Samples of each task and length."""
     seed: int = 0
@@ -100,7 +100,7 @@ class Evaluation:
 
     def __post_init__(self) -> None:
         for way in (*self.ways, *(way for model in self.models for way in model.ways)):
-            way_named(way)
+            load_way(way)
         if not (self.samples or (self.tasks and self.lengths)):
             raise SettingsError("nothing to measure: give tasks and lengths, or files of samples")
         for name, value in (("count", self.count), ("concurrency", self.concurrency), *self._lengths()):
@@ -117,7 +117,7 @@ class Evaluation:
         of_models = (length for model in self.models for length in model.lengths)
         return [("a length", length) for length in (*self.lengths, *of_models)]
 
-    def plan_of(self, reader: Reader, recommended: Plan) -> Plan:
+    def plan_of(self, reader: ModelSpec, recommended: Plan) -> Plan:
         """The plan that a model reads with here."""
         return recommended.with_values(self.plan).with_values(reader.plan)
 
@@ -144,19 +144,19 @@ class Evaluation:
     @classmethod
     def load(cls, source: str) -> Self:
         """The settings of a TOML file, or of a preset by its name."""
-        if not source.endswith(".toml") and source in presets():
-            return cls.from_tables(preset(source), f"the preset {source}")
+        if not source.endswith(".toml") and source in list_presets():
+            return cls.from_tables(load_preset(source), f"the preset {source}")
         try:
             tables = tomllib.loads(Path(source).read_text(encoding="utf-8"))
         except tomllib.TOMLDecodeError as error:
             raise SettingsError(f"{source} is not valid TOML: {error}") from error
         except (OSError, UnicodeDecodeError) as error:
-            known = ", ".join(presets())
+            known = ", ".join(list_presets())
             raise SettingsError(f"{source} cannot be read: {error}. Presets are: {known}") from error
         return cls.from_tables(tables, source)
 
 
-def reader_settings(reader: Reader, plan: Plan, prompts: str) -> dict[str, Any]:
+def model_settings(reader: ModelSpec, plan: Plan, prompts: str) -> dict[str, Any]:
     """What every number of one model has in common; `prompts` is the prompt set's own text, so that a change shows."""
     values = {name: value for name, value in _plain(reader).items() if name not in _REACH | {"plan", "label"}}
     return {**values, "plan": plan.to_json(), "prompts": hashlib.sha256(prompts.encode()).hexdigest()[:16]}
@@ -179,7 +179,7 @@ def differences(there: Mapping[str, Any], here: Mapping[str, Any], where: str = 
     return found
 
 
-def _plain(value: Evaluation | Reader) -> dict[str, Any]:
+def _plain(value: Evaluation | ModelSpec) -> dict[str, Any]:
     return {f.name: _thawed(getattr(value, f.name)) for f in fields(value)}
 
 
@@ -191,14 +191,14 @@ def _frozen(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _reader(values: Mapping[str, Any], where: str) -> Reader:
-    _known(values, Reader, where)
+def _reader(values: Mapping[str, Any], where: str) -> ModelSpec:
+    _known(values, ModelSpec, where)
     if "name" not in values:
         raise SettingsError(f"{where} needs a name for every model")
-    return Reader(**{name: _frozen(value) for name, value in values.items()})
+    return ModelSpec(**{name: _frozen(value) for name, value in values.items()})
 
 
-def _known(values: Mapping[str, Any], target: type[Evaluation | Reader], where: str) -> None:
+def _known(values: Mapping[str, Any], target: type[Evaluation | ModelSpec], where: str) -> None:
     kinds = {f.name: str(f.type).partition("[")[0].partition(" |")[0] for f in fields(target)}
     for key, value in values.items():
         if key not in kinds:

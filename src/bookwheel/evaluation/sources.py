@@ -10,13 +10,13 @@ from bookwheel.text.tokens import FileTokenizer
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from bookwheel.evaluation.models import Bench
+    from bookwheel.evaluation.models import ModelUnderTest
     from bookwheel.evaluation.settings import Evaluation
     from bookwheel.evaluation.work import Source
     from bookwheel.tasks.base import Sample
 
 
-def of_tasks(evaluation: Evaluation, opened: Sequence[Bench]) -> Source:
+def task_samples(evaluation: Evaluation, opened: Sequence[ModelUnderTest]) -> Source:
     """Samples made when they are asked for. InputError for tasks that are not there, before anything is read."""
     from bookwheel.tasks import find, make
 
@@ -38,7 +38,7 @@ def of_tasks(evaluation: Evaluation, opened: Sequence[Bench]) -> Source:
     return samples
 
 
-def tried(evaluation: Evaluation, source: Source) -> None:
+def try_sources(evaluation: Evaluation, source: Source) -> None:
     """Make the shortest sample of every task, so that what is wrong is said before anything is paid for."""
     for task in evaluation.tasks:
         next(source(task, min(evaluation.lengths)), None)

@@ -29,7 +29,7 @@ _RESAMPLES: Final = 2000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Estimate:
+class IntervalEstimate:
     """A mean and the interval that holds the true one at 95 % (or another confidence)."""
 
     mean: float
@@ -58,24 +58,24 @@ class Difference:
     method: str
 
 
-def estimate(scores: Sequence[float], *, seed: int = 0, confidence: float = CONFIDENCE) -> Estimate:
+def estimate(scores: Sequence[float], *, seed: int = 0, confidence: float = CONFIDENCE) -> IntervalEstimate:
     """The mean of scores in [0, 1], with its interval."""
     n = len(scores)
     if n == 0:
-        return Estimate(mean=math.nan, low=math.nan, high=math.nan, n=0, method="none")
+        return IntervalEstimate(mean=math.nan, low=math.nan, high=math.nan, n=0, method="none")
     if set(scores) <= {0, 1} or min(scores) == max(scores):
         return wilson(math.fsum(scores), n, confidence=confidence)
     low, high = bootstrap(scores, seed=seed, confidence=confidence)
-    return Estimate(mean=fmean(scores), low=low, high=high, n=n, method="bootstrap")
+    return IntervalEstimate(mean=fmean(scores), low=low, high=high, n=n, method="bootstrap")
 
 
-def wilson(right: float, n: int, *, confidence: float = CONFIDENCE) -> Estimate:
+def wilson(right: float, n: int, *, confidence: float = CONFIDENCE) -> IntervalEstimate:
     """Wilson's score interval of a share."""
     z, share = _z(confidence), right / n
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * math.sqrt(max(0.0, share * (1 - share)) / n + z * z / (4 * n * n))
     low, high = min(share, max(0.0, middle - half)), max(share, min(1.0, middle + half))
-    return Estimate(mean=share, low=low, high=high, n=n, method="Wilson")
+    return IntervalEstimate(mean=share, low=low, high=high, n=n, method="Wilson")
 
 
 def bootstrap(values: Sequence[float], *, seed: int, confidence: float = CONFIDENCE) -> tuple[float, float]:

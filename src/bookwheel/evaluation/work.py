@@ -14,7 +14,7 @@ from bookwheel.evaluation.errors import SettingsError
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
-    from bookwheel.evaluation.models import Bench
+    from bookwheel.evaluation.models import ModelUnderTest
     from bookwheel.evaluation.results import Key
     from bookwheel.evaluation.settings import Evaluation
     from bookwheel.tasks.base import Sample
@@ -34,12 +34,12 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class SampleJob:
     """One sample to be read in one way by one model."""
 
     sample: Sample
     length: int
-    bench: Bench
+    bench: ModelUnderTest
     way: str
 
     @property
@@ -69,7 +69,7 @@ def batches(evaluation: Evaluation, source: Source) -> list[Batch]:
     return made + [batch for name in evaluation.samples for batch in _of_file(Path(name))]
 
 
-def jobs(waiting: Sequence[Batch], benches: Sequence[Bench], done: Collection[Key]) -> Iterator[Job]:
+def jobs(waiting: Sequence[Batch], benches: Sequence[ModelUnderTest], done: Collection[Key]) -> Iterator[SampleJob]:
     """Everything that is not done, sample by sample, so that a sample is let go before the next is made."""
     have = Counter((task, length, way, label) for task, length, _, way, label in done)
     for batch in waiting:
@@ -78,12 +78,12 @@ def jobs(waiting: Sequence[Batch], benches: Sequence[Bench], done: Collection[Ke
             continue
         for sample in batch.samples():
             for bench, way in wanted:
-                job = Job(sample=sample, length=batch.length, bench=bench, way=way)
+                job = SampleJob(sample=sample, length=batch.length, bench=bench, way=way)
                 if job.key not in done:
                     yield job
 
 
-def pairs(batch: Batch, benches: Sequence[Bench]) -> list[tuple[Bench, str]]:
+def pairs(batch: Batch, benches: Sequence[ModelUnderTest]) -> list[tuple[ModelUnderTest, str]]:
     """Which models read a batch, and how."""
     takers = [bench for bench in benches if not bench.lengths or batch.length in bench.lengths]
     return [(bench, way) for bench in takers for way in bench.ways]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-class Claimed(Exception):
+class ReadingClaimed(Exception):
     """Somebody else holds the lock; the message is that process's number, where it could be read."""
 
 
@@ -48,7 +48,7 @@ def _open(path: Path, *, wait: bool) -> int:
         except BlockingIOError:
             holder = os.pread(handle, 20, 0).decode("ascii", "replace")
             os.close(handle)
-            raise Claimed(holder) from None
+            raise ReadingClaimed(holder) from None
         except BaseException:
             os.close(handle)
             raise

@@ -14,8 +14,8 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import JournalError
-from bookwheel.journal.rows import stored, told_text
-from bookwheel.journal.schema import told
+from bookwheel.journal.rows import load_text, store_text
+from bookwheel.journal.schema import translate_errors
 from bookwheel.types import DocumentInfo, Part
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from bookwheel.journal.read_pool import Reader
+    from bookwheel.journal.read_pool import ReadPool
     from bookwheel.types import Document
 
 _PIECE: Final = 1 << 20
@@ -68,7 +68,7 @@ class Spool:
         self.digest = hashlib.sha256(listed).hexdigest()
 
     def _write(self, content: bytes) -> int:
-        with told(self._journal, "write to"):
+        with translate_errors(self._journal, "write to"):
             self._file.write(content)
         return len(content)
 
@@ -100,7 +100,7 @@ class Spool:
         row = connection.execute("SELECT id FROM texts WHERE sha256 = ?", (self.sha256,)).fetchone()
         text = row[0] if row else self._put_text(connection)
         connection.execute("UPDATE texts SET kept = strftime('%Y-%m-%dT%H:%M:%fZ', 'now') WHERE id = ?", (text,))
-        key = (text, stored(self.name), self.digest)
+        key = (text, store_text(self.name), self.digest)
         connection.execute(
             "INSERT INTO documents (text, name, digest, used) VALUES (?, ?, ?, "
             "(SELECT coalesce(max(used), 0) + 1 FROM documents)) "
@@ -113,7 +113,7 @@ class Spool:
         document = int(found[0])
         connection.executemany(
             "INSERT OR IGNORE INTO places (document, start, source, page) VALUES (?, ?, ?, ?)",
-            ((document, start, stored(source), page) for start, source, page in self.places),
+            ((document, start, store_text(source), page) for start, source, page in self.places),
         )
         return document
 
@@ -133,7 +133,7 @@ class Spool:
 class KeptDocument:
     """A document as the journal has it. Any part of it is at hand without reading what stands before."""
 
-    def __init__(self, reader: Reader, row: int) -> None:
+    def __init__(self, reader: ReadPool, row: int) -> None:
         found = reader.one(
             "SELECT texts.id, sha256, characters, name FROM documents JOIN texts ON texts.id = text "
             "WHERE documents.id = ?",
@@ -143,7 +143,7 @@ class KeptDocument:
             raise JournalError(f"the journal {reader.path} no longer holds this document; read it from its file again")
         self.row = row
         self.id: str = found[1]
-        self.name = told_text(found[3])
+        self.name = load_text(found[3])
         self.length: int = found[2]
         self._text: int = found[0]
         self._reader = reader
@@ -196,7 +196,7 @@ class KeptDocument:
             rows = self._reader.all(
                 "SELECT start, source, page FROM places WHERE document = ? ORDER BY start", (self.row,)
             )
-            self._places = [(start, told_text(source), page) for start, source, page in rows]
+            self._places = [(start, load_text(source), page) for start, source, page in rows]
         return self._places
 
 

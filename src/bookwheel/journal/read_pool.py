@@ -7,7 +7,7 @@ from queue import Empty, LifoQueue
 from typing import TYPE_CHECKING, Any
 
 from bookwheel.errors import JournalError
-from bookwheel.journal.schema import connect, told
+from bookwheel.journal.schema import connect, translate_errors
 
 if TYPE_CHECKING:
     import sqlite3
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-class Reader:
+class ReadPool:
     """Queries, each over a connection of its own for as long as it takes; no read holds back the writers."""
 
     def __init__(self, path: Path, opened: Callable[[Path], sqlite3.Connection] = connect) -> None:
@@ -44,7 +44,7 @@ class Reader:
     def _connection(self) -> Iterator[sqlite3.Connection]:
         if self._closed:
             raise JournalError(f"the journal {self.path} was closed; open it again to read from it")
-        with told(self.path, "read from"):
+        with translate_errors(self.path, "read from"):
             try:
                 connection = self._idle.get_nowait()
             except Empty:

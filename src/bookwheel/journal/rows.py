@@ -40,7 +40,7 @@ FIXED: Final = 8
 """The first so many of READING_COLUMNS never change."""
 
 
-def stored(text: str) -> str | bytes:
+def store_text(text: str) -> str | bytes:
     """As SQLite can hold it: text that is no valid Unicode (lone surrogates) becomes a BLOB of its bytes."""
     try:
         text.encode()
@@ -49,24 +49,24 @@ def stored(text: str) -> str | bytes:
     return text
 
 
-def told_text(value: str | bytes) -> str:
+def load_text(value: str | bytes) -> str:
     """The text again, whichever way it was held."""
     return value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else value
 
 
 def _listed(values: Any) -> str | bytes:
     """As JSON, its text exactly as it is: escapes would make one character of two surrogates."""
-    return stored(json.dumps(values, ensure_ascii=False))
+    return store_text(json.dumps(values, ensure_ascii=False))
 
 
 def _unlisted(value: str | bytes) -> Any:
-    return json.loads(told_text(value))
+    return json.loads(load_text(value))
 
 
 def step_row(step: Step, *, follows: bool) -> tuple[Any, ...]:
     """The values of STEP_COLUMNS; the memory before it is left out where it is the one that the last step left."""
     chunk, reply = step.chunk, step.conversation.reply
-    before = (None, None) if follows else (stored(step.before.text), step.before.tokens)
+    before = (None, None) if follows else (store_text(step.before.text), step.before.tokens)
     return (
         chunk.index,
         chunk.start,
@@ -75,13 +75,13 @@ def step_row(step: Step, *, follows: bool) -> tuple[Any, ...]:
         _listed(chunk.sources),
         _listed(chunk.pages),
         *before,
-        stored(step.after.text),
+        store_text(step.after.text),
         step.after.tokens,
         _listed(step.flags),
-        stored(reply.text),
+        store_text(reply.text),
         str(reply.finish),
         *usage_row(reply.usage),
-        packed(reply.tokens),
+        compress(reply.tokens),
     )
 
 
@@ -89,7 +89,7 @@ def step_from_row(row: Sequence[Any], memory: Memory, text: str = "") -> Step:
     """The step; `memory` is what the step before it left."""
     index, start, stop, tokens, sources, pages, before, before_tokens, after, after_tokens, flags = row[:11]
     if before is not None:
-        memory = Memory(text=told_text(before), tokens=before_tokens, limit=memory.limit)
+        memory = Memory(text=load_text(before), tokens=before_tokens, limit=memory.limit)
     reply, finish, *usage, record = row[11:]
     return Step(
         chunk=Chunk(
@@ -102,10 +102,10 @@ def step_from_row(row: Sequence[Any], memory: Memory, text: str = "") -> Step:
             pages=tuple(_unlisted(pages)),
         ),
         before=memory,
-        after=Memory(text=told_text(after), tokens=after_tokens, limit=memory.limit),
+        after=Memory(text=load_text(after), tokens=after_tokens, limit=memory.limit),
         conversation=Conversation(
             messages=(),
-            reply=Reply(text=told_text(reply), finish=Finish(finish), usage=_usage(usage), tokens=unpacked(record)),
+            reply=Reply(text=load_text(reply), finish=Finish(finish), usage=_usage(usage), tokens=decompress(record)),
         ),
         flags=tuple(Flag(flag) for flag in _unlisted(flags)),
     )
@@ -116,19 +116,19 @@ def reading_row(reading: Reading) -> tuple[Any, ...]:
     answer = reading.answer
     return (
         reading.id,
-        stored(reading.question),
-        stored(reading.model),
+        store_text(reading.question),
+        store_text(reading.model),
         reading.way,
         reading.language,
         _listed(reading.plan.to_json()),
         reading.created,
         reading.parent,
         str(reading.status),
-        stored(answer.text) if answer else None,
+        store_text(answer.text) if answer else None,
         _turn(answer) if answer else None,
-        packed(answer.conversation.reply.tokens) if answer else None,
+        compress(answer.conversation.reply.tokens) if answer else None,
         _listed([evidence_to_json(found) for found in reading.evidence]),
-        stored(reading.error),
+        store_text(reading.error),
         *usage_row(reading.usage),
     )
 
@@ -139,17 +139,17 @@ def reading_from_row(row: Sequence[Any], document: DocumentInfo, steps: tuple[St
     return Reading(
         id=id_,
         document=document,
-        question=told_text(question),
+        question=load_text(question),
         plan=Plan.from_json(_unlisted(plan)),
-        model=told_text(model),
+        model=load_text(model),
         way=way,
         language=language,
         status=Status(status),
         steps=steps,
-        answer=_answer(told_text(answer), _unlisted(turn), record) if turn else None,
+        answer=_answer(load_text(answer), _unlisted(turn), record) if turn else None,
         usage=_usage(row[14:18]),
         evidence=tuple(evidence_from_json(found) for found in _unlisted(evidence)),
-        error=told_text(error),
+        error=load_text(error),
         parent=parent,
         created=created,
     )
@@ -173,13 +173,13 @@ def _turn(answer: Answer) -> str | bytes:
 
 def _answer(text: str, turn: dict[str, Any], record: bytes | None) -> Answer:
     reply = Reply(
-        text=turn["reply"], finish=Finish(turn["finish"]), usage=_usage(turn["usage"]), tokens=unpacked(record)
+        text=turn["reply"], finish=Finish(turn["finish"]), usage=_usage(turn["usage"]), tokens=decompress(record)
     )
     flags = tuple(Flag(flag) for flag in turn["flags"])
     return Answer(text=text, conversation=Conversation(messages=(), reply=reply), flags=flags)
 
 
-def packed(tokens: TokenRecord | None) -> bytes | None:
+def compress(tokens: TokenRecord | None) -> bytes | None:
     """An exact token record in little space: three lengths, 64-bit ids, 64-bit log-probabilities, zlib."""
     if tokens is None:
         return None
@@ -188,7 +188,7 @@ def packed(tokens: TokenRecord | None) -> bytes | None:
     return zlib.compress(struct.pack(f"<3q{len(ids)}q{len(logprobs)}d", *lengths, *ids, *logprobs), 1)
 
 
-def unpacked(record: bytes | None) -> TokenRecord | None:
+def decompress(record: bytes | None) -> TokenRecord | None:
     """The record again, exactly."""
     if record is None:
         return None

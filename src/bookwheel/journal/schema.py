@@ -115,7 +115,7 @@ def journal_path() -> Path:
 
 
 @contextmanager
-def told(path: Path, doing: str) -> Iterator[None]:
+def translate_errors(path: Path, doing: str) -> Iterator[None]:
     """What SQLite and the file system say, told as a JournalError that names a way out."""
     try:
         yield
@@ -136,7 +136,7 @@ def _advice(error: Exception) -> str:
 
 def prepare(path: Path) -> None:
     """Create the file and its folder, or bring an older journal up to date."""
-    with told(path, "open"):
+    with translate_errors(path, "open"):
         path.parent.mkdir(parents=True, exist_ok=True)
         with lock_file(locks_of(path) / "opening", wait=True):
             connection = connect(path)

@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from urllib.parse import quote
 
 from bookwheel.errors import JournalError
-from bookwheel.journal.claims import Claimed, lock_file, locks_of
+from bookwheel.journal.claims import ReadingClaimed, lock_file, locks_of
 from bookwheel.journal.documents import KeptDocument, Spool, drop_unread
-from bookwheel.journal.read_pool import Reader
+from bookwheel.journal.read_pool import ReadPool
 from bookwheel.journal.rows import (
     FIXED,
     READING_COLUMNS,
     STEP_COLUMNS,
+    load_text,
     reading_from_row,
     reading_row,
     step_from_row,
     step_row,
-    stored,
-    told_text,
+    store_text,
 )
-from bookwheel.journal.schema import connect, connect_to_look, prepare, told
+from bookwheel.journal.schema import connect, connect_to_look, prepare, translate_errors
 from bookwheel.journal.writer import Writer
 from bookwheel.types import DocumentInfo, Flag, Memory, Reading, Status, Step, Usage
 
@@ -67,7 +67,7 @@ class Journal:
             prepare(path)
         self.path = path
         opened = connect_to_look if look_only else connect
-        self._reader = Reader(path, opened)
+        self._reader = ReadPool(path, opened)
         self._writer = Writer(path, opened)
 
     def __enter__(self) -> Self:
@@ -147,7 +147,7 @@ class Journal:
         wanted = " WHERE " + " OR ".join(f"instr(folded({column}), folded(?1))" for column in _SEARCHED)
         rows = self._reader.all(
             f"{_READINGS}{wanted if search else ''} ORDER BY number DESC LIMIT ?2",
-            (stored(search or ""), -1 if limit is None else limit),
+            (store_text(search or ""), -1 if limit is None else limit),
         )
         return [reading_from_row(row, _document(row)) for row in rows]
 
@@ -156,9 +156,9 @@ class Journal:
         """Hold the reading for this process alone; the operating system lets go of it when the process ends."""
         with ExitStack() as held:
             try:
-                with told(self.path, "claim a reading of"):
+                with translate_errors(self.path, "claim a reading of"):
                     held.enter_context(lock_file(locks_of(self.path) / f"{quote(id_, safe='')}.lock"))
-            except Claimed as taken:
+            except ReadingClaimed as taken:
                 raise JournalError(
                     f"reading {id_} is being read by another process ({taken}); wait for it, or end it first"
                 ) from None
@@ -210,10 +210,10 @@ class Journal:
         if id_or_prefix == "last":
             rows = self._reader.all(f"{_READINGS} ORDER BY number DESC LIMIT 1")
         else:
-            rows = self._reader.all(f"{_READINGS} WHERE readings.id = ?", (stored(id_or_prefix),))
+            rows = self._reader.all(f"{_READINGS} WHERE readings.id = ?", (store_text(id_or_prefix),))
             rows = rows or self._reader.all(
                 f"{_READINGS} WHERE substr(readings.id, 1, length(?1)) = ?1 AND ?1 <> '' ORDER BY number DESC LIMIT 4",
-                (stored(id_or_prefix),),
+                (store_text(id_or_prefix),),
             )
         if len(rows) == 1:
             return rows[0]
@@ -232,12 +232,12 @@ _EDITION: Final = (
 
 def _document(row: Any) -> DocumentInfo:
     sha256, name, length = row[-5:-2]
-    return DocumentInfo(id=sha256, name=told_text(name), length=length)
+    return DocumentInfo(id=sha256, name=load_text(name), length=length)
 
 
 def _insert(connection: sqlite3.Connection, reading: Reading, document: int | None = None) -> None:
     if document is None:
-        kept = connection.execute(_EDITION, (reading.document.id, stored(reading.document.name))).fetchone()
+        kept = connection.execute(_EDITION, (reading.document.id, store_text(reading.document.name))).fetchone()
         if kept is None:
             raise JournalError(f"the document of reading {reading.id} is not in the journal; keep it before you begin")
         document = kept[0]
@@ -263,7 +263,7 @@ def _insert_step(connection: sqlite3.Connection, reading_id: str, step: Step) ->
     if found is None:
         raise JournalError(f"the journal has no reading {reading_id}; begin it before you add steps")
     number, memory, tokens = found
-    before = (told_text(memory), tokens) if memory is not None else ("", 0)
+    before = (load_text(memory), tokens) if memory is not None else ("", 0)
     try:
         _step_into(connection, number, step, follows=(step.before.text, step.before.tokens) == before)
     except sqlite3.IntegrityError as error:

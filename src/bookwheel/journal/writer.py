@@ -18,7 +18,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from bookwheel.errors import JournalError
-from bookwheel.journal.schema import connect, told
+from bookwheel.journal.schema import connect, translate_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -105,7 +105,7 @@ class Writer:
             connection.close()
 
     def _connect(self) -> sqlite3.Connection:
-        with told(self._path, "write to"):
+        with translate_errors(self._path, "write to"):
             return self._opened(self._path)
 
     def _batch(self, first: _Write) -> tuple[list[_Write], bool]:
@@ -123,7 +123,7 @@ class Writer:
 
     def _commit(self, connection: sqlite3.Connection, batch: list[_Write]) -> None:
         try:
-            with told(self._path, "write to"):
+            with translate_errors(self._path, "write to"):
                 self._transact(connection, batch)
         except Exception as error:  # noqa: BLE001  whatever a write raises is for the one who asked for it
             if len(batch) == 1:

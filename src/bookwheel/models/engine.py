@@ -30,7 +30,7 @@ _TOO_LONG: Final = "exceed_context_size_error"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Completion:
+class EngineCompletion:
     """What the engine wrote after a prompt."""
 
     text: str
@@ -102,7 +102,7 @@ class Engine:
 
     async def complete(
         self, prompt: Sequence[int], *, limit: int, sampling: Sampling, logprobs: bool = False, reuse: bool = False
-    ) -> Completion:
+    ) -> EngineCompletion:
         """Write on from a prompt. Sampling is what the plan says and nothing besides: no top-k, no min-p."""
         wish = {
             "prompt": list(prompt),
@@ -167,10 +167,10 @@ def _body(response: httpx2.Response) -> dict[str, Any]:
     raise ServerFault(f"llama.cpp refused the call (status {response.status_code}): {fault.get('message', body)}")
 
 
-def _completion(body: Mapping[str, Any]) -> Completion:
+def _completion(body: Mapping[str, Any]) -> EngineCompletion:
     ids = tuple(int(token) for token in body["tokens"])
     likely = [entry["prob"] for entry in body.get("completion_probabilities", ())]
-    return Completion(
+    return EngineCompletion(
         text=str(body["content"]),
         ids=ids,
         logprobs=tuple(math.log(p) for p in likely) if likely and len(likely) == len(ids) and min(likely) > 0 else None,

@@ -26,7 +26,7 @@ from bookwheel.errors import BadReply, WindowExceeded
 from bookwheel.models import weights as kept
 from bookwheel.models.engine import Engine, threads_by_load
 from bookwheel.models.header import ADAPTER, KIND, header, plan_in
-from bookwheel.plan import Plan, Sampling, plan_of_preset
+from bookwheel.plan import Plan, Sampling, load_preset_plan
 from bookwheel.text.tokens import encodable
 from bookwheel.types import Message, Reply, TokenRecord, Usage
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from bookwheel.models.weights import Progress
+    from bookwheel.models.weights import DownloadProgress
 
 _WINDOW: Final = 8192
 _SLACK: Final = 16
@@ -87,7 +87,7 @@ class LocalModel:
         *,
         threads: int | None = None,
         slots: int = 1,
-        progress: Progress | None = None,
+        progress: DownloadProgress | None = None,
         record_tokens: bool = False,
     ) -> LocalModel:
         """Load a .gguf file: by default our own, which the first use fetches, telling `progress` the bytes.
@@ -110,7 +110,7 @@ class LocalModel:
             Engine.start, base, threads=threads, slots=slots, window=_WINDOW, adapter=adapter
         )
         if base != weights:
-            plan = plan or plan_of_preset("laptop")
+            plan = plan or load_preset_plan("laptop")
         name = weights.stem if weights else "local"
         return cls(engine, name=name, plan=plan, threads=threads, slots=slots, record_tokens=record_tokens)
 

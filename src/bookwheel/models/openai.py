@@ -24,7 +24,7 @@ from bookwheel.errors import WindowExceeded
 from bookwheel.models.completion import Completion, gather, read_completion
 from bookwheel.models.endpoint import DEFAULT_RETRIES, DEFAULT_TIMEOUT, Endpoint
 from bookwheel.models.faults import explain, in_place_of_reply, is_page, refused_setting, wrong_address
-from bookwheel.models.served import ServedModel, Software, find_model, served_models
+from bookwheel.models.served import ServedModel, ServerSoftware, find_model, list_served_models
 from bookwheel.models.server_tokens import ServerTokenizer
 from bookwheel.plan import Plan, Sampling
 from bookwheel.text.tokens import EstimatedTokens, FileTokenizer, Tokenizer, encodable
@@ -42,10 +42,10 @@ _TEMPLATE_MARGIN: Final = 8
 _ALL: Final = 0.95
 """A server that counts less of the prompt than this share cut it; a tokenizer file may be off by a little."""
 _PLAIN: Final[Mapping[str, Any]] = {"logprobs": True, "top_k": -1, "min_p": 0}
-_RECORDING: Final[Mapping[Software, Mapping[str, Any]]] = {
-    Software.VLLM: {**_PLAIN, "return_token_ids": True, "repetition_penalty": 1.0},
-    Software.LLAMA_CPP: {**_PLAIN, "top_logprobs": 1, "post_sampling_probs": True},
-    Software.OTHER: {},
+_RECORDING: Final[Mapping[ServerSoftware, Mapping[str, Any]]] = {
+    ServerSoftware.VLLM: {**_PLAIN, "return_token_ids": True, "repetition_penalty": 1.0},
+    ServerSoftware.LLAMA_CPP: {**_PLAIN, "top_logprobs": 1, "post_sampling_probs": True},
+    ServerSoftware.OTHER: {},
 }
 _DISPENSABLE: Final = ("max_tokens", "temperature", "top_p", "seed", "repeat_penalty", "repetition_penalty")
 """What a server may refuse and still be read with; max_tokens then goes by its newer name."""
@@ -53,7 +53,7 @@ _DISPENSABLE: Final = ("max_tokens", "temperature", "top_p", "seed", "repeat_pen
 _log: Final = logging.getLogger(__name__)
 
 
-class Settings(TypedDict, total=False):
+class EndpointSettings(TypedDict, total=False):
     """The constructor's optional settings, for those who pass them on."""
 
     base_url: str | None
@@ -98,19 +98,19 @@ class OpenAIModel:
         self._record = record_tokens
         self._extra = dict(extra_body or {})
         self._stream = stream
-        self._software: Software | None = None
+        self._software: ServerSoftware | None = None
         self._slots = asyncio.Semaphore(concurrency)
         self._client = self.endpoint.client()
 
     @classmethod
     async def connect(
-        cls, name: str, *, tokenizer: Tokenizer | Path | str | None = None, **settings: Unpack[Settings]
+        cls, name: str, *, tokenizer: Tokenizer | Path | str | None = None, **settings: Unpack[EndpointSettings]
     ) -> Self:
         """The model, with what its server tells about it. A wrong address, key or name is an error already here."""
         own = FileTokenizer(Path(tokenizer)) if isinstance(tokenizer, Path | str) else tokenizer
         model = cls(name=name, tokenizer=own, **settings)
         try:
-            served = find_model(await served_models(model.endpoint), name, model.endpoint)
+            served = find_model(await list_served_models(model.endpoint), name, model.endpoint)
             model.window = model.window or served.window
             model.plan = settings.get("plan") or Plan().within(model.window)
             model._software = served.software
@@ -135,7 +135,7 @@ class OpenAIModel:
 
     async def list_models(self) -> tuple[ServedModel, ...]:
         """All models of this endpoint."""
-        return await served_models(self.endpoint)
+        return await list_served_models(self.endpoint)
 
     async def reply(self, messages: Sequence[Message], *, limit: int, sampling: Sampling) -> Reply:
         """One independent conversation."""
@@ -217,12 +217,12 @@ class OpenAIModel:
         if self._software is None:
             self._software = find_model(await self.list_models(), self.name, self.endpoint).software
         plain = sampling.temperature == 1 and sampling.top_p == 1 and sampling.repeat_penalty in {None, 1}
-        return _RECORDING[self._software] if plain or self._software is Software.LLAMA_CPP else {}
+        return _RECORDING[self._software] if plain or self._software is ServerSoftware.LLAMA_CPP else {}
 
     async def _record_of(self, messages: list[dict[str, str]], said: Completion) -> TokenRecord | None:
         """The exact tokens, when the server told all of them and its own counts agree."""
         prompt = said.prompt_ids
-        if prompt is None and self._software is Software.LLAMA_CPP:
+        if prompt is None and self._software is ServerSoftware.LLAMA_CPP:
             prompt = await self._prompt_ids(messages)
         if prompt is None or said.reply_ids is None or said.logprobs is None:
             return None

@@ -17,9 +17,9 @@ _OWN: Final = ("GGUF.", "general.architecture", "general.quantization_version", 
 """Fields that a writer sets itself, and those that tell how its tensors are packed."""
 
 
-def in_eight_bits(source: Path, target: Path) -> None:
+def requantize(source: Path, target: Path) -> None:
     """Write `source` anew, every quantised tensor in Q8_0; what is written in full stays so."""
-    reader = opened(source)
+    reader = open_gguf(source)
     writer = copy_of_fields(reader, target)
     from gguf import GGML_QUANT_VERSION, LlamaFileType, dequantize, quantize
     from gguf import GGMLQuantizationType as Kind
@@ -33,10 +33,10 @@ def in_eight_bits(source: Path, target: Path) -> None:
         else:
             values = quantize(dequantize(tensor.data, tensor.tensor_type), Kind.Q8_0)
             writer.add_tensor(tensor.name, values, raw_dtype=Kind.Q8_0)
-    finish(writer)
+    write_gguf(writer)
 
 
-def opened(path: Path) -> Any:
+def open_gguf(path: Path) -> Any:
     """A GGUF file, to be read."""
     try:
         from gguf import GGUFReader
@@ -62,7 +62,7 @@ def copy_of_fields(reader: Any, target: Path, **own: str) -> Any:
     return writer
 
 
-def finish(writer: Any) -> None:
+def write_gguf(writer: Any) -> None:
     """Put all that was added into the file."""
     writer.write_header_to_file()
     writer.write_kv_data_to_file()

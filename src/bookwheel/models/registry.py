@@ -10,8 +10,8 @@ from bookwheel.errors import UnknownModel
 
 if TYPE_CHECKING:
     from bookwheel.models.base import Model
-    from bookwheel.models.openai import Settings
-    from bookwheel.models.weights import Progress
+    from bookwheel.models.openai import EndpointSettings
+    from bookwheel.models.weights import DownloadProgress
 
 BUILT_IN = ("local", "scripted")
 """Names that need no server."""
@@ -28,7 +28,7 @@ async def open_model(
     timeout: float | None = None,  # noqa: ASYNC109 - of each request, not of this call
     concurrency: int | None = None,
     record_tokens: bool = False,
-    progress: Progress | None = None,
+    progress: DownloadProgress | None = None,
 ) -> Model:
     """The model of this name, ready to read. No name is the endpoint's only model, or `local` without an endpoint.
 
@@ -36,9 +36,9 @@ async def open_model(
     """
     url = base_url or os.environ.get("OPENAI_BASE_URL")
     if name == "scripted":
-        from bookwheel.models.scripted import Scripted, keyword_reader
+        from bookwheel.models.scripted import ScriptedModel, keyword_reader
 
-        return Scripted(keyword_reader)
+        return ScriptedModel(keyword_reader)
     file = Path(name) if name and name.endswith(".gguf") else None
     if file or name == "local" or not (name or url):
         from bookwheel.models.local import LocalModel
@@ -51,7 +51,7 @@ async def open_model(
         )
     from bookwheel.models.openai import OpenAIModel
 
-    settings: Settings = {"base_url": url, "api_key": api_key, "window": window, "record_tokens": record_tokens}
+    settings: EndpointSettings = {"base_url": url, "api_key": api_key, "window": window, "record_tokens": record_tokens}
     if timeout is not None:
         settings["timeout"] = timeout
     if concurrency is not None:

@@ -1,11 +1,11 @@
 """Models without weights: deterministic, for tests, demos and benchmarks.
 
-`Scripted` replies with what a function says, after the latency it is told to have, and fails when it is told to.
+`ScriptedModel` replies with what a function says, after the latency it is told to have, and fails when it is told to.
 `keyword_reader` is such a function that really reads: it notes the sentences that share words with the question.
 
 >>> import asyncio
 >>> from bookwheel.types import Message
->>> model = Scripted(lambda messages: messages[-1].content.upper())
+>>> model = ScriptedModel(lambda messages: messages[-1].content.upper())
 >>> asyncio.run(model.reply([Message(role="user", content="aye")], limit=9, sampling=Sampling())).text
 'AYE'
 """
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Script = Callable[[Sequence[Message]], str | Reply | Exception]
 
 
-class Scripted:
+class ScriptedModel:
     """A model whose replies are computed; it counts its calls and keeps the newest messages."""
 
     def __init__(

@@ -27,7 +27,7 @@ _NO_LIST: Final = frozenset({403, 404, 405, 501})
 """Some gateways list no models, and some keys may not list them; both can still chat."""
 
 
-class Software(StrEnum):
+class ServerSoftware(StrEnum):
     """Servers that offer more than OpenAI's API, under the name they sign their models with."""
 
     VLLM = "vllm"
@@ -47,12 +47,12 @@ class ServedModel:
     aliases: tuple[str, ...] = ()
 
     @property
-    def software(self) -> Software:
+    def software(self) -> ServerSoftware:
         """What serves it."""
-        return Software(self.owner) if self.owner in tuple(Software) else Software.OTHER
+        return ServerSoftware(self.owner) if self.owner in tuple(ServerSoftware) else ServerSoftware.OTHER
 
 
-async def served_models(endpoint: Endpoint) -> tuple[ServedModel, ...]:
+async def list_served_models(endpoint: Endpoint) -> tuple[ServedModel, ...]:
     """The server's models; empty when it has an API of this kind but no list. Raises a ModelError when it has none."""
     from openai import APIStatusError, OpenAIError
 
@@ -100,16 +100,16 @@ def find_model(served: Sequence[ServedModel], name: str, endpoint: Endpoint) -> 
         if name == model.name or name in model.aliases:
             return replace(model, name=name)
     software = {model.software for model in served}
-    if software == {Software.VLLM}:
+    if software == {ServerSoftware.VLLM}:
         raise UnknownModel(f"{endpoint.shown} has no model {name!r}; it has {_names(served)}. Choose one with --model.")
-    if software == {Software.LLAMA_CPP} and len(served) == 1:
+    if software == {ServerSoftware.LLAMA_CPP} and len(served) == 1:
         return replace(served[0], name=name)
     return ServedModel(name=name)
 
 
 async def only_model(endpoint: Endpoint) -> str:
     """The name of the one model that a server has."""
-    served = await served_models(endpoint)
+    served = await list_served_models(endpoint)
     if len(served) == 1:
         return served[0].name
     if not served:

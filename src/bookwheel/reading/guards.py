@@ -19,7 +19,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.reading.remarks import is_refusal, is_remark
-from bookwheel.text.matching import Passage, absent, share, words
+from bookwheel.text.matching import Passage, missing_marks, share, words
 from bookwheel.text.shield import TAGS
 from bookwheel.types import Finish, Flag, Memory, Reply
 
@@ -83,7 +83,7 @@ def next_memory(
 def is_founded(line: str, shown: str) -> bool:
     """Whether all names and numbers of a line, and nearly all of its other words, stand in what was shown."""
     said, there = words(line), Passage(shown).marks
-    return not absent(said, there) and share(said, there) >= _NEARLY_ALL
+    return not missing_marks(said, there) and share(said, there) >= _NEARLY_ALL
 
 
 def _why_keep(text: str, unchanged: str) -> Flag | None:

@@ -126,7 +126,7 @@ def prompts_for(plan: Plan, question: str) -> Prompts:
 
 
 @cache
-def shipped() -> frozenset[str]:
+def shipped_prompt_sets() -> frozenset[str]:
     """The names of the prompt sets that come with bookwheel."""
     return frozenset(path.name.split(".")[0] for path in _SHELF.iterdir() if path.name.endswith(".toml"))
 
@@ -151,7 +151,7 @@ def _read(name: str, language: str) -> Prompts:
         except (OSError, UnicodeDecodeError) as error:
             raise PromptError(f"the prompt set {name} cannot be read: {error}") from error
     file = _SHELF / f"{name}.{language}.toml"
-    if name not in shipped() or not file.is_file():
+    if name not in shipped_prompt_sets() or not file.is_file():
         known = sorted(path.name.removesuffix(".toml") for path in _SHELF.iterdir() if path.name.endswith(".toml"))
         raise PromptError(f"no prompt set {name!r} in language {language!r}; there are: {', '.join(known)}")
     return Prompts.from_toml(file.read_text(encoding="utf-8"), name)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Protocol, Self
 
-from bookwheel.text.matching import Passage, Word, absent, is_claim, share, words
+from bookwheel.text.matching import Passage, Word, is_claim, missing_marks, share, words
 from bookwheel.types import Evidence, Flag, Step
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _MOST_CHUNKS: Final = 4
 _MOST_EVIDENCE: Final = 5
 
 
-class Sliced(Protocol):
+class SupportsSlice(Protocol):
     """What is asked of a document here; the journal's documents have it."""
 
     def slice(self, start: int, end: int) -> str:
@@ -65,7 +65,7 @@ class LineOrigin:
     """It was written by the one who edited the memory, not by the model."""
 
 
-def origins(steps: Sequence[Step], document: Sliced) -> tuple[LineOrigin, ...]:
+def find_origins(steps: Sequence[Step], document: SupportsSlice) -> tuple[LineOrigin, ...]:
     """For each line of the final memory that claims something, where it is from."""
     if not steps:
         return ()
@@ -73,7 +73,7 @@ def origins(steps: Sequence[Step], document: Sliced) -> tuple[LineOrigin, ...]:
     return tuple(_origin(trail, library) for trail in _trails(steps))
 
 
-def evidence(answer: str, steps: Sequence[Step], document: Sliced) -> tuple[Evidence, ...]:
+def find_evidence(answer: str, steps: Sequence[Step], document: SupportsSlice) -> tuple[Evidence, ...]:
     """The sentences of the document that the answer rests on, best first: through the memory lines that speak of it."""
     said = words(answer)
     wanted = {word.mark for word in said if word.tells}
@@ -93,10 +93,10 @@ def evidence(answer: str, steps: Sequence[Step], document: Sliced) -> tuple[Evid
     return _apart(found)[:_MOST_EVIDENCE]
 
 
-def supported(answer: str, found: Sequence[Evidence]) -> bool:
+def is_supported(answer: str, found: Sequence[Evidence]) -> bool:
     """Whether the answer stands in its evidence: every number and name of it, and at least half of its other words."""
     there = {word.key for piece in found for word in words(piece.quote)}
-    return not absent(words(answer), there) and share(words(answer), there) >= _SAME
+    return not missing_marks(words(answer), there) and share(words(answer), there) >= _SAME
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +209,7 @@ def _lines(memory: str) -> Iterator[str]:
 class _Library:
     """The chunks of a reading, each fetched and taken apart when it is asked for, a few kept at hand."""
 
-    def __init__(self, steps: Sequence[Step], document: Sliced) -> None:
+    def __init__(self, steps: Sequence[Step], document: SupportsSlice) -> None:
         self.steps = steps
         self._document = document
         self._passages: dict[int, Passage] = {}
@@ -245,7 +245,7 @@ def _origin(trail: _Trail, library: _Library) -> LineOrigin:
         run = passage.longest_run(trail.words)
         if run and (best is None or run[0] > best[0]):
             best = (run[0], at, run[1])
-    missing = absent(trail.words, there)
+    missing = missing_marks(trail.words, there)
     chunk = library.steps[trail.changes[0]].chunk
     return LineOrigin(
         line=trail.line,

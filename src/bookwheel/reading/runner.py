@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 from bookwheel.errors import BudgetReached, InputError, ModelError
 from bookwheel.reading import loop
 from bookwheel.reading.prompts import language_of, prompts_for
-from bookwheel.reading.provenance import evidence
+from bookwheel.reading.provenance import find_evidence
 from bookwheel.types import Answer, Reading, Status, Step, Usage
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from bookwheel.types import Document, DocumentInfo, Message, Reply
 
 
-def opened(document: DocumentInfo, question: str, model: Model, plan: Plan, way: str = "sequential") -> Reading:
+def new_reading(document: DocumentInfo, question: str, model: Model, plan: Plan, way: str = "sequential") -> Reading:
     """A reading that has not begun."""
     return Reading(
         id=secrets.token_hex(6),
@@ -45,12 +45,12 @@ def opened(document: DocumentInfo, question: str, model: Model, plan: Plan, way:
     )
 
 
-def check(reading: Reading, model: Model) -> None:
+def check_reading(reading: Reading, model: Model) -> None:
     """Raise what is wrong with question and plan before anything is kept or paid for."""
     loop.check(reading.question, model, reading.plan, prompts_for(reading.plan, reading.question))
 
 
-class Keeper(Protocol):
+class StepStore(Protocol):
     """What the desk needs of a journal."""
 
     async def add_step(self, reading_id: str, step: Step) -> None:
@@ -60,25 +60,25 @@ class Keeper(Protocol):
         """Keep how the reading ended."""
 
 
-def unwatched(_event: Step | Answer) -> None:
+def ignore_event(_event: Step | Answer) -> None:
     """Nobody looks on."""
 
 
-async def carry_out(
+async def run_reading(
     reading: Reading,
     document: Document,
     model: Model,
     *,
     way: Way = loop.read,
-    journal: Keeper | None = None,
-    watch: Callable[[Step | Answer], None] = unwatched,
+    journal: StepStore | None = None,
+    watch: Callable[[Step | Answer], None] = ignore_event,
 ) -> Reading:
     """Read on from where `reading` stands to its end, and return it ended: answered, stopped or failed.
 
     An interrupt is kept as `cancelled`, a way's refusal of the input as `failed`, and both are raised on.
     With a journal the steps returned are lean: their texts and prompts are in the journal, not in memory.
     """
-    sitting = _Sitting(reading, Metered(model, reading.plan.budget), journal, watch)
+    sitting = _Run(reading, BudgetedModel(model, reading.plan.budget), journal, watch)
     try:
         await sitting.follow(way(document, reading.question, sitting.meter, reading.plan, reading.steps))
     except BudgetReached as limit:
@@ -91,15 +91,15 @@ async def carry_out(
     except InputError as fault:
         await sitting.close(Status.FAILED, str(fault))
         raise
-    sitting.evidence = evidence(sitting.answer.text, sitting.steps, document) if sitting.answer else ()
+    sitting.evidence = find_evidence(sitting.answer.text, sitting.steps, document) if sitting.answer else ()
     return await sitting.close(Status.ANSWERED)
 
 
-class _Sitting:
+class _Run:
     """One stretch of a reading, from its start or resumption to whatever ends it."""
 
     def __init__(
-        self, reading: Reading, meter: Metered, journal: Keeper | None, watch: Callable[[Step | Answer], None]
+        self, reading: Reading, meter: BudgetedModel, journal: StepStore | None, watch: Callable[[Step | Answer], None]
     ) -> None:
         self.meter = meter
         self.steps = list(reading.steps)
@@ -122,7 +122,7 @@ class _Sitting:
     async def _keep(self, step: Step) -> None:
         if self._journal:
             await self._journal.add_step(self._reading.id, step)
-            step = lean(step)
+            step = strip_texts(step)
         self.steps.append(step)
 
     async def close(self, status: Status, error: str = "") -> Reading:
@@ -141,12 +141,12 @@ class _Sitting:
         return ended
 
 
-def lean(step: Step) -> Step:
+def strip_texts(step: Step) -> Step:
     """The step without what the journal can rebuild from the document: the chunk's text and the prompt."""
     return replace(step, chunk=replace(step.chunk, text=""), conversation=replace(step.conversation, messages=()))
 
 
-class Metered:
+class BudgetedModel:
     """A model whose calls are counted, and refused when one could break a hard limit.
 
     The limits hold for one sitting: a resumed reading counts anew.

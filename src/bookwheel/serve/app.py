@@ -20,15 +20,15 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from bookwheel.errors import BookwheelError
-from bookwheel.serve.engine.access import Reach
-from bookwheel.serve.engine.errors import Declined, Json, not_there, refusal
+from bookwheel.serve.engine.access import AccessPolicy
+from bookwheel.serve.engine.errors import ApiError, JsonResponse, error_response, not_found
 from bookwheel.serve.engine.service import Service
-from bookwheel.serve.http.guard import Guard
+from bookwheel.serve.http.guard import GuardMiddleware
 from bookwheel.serve.http.routes import Routes
-from bookwheel.serve.openai.chat import Chat
-from bookwheel.serve.openapi import described
-from bookwheel.serve.runs.routes import shelf_routes
-from bookwheel.serve.runs.run_directory import Shelf
+from bookwheel.serve.openai.chat import OpenAIRoutes
+from bookwheel.serve.openapi import build_openapi
+from bookwheel.serve.runs.routes import run_routes
+from bookwheel.serve.runs.run_directory import RunDirectory
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -41,25 +41,25 @@ if TYPE_CHECKING:
     from bookwheel.journal import Journal
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan
-    from bookwheel.serve.engine.keys import Keys
-    from bookwheel.serve.engine.settings import Settings
+    from bookwheel.serve.engine.keys import KeyRing
+    from bookwheel.serve.engine.settings import ServerSettings
 
 _GZIP_LEVEL: Final = 6
 """Streams of events are never compressed, since that would hold them back."""
 _KINDS: Final = {404: "not_found", 405: "method_not_allowed"}
 
 
-def build(
+def build_app(
     *,
     journal: Journal,
     models: Mapping[str, Model],
     plans: Mapping[str, Plan] | None = None,
-    keys: Keys | None = None,
-    settings: Settings | None = None,
+    keys: KeyRing | None = None,
+    settings: ServerSettings | None = None,
 ) -> Starlette:
     """The app. Journal and models stay the caller's; the first model is the one that reads when none is named."""
     service = Service.of(journal=journal, models=models, plans=plans, keys=keys, settings=settings)
-    chat = Chat(service)
+    chat = OpenAIRoutes(service)
     more, tools = _tools(service)
 
     @asynccontextmanager
@@ -71,11 +71,11 @@ def build(
             finally:
                 await chat.straight.aclose()
 
-    runs = shelf_routes(Shelf(service.settings.runs))
-    return guarded(service, [*_routes(Routes(service), chat), *more, *runs, *_page()], live)
+    runs = run_routes(RunDirectory(service.settings.runs))
+    return wrap_app(service, [*_routes(Routes(service), chat), *more, *runs, *_page()], live)
 
 
-def guarded(
+def wrap_app(
     service: Service, routes: Sequence[BaseRoute], live: Callable[[], AbstractAsyncContextManager[None]]
 ) -> Starlette:
     """The app of these routes, which closes the service at its end."""
@@ -90,7 +90,10 @@ def guarded(
 
     app = Starlette(
         routes=routes,
-        middleware=[Middleware(Guard, service=service), Middleware(GZipMiddleware, compresslevel=_GZIP_LEVEL)],
+        middleware=[
+            Middleware(GuardMiddleware, service=service),
+            Middleware(GZipMiddleware, compresslevel=_GZIP_LEVEL),
+        ],
         exception_handlers={
             BookwheelError: _declined,
             HTTPException: _refused,
@@ -105,17 +108,17 @@ def guarded(
 def _tools(service: Service) -> tuple[Sequence[BaseRoute], Callable[[], AbstractAsyncContextManager[None]]]:
     """Reading over MCP, where its extra is installed."""
     try:
-        from bookwheel.serve.mcp.http import tools_over_http
+        from bookwheel.serve.mcp.http import mount_tools
     except ModuleNotFoundError as error:
         if error.name != "mcp":
             raise
         return (), nullcontext
-    return tools_over_http(service, Reach(allow_private=service.settings.allow_private), goes_on=True)
+    return mount_tools(service, AccessPolicy(allow_private=service.settings.allow_private), goes_on=True)
 
 
-def _routes(routes: Routes, chat: Chat) -> list[BaseRoute]:
+def _routes(routes: Routes, chat: OpenAIRoutes) -> list[BaseRoute]:
     async def openapi(_request: Request) -> Response:
-        return Json(described())
+        return JsonResponse(build_openapi())
 
     return [
         Route("/documents", routes.upload, methods=["POST"]),
@@ -168,15 +171,17 @@ class _PageFiles(StaticFiles):
 
 async def _declined(request: Request, error: Exception) -> Response:
     assert isinstance(error, BookwheelError)
-    return refusal(error, request.url.path)
+    return error_response(error, request.url.path)
 
 
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == 404:  # noqa: PLR2004
-        return refusal(not_there("page of that name"), request.url.path)
+        return error_response(not_found("page of that name"), request.url.path)
     kind = _KINDS.get(error.status_code, "invalid_request")
-    return refusal(Declined(error.status_code, str(error.detail), kind=kind, headers=error.headers), request.url.path)
+    return error_response(
+        ApiError(error.status_code, str(error.detail), kind=kind, headers=error.headers), request.url.path
+    )
 
 
 async def _hung_up(_request: Request, _error: Exception) -> Response:

@@ -46,7 +46,7 @@ _SHAPES: Final[Sequence[type[BaseModel]]] = (
 )
 
 
-def described() -> dict[str, Any]:
+def build_openapi() -> dict[str, Any]:
     """The OpenAPI document."""
     _, found = models_json_schema(
         [(shape, "validation") for shape in _SHAPES], ref_template="#/components/schemas/{model}"

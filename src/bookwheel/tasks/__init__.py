@@ -1,8 +1,8 @@
 """What is read to measure and to train: samples by task, length, seed and language."""
 
-from bookwheel.tasks.base import Evidence, MemoryRule, Sample, SampleDocument
+from bookwheel.tasks.base import GoldEvidence, MemoryRule, Sample, SampleDocument
 from bookwheel.tasks.catalogue import TASKS, find, make
-from bookwheel.tasks.contamination import Outcome, Sifted, filter_samples
+from bookwheel.tasks.contamination import FilterOutcome, FilterResult, filter_samples
 from bookwheel.tasks.files import read_samples, write_samples
 from bookwheel.tasks.memories import ideal_memories
 from bookwheel.tasks.orders import Task
@@ -10,12 +10,12 @@ from bookwheel.tasks.tokenizing import tokenizer_named
 
 __all__ = [
     "TASKS",
-    "Evidence",
+    "FilterOutcome",
+    "FilterResult",
+    "GoldEvidence",
     "MemoryRule",
-    "Outcome",
     "Sample",
     "SampleDocument",
-    "Sifted",
     "Task",
     "filter_samples",
     "find",

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import InputError
-from bookwheel.tasks.base import Evidence
+from bookwheel.tasks.base import GoldEvidence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -34,27 +34,27 @@ _SEGMENT: Final = 262_144
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Passage:
+class SourcePassage:
     """Something set into the filler, with its own line ends, and the evidence it holds (offsets into the passage)."""
 
     text: str
-    evidence: tuple[Evidence, ...] = ()
+    evidence: tuple[GoldEvidence, ...] = ()
     place: float = 0.0
     """From 0 (before all filler) to 1 (after it); passages with the same place keep their order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Assembled:
+class AssembledDocument:
     """A finished text."""
 
     pieces: tuple[str, ...]
     tokens: int
-    evidence: tuple[Evidence, ...] = field(default=())
+    evidence: tuple[GoldEvidence, ...] = field(default=())
 
 
 def assemble(
-    filler: Iterable[str], passages: Sequence[Passage], *, tokens: int, tokenizer: Tokenizer, task: str
-) -> Assembled:
+    filler: Iterable[str], passages: Sequence[SourcePassage], *, tokens: int, tokenizer: Tokenizer, task: str
+) -> AssembledDocument:
     """Filler and passages to just under `tokens`; InputError when the passages alone are too long for that."""
     ordered = sorted(passages, key=lambda passage: passage.place)
     fixed = measure([passage.text for passage in ordered], tokenizer)
@@ -66,7 +66,7 @@ def assemble(
     summed = fixed + drawn.tokens + drawn.seams + 2 * len(ordered)
     if margin and CLOSE * tokens < summed <= tokens:
         texts, evidence = _arranged(drawn.units, ordered)
-        return Assembled(pieces=_pieces(texts), tokens=summed, evidence=evidence)
+        return AssembledDocument(pieces=_pieces(texts), tokens=summed, evidence=evidence)
     best = _filled(source, drawn.units, ordered, tokens, tokenizer)
     if best is None:
         raise too_short(task, tokens, fixed + 1)
@@ -79,13 +79,13 @@ def assemble(
 
 
 def _filled(
-    filler: Iterator[str], units: list[str], passages: Sequence[Passage], tokens: int, tokenizer: Tokenizer
-) -> Assembled | None:
+    filler: Iterator[str], units: list[str], passages: Sequence[SourcePassage], tokens: int, tokenizer: Tokenizer
+) -> AssembledDocument | None:
     """The longest text found within the budget, counted whole; None when there is none.
 
     Texts that are joined may count for less than apart, so filler is added while the gap is worth it.
     """
-    best: Assembled | None = None
+    best: AssembledDocument | None = None
     for _ in range(_ROUNDS):
         texts, evidence = _arranged(units, passages)
         measured = measure(texts, tokenizer)
@@ -95,7 +95,7 @@ def _filled(
         if measured > tokens:
             break
         if best is None or measured > best.tokens:
-            best = Assembled(pieces=_pieces(texts), tokens=measured, evidence=evidence)
+            best = AssembledDocument(pieces=_pieces(texts), tokens=measured, evidence=evidence)
         more = draw(filler, tokens - measured, tokenizer).units if measured < _NEAR * tokens else []
         if not more:
             break
@@ -108,14 +108,14 @@ def too_short(task: str, tokens: int, need: int) -> InputError:
     return InputError(f"the task {task} needs at least {need} tokens and {tokens} were asked for; raise --tokens")
 
 
-def join(units: Sequence[str], passages: Sequence[Passage], tokenizer: Tokenizer) -> Assembled:
+def join(units: Sequence[str], passages: Sequence[SourcePassage], tokenizer: Tokenizer) -> AssembledDocument:
     """All of the filler and all of the passages, whatever it comes to."""
     texts, evidence = _arranged(list(units), sorted(passages, key=lambda passage: passage.place))
-    return Assembled(pieces=_pieces(texts), tokens=measure(texts, tokenizer), evidence=evidence)
+    return AssembledDocument(pieces=_pieces(texts), tokens=measure(texts, tokenizer), evidence=evidence)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drawn:
+class DrawnPassages:
     """Filler taken from its source."""
 
     units: list[str]
@@ -125,7 +125,7 @@ class Drawn:
     """Between texts that were counted apart."""
 
 
-def draw(filler: Iterator[str], budget: int, tokenizer: Tokenizer) -> Drawn:
+def draw(filler: Iterator[str], budget: int, tokenizer: Tokenizer) -> DrawnPassages:
     """Units of filler of about `budget` tokens, the last one cut to fit."""
     taken: list[str] = []
     left, seams, per_token = budget, 0, 0.5
@@ -142,10 +142,10 @@ def draw(filler: Iterator[str], budget: int, tokenizer: Tokenizer) -> Drawn:
             seams += 1
             cost = tokenizer.count(unit)
             if cost > left:
-                return Drawn(units=taken + cut(unit, left, tokenizer), tokens=budget, seams=seams)
+                return DrawnPassages(units=taken + cut(unit, left, tokenizer), tokens=budget, seams=seams)
             taken.append(unit)
             left -= cost
-    return Drawn(units=taken, tokens=budget - left, seams=seams)
+    return DrawnPassages(units=taken, tokens=budget - left, seams=seams)
 
 
 def _batch(filler: Iterator[str], characters: int) -> list[str]:
@@ -183,11 +183,11 @@ def _shortened(units: list[str], excess: int, tokenizer: Tokenizer) -> list[str]
     return units + (cut(last, have - excess, tokenizer) if have > excess else [])
 
 
-def _arranged(units: list[str], passages: Sequence[Passage]) -> tuple[list[str], tuple[Evidence, ...]]:
+def _arranged(units: list[str], passages: Sequence[SourcePassage]) -> tuple[list[str], tuple[GoldEvidence, ...]]:
     """The texts in the document's order, and the evidence with offsets into the whole."""
     stops = [round(passage.place * len(units)) for passage in passages]
     texts: list[str] = []
-    evidence: list[Evidence] = []
+    evidence: list[GoldEvidence] = []
     offset = 0
     for (begin, end), passage in zip(pairwise([0, *stops]), passages, strict=True):
         texts += units[begin:end]
@@ -198,9 +198,9 @@ def _arranged(units: list[str], passages: Sequence[Passage]) -> tuple[list[str],
     return texts + units[stops[-1] if stops else 0 :], tuple(evidence)
 
 
-def moved(evidence: Evidence, offset: int) -> Evidence:
+def moved(evidence: GoldEvidence, offset: int) -> GoldEvidence:
     """The same evidence `offset` characters further on."""
-    return Evidence(
+    return GoldEvidence(
         start=evidence.start + offset,
         end=evidence.end + offset,
         note=evidence.note,

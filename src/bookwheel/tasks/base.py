@@ -30,7 +30,7 @@ class MemoryRule(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class GoldEvidence:
     """A span of the document that the answer rests on, and what a perfect reader notes on reading it."""
 
     start: int
@@ -111,7 +111,7 @@ class Sample:
     """The tokens it has, by the tokenizer it was made with."""
     seed: int = 0
     language: str = "en"
-    evidence: tuple[Evidence, ...] = ()
+    evidence: tuple[GoldEvidence, ...] = ()
     """In the document's order."""
     memory: MemoryRule = MemoryRule.NOTES
     metadata: Mapping[str, Any] = field(default_factory=dict)

@@ -16,7 +16,7 @@ from bookwheel.errors import InputError
 from bookwheel.scoring import metric as metric_named
 from bookwheel.tasks import books, bridges, codebase, counting, dialogues, needles, questions, updates, variables, words
 from bookwheel.tasks.base import Sample, SampleDocument
-from bookwheel.tasks.data_dir import Shelf
+from bookwheel.tasks.data_dir import DataDir
 from bookwheel.tasks.orders import Order, Task
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def make(
         split=split,
         rng=Random(),  # noqa: S311 - not for secrets, and every sample is given its own
         tokenizer=tokenizer,
-        shelf=Shelf.at(data),
+        shelf=DataDir.at(data),
         options=given,
     )
     return (_sample(order, entry.build(order)) for order in map(first.at, range(count)))

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.tasks import lexicon
-from bookwheel.tasks.assembly import Passage, assemble
-from bookwheel.tasks.base import Evidence
+from bookwheel.tasks.assembly import SourcePassage, assemble
+from bookwheel.tasks.base import GoldEvidence
 from bookwheel.tasks.orders import Draft, Order, Task
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def _names(rng: Random) -> Iterator[str]:
             yield name
 
 
-def _value(rng: Random, names: Iterator[str]) -> tuple[str, tuple[str, ...], list[Passage], str]:
+def _value(rng: Random, names: Iterator[str]) -> tuple[str, tuple[str, ...], list[SourcePassage], str]:
     asked = next(names)
     constant, value = f"{lexicon.coined(rng)}_limit".upper(), lexicon.number(rng, 5)
     defined = f"{constant} = {value}"
@@ -65,7 +65,7 @@ def _value(rng: Random, names: Iterator[str]) -> tuple[str, tuple[str, ...], lis
     return f"What number does a call of `{asked}()` return?", (value,), passages, "contains"
 
 
-def _callers(order: Order, names: Iterator[str]) -> tuple[str, tuple[str, ...], list[Passage], str]:
+def _callers(order: Order, names: Iterator[str]) -> tuple[str, tuple[str, ...], list[SourcePassage], str]:
     rng = order.rng
     asked = next(names)
     callers = [next(names) for _ in range(order.number("callers", rng.randrange(2, 6)))]
@@ -85,12 +85,12 @@ def _path(rng: Random) -> str:
     return f"{rng.choice(_FOLDERS)}/{lexicon.coined(rng)}.py"
 
 
-def _file(rng: Random, names: Iterator[str], core: str, *, note: str) -> Passage:
+def _file(rng: Random, names: Iterator[str], core: str, *, note: str) -> SourcePassage:
     """A file with one piece that matters after another function."""
     path = _path(rng)
     before = f"# file: {path}\n\n{_function(rng, next(names))}\n\n\n"
-    found = Evidence(start=len(before), end=len(before) + len(core), note=f"{path}: {note}")
-    return Passage(text=f"{before}{core}\n\n\n", evidence=(found,) if note else (), place=rng.random())
+    found = GoldEvidence(start=len(before), end=len(before) + len(core), note=f"{path}: {note}")
+    return SourcePassage(text=f"{before}{core}\n\n\n", evidence=(found,) if note else (), place=rng.random())
 
 
 def _files(rng: Random, names: Iterator[str]) -> Iterator[str]:

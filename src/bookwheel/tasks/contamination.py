@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bookwheel.tasks.base import Sample
 
 
-class Outcome(StrEnum):
+class FilterOutcome(StrEnum):
     """What became of a sample."""
 
     KEPT = "kept"
@@ -35,11 +35,11 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sifted:
+class FilterResult:
     """A sample, what became of it, and why."""
 
     sample: Sample
-    outcome: Outcome
+    outcome: FilterOutcome
     reason: str
     answers: tuple[str, ...] = ()
     """What the model said, up to the answer that settled it."""
@@ -61,7 +61,7 @@ async def filter_samples(
     tries: int = 2,
     sampling: Sampling | None = None,
     concurrency: int = 8,
-) -> AsyncIterator[Sifted]:
+) -> AsyncIterator[FilterResult]:
     """Each sample in order with its outcome; raises the model's error when not one of the first could be asked."""
     if tries < 1 or concurrency < 1:
         raise InputError("tries and concurrency must be at least 1")
@@ -75,14 +75,14 @@ async def filter_samples(
         asked = True
         for sample, result in zip(batch, results, strict=True):
             if isinstance(result, ModelError):
-                yield Sifted(sample=sample, outcome=Outcome.UNASKED, reason=str(result))
+                yield FilterResult(sample=sample, outcome=FilterOutcome.UNASKED, reason=str(result))
             else:
                 yield result
 
 
-async def _sift(sample: Sample, model: Model, tries: int, sampling: Sampling | None) -> Sifted | ModelError:
+async def _sift(sample: Sample, model: Model, tries: int, sampling: Sampling | None) -> FilterResult | ModelError:
     if sample.metric == "unanswerable":
-        return Sifted(sample=sample, outcome=Outcome.KEPT, reason="there is no answer to know")
+        return FilterResult(sample=sample, outcome=FilterOutcome.KEPT, reason="there is no answer to know")
     drawn = sampling or model.plan.sampling
     answers: list[str] = []
     for number in range(tries):
@@ -94,9 +94,9 @@ async def _sift(sample: Sample, model: Model, tries: int, sampling: Sampling | N
         score = sample.score(answers[-1])
         if score.score == 1:
             reason = f"answered without the document at try {number + 1}: the answer {score.reason}"
-            return Sifted(sample=sample, outcome=Outcome.DROPPED, reason=reason, answers=tuple(answers))
+            return FilterResult(sample=sample, outcome=FilterOutcome.DROPPED, reason=reason, answers=tuple(answers))
     reason = f"not answered without the document in {tries} tries"
-    return Sifted(sample=sample, outcome=Outcome.KEPT, reason=reason, answers=tuple(answers))
+    return FilterResult(sample=sample, outcome=FilterOutcome.KEPT, reason=reason, answers=tuple(answers))
 
 
 async def _answer(sample: Sample, model: Model, sampling: Sampling) -> str:

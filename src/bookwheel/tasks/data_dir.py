@@ -29,7 +29,7 @@ _BOOKS: Final = "books"
 _WIKI: Final = "wiki/wiki_paragraphs_en.jsonl"
 
 
-class Shelf:
+class DataDir:
     """A data folder, one file of questions, or neither."""
 
     def __init__(self, root: Path | None = None, file: Path | None = None) -> None:
@@ -38,7 +38,7 @@ class Shelf:
         self._words: dict[str, list[str]] | None = None
 
     @classmethod
-    def at(cls, data: Path | None) -> Shelf:
+    def at(cls, data: Path | None) -> DataDir:
         """The shelf at a path, else where BOOKWHEEL_DATA points, else in one of the usual places, else none."""
         usual = next((path for path in _USUAL if path.is_dir()), None)
         named = os.environ.get(VARIABLE, "")

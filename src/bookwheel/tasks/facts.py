@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bookwheel.tasks import filler
-from bookwheel.tasks.assembly import Assembled, Passage, assemble
-from bookwheel.tasks.base import Evidence
+from bookwheel.tasks.assembly import AssembledDocument, SourcePassage, assemble
+from bookwheel.tasks.base import GoldEvidence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,13 +25,13 @@ class Fact:
     key: str = ""
     replaces: tuple[str, ...] = ()
 
-    def passage(self, end: str = " ") -> Passage:
+    def passage(self, end: str = " ") -> SourcePassage:
         """As it is set into the filler."""
-        found = Evidence(start=0, end=len(self.text), note=self.note, key=self.key, replaces=self.replaces)
-        return Passage(text=self.text + end, evidence=(found,) if self.note else (), place=self.place)
+        found = GoldEvidence(start=0, end=len(self.text), note=self.note, key=self.key, replaces=self.replaces)
+        return SourcePassage(text=self.text + end, evidence=(found,) if self.note else (), place=self.place)
 
 
-def in_essays(order: Order, facts: Sequence[Fact]) -> Assembled:
+def in_essays(order: Order, facts: Sequence[Fact]) -> AssembledDocument:
     """The facts among sentences of books, or of made-up prose where there are none."""
     hay, _ = filler.essay(order.language, order.shelf, order.rng)
     gap = "" if order.language == "zh" else " "

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from bookwheel.errors import InputError
 from bookwheel.scoring import metric
-from bookwheel.tasks.base import Evidence, MemoryRule, Sample, SampleDocument
+from bookwheel.tasks.base import GoldEvidence, MemoryRule, Sample, SampleDocument
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -93,7 +93,7 @@ def to_line(sample: Sample) -> str:
     return json.dumps(record, ensure_ascii=False) + "\n"
 
 
-def _plain(evidence: Evidence) -> dict[str, Any]:
+def _plain(evidence: GoldEvidence) -> dict[str, Any]:
     record: dict[str, Any] = {"start": evidence.start, "end": evidence.end, "note": evidence.note}
     if evidence.key:
         record["key"] = evidence.key
@@ -159,8 +159,8 @@ def golds_of(record: dict[str, Any]) -> tuple[str, ...]:
     return tuple(values)
 
 
-def _evidence(value: dict[str, Any], length: int) -> Evidence:
-    found = Evidence(
+def _evidence(value: dict[str, Any], length: int) -> GoldEvidence:
+    found = GoldEvidence(
         start=int(value["start"]),
         end=int(value["end"]),
         note=str(value.get("note", "")),

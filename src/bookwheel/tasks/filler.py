@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from random import Random
 
-    from bookwheel.tasks.data_dir import Shelf
+    from bookwheel.tasks.data_dir import DataDir
 
 _NOISE: Final = {
     "en": "The harbour is calm. The bread is warm. Clouds drift over the hill. Someone opens a door and shuts it.\n",
@@ -36,7 +36,7 @@ def noise(language: str) -> Iterator[str]:
     return repeat(_NOISE[language])
 
 
-def essay(language: str, shelf: Shelf, rng: Random) -> tuple[Iterator[str], str]:
+def essay(language: str, shelf: DataDir, rng: Random) -> tuple[Iterator[str], str]:
     """Sentences of the essays on the shelf, and what to call them in a sample's metadata."""
     narrow, wide = BOOKS[language]
     paths = shelf.books(narrow) or shelf.books(wide)

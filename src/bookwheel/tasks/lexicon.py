@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from random import Random
 
-    from bookwheel.tasks.data_dir import Shelf
+    from bookwheel.tasks.data_dir import DataDir
 
 
 def _row(words: str) -> list[str]:
@@ -51,17 +51,17 @@ _VOWELS: Final = _row("a e i o u ai ea oo")
 _CODAS: Final = ("", "", "l", "m", "n", "r", "s", "t", "ck", "nd")
 
 
-def nouns(shelf: Shelf) -> list[str]:
+def nouns(shelf: DataDir) -> list[str]:
     """Common nouns, the data folder's or a hundred of ours."""
     return shelf.words().get("nouns") or OWN_NOUNS
 
 
-def adjectives(shelf: Shelf) -> list[str]:
+def adjectives(shelf: DataDir) -> list[str]:
     """Adjectives, the data folder's or some eighty of ours."""
     return shelf.words().get("adjectives") or OWN_ADJECTIVES
 
 
-def vocabulary(shelf: Shelf) -> list[str]:
+def vocabulary(shelf: DataDir) -> list[str]:
     """Every word of the data folder's lists, without repeats; empty without them."""
     return sorted({word for listed in shelf.words().values() for word in listed})
 
@@ -92,14 +92,14 @@ def identifier(rng: Random) -> str:
     return str(uuid.UUID(int=rng.getrandbits(128), version=4))
 
 
-def key(rng: Random, shelf: Shelf, language: str) -> str:
+def key(rng: Random, shelf: DataDir, language: str) -> str:
     """A name to file something under: adjective and noun, or three Chinese characters."""
     if language == "zh":
         return rng.choice(ZH_ADJECTIVES) + rng.choice(ZH_MIDDLES) + rng.choice(ZH_NOUNS)
     return f"{rng.choice(adjectives(shelf))}-{rng.choice(nouns(shelf))}"
 
 
-def keys(rng: Random, shelf: Shelf, language: str) -> Iterator[str]:
+def keys(rng: Random, shelf: DataDir, language: str) -> Iterator[str]:
     """Keys without repeats and without end: they grow longer when the short ones are used up."""
     used: set[str] = set()
     misses = 0

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.tasks import filler, lexicon
-from bookwheel.tasks.assembly import Passage, assemble
-from bookwheel.tasks.base import Evidence
+from bookwheel.tasks.assembly import SourcePassage, assemble
+from bookwheel.tasks.base import GoldEvidence
 from bookwheel.tasks.orders import Draft, Order, Task
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def build(order: Order) -> Draft:
     hay, called = _haystack(order, kind, (needle(key, value()) for key in names))
     end = "\n" if kind.haystack != "essay" else _GAP[order.language]
     passages = [_passage(needle(key, held), key, held, rng, end) for key in asked for held in wanted[key]]
-    passages += [Passage(text=needle(key, held) + end, place=rng.random()) for key, held in others]
+    passages += [SourcePassage(text=needle(key, held) + end, place=rng.random()) for key, held in others]
     golds = tuple(held for key in asked for held in wanted[key])
     question = QUESTIONS[order.language][len(golds) > 1]
     return Draft(
@@ -103,9 +103,9 @@ def build(order: Order) -> Draft:
     )
 
 
-def _passage(text: str, key: str, held: str, rng: Random, end: str) -> Passage:
-    found = Evidence(start=0, end=len(text), note=f"{key}: {held}")
-    return Passage(text=text + end, evidence=(found,), place=rng.random())
+def _passage(text: str, key: str, held: str, rng: Random, end: str) -> SourcePassage:
+    found = GoldEvidence(start=0, end=len(text), note=f"{key}: {held}")
+    return SourcePassage(text=text + end, evidence=(found,), place=rng.random())
 
 
 def _keys(order: Order, kind: Kind) -> Iterator[str]:

@@ -12,8 +12,8 @@ from bookwheel.tasks.base import MemoryRule
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bookwheel.tasks.assembly import Assembled
-    from bookwheel.tasks.data_dir import Shelf
+    from bookwheel.tasks.assembly import AssembledDocument
+    from bookwheel.tasks.data_dir import DataDir
     from bookwheel.text.tokens import Tokenizer
 
 
@@ -33,7 +33,7 @@ class Order:
     rng: Random
     """Seeded by task, language, split, seed and index, and not by the length: the same question at every length."""
     tokenizer: Tokenizer
-    shelf: Shelf
+    shelf: DataDir
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def at(self, index: int) -> Order:
@@ -56,7 +56,7 @@ class Draft:
     question: str
     golds: tuple[str, ...]
     metric: str
-    body: Assembled
+    body: AssembledDocument
     memory: MemoryRule = MemoryRule.NOTES
     length: int | None = None
     """The column it belongs to, where that is not the number of tokens asked for."""

@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.errors import InputError
 from bookwheel.scoring.normal import holds, words
 from bookwheel.tasks import filler
-from bookwheel.tasks.assembly import Assembled, Passage, assemble, join, measure, too_short
-from bookwheel.tasks.base import Evidence
+from bookwheel.tasks.assembly import AssembledDocument, SourcePassage, assemble, join, measure, too_short
+from bookwheel.tasks.base import GoldEvidence
 from bookwheel.tasks.data_dir import load_lines
 from bookwheel.tasks.formats import YES_NO, Item, Paragraph, load_items
 from bookwheel.tasks.orders import Draft, Order, Task
@@ -133,7 +133,7 @@ def _metric(item: Item) -> str:
     return "exact" if inside or set(map(str.casefold, item.golds)) & YES_NO else "contains"
 
 
-def _filled(order: Order, item: Item, distractors: Iterator[str]) -> Assembled:
+def _filled(order: Order, item: Item, distractors: Iterator[str]) -> AssembledDocument:
     """Documents by tokens: all of the question's own paragraphs, or those with support and as many more as fit."""
     own = _own(order, item)
     needed = [passage for passage in own if passage.evidence]
@@ -148,7 +148,7 @@ def _filled(order: Order, item: Item, distractors: Iterator[str]) -> Assembled:
     return assemble(distractors, taken, tokens=order.tokens, tokenizer=order.tokenizer, task=order.task)
 
 
-def _counted(order: Order, item: Item, distractors: Iterator[str]) -> tuple[Assembled, int]:
+def _counted(order: Order, item: Item, distractors: Iterator[str]) -> tuple[AssembledDocument, int]:
     """Documents by number of paragraphs, and the paper's name for that length in tokens."""
     wanted = order.number("paragraphs", 0)
     own = _own(order, item)
@@ -163,22 +163,22 @@ def _counted(order: Order, item: Item, distractors: Iterator[str]) -> tuple[Asse
     return join(others, own, order.tokenizer), wanted * _NOMINAL
 
 
-def _own(order: Order, item: Item) -> list[Passage]:
+def _own(order: Order, item: Item) -> list[SourcePassage]:
     """The question's own paragraphs, each at a place of its own; in a seeded order."""
     passages = [_passage(paragraph, order) for paragraph in item.paragraphs]
     order.rng.shuffle(passages)
     return passages
 
 
-def _passage(paragraph: Paragraph, order: Order) -> Passage:
+def _passage(paragraph: Paragraph, order: Order) -> SourcePassage:
     text = _shown(paragraph.title, paragraph.text, order.language)
     offset = text.index(paragraph.text)
     label = f"{paragraph.title}: " if paragraph.title else ""
     evidence = tuple(
-        Evidence(start=offset + start, end=offset + end, note=label + " ".join(paragraph.text[start:end].split()))
+        GoldEvidence(start=offset + start, end=offset + end, note=label + " ".join(paragraph.text[start:end].split()))
         for start, end in paragraph.support
     )
-    return Passage(text=text, evidence=evidence, place=order.rng.random())
+    return SourcePassage(text=text, evidence=evidence, place=order.rng.random())
 
 
 def _shown(title: str, text: str, language: str) -> str:

@@ -14,8 +14,8 @@ from string import ascii_uppercase
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.tasks import filler, lexicon
-from bookwheel.tasks.assembly import Passage, assemble
-from bookwheel.tasks.base import Evidence
+from bookwheel.tasks.assembly import SourcePassage, assemble
+from bookwheel.tasks.base import GoldEvidence
 from bookwheel.tasks.orders import Draft, Order, Task
 
 if TYPE_CHECKING:
@@ -60,15 +60,15 @@ def _names(rng: Random, count: int) -> list[str]:
     return list(names)
 
 
-def _chain(row: list[str], value: str, rng: Random, *, asked: bool) -> list[Passage]:
+def _chain(row: list[str], value: str, rng: Random, *, asked: bool) -> list[SourcePassage]:
     """The assignments in order; the note names all that hold the value so far, and its newer forms replace it."""
     places = sorted(rng.random() for _ in row)
-    passages: list[Passage] = []
+    passages: list[SourcePassage] = []
     for at, (name, place) in enumerate(zip(row, places, strict=True)):
         text = f"LET {name} = {row[at - 1] if at else value}"
         note = f"these hold {value}: {', '.join(row[: at + 1])}"
-        found = (Evidence(start=0, end=len(text), note=note, key="chain"),) if asked else ()
-        passages.append(Passage(text=f"{text}\n", evidence=found, place=place))
+        found = (GoldEvidence(start=0, end=len(text), note=note, key="chain"),) if asked else ()
+        passages.append(SourcePassage(text=f"{text}\n", evidence=found, place=place))
     return passages
 
 

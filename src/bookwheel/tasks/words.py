@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import InputError
 from bookwheel.tasks import lexicon
-from bookwheel.tasks.assembly import CLOSE, Assembled, join, measure, too_short
-from bookwheel.tasks.base import Evidence, MemoryRule
+from bookwheel.tasks.assembly import CLOSE, AssembledDocument, join, measure, too_short
+from bookwheel.tasks.base import GoldEvidence, MemoryRule
 from bookwheel.tasks.orders import Draft, Order, Task
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def _apart(counts: list[int]) -> bool:
     return counts[_FREQUENT] > counts[_FREQUENT + 1] + 1
 
 
-def _draft(question: str, golds: list[str], body: Assembled, **metadata: float) -> Draft:
+def _draft(question: str, golds: list[str], body: AssembledDocument, **metadata: float) -> Draft:
     return Draft(
         question=question,
         golds=tuple(golds),
@@ -127,7 +127,7 @@ def _draft(question: str, golds: list[str], body: Assembled, **metadata: float) 
     )
 
 
-def _sized(texts: Callable[[int], list[str]], order: Order, *, least: int, guess: int) -> Assembled:
+def _sized(texts: Callable[[int], list[str]], order: Order, *, least: int, guess: int) -> AssembledDocument:
     """The longest of the texts of so many entries that is near the budget; counted whole two or three times."""
     need = measure(texts(least), order.tokenizer)
     if need > order.tokens:
@@ -144,12 +144,12 @@ def _sized(texts: Callable[[int], list[str]], order: Order, *, least: int, guess
     return _whole(texts(low), order)
 
 
-def _whole(made: list[str], order: Order) -> Assembled:
+def _whole(made: list[str], order: Order) -> AssembledDocument:
     """The text without the blank at its end, and all of it as evidence."""
     made[-1] = made[-1].rstrip()
     body = join(made, (), order.tokenizer)
-    everything = Evidence(start=0, end=sum(map(len, body.pieces)))
-    return Assembled(pieces=body.pieces, tokens=body.tokens, evidence=(everything,))
+    everything = GoldEvidence(start=0, end=sum(map(len, body.pieces)))
+    return AssembledDocument(pieces=body.pieces, tokens=body.tokens, evidence=(everything,))
 
 
 def most_frequent(text: str, count: int) -> list[str]:

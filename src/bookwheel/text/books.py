@@ -10,9 +10,9 @@ from urllib.parse import unquote
 
 from bookwheel.errors import MissingExtra, SourceError
 from bookwheel.text.decoding import whole
-from bookwheel.text.formats import unzipped
+from bookwheel.text.formats import gunzip
 from bookwheel.text.markup import declared, page_text
-from bookwheel.text.volumes import printable
+from bookwheel.text.volumes import to_printable
 from bookwheel.types import Part
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def epub_parts(volume: Volume, notes: Notes) -> Iterator[Part]:
         from lxml.etree import LxmlError
     except ImportError as error:
         raise MissingExtra("reading EPUB", "documents") from error
-    with volume.open() as file, unzipped(file, volume.name) as archive:
+    with volume.open() as file, gunzip(file, volume.name) as archive:
         try:
             _refuse_locked(archive, volume.name)
             package = _package(archive)
@@ -111,9 +111,9 @@ def _links(toc: Any) -> list[tuple[str, str]]:
 
 
 def _words(element: Any) -> str:
-    return printable(" ".join("".join(element.itertext()).split()))
+    return to_printable(" ".join("".join(element.itertext()).split()))
 
 
 def _heading(text: str) -> str:
     first = text.partition("\n")[0]
-    return printable(first.lstrip("#").strip()) if first.startswith("#") else ""
+    return to_printable(first.lstrip("#").strip()) if first.startswith("#") else ""

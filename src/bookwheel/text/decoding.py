@@ -64,7 +64,7 @@ _VISIBLE: Final = "bookwheel.visible"
 codecs.register_error(_VISIBLE, _visible)
 
 
-def decoded(read: Callable[[int], bytes], name: str, notes: Notes, charset: str = "") -> Iterator[str]:
+def decode(read: Callable[[int], bytes], name: str, notes: Notes, charset: str = "") -> Iterator[str]:
     """The text of a stream of bytes, block by block; `charset` is what its source said of it."""
     block = read(BLOCK)
     mark, encoding = next(((len(mark), e) for mark, e in _MARKS if block.startswith(mark)), (0, ""))
@@ -105,7 +105,7 @@ def whole(data: bytes, name: str, notes: Notes, charset: str = "") -> str:
     """The text of bytes that are in memory already."""
     from io import BytesIO
 
-    return "".join(decoded(BytesIO(data).read, name, notes, charset))
+    return "".join(decode(BytesIO(data).read, name, notes, charset))
 
 
 def _sample(block: bytes, start: int) -> bytes:
@@ -117,7 +117,7 @@ def _encoding(sample: bytes, name: str, notes: Notes, charset: str, first: bool)
         return charset
     if mostly_utf8(sample):
         return "utf-8"
-    guess = guessed(sample, wide=first)
+    guess = guess_encoding(sample, wide=first)
     notes.add("the encoding is a guess", f"{name} ({guess or 'cp1252, for want of a better one'})")
     return guess or "cp1252"
 
@@ -180,7 +180,7 @@ def _is_text(sample: bytes, encoding: str) -> bool:
     return odd * 50 <= len(text)
 
 
-def guessed(sample: bytes, *, wide: bool = True) -> str:
+def guess_encoding(sample: bytes, *, wide: bool = True) -> str:
     """What charset-normalizer makes of the sample; empty when that is nothing."""
     from charset_normalizer import from_bytes
 

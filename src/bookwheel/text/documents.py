@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import InputError, SourceError
-from bookwheel.text.files import parts_of
+from bookwheel.text.files import read_parts
 from bookwheel.text.folders import files_of
-from bookwheel.text.volumes import Notes, Volume, keep, printable, stamp_of
+from bookwheel.text.volumes import Notes, Volume, spool, stamp_of, to_printable
 from bookwheel.types import Part
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class SourceDocument:
         name = item.volume.name
         happened = "left out"
         try:
-            for part in parts_of(item.volume, self._notes):
+            for part in read_parts(item.volume, self._notes):
                 if part.text:
                     happened = "read in part"
                     yield part
@@ -176,29 +176,29 @@ def _opened(
     """The volumes behind one source, and whether it is a folder."""
     if source == "-":
         stream = stdin or sys.stdin.buffer
-        return [keep(iter(partial(stream.read, _BLOCK), b""), "-")], False
+        return [spool(iter(partial(stream.read, _BLOCK), b""), "-")], False
     scheme = _ADDRESS.match(source) if isinstance(source, str) else None
     if scheme and scheme[1].lower() in {"http", "https"}:
-        from bookwheel.text.web import fetched
+        from bookwheel.text.web import fetch
 
-        return [fetched(str(source), allow_private=allow_private)], False
+        return [fetch(str(source), allow_private=allow_private)], False
     if scheme:
         raise SourceError(f"{source} cannot be fetched: only http and https can. Download it and give the file.")
     try:
         return _on_disk(Path(source), notes, alone=alone)
     except (OSError, ValueError) as error:
-        raise _unreadable(printable(str(source)), error) from error
+        raise _unreadable(to_printable(str(source)), error) from error
 
 
 def _on_disk(path: Path, notes: Notes, *, alone: bool) -> tuple[list[Volume], bool]:
     found = path.stat()
     if stat.S_ISDIR(found.st_mode):
         return list(files_of(path, notes, "" if alone else path.resolve().name)), True
-    name, suffix = printable(path.name), path.suffix.lower()
+    name, suffix = to_printable(path.name), path.suffix.lower()
     if stat.S_ISREG(found.st_mode):
         return [Volume(name=name, path=path.absolute(), stamp=stamp_of(found), suffix=suffix)], False
     with path.open("rb") as stream:
-        return [keep(iter(partial(stream.read, _BLOCK), b""), name, suffix=suffix)], False
+        return [spool(iter(partial(stream.read, _BLOCK), b""), name, suffix=suffix)], False
 
 
 def _unreadable(name: str, error: Exception) -> SourceError:
@@ -213,7 +213,7 @@ def _distinct(items: list[_Item]) -> list[_Item]:
     """Files that would be called the same are called by their whole paths."""
     names = Counter(item.volume.name for item in items)
     return [
-        replace(item, volume=replace(item.volume, name=printable(item.volume.path.as_posix())))
+        replace(item, volume=replace(item.volume, name=to_printable(item.volume.path.as_posix())))
         if names[item.volume.name] > 1 and not item.volume.kept
         else item
         for item in items
@@ -222,7 +222,7 @@ def _distinct(items: list[_Item]) -> list[_Item]:
 
 def _title(source: str | Path, opened: list[Volume], *, is_folder: bool) -> str:
     if is_folder:
-        return printable(Path(source).resolve().name)
+        return to_printable(Path(source).resolve().name)
     return "standard input" if source == "-" else opened[0].name
 
 

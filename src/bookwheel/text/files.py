@@ -7,9 +7,9 @@ import zlib
 from typing import TYPE_CHECKING
 
 from bookwheel.errors import SourceError
-from bookwheel.text.decoding import SAMPLE, decoded
+from bookwheel.text.decoding import SAMPLE, decode
 from bookwheel.text.formats import Format, format_of, refuse_binary
-from bookwheel.text.volumes import bounded, unfolding
+from bookwheel.text.volumes import bound_iterator, unfolding
 from bookwheel.types import Part
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bookwheel.text.volumes import Notes, Volume
 
 
-def parts_of(volume: Volume, notes: Notes) -> Iterator[Part]:
+def read_parts(volume: Volume, notes: Notes) -> Iterator[Part]:
     """The volume's text; SourceError, at the latest when it has been read through, when it gives none."""
     found = format_of(volume)
     if found is Format.PDF:
@@ -37,7 +37,7 @@ def parts_of(volume: Volume, notes: Notes) -> Iterator[Part]:
 
 def _plain(volume: Volume, notes: Notes) -> Iterator[str]:
     with volume.open() as file:
-        yield from decoded(file.read, volume.name, notes, volume.charset)
+        yield from decode(file.read, volume.name, notes, volume.charset)
 
 
 def _unpacked(volume: Volume, notes: Notes) -> Iterator[str]:
@@ -45,8 +45,8 @@ def _unpacked(volume: Volume, notes: Notes) -> Iterator[str]:
         with volume.open() as file, gzip.open(file) as packed:
             refuse_binary(packed.read(SAMPLE), volume.name)
             packed.seek(0)
-            read = bounded(packed.read, unfolding(volume.stamp.size), volume.name)
-            yield from decoded(read, volume.name, notes, volume.charset)
+            read = bound_iterator(packed.read, unfolding(volume.stamp.size), volume.name)
+            yield from decode(read, volume.name, notes, volume.charset)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise SourceError(f"{volume.name} is a damaged gzip file: {error}. Fetch or pack it again.") from error
 

@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bookwheel.text.volumes import Volume, printable, stamp_of
+from bookwheel.text.volumes import Volume, stamp_of, to_printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -97,4 +97,4 @@ def _rules_above(top: Path) -> tuple[_Rules, ...]:
 
 def _name(path: Path, top: Path, label: str) -> str:
     inside = path.relative_to(top).as_posix()
-    return printable(f"{label}/{inside}" if label else inside)
+    return to_printable(f"{label}/{inside}" if label else inside)

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import SourceError
-from bookwheel.text.decoding import SAMPLE, guessed, mostly_utf8, wide_encoding
+from bookwheel.text.decoding import SAMPLE, guess_encoding, mostly_utf8, wide_encoding
 from bookwheel.text.volumes import unfolding
 
 if TYPE_CHECKING:
@@ -104,11 +104,11 @@ def binary_kind(head: bytes) -> str:
     share = controls / len(head)
     if mostly_utf8(head):
         return "binary data" if share > 0.3 else ""  # noqa: PLR2004
-    return "binary data" if share > 0.02 and guessed(head) not in {"utf_16_le", "utf_16_be"} else ""  # noqa: PLR2004
+    return "binary data" if share > 0.02 and guess_encoding(head) not in {"utf_16_le", "utf_16_be"} else ""  # noqa: PLR2004
 
 
 def _zip_format(file: BinaryIO, name: str) -> Format:
-    with unzipped(file, name) as archive:
+    with gunzip(file, name) as archive:
         names = set(archive.namelist())
     if "word/document.xml" in names:
         return Format.DOCX
@@ -128,7 +128,7 @@ _MOST_MARKUP: Final = 256 << 20
 """Bytes of markup in one archive; it is taken apart in memory."""
 
 
-def unzipped(file: BinaryIO, name: str) -> zipfile.ZipFile:
+def gunzip(file: BinaryIO, name: str) -> zipfile.ZipFile:
     """The archive in a file, after a look at what it would unfold to."""
     try:
         archive = zipfile.ZipFile(file)

@@ -95,7 +95,7 @@ def share(said: Sequence[Word], there: set[str]) -> float:
     return sum(telling) / len(telling) if telling else 0.0
 
 
-def absent(said: Sequence[Word], there: set[str]) -> tuple[str, ...]:
+def missing_marks(said: Sequence[Word], there: set[str]) -> tuple[str, ...]:
     """The numbers and names that are not among those marks."""
     return tuple(dict.fromkeys(word.text for word in said if word.exact and word.mark not in there))
 

@@ -65,7 +65,7 @@ class Volume:
     """The encoding that a server gave."""
     suffix: str = ""
     """The end of its name in small letters, with the dot."""
-    kept: Kept | None = field(default=None, compare=False)
+    kept: TempFile | None = field(default=None, compare=False)
     """Holds a temporary file for as long as it is wanted."""
 
     def open(self) -> BinaryIO:
@@ -82,12 +82,12 @@ def stamp_of(found: os.stat_result) -> Stamp:
     return Stamp(size=found.st_size, modified=found.st_mtime_ns)
 
 
-def printable(name: str) -> str:
+def to_printable(name: str) -> str:
     """A file name as a header or a terminal may show it; names can hold line ends and bytes that are no text."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in name)
 
 
-class Kept:
+class TempFile:
     """A temporary file that goes when the last reader lets go of it."""
 
     def __init__(self, blocks: Iterable[bytes], name: str) -> None:
@@ -112,9 +112,9 @@ def _no_room(name: str, error: OSError) -> SourceError:
     )
 
 
-def keep(blocks: Iterable[bytes], name: str, *, media: str = "", charset: str = "", suffix: str = "") -> Volume:
+def spool(blocks: Iterable[bytes], name: str, *, media: str = "", charset: str = "", suffix: str = "") -> Volume:
     """A volume of bytes that can be had only once."""
-    kept = Kept(blocks, name)
+    kept = TempFile(blocks, name)
     return Volume(
         name=name,
         path=kept.path,
@@ -126,7 +126,7 @@ def keep(blocks: Iterable[bytes], name: str, *, media: str = "", charset: str = 
     )
 
 
-def bounded(read: Callable[[int], bytes], limit: int, name: str) -> Callable[[int], bytes]:
+def bound_iterator(read: Callable[[int], bytes], limit: int, name: str) -> Callable[[int], bytes]:
     """Reads on until more than `limit` bytes came out: a small file can be packed to unfold without end."""
     so_far = 0
 

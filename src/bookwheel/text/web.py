@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import httpx2
 
 from bookwheel.errors import SourceError
-from bookwheel.text.volumes import keep
+from bookwheel.text.volumes import spool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +35,7 @@ _ADVICE: Final = {
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
 
 
-def fetched(url: str, *, allow_private: bool = True, most_bytes: int = MOST_BYTES) -> Volume:
+def fetch(url: str, *, allow_private: bool = True, most_bytes: int = MOST_BYTES) -> Volume:
     """What stands at an http or https address; every redirect is held to the same rules as the address itself."""
     try:
         name = str(httpx2.URL(url).copy_with(username="", password="", fragment=None))
@@ -68,7 +68,7 @@ def _volume(response: httpx2.Response, name: str, most_bytes: int) -> Volume:
     header = Message()
     header["Content-Type"] = response.headers.get("Content-Type", "")
     media = header.get_content_type() if response.headers.get("Content-Type") else ""
-    return keep(
+    return spool(
         _blocks(response, name, most_bytes),
         name,
         media="" if media in _UNTOLD else media,

@@ -34,7 +34,7 @@ _MAY_DIFFER: Final = frozenset({"steps", "checkpoint_every", "keep", "keep_rollo
 
 
 @dataclass(slots=True, kw_only=True)
-class Progress:
+class TrainingProgress:
     """How far a run has come; with weights, optimizer and random state, all that going on takes."""
 
     step: int = 0
@@ -56,7 +56,11 @@ class Progress:
 
 
 def save(
-    place: Path, model: nn.Module, optimizer: torch.optim.Optimizer, progress: Progress, settings: Mapping[str, Any]
+    place: Path,
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    progress: TrainingProgress,
+    settings: Mapping[str, Any],
 ) -> None:
     """Write a checkpoint, whole."""
     with _whole(place) as folder:
@@ -69,7 +73,7 @@ def save(
 
 def load(
     place: Path, model: nn.Module, optimizer: torch.optim.Optimizer | None, settings: Mapping[str, Any]
-) -> Progress:
+) -> TrainingProgress:
     """Put a checkpoint's weights into the model and its state into the optimizer; without one, the weights alone."""
     told = _told(place)
     _same(told["settings"], settings, place)
@@ -78,12 +82,12 @@ def load(
         state = torch.load(place / "optimizer.pt", weights_only=True)
         optimizer.load_state_dict(state["optimizer"])
         torch.set_rng_state(state["random"])
-    return Progress(**told["progress"])
+    return TrainingProgress(**told["progress"])
 
 
-def progress_of(place: Path) -> Progress:
+def load_progress(place: Path) -> TrainingProgress:
     """How far the run of a checkpoint had come."""
-    return Progress(**_told(place)["progress"])
+    return TrainingProgress(**_told(place)["progress"])
 
 
 def newest(folder: Path) -> Path | None:
@@ -128,7 +132,7 @@ def _told(place: Path) -> dict[str, Any]:
         told: dict[str, Any] = json.loads((place / "progress.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise CheckpointError(f"{place} is no checkpoint: {error}") from error
-    if set(told.get("progress", {})) != {f.name for f in fields(Progress)}:
+    if set(told.get("progress", {})) != {f.name for f in fields(TrainingProgress)}:
         raise CheckpointError(f"{place} was written by another version of bookwheel; begin a new run")
     return told
 

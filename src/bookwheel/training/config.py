@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
-from bookwheel.plan import Plan, Sampling, preset, presets
+from bookwheel.plan import Plan, Sampling, list_presets, load_preset
 from bookwheel.training.advantages import Estimator
 from bookwheel.training.errors import ConfigError
 from bookwheel.training.loss import LossSettings
@@ -190,9 +190,9 @@ class TrainConfig:
         """A preset by name, or a TOML file by path."""
         path = Path(name)
         if path.suffix != ".toml":
-            if name not in presets():
-                raise ConfigError(f"no preset {name!r}; there are: {', '.join(presets())} (or give a .toml file)")
-            return cls.from_tables(preset(name))
+            if name not in list_presets():
+                raise ConfigError(f"no preset {name!r}; there are: {', '.join(list_presets())} (or give a .toml file)")
+            return cls.from_tables(load_preset(name))
         try:
             return cls.from_tables(tomllib.loads(path.read_text(encoding="utf-8")))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

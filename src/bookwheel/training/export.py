@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bookwheel.training import checkpoint
-from bookwheel.training.llamacpp import ARCHITECTURES, is_adapted, to_adapter, to_gguf
-from bookwheel.training.records import records_of
+from bookwheel.training.llamacpp import ARCHITECTURES, has_adapters, to_adapter, to_gguf
+from bookwheel.training.records import load_records
 from bookwheel.training.report import card, plot
 
 if TYPE_CHECKING:
@@ -30,11 +30,11 @@ def export(policy: Policy, run: Path, config: TrainConfig, *, base: str, gguf_li
         checkpoint.load_weights(best, policy.model)
     folder = run / "policy"
     policy.save(folder)
-    records = records_of(run)
+    records = load_records(run)
     (folder / "README.md").write_text(card(config.to_json(), records, base=base), encoding="utf-8")
     plot({run.name: records}, run / "curves.svg")
     plan = replace(config.plan, sampling=config.evaluation.sampling)
-    if is_adapted(policy) and policy.model.config.model_type in ARCHITECTURES:
+    if has_adapters(policy) and policy.model.config.model_type in ARCHITECTURES:
         to_adapter(policy, run / "adapter.gguf", plan)
     if gguf_like is not None:
         to_gguf(policy, gguf_like, run / "policy.gguf", plan)

@@ -50,7 +50,7 @@ def word_tokenizer(texts: Iterable[str]) -> Any:
     return tokenizer
 
 
-def fresh_policy(texts: Iterable[str], shape: FreshSettings, seed: int) -> Policy:
+def build_fresh_policy(texts: Iterable[str], shape: FreshSettings, seed: int) -> Policy:
     """A policy with random weights; the same seed gives the same weights."""
     tokenizer = word_tokenizer(texts)
     config = LlamaConfig(

@@ -12,12 +12,12 @@ from bookwheel.reading.prompts import prompts_for
 from bookwheel.tasks import make
 from bookwheel.tasks.memories import ideal_memories
 from bookwheel.training.errors import ConfigError
-from bookwheel.training.fresh import fresh_policy
+from bookwheel.training.fresh import build_fresh_policy
 from bookwheel.training.policy import Policy, load_policy
-from bookwheel.training.policy_model import Reader
+from bookwheel.training.policy_model import PolicyModel
 from bookwheel.training.rewards import verified
-from bookwheel.training.rollout_store import RolloutShelf
-from bookwheel.training.toy_records import ledger, vocabulary
+from bookwheel.training.rollout_store import RolloutStore
+from bookwheel.training.toy_records import toy_records, vocabulary
 from bookwheel.training.trainer import Trainer
 
 if TYPE_CHECKING:
@@ -39,24 +39,24 @@ def launch(
     observe: Callable[[Mapping[str, Any]], None] | None = None,
 ) -> Trainer:
     """The trainer of these settings, ready to run in `folder`; `data` is where question sets are read from."""
-    policy = policy_of(config)
+    policy = build_policy(config)
     return Trainer(
         policy,
-        samples_of(config, policy, config.task.count, data=data),
+        build_samples(config, policy, config.task.count, data=data),
         verified(config.reward),
         config,
         folder=folder,
-        held_out=samples_of(config, policy, config.evaluation.samples, data=data, held_out=True),
+        held_out=build_samples(config, policy, config.evaluation.samples, data=data, held_out=True),
         oracle=ideal_memories,
-        warm_samples=samples_of(config, policy, config.task.count, tokens=config.warm_start.tokens, data=data)
+        warm_samples=build_samples(config, policy, config.task.count, tokens=config.warm_start.tokens, data=data)
         if config.warm_start.tokens
         else (),
         observe=observe,
-        keep=RolloutShelf(folder, config.plan, config.estimator, every=config.keep_rollouts),
+        keep=RolloutStore(folder, config.plan, config.estimator, every=config.keep_rollouts),
     )
 
 
-def policy_of(config: TrainConfig) -> Policy:
+def build_policy(config: TrainConfig) -> Policy:
     """The model that the settings name, or a fresh one over the words of the ledger task."""
     if config.policy.path:
         return load_policy(config.policy)
@@ -67,10 +67,10 @@ def policy_of(config: TrainConfig) -> Policy:
         )
     prompts = prompts_for(config.plan, "")
     words = [*vocabulary(), prompts.blank, prompts.unchanged, prompts.answer_template, *prompts.updates.values()]
-    return fresh_policy(words, config.fresh, config.seed)
+    return build_fresh_policy(words, config.fresh, config.seed)
 
 
-def samples_of(
+def build_samples(
     config: TrainConfig,
     policy: Policy,
     count: int,
@@ -85,13 +85,13 @@ def samples_of(
     if length < 1 or count < 1:
         raise ConfigError("training needs samples: set name, tokens and count in [train.task]")
     if task.name == "ledger":
-        return ledger(tokens=length, count=count, seed=seed, **task.options)
+        return toy_records(tokens=length, count=count, seed=seed, **task.options)
     made = make(
         task.name,
         tokens=length,
         count=count,
         seed=seed,
-        tokenizer=Reader(policy, plan=config.plan).tokenizer,
+        tokenizer=PolicyModel(policy, plan=config.plan).tokenizer,
         data=data,
         split="dev" if held_out else "train",
         **task.options,

@@ -14,7 +14,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.models.header import PLAN
-from bookwheel.models.recast import copy_of_fields, finish, opened
+from bookwheel.models.recast import copy_of_fields, open_gguf, write_gguf
 from bookwheel.training.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -29,12 +29,12 @@ ARCHITECTURES: Final = ("llama", "qwen2", "qwen3")
 
 def to_gguf(policy: Policy, like: Path, path: Path, plan: Plan) -> None:
     """The policy's weights in 16 bits, in a copy of `like`; adapters are merged into a copy of the weights."""
-    source = opened(like)
+    source = open_gguf(like)
     architecture = str(source.fields["general.architecture"].contents())
     if architecture not in ARCHITECTURES:
         raise ConfigError(f"{like} is of the architecture {architecture}; {', '.join(ARCHITECTURES)} can be written")
     model = policy.model
-    if is_adapted(policy):
+    if has_adapters(policy):
         model = copy.deepcopy(model).merge_and_unload()
     writer = copy_of_fields(source, path, **{PLAN: json.dumps(plan.to_json())})
     wanted = {tensor.name: tuple(int(size) for size in reversed(tensor.shape)) for tensor in source.tensors}
@@ -46,7 +46,7 @@ def to_gguf(policy: Policy, like: Path, path: Path, plan: Plan) -> None:
         writer.add_tensor(told, values if values.ndim == 1 else values.astype("float16"))
     if missing := sorted(wanted.keys() - {"rope_freqs.weight"}):
         raise ConfigError(f"{like} holds another model: the policy has no {missing[0]}")
-    finish(writer)
+    write_gguf(writer)
 
 
 def to_adapter(policy: Policy, path: Path, plan: Plan) -> None:
@@ -70,10 +70,10 @@ def to_adapter(policy: Policy, path: Path, plan: Plan) -> None:
         is_b = side.startswith("B")
         values = form.values(matrix if is_b else "", weight)
         writer.add_tensor(f"{told}.lora_{'b' if is_b else 'a'}", values.astype("float16"))
-    finish(writer)
+    write_gguf(writer)
 
 
-def is_adapted(policy: Policy) -> bool:
+def has_adapters(policy: Policy) -> bool:
     """Whether the policy is a model with adapters on it."""
     return hasattr(policy.model, "merge_and_unload")
 

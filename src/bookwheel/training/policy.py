@@ -36,7 +36,7 @@ LOCAL: Final = "local"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scored:
+class ScoredRows:
     """One entry for every trained token of some rows, in the rows' order."""
 
     logprobs: Tensor
@@ -89,7 +89,7 @@ class Policy:
         """What an optimizer moves: every weight, or the adapters'."""
         return [parameter for parameter in self.model.parameters() if parameter.requires_grad]
 
-    def score(self, rows: Sequence[Row]) -> Scored:
+    def score(self, rows: Sequence[Row]) -> ScoredRows:
         """Log-probabilities of the rows' trained tokens, with a gradient unless it is switched off outside."""
         return self._score(self.model, rows)
 
@@ -123,7 +123,7 @@ class Policy:
         finally:
             self.model.eval()
 
-    def _score(self, model: Any, rows: Sequence[Row]) -> Scored:
+    def _score(self, model: Any, rows: Sequence[Row]) -> ScoredRows:
         distinct = list({(row.ids, row.trained): row for row in rows}.values())
         ids, places, targets = _flatten(distinct)
         hidden = _body(model)(input_ids=ids.to(self.device), use_cache=False).last_hidden_state
@@ -138,7 +138,7 @@ class Policy:
         ]
         index = _expansion(rows, distinct).to(self.device)
         logprobs = torch.cat([logprobs for logprobs, _ in parts])[index]
-        return Scored(logprobs=logprobs, entropy=torch.cat([entropy for _, entropy in parts])[index])
+        return ScoredRows(logprobs=logprobs, entropy=torch.cat([entropy for _, entropy in parts])[index])
 
     def save(self, folder: Path) -> None:
         """A folder that transformers loads; with LoRA, the adapter's folder."""
@@ -212,7 +212,7 @@ def load_policy(settings: PolicySettings) -> Policy:
 
     device = settings.device or ranks.device()
     dtype = torch.float32 if device == "cpu" else torch.bfloat16
-    file = gguf_of(settings.path)
+    file = gguf_path(settings.path)
     place: str = str(file.parent) if file else settings.path
     how: dict[str, Any] = {"gguf_file": file.name} if file else {}
     try:
@@ -223,7 +223,7 @@ def load_policy(settings: PolicySettings) -> Policy:
     except (OSError, ValueError, ImportError) as error:
         raise ConfigError(f"no model can be loaded from {settings.path!r}: {error}") from error
     if settings.lora_rank:
-        model = with_adapters(model, settings)
+        model = add_adapters(model, settings)
     return Policy(
         model.to(device),
         tokenizer,
@@ -232,7 +232,7 @@ def load_policy(settings: PolicySettings) -> Policy:
     )
 
 
-def gguf_of(path: str) -> Path | None:
+def gguf_path(path: str) -> Path | None:
     """The file that a policy's path names where it is a GGUF; `local` is the local model's own."""
     if path != LOCAL:
         return Path(path) if path.endswith(".gguf") else None
@@ -241,7 +241,7 @@ def gguf_of(path: str) -> Path | None:
     raise ConfigError("the local model's weights are not here yet: fetch them once with `bookwheel models --fetch`")
 
 
-def with_adapters(model: Any, settings: PolicySettings) -> Any:
+def add_adapters(model: Any, settings: PolicySettings) -> Any:
     """The model with low-rank adapters on every linear layer; they alone are trained."""
     from peft import LoraConfig, get_peft_model
 

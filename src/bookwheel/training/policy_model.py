@@ -30,7 +30,7 @@ _QUIET_TURNS: Final = 8
 """Turns of the event loop without a new request after which all that will come have come."""
 
 
-class Reader:
+class PolicyModel:
     """Keeps the Model protocol; `budget` bounds the padded tokens that are sampled in one batch."""
 
     def __init__(self, policy: Policy, *, plan: Plan | None = None, budget: int = 65536, name: str = "policy") -> None:
@@ -44,9 +44,9 @@ class Reader:
         self._policy = policy
         self._waiting = _Waiting(policy, budget)
 
-    def at(self, seed: int, sampling: Sampling = ROLLOUT) -> Reader:
+    def at(self, seed: int, sampling: Sampling = ROLLOUT) -> PolicyModel:
         """The same policy for one rollout, with luck of its own."""
-        one = object.__new__(Reader)
+        one = object.__new__(PolicyModel)
         one.__dict__.update(self.__dict__)
         one._sampling = replace(sampling, seed=seed)
         one._exact = {}

@@ -64,7 +64,7 @@ class Totals:
     seconds: float
 
 
-def records_of(folder: Path) -> Records:
+def load_records(folder: Path) -> Records:
     """What the run wrote, one record a step or evaluation; a line that is being written is left out."""
     try:
         raw = (folder / "metrics.jsonl").read_bytes()
@@ -83,7 +83,7 @@ def _record(line: bytes, folder: Path, number: int) -> dict[str, Any]:
     return record
 
 
-def held_out(records: Sequence[Mapping[str, Any]]) -> list[HeldOut]:
+def held_out_scores(records: Sequence[Mapping[str, Any]]) -> list[HeldOut]:
     """Every evaluation, and every look at how far the warm start is."""
     return [_held(one) for one in records if one["kind"] in {"evaluation", "check"}]
 

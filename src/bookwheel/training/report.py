@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bookwheel.training.records import HeldOut, held_out, totals
+from bookwheel.training.records import HeldOut, held_out_scores, totals
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,7 +60,7 @@ def card(settings: Mapping[str, Any], records: Sequence[Mapping[str, Any]], *, b
         "| step | accuracy | 95 % interval | n | failed |",
         "| ---: | ---: | :---: | ---: | ---: |",
     ]
-    lines += [_row(one) for one in held_out(records) if not one.warm]
+    lines += [_row(one) for one in held_out_scores(records) if not one.warm]
     return "\n".join([*lines, ""])
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Earned:
+class RewardResult:
     """A reward and its named parts."""
 
     score: float
@@ -41,7 +41,7 @@ class Earned:
 class Reward(Protocol):
     """Judges an episode; may be slow, for it runs beside the event loop."""
 
-    def __call__(self, episode: Episode, sample: Sample) -> Earned:
+    def __call__(self, episode: Episode, sample: Sample) -> RewardResult:
         """What the episode earned."""
         ...
 
@@ -49,7 +49,7 @@ class Reward(Protocol):
 def verified(settings: RewardSettings) -> Reward:
     """The verifier of the sample, and the parts that the settings give a weight."""
 
-    def judge(episode: Episode, sample: Sample) -> Earned:
+    def judge(episode: Episode, sample: Sample) -> RewardResult:
         if not sample.golds:
             raise ConfigError(f"sample {sample.id} has no gold answer, so nothing can verify it: leave it out")
         answer = sample.score(episode.answer).score
@@ -64,7 +64,7 @@ def verified(settings: RewardSettings) -> Reward:
             "overlong": -settings.overlong
         }
         score = answer + sum(weights[name] * value for name, value in parts.items() if name != "answer")
-        return Earned(score=score, answer=answer, parts=parts)
+        return RewardResult(score=score, answer=answer, parts=parts)
 
     return judge
 

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
     from bookwheel.plan import Plan
     from bookwheel.training.advantages import Estimator
-    from bookwheel.training.rollouts import Harvest, Rollout
+    from bookwheel.training.rollouts import Rollout, RolloutBatch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeptRollout:
+class StoredRollout:
     """One line of rollouts.jsonl."""
 
     step: int
@@ -45,15 +45,15 @@ class KeptRollout:
     error: str = ""
 
 
-def kept_rollouts(folder: Path) -> list[KeptRollout]:
+def load_rollouts(folder: Path) -> list[StoredRollout]:
     """Every rollout that the run has kept so far, each once; a line that is being written is left out."""
     path = folder / "rollouts.jsonl"
-    found: dict[tuple[int, str], KeptRollout] = {}
+    found: dict[tuple[int, str], StoredRollout] = {}
     try:
         whole = path.read_bytes().split(b"\n")[:-1]
         for line in whole:
             told = json.loads(line)
-            one = KeptRollout(**{f.name: told[f.name] for f in fields(KeptRollout) if f.name in told})
+            one = StoredRollout(**{f.name: told[f.name] for f in fields(StoredRollout) if f.name in told})
             found[one.step, one.rollout] = one
     except OSError as error:
         raise CheckpointError(f"{folder} holds no rollouts: {error}") from error
@@ -62,7 +62,7 @@ def kept_rollouts(folder: Path) -> list[KeptRollout]:
     return list(found.values())
 
 
-class RolloutShelf:
+class RolloutStore:
     """Keeps the rollouts of every so many steps under a run's folder."""
 
     def __init__(
@@ -70,7 +70,7 @@ class RolloutShelf:
     ) -> None:
         self._folder, self._plan, self._estimator, self._every, self._way = folder, plan, estimator, every, way
 
-    def __call__(self, step: int, found: Harvest) -> None:
+    def __call__(self, step: int, found: RolloutBatch) -> None:
         """Keep a step's rollouts, when it is the step's turn."""
         if not self._every or step % self._every:
             return

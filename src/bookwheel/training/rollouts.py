@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
     from bookwheel.plan import Sampling
     from bookwheel.tasks import Sample
-    from bookwheel.training.policy_model import Reader
-    from bookwheel.training.rewards import Earned, Reward
+    from bookwheel.training.policy_model import PolicyModel
+    from bookwheel.training.rewards import Reward, RewardResult
     from bookwheel.training.workflows import Episode, Workflow
 
 _FEWEST = 2
 
 
-class Outcome(StrEnum):
+class RolloutOutcome(StrEnum):
     """How a rollout ended."""
 
     SCORED = "scored"
@@ -49,9 +49,9 @@ class Rollout:
 
     id: str
     sample: Sample
-    outcome: Outcome
+    outcome: RolloutOutcome
     episode: Episode | None = None
-    earned: Earned | None = None
+    earned: RewardResult | None = None
     error: str = ""
 
 
@@ -89,7 +89,7 @@ class Group:
 
 
 @dataclass(slots=True, kw_only=True)
-class Harvest:
+class RolloutBatch:
     """What a round of rollouts brought in."""
 
     groups: list[Group] = field(default_factory=list)
@@ -106,11 +106,11 @@ class Harvest:
 _Drawn = TypeVar("_Drawn")
 
 
-async def harvest(
+async def collect_rollouts(
     draw: Callable[[], _Drawn], *, groups: int, refills: int, roll: Callable[[_Drawn], Coroutine[Any, Any, Group]]
-) -> Harvest:
+) -> RolloutBatch:
     """`groups` groups; with `refills`, those without spread are replaced in up to so many further rounds."""
-    found = Harvest()
+    found = RolloutBatch()
     for _ in range(refills + 1):
         drawn = [draw() for _ in range(groups - len(found.groups))]
         for group in ranks.gather(await asyncio.gather(*map(roll, ranks.share(drawn)))):
@@ -120,24 +120,24 @@ async def harvest(
     return found
 
 
-async def roll_group(sample: Sample, names: Sequence[str], how: Rolling) -> Group:
+async def roll_group(sample: Sample, names: Sequence[str], how: RolloutSettings) -> Group:
     """One rollout for each name; the name alone decides its luck."""
     rollouts = await asyncio.gather(*(roll(sample, name, how) for name in names))
     return Group(sample=sample, rollouts=tuple(rollouts))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rolling:
+class RolloutSettings:
     """By what and how samples are rolled out."""
 
-    reader: Reader
+    reader: PolicyModel
     workflow: Workflow
     reward: Reward
     sampling: Sampling
     seed: int
 
 
-async def roll(sample: Sample, name: str, how: Rolling) -> Rollout:
+async def roll(sample: Sample, name: str, how: RolloutSettings) -> Rollout:
     """One try; whatever goes wrong inside is kept as its outcome. Settings that cannot work are raised."""
     model = how.reader.at(seed_of(how.seed, name), how.sampling)
     try:
@@ -145,24 +145,24 @@ async def roll(sample: Sample, name: str, how: Rolling) -> Rollout:
     except (InputError, TrainingStopped):
         raise
     except Exception as error:  # noqa: BLE001 - one rollout is recorded as failed
-        return Rollout(id=name, sample=sample, outcome=Outcome.FAILED, error=_told(error))
+        return Rollout(id=name, sample=sample, outcome=RolloutOutcome.FAILED, error=_told(error))
     try:
         earned = await asyncio.to_thread(how.reward, episode, sample)
     except (InputError, TrainingStopped):
         raise
     except Exception as error:  # noqa: BLE001 - one rollout is recorded as unscored
-        return Rollout(id=name, sample=sample, outcome=Outcome.UNSCORED, episode=episode, error=_told(error))
-    return Rollout(id=name, sample=sample, outcome=Outcome.SCORED, episode=episode, earned=earned)
+        return Rollout(id=name, sample=sample, outcome=RolloutOutcome.UNSCORED, episode=episode, error=_told(error))
+    return Rollout(id=name, sample=sample, outcome=RolloutOutcome.SCORED, episode=episode, earned=earned)
 
 
-async def measure(samples: Sequence[Sample], how: Rolling) -> dict[str, float]:
+async def measure(samples: Sequence[Sample], how: RolloutSettings) -> dict[str, float]:
     """One rollout of each sample: the share that the verifier found right; those that failed count as wrong."""
     groups = await asyncio.gather(*(roll_group(one, [f"held-out/{one.id}"], how) for one in ranks.share(samples)))
     told = [rollout for group in ranks.gather(groups) for rollout in group.rollouts]
     return {
         "accuracy": sum(rollout.earned.answer for rollout in told if rollout.earned) / len(told),
         "n": len(told),
-        "failed": sum(rollout.outcome is not Outcome.SCORED for rollout in told),
+        "failed": sum(rollout.outcome is not RolloutOutcome.SCORED for rollout in told),
     }
 
 

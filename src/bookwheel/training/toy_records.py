@@ -13,7 +13,7 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.tasks.base import Evidence, Sample, SampleDocument
+from bookwheel.tasks.base import GoldEvidence, Sample, SampleDocument
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +29,7 @@ _FILLER: Final = ("the", "wind", "blew", "over", "hill", "field", "river", "road
 _LINE_TOKENS: Final = 4
 
 
-def ledger(*, tokens: int, count: int, seed: int, entries: float = 0.5) -> list[Sample]:
+def toy_records(*, tokens: int, count: int, seed: int, entries: float = 0.5) -> list[Sample]:
     """`count` samples of `tokens` words each; `entries` is the share of lines that are entries of other keys."""
     return [_sample(tokens // _LINE_TOKENS, number, seed, entries) for number in range(count)]
 
@@ -62,5 +62,5 @@ def _sample(lines: int, number: int, seed: int, entries: float) -> Sample:
         length=lines * _LINE_TOKENS,
         tokens=lines * _LINE_TOKENS,
         seed=seed,
-        evidence=(Evidence(start=start, end=start + len(told[place]), note=f"{key} has {value}"),),
+        evidence=(GoldEvidence(start=start, end=start + len(told[place]), note=f"{key} has {value}"),),
     )

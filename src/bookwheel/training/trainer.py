@@ -19,10 +19,19 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from bookwheel.training import checkpoint, ranks, warmstart
-from bookwheel.training.checkpoint import Progress
+from bookwheel.training.checkpoint import TrainingProgress
 from bookwheel.training.errors import CheckpointError, ConfigError, NothingToLearn
-from bookwheel.training.policy_model import ROLLOUT, Reader
-from bookwheel.training.rollouts import Group, Harvest, Outcome, Rolling, harvest, measure, roll_group, rows_of_groups
+from bookwheel.training.policy_model import ROLLOUT, PolicyModel
+from bookwheel.training.rollouts import (
+    Group,
+    RolloutBatch,
+    RolloutOutcome,
+    RolloutSettings,
+    collect_rollouts,
+    measure,
+    roll_group,
+    rows_of_groups,
+)
 from bookwheel.training.step import Stepper, schedule
 from bookwheel.training.workflows import Workflow, calculator, reading, single
 
@@ -68,7 +77,7 @@ class Trainer:
         oracle: Oracle | None = None,
         warm_samples: Sequence[Sample] = (),
         observe: Callable[[Mapping[str, Any]], None] | None = None,
-        keep: Callable[[int, Harvest], None] | None = None,
+        keep: Callable[[int, RolloutBatch], None] | None = None,
         rows_of: Callable[[Sequence[Group]], list[Row]] | None = None,
     ) -> None:
         """`warm_samples` are imitated in place of `samples`; `rows_of` replaces the credit.
@@ -82,8 +91,8 @@ class Trainer:
         self.folder, self.held_out = folder, held_out[: config.evaluation.samples]
         self.workflow = workflow or _WORKFLOWS[config.workflow](config.plan)
         self.oracle, self.warm_samples = oracle, warm_samples or samples
-        self.reader = Reader(model, plan=config.plan, budget=config.policy.rollout_tokens)
-        self.progress = Progress()
+        self.reader = PolicyModel(model, plan=config.plan, budget=config.policy.rollout_tokens)
+        self.progress = TrainingProgress()
         self._observe, self._keep = observe, keep
         self.credit = rows_of or (lambda groups: rows_of_groups(groups, config.estimator))
         self._order: tuple[int, list[int]] = (-1, [])
@@ -169,7 +178,7 @@ class Trainer:
             names = [f"{number}/{sample.id}/{k}" for k in range(config.group_size)]
             return roll_group(sample, names, how)
 
-        found = await harvest(self._draw, groups=config.samples, refills=config.refills, roll=roll)
+        found = await collect_rollouts(self._draw, groups=config.samples, refills=config.refills, roll=roll)
         if self._keep and ranks.rank() == 0:
             self._keep(self.done, found)
         record = _summary(found)
@@ -209,8 +218,8 @@ class Trainer:
             self._save("best")
         return accuracy
 
-    def _rolling(self, sampling: Sampling) -> Rolling:
-        return Rolling(
+    def _rolling(self, sampling: Sampling) -> RolloutSettings:
+        return RolloutSettings(
             reader=self.reader,
             workflow=self.workflow,
             reward=self.reward,
@@ -258,7 +267,7 @@ class Trainer:
             return
         if place is None:
             raise CheckpointError(f"{self.folder} holds no checkpoint to resume from")
-        self.progress = checkpoint.progress_of(place)
+        self.progress = checkpoint.load_progress(place)
         self._stepper = self._new_stepper()
         checkpoint.load(place, self.policy.model, self._stepper.optimizer, self.config.to_json())
         self._stepper.taken = self.progress.taken
@@ -312,7 +321,7 @@ def _cut(groups: Sequence[Group], updates: int) -> list[Sequence[Group]]:
     return [groups[i : i + size] for i in range(0, len(groups), size)] if groups else []
 
 
-def _summary(found: Harvest) -> dict[str, Any]:
+def _summary(found: RolloutBatch) -> dict[str, Any]:
     """What the rollouts earned; those that failed count as nothing earned."""
     rollouts = found.rollouts
     episodes = [rollout.episode for rollout in rollouts if rollout.episode]
@@ -321,7 +330,7 @@ def _summary(found: Harvest) -> dict[str, Any]:
         "reward": sum(rollout.earned.score for rollout in rollouts if rollout.earned) / len(rollouts),
         "accuracy": sum(rollout.earned.answer for rollout in rollouts if rollout.earned) / len(rollouts),
         "rollouts": len(rollouts),
-        "failed": sum(rollout.outcome is not Outcome.SCORED for rollout in rollouts),
+        "failed": sum(rollout.outcome is not RolloutOutcome.SCORED for rollout in rollouts),
         "groups": len(found.groups),
         "dropped": len(found.dropped),
         "conversations": len(told),

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from bookwheel.plan import Plan
     from bookwheel.tasks import Sample
-    from bookwheel.training.policy_model import Reader
+    from bookwheel.training.policy_model import PolicyModel
     from bookwheel.types import Message
 
 
@@ -36,7 +36,7 @@ class Oracle(Protocol):
         ...
 
 
-def ideal_rows(sample: Sample, reader: Reader, plan: Plan, oracle: Oracle) -> list[Row]:
+def ideal_rows(sample: Sample, reader: PolicyModel, plan: Plan, oracle: Oracle) -> list[Row]:
     """The sample's ideal trace, as rows whose replies are trained."""
     rows = [
         Row(
@@ -59,7 +59,7 @@ def ideal_rows(sample: Sample, reader: Reader, plan: Plan, oracle: Oracle) -> li
 
 
 def ideal_trace(
-    sample: Sample, reader: Reader, plan: Plan, oracle: Oracle
+    sample: Sample, reader: PolicyModel, plan: Plan, oracle: Oracle
 ) -> Iterator[tuple[tuple[Message, ...], str]]:
     """Every conversation of an ideal reading: what is asked, and the reply."""
     prompts = prompts_for(plan, sample.question)

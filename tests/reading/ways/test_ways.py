@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import pytest
 
 from bookwheel.errors import DocumentTooLong, InputError, PlanError, PromptError, QuestionError, ServerFault
-from bookwheel.models.scripted import Scripted, keyword_reader
+from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Plan
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.bm25 import ranked
-from bookwheel.reading.ways.registry import WAYS, way_named
+from bookwheel.reading.ways.registry import WAYS, load_way
 from bookwheel.types import Answer, Flag, Message, Part, Reply, Step
 
 QUESTION = "What is the colour of Ramelli's wheel?"
@@ -43,9 +43,11 @@ def pages(count: int, fact_at: int | None = None) -> Text:
     return Text("".join(lines))
 
 
-def events(way: str, document: Text, model: Scripted, plan: Plan = PLAN, done: Sequence[Step] = (), question=QUESTION):
+def events(
+    way: str, document: Text, model: ScriptedModel, plan: Plan = PLAN, done: Sequence[Step] = (), question=QUESTION
+):
     async def gather() -> list[Step | Answer]:
-        return [event async for event in way_named(way)(document, question, model, plan, done)]
+        return [event async for event in load_way(way)(document, question, model, plan, done)]
 
     return asyncio.run(gather())
 
@@ -58,12 +60,12 @@ def hears(reply: str = "vermilion", window: int | None = 900):
         heard.append(messages[-1].content)
         return reply
 
-    return Scripted(script, window=window), heard
+    return ScriptedModel(script, window=window), heard
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_every_way_ends_with_one_answer_and_reports_each_call_once(way):
-    model = Scripted(keyword_reader, window=2000)
+    model = ScriptedModel(keyword_reader, window=2000)
     *steps, answer = events(way, pages(60, 30), model)
     assert isinstance(answer, Answer)
     assert all(isinstance(step, Step) for step in steps)
@@ -73,7 +75,7 @@ def test_every_way_ends_with_one_answer_and_reports_each_call_once(way):
 
 @pytest.mark.parametrize("way", [way for way in WAYS if way != "closed-book"])
 def test_every_way_that_sees_the_document_finds_a_fact_in_it(way):
-    model = Scripted(keyword_reader, window=2000)
+    model = ScriptedModel(keyword_reader, window=2000)
     answer = events(way, pages(60, 4), model)[-1]
     assert "vermilion" in answer.text
 
@@ -86,7 +88,7 @@ def test_no_prompt_and_reply_outgrow_the_window(way):
         heard.append(sum(model.tokenizer.count(message.content) for message in messages))
         return "word " * 500
 
-    model = Scripted(script, window=640)
+    model = ScriptedModel(script, window=640)
     if way == "whole":
         with pytest.raises(DocumentTooLong, match="more than the"):
             events(way, pages(300), model)
@@ -118,9 +120,9 @@ def test_a_resumed_reading_asks_only_for_what_is_missing_and_ends_the_same(way, 
         text = messages[-1].content
         return f"note {len(text)} " + "so it goes on and on " * 9
 
-    fresh = Scripted(script, window=700)
+    fresh = ScriptedModel(script, window=700)
     full = events(way, pages(90), fresh)
-    resumed = Scripted(script, window=700)
+    resumed = ScriptedModel(script, window=700)
     rest = events(way, pages(90), resumed, done=full[:kept])
     assert [event.conversation.messages for event in rest] == [event.conversation.messages for event in full[kept:]]
     assert resumed.calls == fresh.calls - kept
@@ -196,7 +198,7 @@ def test_refine_shows_the_answer_so_far_with_every_further_section():
         heard.append(messages[-1].content)
         return next(replies)
 
-    model = Scripted(script, window=900)
+    model = ScriptedModel(script, window=900)
     found = events("refine", pages(30), model)
     assert "<memory>" not in heard[0]
     assert all(f"answer {n}\n</memory>" in prompt for n, prompt in enumerate(heard[1:]))
@@ -205,7 +207,7 @@ def test_refine_shows_the_answer_so_far_with_every_further_section():
 
 def test_refine_keeps_the_answer_so_far_when_the_last_section_adds_nothing():
     replies = iter(["\\boxed{vermilion}", *["UNCHANGED"] * 99])
-    model = Scripted(lambda _: next(replies), window=900)
+    model = ScriptedModel(lambda _: next(replies), window=900)
     answer = events("refine", pages(30), model)[-1]
     assert answer.text == "vermilion"
     assert Flag.UNCHANGED in answer.flags
@@ -225,7 +227,7 @@ def test_map_reduce_collapses_notes_until_they_fit_and_drops_sections_without_an
             return "filler line that is long enough to overflow a window when there are many of them " * 2
         return "UNCHANGED" if "<section>" in text else "short \\boxed{done}"
 
-    model = Scripted(script, window=640)
+    model = ScriptedModel(script, window=640)
     *steps, answer = events("map-reduce", pages(200), model)
     collapses = [step for step in steps if step.chunk.start == step.chunk.end]
     assert collapses
@@ -235,7 +237,7 @@ def test_map_reduce_collapses_notes_until_they_fit_and_drops_sections_without_an
 
 def test_map_reduce_ends_even_when_chunks_are_smaller_than_their_notes():
     plan = Plan(question_tokens=60, chunk_tokens=20, memory_tokens=150, answer_tokens=40)
-    model = Scripted(lambda _: "no word is new " * 90, window=530)
+    model = ScriptedModel(lambda _: "no word is new " * 90, window=530)
     *steps, answer = events("map-reduce", pages(20), model, plan)
     assert isinstance(answer, Answer)
     assert any(Flag.TRIMMED in step.flags for step in steps if step.chunk.start == step.chunk.end)
@@ -244,7 +246,7 @@ def test_map_reduce_ends_even_when_chunks_are_smaller_than_their_notes():
 def test_map_reduce_reads_chunks_side_by_side_but_never_more_than_a_wave():
     under_way, most = 0, 0
 
-    class Busy(Scripted):
+    class Busy(ScriptedModel):
         async def reply(self, messages, *, limit, sampling) -> Reply:
             nonlocal under_way, most
             under_way += 1
@@ -259,11 +261,11 @@ def test_map_reduce_reads_chunks_side_by_side_but_never_more_than_a_wave():
 
 
 def test_a_failing_call_of_a_wave_loses_none_of_the_steps_before_it():
-    model = Scripted(lambda _: "note", window=900, faults={3: ServerFault("503")})
+    model = ScriptedModel(lambda _: "note", window=900, faults={3: ServerFault("503")})
     seen: list[Step | Answer] = []
 
     async def read_on() -> None:
-        async for event in way_named("map-reduce")(pages(200), QUESTION, model, PLAN, ()):
+        async for event in load_way("map-reduce")(pages(200), QUESTION, model, PLAN, ()):
             seen.append(event)  # noqa: PERF401
 
     with pytest.raises(ServerFault):
@@ -309,7 +311,7 @@ def test_text_in_a_document_cannot_close_the_prompts_tags():
 
 def test_an_unknown_way_names_the_nearest():
     with pytest.raises(InputError, match="map-reduce"):
-        way_named("mapreduce")
+        load_way("mapreduce")
 
 
 def test_chinese_questions_are_asked_in_chinese():

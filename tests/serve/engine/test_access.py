@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bookwheel.errors import SourceError
-from bookwheel.serve.engine.access import Asked, Reach
+from bookwheel.serve.engine.access import AccessPolicy, SourceRequest
 
 PIECES = ["..", ".", "", "a", "b.txt", "out", "up", "/", "~", "secret.txt", ".hidden", "\0", "…", "\ud800", "a" * 300]
 
@@ -36,7 +36,7 @@ def test_a_path_is_either_refused_or_leads_into_the_root(house: Path, pieces: li
     root = house / "root"
     path = "/".join(pieces)
     try:
-        found = Reach.of([root]).inside(f"{root}/{path}" if absolute else path)
+        found = AccessPolicy.of([root]).inside(f"{root}/{path}" if absolute else path)
     except SourceError:
         return
     assert found == found.resolve()
@@ -47,7 +47,7 @@ def test_a_path_is_either_refused_or_leads_into_the_root(house: Path, pieces: li
 
 def test_a_relative_path_is_looked_for_in_every_root(house: Path, tmp_path: Path) -> None:
     (tmp_path / "c.txt").write_text("open")
-    reach = Reach.of([house / "root", tmp_path])
+    reach = AccessPolicy.of([house / "root", tmp_path])
     assert reach.inside("c.txt") == tmp_path / "c.txt"
     assert reach.inside("b.txt") == house / "root" / "b.txt"
     with pytest.raises(SourceError, match="not there"):
@@ -56,11 +56,11 @@ def test_a_relative_path_is_looked_for_in_every_root(house: Path, tmp_path: Path
 
 def test_a_root_that_is_a_link_is_what_it_leads_to(house: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(house / "root")
-    assert Reach.of([tmp_path / "link"]).inside("b.txt") == house / "root" / "b.txt"
+    assert AccessPolicy.of([tmp_path / "link"]).inside("b.txt") == house / "root" / "b.txt"
     with pytest.raises(SourceError, match="Give a folder"):
-        Reach.of([tmp_path / "nothing"])
+        AccessPolicy.of([tmp_path / "nothing"])
 
 
 def test_a_text_keeps_its_name_and_words() -> None:
-    document = Reach().open(Asked(text="The lease ends in 2031.", name="lease"))
+    document = AccessPolicy().open(SourceRequest(text="The lease ends in 2031.", name="lease"))
     assert (document.name, document.slice(0, 99)) == ("lease", "The lease ends in 2031.")

@@ -8,19 +8,19 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bookwheel.serve.engine.fair_queue import Turns
+from bookwheel.serve.engine.fair_queue import FairQueue
 
 
 def test_owners_take_turns_however_much_one_of_them_wants() -> None:
     served: list[str] = []
 
-    async def call(turns: Turns, owner: str) -> None:
+    async def call(turns: FairQueue, owner: str) -> None:
         async with turns.turn(owner):
             served.append(owner)
             await asyncio.sleep(0)
 
     async def run() -> None:
-        turns = Turns(1, most_waiting=100)
+        turns = FairQueue(1, most_waiting=100)
         await asyncio.gather(*(call(turns, "greedy") for _ in range(20)), *(call(turns, f"r{n}") for n in range(3)))
 
     asyncio.run(run())
@@ -39,7 +39,7 @@ def test_every_place_is_given_back_whoever_leaves(
     at_once: int, owners: list[str], leavers: set[int], seed: int
 ) -> None:
     async def run() -> None:
-        turns, now, most, chance = Turns(at_once, most_waiting=100), 0, 0, random.Random(seed)
+        turns, now, most, chance = FairQueue(at_once, most_waiting=100), 0, 0, random.Random(seed)
 
         async def call(owner: str) -> None:
             nonlocal now, most

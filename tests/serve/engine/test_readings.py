@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from bookwheel.errors import Unreachable
-from bookwheel.models.scripted import Scripted, keyword_reader
-from bookwheel.serve.engine.settings import Limits, Settings
-from bookwheel.serve.engine.usage import Entry
+from bookwheel.models.scripted import ScriptedModel, keyword_reader
+from bookwheel.serve.engine.settings import Limits, ServerSettings
+from bookwheel.serve.engine.usage import UsageEntry
 
 
 def test_a_reading_is_begun_followed_to_its_end_and_kept(up) -> None:
@@ -166,11 +166,11 @@ def test_a_kill_between_ledger_and_journal_leaves_nothing_behind(serving, words)
     """What was entered but never begun is forgotten at the next start, and its request begins anew."""
     body, headers = {"question": words[1], "text": words[0]}, {"Idempotency-Key": "one"}
     with serving() as up, up.client(headers=headers) as client:
-        up.service.ledger.enter(Entry(id="f" * 12, owner="", request="one"))
+        up.service.ledger.enter(UsageEntry(id="f" * 12, owner="", request="one"))
         id_ = client.post("/readings", json=body).json()["reading"]
         assert client.post("/readings", json=body).json()["reading"] == id_
         up.events(id_)
-        up.service.ledger.enter(Entry(id="e" * 12, owner="", request="two"))
+        up.service.ledger.enter(UsageEntry(id="e" * 12, owner="", request="two"))
     with serving() as up:
         assert up.service.ledger.unfinished() == []
         assert up.service.ledger.find("", "two") is None
@@ -187,7 +187,7 @@ def test_what_was_left_out_of_a_document_is_told(up) -> None:
 def test_one_reading_too_many_is_told_when_to_come_back(serving, gated) -> None:
     model = gated()
     model.after(0)
-    with serving(model, settings=Settings(limits=Limits(readings=2))) as up, up.client() as client:
+    with serving(model, settings=ServerSettings(limits=Limits(readings=2))) as up, up.client() as client:
         ids = [up.begin()["reading"] for _ in range(2)]
         full = client.post("/readings", json={"question": "Why?", "text": "words"})
         assert full.status_code == 429
@@ -198,7 +198,7 @@ def test_one_reading_too_many_is_told_when_to_come_back(serving, gated) -> None:
 
 
 def test_a_failing_model_leaves_a_reading_that_says_why_and_goes_on(serving) -> None:
-    model = Scripted(keyword_reader, window=400, faults={3: Unreachable("the server went away")})
+    model = ScriptedModel(keyword_reader, window=400, faults={3: Unreachable("the server went away")})
     model.plan = model.plan.with_values(
         {"chunk_tokens": 60, "memory_tokens": 40, "answer_tokens": 30, "question_tokens": 60}
     )

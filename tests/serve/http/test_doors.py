@@ -14,8 +14,8 @@ import httpx2
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from bookwheel.serve.engine.keys import Key, Keys
-from bookwheel.serve.engine.settings import Limits, Settings
+from bookwheel.serve.engine.keys import Key, KeyRing
+from bookwheel.serve.engine.settings import Limits, ServerSettings
 from bookwheel.types import Status
 
 SECRET = "bw-a-long-secret-that-nobody-guesses"
@@ -83,7 +83,7 @@ def test_both_doors_share_one_limit(serving, gated, words) -> None:
     text, question = words
     model = gated()
     model.after(0)
-    with serving(model, settings=Settings(limits=Limits(readings=2))) as up, up.client() as client:
+    with serving(model, settings=ServerSettings(limits=Limits(readings=2))) as up, up.client() as client:
         first = begun_over_mcp(up, words)
         up.begin()
         refused = tool(up, "read", text=text, question=question)
@@ -97,7 +97,7 @@ def test_both_doors_share_one_limit(serving, gated, words) -> None:
 def test_calls_of_both_doors_take_turns(serving, gated, words) -> None:
     model = gated()
     model.after(0)
-    with serving(model, settings=Settings(limits=Limits(calls=1))) as up:
+    with serving(model, settings=ServerSettings(limits=Limits(calls=1))) as up:
         ids = [begun_over_mcp(up, words), up.begin()["reading"], begun_over_mcp(up, words)]
         for id_ in ids:
             seen_over_http(up, id_)
@@ -124,7 +124,7 @@ def test_a_reading_begun_over_mcp_goes_on_when_the_server_is_back(serving, gated
 def test_a_keys_budget_holds_at_both_doors(serving, words) -> None:
     text, question = words
     key = Key(name="reader", sha256=hashlib.sha256(SECRET.encode()).hexdigest(), tokens_per_day=1500)
-    with serving(keys=Keys([key])) as up, up.client(headers={"Authorization": f"Bearer {SECRET}"}) as client:
+    with serving(keys=KeyRing([key])) as up, up.client(headers={"Authorization": f"Bearer {SECRET}"}) as client:
         assert client.post("/mcp", json={}, headers={"Authorization": "Bearer wrong"}).status_code == 401
         said = tool(up, "read", SECRET, text=text, question=question)
         assert said.structured_content["status"] == "stopped"
@@ -150,7 +150,7 @@ def test_a_connected_client_does_not_hold_up_the_servers_end(serving, caplog: py
 
 
 def test_a_reading_that_is_ended_while_its_document_is_opened_is_not_kept(serving, words) -> None:
-    from bookwheel.serve.engine.service import Wanted
+    from bookwheel.serve.engine.service import ReadingSpec
 
     with serving() as up:
         service = up.service
@@ -158,7 +158,7 @@ def test_a_reading_that_is_ended_while_its_document_is_opened_is_not_kept(servin
         async def never():
             await asyncio.Event().wait()
 
-        wanted = Wanted(question=words[1], model="scripted", plan=service.plans["scripted"])
+        wanted = ReadingSpec(question=words[1], model="scripted", plan=service.plans["scripted"])
         running = asyncio.run_coroutine_threadsafe(service.start(wanted, never, None), up.loop).result(10)
         id_ = running.reading.id
         assert tool(up, "wait", reading=id_, wait_seconds=0).structured_content["status"] == "opening"

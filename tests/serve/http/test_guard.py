@@ -15,8 +15,8 @@ import pytest
 
 from bookwheel.cli import main
 from bookwheel.errors import InputError
-from bookwheel.serve.engine.keys import Key, Keys, add_key, read_keys
-from bookwheel.serve.engine.settings import LOOPBACK, Limits, Settings
+from bookwheel.serve.engine.keys import Key, KeyRing, add_key, read_keys
+from bookwheel.serve.engine.settings import LOOPBACK, Limits, ServerSettings
 from bookwheel.serve.engine.uploads import safe_name
 
 SECRET = "bw-a-long-secret-that-nobody-guesses"
@@ -46,7 +46,7 @@ def test_this_machines_own_names_are_answered(up, host: str) -> None:
 
 
 def test_a_name_can_be_allowed(serving) -> None:
-    with serving(settings=Settings(hosts=LOOPBACK | {"books.example"})) as up, up.client() as client:
+    with serving(settings=ServerSettings(hosts=LOOPBACK | {"books.example"})) as up, up.client() as client:
         assert client.get("/healthz", headers={"Host": "books.example"}).status_code == 200
 
 
@@ -95,7 +95,7 @@ def test_script_in_a_document_comes_back_as_json_only(up) -> None:
 
 
 def test_with_keys_nothing_but_the_page_and_its_door_is_open(serving) -> None:
-    with serving(keys=Keys([key(), Key(name="other", sha256="0" * 64)])) as up, up.client() as client:
+    with serving(keys=KeyRing([key(), Key(name="other", sha256="0" * 64)])) as up, up.client() as client:
         for path in ("/readings", "/v1/models", "/models", "/metrics", "/openapi.json", "/documents/x/text", "/page"):
             answer = client.get(path)
             assert answer.status_code == 401, path
@@ -115,7 +115,7 @@ def test_with_keys_nothing_but_the_page_and_its_door_is_open(serving) -> None:
 
 
 def test_a_browser_signs_in_with_a_cookie_that_scripts_and_other_sites_cannot_use(serving) -> None:
-    with serving(keys=Keys([key()])) as up, up.client() as client:
+    with serving(keys=KeyRing([key()])) as up, up.client() as client:
         assert client.post("/session", json={"key": "wrong"}).status_code == 401
         answer = client.post("/session", json={"key": SECRET})
         cookie = answer.headers["set-cookie"]
@@ -127,7 +127,7 @@ def test_a_browser_signs_in_with_a_cookie_that_scripts_and_other_sites_cannot_us
 
 
 def test_a_keys_rate_is_held_and_told(serving) -> None:
-    with serving(keys=Keys([key(requests_per_minute=3)])) as up, up.client(headers=bearer()) as client:
+    with serving(keys=KeyRing([key(requests_per_minute=3)])) as up, up.client(headers=bearer()) as client:
         assert [client.get("/readings").status_code for _ in range(3)] == [200] * 3
         full = client.get("/readings")
     assert full.status_code == 429
@@ -137,7 +137,7 @@ def test_a_keys_rate_is_held_and_told(serving) -> None:
 def test_a_keys_budget_is_never_passed_not_even_by_readings_side_by_side_or_a_restart(serving, words) -> None:
     text, question = words
     for _ in range(2):
-        with serving(keys=Keys([key(tokens_per_day=1500)])) as up, up.client(headers=bearer()) as client:
+        with serving(keys=KeyRing([key(tokens_per_day=1500)])) as up, up.client(headers=bearer()) as client:
             body = {"question": question, "text": text}
             begun = [client.post("/readings", json=body) for _ in range(3)]
             ids = [answer.json()["reading"] for answer in begun if answer.status_code == 201]
@@ -183,7 +183,7 @@ def test_any_address_but_this_machines_own_needs_a_key(capsys: pytest.CaptureFix
 
 def test_bodies_over_their_limit_are_declined_whether_they_say_so_or_not(serving) -> None:
     limits = Limits(body=2000, upload=3000)
-    with serving(settings=Settings(limits=limits)) as up, up.client() as client:
+    with serving(settings=ServerSettings(limits=limits)) as up, up.client() as client:
         long = b"x" * 5000
         pieces = (long[at : at + 100] for at in range(0, 5000, 100))
         assert client.post("/documents", content=long).status_code == 413
@@ -316,7 +316,7 @@ def test_no_secret_shows_in_logs_errors_metrics_or_records(
             raise RuntimeError("inner detail")
 
     caplog.set_level(logging.DEBUG)
-    with serving(Broken(), keys=Keys([key()])) as up, up.client(headers=bearer()) as client:
+    with serving(Broken(), keys=KeyRing([key()])) as up, up.client(headers=bearer()) as client:
         token = client.post("/session", json={"key": SECRET}).cookies["bookwheel_session"]
         id_ = client.post("/readings", json={"question": words[1], "text": words[0]}).json()["reading"]
         with client.stream("GET", f"/readings/{id_}/events") as events:

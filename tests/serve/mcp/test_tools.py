@@ -24,14 +24,14 @@ from mcp.client.streamable_http import streamable_http_client
 from bookwheel import TextDocument
 from bookwheel.errors import InputError
 from bookwheel.journal import Journal
-from bookwheel.models.scripted import Scripted, keyword_reader
+from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Budget, Plan
-from bookwheel.serve.app import guarded
-from bookwheel.serve.engine.access import Reach
-from bookwheel.serve.engine.service import Service, Wanted
-from bookwheel.serve.engine.settings import Limits, Settings
-from bookwheel.serve.mcp.http import only_key, tools_over_http
-from bookwheel.serve.mcp.tools import build
+from bookwheel.serve.app import wrap_app
+from bookwheel.serve.engine.access import AccessPolicy
+from bookwheel.serve.engine.service import ReadingSpec, Service
+from bookwheel.serve.engine.settings import Limits, ServerSettings
+from bookwheel.serve.mcp.http import mount_tools, only_key
+from bookwheel.serve.mcp.tools import build_server
 from bookwheel.serve.server import Server, listening
 from bookwheel.types import Status
 
@@ -47,7 +47,7 @@ class Gate:
 
     def __init__(self) -> None:
         self.open = asyncio.Event()
-        self.inner = Scripted(keyword_reader, plan=SMALL)
+        self.inner = ScriptedModel(keyword_reader, plan=SMALL)
 
     def __getattr__(self, name: str):
         return getattr(self.inner, name)
@@ -60,7 +60,7 @@ class Gate:
 
 @asynccontextmanager
 async def service_of(folder: Path, model=None, *, plan: Plan = SMALL, **settings):
-    model = model or Scripted(keyword_reader, plan=SMALL)
+    model = model or ScriptedModel(keyword_reader, plan=SMALL)
     with Journal(folder / "journal.sqlite") as journal:
         service = Service.of(journal=journal, models={"scripted": model}, plans={"scripted": plan}, **settings)
         try:
@@ -70,10 +70,10 @@ async def service_of(folder: Path, model=None, *, plan: Plan = SMALL, **settings
 
 
 @asynccontextmanager
-async def client_of(folder: Path, model=None, *, reach: Reach | None = None, mode: str = "auto", **settings):
+async def client_of(folder: Path, model=None, *, reach: AccessPolicy | None = None, mode: str = "auto", **settings):
     async with (
         service_of(folder, model, **settings) as service,
-        Client(build(service, reach or Reach()), mode=mode) as client,
+        Client(build_server(service, reach or AccessPolicy()), mode=mode) as client,
     ):
         yield client
 
@@ -221,9 +221,9 @@ def test_hostile_text_arrives_without_control_characters_and_json_stays_valid(tm
             async def opened():
                 return service.journal.keep(TextDocument(text)), ()
 
-            wanted = Wanted(question=QUESTION, model="scripted", plan=SMALL)
+            wanted = ReadingSpec(question=QUESTION, model="scripted", plan=SMALL)
             id_ = (await service.start(wanted, opened, None)).reading.id
-            async with Client(build(service, Reach())) as client:
+            async with Client(build_server(service, AccessPolicy())) as client:
                 said = await call(client, "wait", reading=id_)
                 told = await call(client, "timeline", reading=id_)
                 page = (await client.read_resource(f"reading://{id_}/text")).contents[0].text
@@ -252,7 +252,7 @@ def shelf(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("path", ["book.txt", "./inner/../book.txt", "honest.txt", ".", "{shelf}/book.txt"])
 def test_files_inside_a_root_are_read(tmp_path: Path, shelf: Path, path: str) -> None:
     async def main() -> None:
-        async with client_of(tmp_path, reach=Reach.of([shelf])) as client:
+        async with client_of(tmp_path, reach=AccessPolicy.of([shelf])) as client:
             said = await call(client, "read", path=path.format(shelf=shelf), question=QUESTION)
             assert "Ada Quill" in said["answer"]
             assert "secret" not in json.dumps(said)
@@ -267,7 +267,7 @@ def test_files_inside_a_root_are_read(tmp_path: Path, shelf: Path, path: str) ->
 )
 def test_nothing_outside_the_roots_or_hidden_in_them_is_read(tmp_path: Path, shelf: Path, path: str) -> None:
     async def main() -> None:
-        async with client_of(tmp_path, reach=Reach.of([shelf])) as client:
+        async with client_of(tmp_path, reach=AccessPolicy.of([shelf])) as client:
             path_ = path.format(shelf=shelf)
             said = await refused(client, "read", path=path_, question=QUESTION)
             said = said.replace(path_, "PATH")
@@ -310,7 +310,7 @@ def test_addresses_inside_the_network_are_refused_unless_allowed(tmp_path: Path)
             url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/book.txt"
             async with client_of(tmp_path) as client:
                 assert "not a public address" in await refused(client, "read", url=url, question=QUESTION)
-            async with client_of(tmp_path, reach=Reach(allow_private=True)) as client:
+            async with client_of(tmp_path, reach=AccessPolicy(allow_private=True)) as client:
                 said = await call(client, "read", url=url, question=QUESTION)
                 assert "Ada Quill" in said["answer"]
 
@@ -383,7 +383,7 @@ def test_the_end_of_the_server_keeps_what_was_read(tmp_path: Path) -> None:
 def test_no_more_readings_are_taken_than_the_limit(tmp_path: Path) -> None:
     async def main() -> None:
         model = Gate()
-        async with client_of(tmp_path, model, settings=Settings(limits=Limits(readings=2))) as client:
+        async with client_of(tmp_path, model, settings=ServerSettings(limits=Limits(readings=2))) as client:
             begun = [await call(client, "read", text=TEXT, question=QUESTION, wait_seconds=0) for _ in range(2)]
             assert "2 readings are under way" in await refused(client, "read", text=TEXT, question=QUESTION)
             model.open.set()
@@ -409,7 +409,7 @@ def test_a_failing_model_is_told_and_the_reading_resumed(tmp_path: Path) -> None
     from bookwheel.errors import Unreachable
 
     async def main() -> None:
-        model = Scripted(keyword_reader, plan=SMALL, faults={2: Unreachable("no server there")})
+        model = ScriptedModel(keyword_reader, plan=SMALL, faults={2: Unreachable("no server there")})
         async with client_of(tmp_path, model) as client:
             said = await call(client, "read", text=TEXT, question=QUESTION)
             assert (said["status"], said["error"], said["steps"]) == ("failed", "no server there", 2)
@@ -422,7 +422,7 @@ def test_a_document_that_cannot_be_opened_is_an_error_when_waited_for(tmp_path: 
     (shelf / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(2000))
 
     async def main() -> None:
-        async with client_of(tmp_path, reach=Reach.of([shelf])) as client:
+        async with client_of(tmp_path, reach=AccessPolicy.of([shelf])) as client:
             assert "picture.png" in await refused(client, "read", path="picture.png", question=QUESTION)
 
     asyncio.run(main())
@@ -432,8 +432,8 @@ def test_a_document_that_cannot_be_opened_is_an_error_when_waited_for(tmp_path: 
 async def served(folder: Path, key: str | None = None):
     """A listening socket takes connections before the server has started, and lets them wait."""
     async with service_of(folder, keys=only_key("127.0.0.1", key)) as service:
-        tools = tools_over_http(service, Reach(), goes_on=False)
-        server = Server(guarded(service, *tools), listening("127.0.0.1", 0))
+        tools = mount_tools(service, AccessPolicy(), goes_on=False)
+        server = Server(wrap_app(service, *tools), listening("127.0.0.1", 0))
         task = asyncio.create_task(server.serve())
         try:
             yield f"{server.address}/mcp"

@@ -160,11 +160,11 @@ def test_the_same_idempotency_key_goes_on_with_what_hung_up(serving, gated, word
 
 
 def test_two_readers_take_turns(serving, gated, words) -> None:
-    from bookwheel.serve.engine.settings import Limits, Settings
+    from bookwheel.serve.engine.settings import Limits, ServerSettings
 
     model = gated(seconds_per_call=0.001)
     model.after(0)
-    with serving(model, settings=Settings(limits=Limits(calls=1))) as up:
+    with serving(model, settings=ServerSettings(limits=Limits(calls=1))) as up:
         ids = [up.begin()["reading"] for _ in range(3)]
         model.after(9)
         waited(lambda: sum(up.journal.progress(id_)[0] for id_ in ids) == 9)

@@ -78,12 +78,16 @@ def test_an_endpoint_that_is_gone_is_a_bad_gateway(serving) -> None:
 def test_too_many_waiting_calls_are_declined_with_a_time_to_come_back(serving, gated) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
-    from bookwheel.serve.engine.settings import Limits, Settings
+    from bookwheel.serve.engine.settings import Limits, ServerSettings
 
     model = gated()
     model.after(0)
     limits = Limits(calls=1, waiting=1)
-    with serving(model, settings=Settings(limits=limits)) as up, up.client() as plain, ThreadPoolExecutor(2) as many:
+    with (
+        serving(model, settings=ServerSettings(limits=limits)) as up,
+        up.client() as plain,
+        ThreadPoolExecutor(2) as many,
+    ):
         body = {"model": "scripted", "messages": HELLO}
         held = [many.submit(plain.post, "/v1/chat/completions", json=body) for _ in range(2)]
         while up.service.turns.waiting < 1:

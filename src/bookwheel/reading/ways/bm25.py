@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import MissingExtra
-from bookwheel.reading.ways.single_turn import ask, joined, room
+from bookwheel.reading.ways.single_turn import ask_once, join_chunks, room
 from bookwheel.text.chunks import split
 from bookwheel.text.shield import shield
 
@@ -29,7 +29,7 @@ async def bm25(
     del done
     limit = room(question, model, plan, "passages", plan.answer_tokens)
     text = await asyncio.to_thread(_found, document, question, model, limit)
-    yield await ask(question, text, model, plan, "passages")
+    yield await ask_once(question, text, model, plan, "passages")
 
 
 def _found(document: Document, question: str, model: Model, limit: int) -> str:
@@ -42,9 +42,9 @@ def _found(document: Document, question: str, model: Model, limit: int) -> str:
         if tokens > limit:
             break
         taken.append(passages[place])
-    while taken and model.tokenizer.count(shield(joined(taken))) > limit:
+    while taken and model.tokenizer.count(shield(join_chunks(taken))) > limit:
         taken.pop()
-    return joined(taken)
+    return join_chunks(taken)
 
 
 def ranked(passages: Sequence[str], question: str) -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bookwheel.reading.loop import check_question
-from bookwheel.reading.ways.single_turn import ask
+from bookwheel.reading.ways.single_turn import ask_once
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
@@ -21,4 +21,4 @@ async def closed_book(
     """Answer without the document."""
     del document, done
     check_question(question, model, plan)
-    yield await ask(question, "", model, plan, "closed-book")
+    yield await ask_once(question, "", model, plan, "closed-book")

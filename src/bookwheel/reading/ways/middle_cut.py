@@ -9,8 +9,8 @@ from bisect import bisect_left
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.reading.ways.single_turn import ask, room
-from bookwheel.reading.ways.whole import fitting
+from bookwheel.reading.ways.single_turn import ask_once, room
+from bookwheel.reading.ways.whole import load_if_fits
 from bookwheel.text.chunks import split
 from bookwheel.text.shield import shield
 from bookwheel.types import Flag
@@ -33,11 +33,11 @@ async def middle_cut(
     """Answer from as much of beginning and end as fits; flagged CUT unless that is all of it."""
     del done
     limit = room(question, model, plan, "whole", plan.answer_tokens)
-    text = fitting(document, model, limit)
+    text = load_if_fits(document, model, limit)
     if text is not None:
-        yield await ask(question, text, model, plan, "whole")
+        yield await ask_once(question, text, model, plan, "whole")
         return
-    answer = await ask(question, both_ends(document, model, limit), model, plan, "whole")
+    answer = await ask_once(question, both_ends(document, model, limit), model, plan, "whole")
     yield replace(answer, flags=(*answer.flags, Flag.CUT))
 
 

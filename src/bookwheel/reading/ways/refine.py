@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from bookwheel.reading.guards import next_memory
 from bookwheel.reading.loop import check_question, conclude, converse
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.reading.ways.single_turn import ask, template_tokens
+from bookwheel.reading.ways.single_turn import ask_once, template_tokens
 from bookwheel.text.chunks import split
 from bookwheel.types import Answer, Memory, Step
 
@@ -38,7 +38,7 @@ async def refine(
     )
     chunk = next(chunks, None)
     if chunk is None:
-        yield await ask(question, "", model, plan, "whole")
+        yield await ask_once(question, "", model, plan, "whole")
         return
     before = done[-1].after if done else Memory.blank(plan.memory_tokens)
     for following in chunks:

@@ -33,7 +33,7 @@ WAYS: Final[Mapping[str, Way]] = MappingProxyType(
 )
 
 
-def way_named(name: str) -> Way:
+def load_way(name: str) -> Way:
     """The way of that name; InputError names the nearest one there is."""
     if name in WAYS:
         return WAYS[name]

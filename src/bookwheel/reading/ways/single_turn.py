@@ -48,13 +48,13 @@ def room(question: str, model: Model, plan: Plan, template: str, reply: int) -> 
     return left
 
 
-async def ask(question: str, section: str, model: Model, plan: Plan, template: str) -> Answer:
+async def ask_once(question: str, section: str, model: Model, plan: Plan, template: str) -> Answer:
     """One turn: question and text in, the answer out."""
     messages = prompts_for(plan, question).baseline(template, question=question, section=section)
     return conclude(await converse(messages, model, plan.answer_tokens, plan.sampling))
 
 
-def joined(chunks: Iterable[Chunk]) -> str:
+def join_chunks(chunks: Iterable[Chunk]) -> str:
     """Their text in the document's order, with a mark wherever something between two of them is left out."""
     text, position = "", None
     for chunk in sorted(chunks, key=lambda chunk: chunk.start):

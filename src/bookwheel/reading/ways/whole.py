@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bookwheel.errors import DocumentTooLong
 from bookwheel.reading.loop import check_question
-from bookwheel.reading.ways.single_turn import ask, room
+from bookwheel.reading.ways.single_turn import ask_once, room
 from bookwheel.text.chunks import split
 
 if TYPE_CHECKING:
@@ -25,16 +25,16 @@ async def whole(
     del done
     check_question(question, model, plan)
     limit = sys.maxsize if model.window is None else room(question, model, plan, "whole", plan.answer_tokens)
-    text = fitting(document, model, limit)
+    text = load_if_fits(document, model, limit)
     if text is None:
         raise DocumentTooLong(
             f"{document.name} has more than the {limit} tokens that the window of {model.window} leaves for it; "
             f"read it in another way (sequential, middle-cut, bm25), or with a model that has a larger window"
         )
-    yield await ask(question, text, model, plan, "whole")
+    yield await ask_once(question, text, model, plan, "whole")
 
 
-def fitting(document: Document, model: Model, limit: int) -> str | None:
+def load_if_fits(document: Document, model: Model, limit: int) -> str | None:
     """The document's text if it has at most `limit` tokens; a longer one is not read further than that."""
     chunks = split(document, model.tokenizer, limit)
     first = next(chunks, None)

@@ -25,7 +25,7 @@ _WEB: Final = re.compile(r"https?://", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class SourceRequest:
     """What a client wants read; exactly one of path, url and text."""
 
     path: str | None = None
@@ -36,7 +36,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reach:
+class AccessPolicy:
     """Which documents may be opened for others."""
 
     roots: tuple[Path, ...] = ()
@@ -55,7 +55,7 @@ class Reach:
                 raise SourceError(f"the root {root} cannot be opened: {error.strerror}. Give a folder.") from error
         return cls(roots=tuple(found), allow_private=allow_private)
 
-    def check(self, asked: Asked) -> None:
+    def check(self, asked: SourceRequest) -> None:
         """Raise SourceError, before anything is opened, for what is out of reach."""
         given = [name for name in ("path", "url", "text") if getattr(asked, name) is not None]
         if len(given) != 1:
@@ -67,7 +67,7 @@ class Reach:
         if asked.text is not None and not asked.text.strip():
             raise SourceError("the text is empty: give some text to read")
 
-    def open(self, asked: Asked) -> Document:
+    def open(self, asked: SourceRequest) -> Document:
         """The document. Fetching and converting can take long, so this belongs in a thread."""
         self.check(asked)
         if asked.text is not None:

@@ -29,7 +29,7 @@ _NO_RETRY: Final = {"x-should-retry": "false"}
 """OpenAI's SDK would otherwise begin, and pay for, the whole reading again."""
 
 
-class Declined(errors.BookwheelError):
+class ApiError(errors.BookwheelError):
     """A request that is not carried out."""
 
     def __init__(
@@ -48,24 +48,24 @@ class Declined(errors.BookwheelError):
         self.headers = dict(headers or {})
 
 
-def not_there(what: str) -> Declined:
+def not_found(what: str) -> ApiError:
     """Nothing by that name."""
-    return Declined(404, f"there is no {what} here", kind="not_found")
+    return ApiError(404, f"there is no {what} here", kind="not_found")
 
 
-def busy(message: str, seconds: float) -> Declined:
+def too_many_requests(message: str, seconds: float) -> ApiError:
     """Too much at once: come back later."""
-    return Declined(429, message, kind="rate_limit_exceeded", headers={"Retry-After": str(max(1, round(seconds)))})
+    return ApiError(429, message, kind="rate_limit_exceeded", headers={"Retry-After": str(max(1, round(seconds)))})
 
 
-def misread(error: ValidationError) -> Declined:
+def invalid_json(error: ValidationError) -> ApiError:
     """The first thing that is wrong with a request's JSON; what it held is not repeated."""
     first = error.errors(include_input=False, include_url=False)[0]
     place = ".".join(str(part) for part in first["loc"]) or "the body"
-    return Declined(400, f"{place}: {first['msg']}", kind="invalid_request", param=place)
+    return ApiError(400, f"{place}: {first['msg']}", kind="invalid_request", param=place)
 
 
-class Json(Response):
+class JsonResponse(Response):
     """JSON in ASCII: a document may hold half a surrogate pair, which no UTF-8 can carry."""
 
     media_type = "application/json"
@@ -75,17 +75,17 @@ class Json(Response):
         return json.dumps(content, separators=(",", ":")).encode("ascii")
 
 
-def refusal(error: errors.BookwheelError, path: str) -> Json:
+def error_response(error: errors.BookwheelError, path: str) -> JsonResponse:
     """The answer to a request that went wrong on purpose."""
-    declined = error if isinstance(error, Declined) else None
+    declined = error if isinstance(error, ApiError) else None
     status = declined.status if declined else status_of(error)
     headers = dict(declined.headers) if declined else {}
     if isinstance(error, errors.ModelError | errors.BudgetReached):
         headers |= _NO_RETRY
     kind = declined.kind if declined else type(error).__name__
     if not path.startswith("/v1"):
-        return Json({"error": str(error), "kind": kind}, status, headers=headers)
-    return Json(
+        return JsonResponse({"error": str(error), "kind": kind}, status, headers=headers)
+    return JsonResponse(
         openai_error(str(error), status, code_of(error), declined.param if declined else None), status, headers=headers
     )
 
@@ -104,7 +104,7 @@ def status_of(error: errors.BookwheelError) -> int:
 
 def code_of(error: errors.BookwheelError) -> str:
     """OpenAI's own code where there is one; ours in its style where there is none."""
-    if isinstance(error, Declined):
+    if isinstance(error, ApiError):
         return error.kind
     known: dict[type[errors.BookwheelError], str] = {
         errors.UnknownModel: "model_not_found",

@@ -7,13 +7,13 @@ from collections import OrderedDict, deque
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from bookwheel.serve.engine.errors import busy
+from bookwheel.serve.engine.errors import too_many_requests
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
 
-class Turns:
+class FairQueue:
     """So many calls at once; those that wait are served round robin among their owners."""
 
     def __init__(self, at_once: int, *, most_waiting: int) -> None:
@@ -25,7 +25,7 @@ class Turns:
     def check(self) -> None:
         """Decline (429) what comes from outside while too much waits; a reading that began is never turned away."""
         if self.waiting >= self._most_waiting:
-            raise busy(f"{self.waiting} calls wait for the model already; try again in a moment", 5)
+            raise too_many_requests(f"{self.waiting} calls wait for the model already; try again in a moment", 5)
 
     @asynccontextmanager
     async def turn(self, owner: str) -> AsyncGenerator[None]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from bookwheel.serve.engine.usage import Ledger
+    from bookwheel.serve.engine.usage import UsageStore
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
@@ -47,7 +47,7 @@ class Key:
     tokens_per_day: int | None = None
 
 
-class Keys:
+class KeyRing:
     """All keys, the sessions of browsers, and the pace of each key."""
 
     def __init__(self, keys: Sequence[Key] = ()) -> None:
@@ -109,10 +109,10 @@ class _Pace:
         return 0.0
 
 
-class Purse:
+class TokenQuota:
     """What one key may still spend today. What was spent is in the ledger, so a restart gives nothing back."""
 
-    def __init__(self, key: Key, ledger: Ledger) -> None:
+    def __init__(self, key: Key, ledger: UsageStore) -> None:
         self._key = key
         self._ledger = ledger
         self._day = ""
@@ -146,7 +146,7 @@ class Purse:
         await asyncio.to_thread(self._ledger.spend, self._key.name, tokens)
 
 
-def read_keys(path: Path) -> Keys:
+def read_keys(path: Path) -> KeyRing:
     """The keys of a file; InputError says what is wrong with it."""
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8")).get("keys", {})
@@ -154,7 +154,7 @@ def read_keys(path: Path) -> Keys:
         raise InputError(f"the key file {path} cannot be read: {error}") from error
     if not isinstance(tables, dict) or not tables:
         raise InputError(f"{path} has no keys: add one with bookwheel serve --new-key NAME --key-file {path}")
-    return Keys([_key(name, table, path) for name, table in tables.items()])
+    return KeyRing([_key(name, table, path) for name, table in tables.items()])
 
 
 def _key(name: str, table: Mapping[str, Any], path: Path) -> Key:

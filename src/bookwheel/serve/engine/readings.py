@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import BookwheelError, InputError, JournalError
 from bookwheel.reading import runner
-from bookwheel.reading.ways.registry import way_named
-from bookwheel.serve.engine.errors import Declined, busy
-from bookwheel.serve.engine.running import Asked, Running
-from bookwheel.serve.engine.shared_model import Lent
-from bookwheel.serve.engine.usage import Entry
-from bookwheel.serve.engine.worker_loop import Aside, Interrupted
+from bookwheel.reading.ways.registry import load_way
+from bookwheel.serve.engine.errors import ApiError, too_many_requests
+from bookwheel.serve.engine.running import ReadingRequest, RunningReading
+from bookwheel.serve.engine.shared_model import SharedModel
+from bookwheel.serve.engine.usage import UsageEntry
+from bookwheel.serve.engine.worker_loop import Interrupted, WorkerLoop
 from bookwheel.types import Answer, Reading, Status, Step
 
 if TYPE_CHECKING:
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
     from bookwheel.journal import Journal, KeptDocument
     from bookwheel.models.base import Model
-    from bookwheel.serve.engine.fair_queue import Turns
-    from bookwheel.serve.engine.keys import Purse
+    from bookwheel.serve.engine.fair_queue import FairQueue
+    from bookwheel.serve.engine.keys import TokenQuota
     from bookwheel.serve.engine.metrics import Metrics
     from bookwheel.serve.engine.running import Opened, Opening
-    from bookwheel.serve.engine.usage import Ledger
-    from bookwheel.serve.engine.worker_loop import Job
+    from bookwheel.serve.engine.usage import UsageStore
+    from bookwheel.serve.engine.worker_loop import WorkerJob
 
 _SECONDS_TO_RETRY: Final = 15
 _REMEMBERED: Final = 256
@@ -42,7 +42,7 @@ _REMEMBERED: Final = 256
 _log: Final = logging.getLogger(__name__)
 
 
-class Readings:
+class ReadingPool:
     """What is under way, by id. Lives in one event loop; the carrying out has a loop of its own."""
 
     def __init__(
@@ -50,8 +50,8 @@ class Readings:
         *,
         journal: Journal,
         models: Mapping[str, Model],
-        ledger: Ledger,
-        turns: Turns,
+        ledger: UsageStore,
+        turns: FairQueue,
         metrics: Metrics,
         most: int,
     ) -> None:
@@ -61,10 +61,10 @@ class Readings:
         self._turns = turns
         self._metrics = metrics
         self._most = most
-        self._running: dict[str, Running] = {}
-        self._over: dict[str, Running] = {}
+        self._running: dict[str, RunningReading] = {}
+        self._over: dict[str, RunningReading] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._aside = Aside()
+        self._aside = WorkerLoop()
         self._closing = False
         self.closed = asyncio.Event()
 
@@ -76,24 +76,24 @@ class Readings:
         if name in self.models:
             return self.models[name]
         names = ", ".join(self.models)
-        raise Declined(404, f"no model {name!r} here; there are: {names}", kind="model_not_found", param="model")
+        raise ApiError(404, f"no model {name!r} here; there are: {names}", kind="model_not_found", param="model")
 
-    def running(self, id_: str) -> Running | None:
+    def running(self, id_: str) -> RunningReading | None:
         """The reading of this id, if it is under way."""
         return self._running.get(id_)
 
-    def known(self, id_: str) -> Running | None:
+    def known(self, id_: str) -> RunningReading | None:
         """The reading of this id, if it is under way or was not long ago."""
         return self._running.get(id_) or self._over.get(id_)
 
-    def begin(self, asked: Asked) -> Running:
+    def begin(self, asked: ReadingRequest) -> RunningReading:
         """Take a reading on, new or kept; one that is under way already is that one."""
         id_ = asked.reading.id
         if running := self._running.get(id_):
             return running
         self.check_room()
         self.model(asked.reading.model)
-        running = self._running[id_] = Running(asked=asked, reading=asked.reading)
+        running = self._running[id_] = RunningReading(asked=asked, reading=asked.reading)
         task = asyncio.create_task(self._live(running), name=f"reading {id_}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -127,7 +127,7 @@ class Readings:
         if running.ended:
             yield replace(running.ended, steps=())
 
-    async def result(self, running: Running) -> Reading:
+    async def result(self, running: RunningReading) -> Reading:
         """The reading as it ended. Raises what the way of reading found wrong with it."""
         await running.done.wait()
         if running.fault:
@@ -135,7 +135,7 @@ class Readings:
         assert running.ended
         return running.ended
 
-    async def come_back(self, purse_of: Callable[[str], Purse | None]) -> int:
+    async def come_back(self, purse_of: Callable[[str], TokenQuota | None]) -> int:
         """Go on with what the server's end interrupted; how many."""
         count = 0
         for entry in await asyncio.to_thread(self.ledger.unfinished):
@@ -145,7 +145,7 @@ class Readings:
                 _log.warning("reading %s was not gone on with: %s", entry.id, error)
         return count
 
-    async def _taken_up(self, entry: Entry, purse: Purse | None) -> bool:
+    async def _taken_up(self, entry: UsageEntry, purse: TokenQuota | None) -> bool:
         try:
             reading = await asyncio.to_thread(self.journal.reading, entry.id)
         except JournalError:
@@ -154,7 +154,7 @@ class Readings:
         if reading.status is not Status.READING or reading.model not in self.models:
             await asyncio.to_thread(self.ledger.set_open, entry.id, is_open=False)
             return False
-        asked = Asked(
+        asked = ReadingRequest(
             reading=reading,
             open=self.opening_of(entry.id),
             kept=True,
@@ -188,11 +188,13 @@ class Readings:
     def check_room(self) -> None:
         """Decline what cannot begin now."""
         if self._closing:
-            raise Declined(503, "the server is ending; ask again when it is back", kind="ending")
+            raise ApiError(503, "the server is ending; ask again when it is back", kind="ending")
         if len(self) >= self._most:
-            raise busy(f"{len(self)} readings are under way, as many as go at once; try again later", _SECONDS_TO_RETRY)
+            raise too_many_requests(
+                f"{len(self)} readings are under way, as many as go at once; try again later", _SECONDS_TO_RETRY
+            )
 
-    async def _live(self, running: Running) -> None:
+    async def _live(self, running: RunningReading) -> None:
         """One reading from its opening to its end, whatever ends it."""
         began, id_, ended = time.monotonic(), running.reading.id, None
         try:
@@ -204,7 +206,7 @@ class Readings:
             running.fault = error
             _log.warning("reading %s: %s", id_, error)
         except Exception:  # noqa: BLE001 - one reading is recorded as failed; the others go on
-            running.fault = Declined(500, "an error of the server; its log says more", kind="server_error")
+            running.fault = ApiError(500, "an error of the server; its log says more", kind="server_error")
             _log.exception("reading %s broke", id_)
         finally:
             del self._running[id_]
@@ -218,12 +220,12 @@ class Readings:
                 "reading %s: %s after %.1f s", id_, ended.status if ended else "not begun", time.monotonic() - began
             )
 
-    async def _enter(self, running: Running) -> KeptDocument:
+    async def _enter(self, running: RunningReading) -> KeptDocument:
         """The reading's document, when journal and ledger have the reading."""
         asked, id_ = running.asked, running.reading.id
         document, running.notes = await self._opened(running)
         # First: an entry without a reading is found and forgotten, a reading without an entry would lie there for ever.
-        entry = Entry(id=id_, owner=asked.owner, request=asked.request, print=asked.print, open=asked.goes_on)
+        entry = UsageEntry(id=id_, owner=asked.owner, request=asked.request, print=asked.print, open=asked.goes_on)
         await asyncio.to_thread(self.ledger.enter, entry)
         if asked.kept:
             kept = await asyncio.to_thread(self.journal.reading, id_)
@@ -238,19 +240,19 @@ class Readings:
         self._metrics.begun()
         return document
 
-    async def _opened(self, running: Running) -> Opened:
+    async def _opened(self, running: RunningReading) -> Opened:
         running.opening = asyncio.create_task(running.asked.open())
         try:
             return await running.opening
         except asyncio.CancelledError:
             if not running.interrupted:
                 raise
-            raise Declined(409, "it was ended before its document was open: start it anew", kind="cancelled") from None
+            raise ApiError(409, "it was ended before its document was open: start it anew", kind="cancelled") from None
 
-    async def _carry_out(self, running: Running, document: KeptDocument) -> Reading:
+    async def _carry_out(self, running: RunningReading, document: KeptDocument) -> Reading:
         """The reading as it was kept in the end."""
         asked, reading, home = running.asked, running.reading, asyncio.get_running_loop()
-        lent = Lent(
+        lent = SharedModel(
             model=self.model(reading.model),
             turns=self._turns,
             owner=asked.owner or reading.id,
@@ -262,8 +264,8 @@ class Readings:
         def watch(event: Step | Answer) -> None:
             home.call_soon_threadsafe(running.tell, event)
 
-        way = way_named(reading.way)
-        work = runner.carry_out(reading, document, lent, way=way, journal=self.journal, watch=watch)
+        way = load_way(reading.way)
+        work = runner.run_reading(reading, document, lent, way=way, journal=self.journal, watch=watch)
         running.job = self._aside.begin(work)
         if running.interrupted:
             running.job.cancel()
@@ -272,7 +274,7 @@ class Readings:
             await asyncio.to_thread(self.ledger.set_open, reading.id, is_open=False)
         return ended
 
-    async def _outcome(self, running: Running, job: Job[Reading]) -> Reading:
+    async def _outcome(self, running: RunningReading, job: WorkerJob[Reading]) -> Reading:
         id_ = running.reading.id
         try:
             return await asyncio.wrap_future(job.outcome)

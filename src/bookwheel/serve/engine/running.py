@@ -13,8 +13,8 @@ from bookwheel.types import Answer
 
 if TYPE_CHECKING:
     from bookwheel.errors import BookwheelError
-    from bookwheel.serve.engine.keys import Purse
-    from bookwheel.serve.engine.worker_loop import Job
+    from bookwheel.serve.engine.keys import TokenQuota
+    from bookwheel.serve.engine.worker_loop import WorkerJob
     from bookwheel.types import Reading, Step
 
 Opened: TypeAlias = tuple[KeptDocument, tuple[str, ...]]
@@ -23,7 +23,7 @@ Opening: TypeAlias = Callable[[], Coroutine[Any, Any, Opened]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class ReadingRequest:
     """A reading that somebody wants."""
 
     reading: Reading
@@ -32,7 +32,7 @@ class Asked:
     kept: bool = False
     """Whether the journal has it, so that it goes on from where it stands."""
     owner: str = ""
-    purse: Purse | None = None
+    purse: TokenQuota | None = None
     goes_on: bool = True
     """Whether it goes on when the server comes back; what a client waited for does not."""
     request: str | None = None
@@ -41,10 +41,10 @@ class Asked:
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class Running:
+class RunningReading:
     """A reading under way; `news` is set, and replaced, with every change."""
 
-    asked: Asked
+    asked: ReadingRequest
     reading: Reading
     """As it was begun or gone on with."""
     steps: list[Step] = field(default_factory=list)
@@ -61,7 +61,7 @@ class Running:
     """Clients for whom alone this is read; the last one that leaves ends it."""
     interrupted: bool = False
     opening: asyncio.Task[Opened] | None = None
-    job: Job[Reading] | None = None
+    job: WorkerJob[Reading] | None = None
     news: asyncio.Event = field(default_factory=asyncio.Event)
     done: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -78,7 +78,7 @@ class Running:
         if isinstance(event, Answer):
             self.answer = event
         else:
-            self.steps.append(runner.lean(event))
+            self.steps.append(runner.strip_texts(event))
         self.wake()
 
     def interrupt(self) -> None:

@@ -29,7 +29,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class ServerSettings:
     """What the server answers to, and how much it takes."""
 
     hosts: frozenset[str] = LOOPBACK

@@ -13,24 +13,24 @@ if TYPE_CHECKING:
 
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan, Sampling
-    from bookwheel.serve.engine.fair_queue import Turns
-    from bookwheel.serve.engine.keys import Purse
+    from bookwheel.serve.engine.fair_queue import FairQueue
+    from bookwheel.serve.engine.keys import TokenQuota
     from bookwheel.serve.engine.metrics import Metrics
     from bookwheel.text.tokens import Tokenizer
     from bookwheel.types import Message, Reply
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lent:
+class SharedModel:
     """Called from a reading's loop, it replies in the loop that its connections belong to."""
 
     model: Model
-    turns: Turns
+    turns: FairQueue
     owner: str
     """Who takes the turn: a key's name, or a reading's id."""
     home: asyncio.AbstractEventLoop
     metrics: Metrics
-    purse: Purse | None = None
+    purse: TokenQuota | None = None
 
     @property
     def name(self) -> str:

@@ -11,9 +11,9 @@ from urllib.parse import unquote
 from starlette.datastructures import UploadFile
 
 from bookwheel.errors import SourceError
-from bookwheel.serve.engine.errors import Declined
+from bookwheel.serve.engine.errors import ApiError
 from bookwheel.text.documents import TextDocument, open_document
-from bookwheel.text.volumes import printable
+from bookwheel.text.volumes import to_printable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -32,7 +32,7 @@ _WEB: Final = ("http://", "https://")
 def safe_name(given: str) -> str:
     """The last part of a file name that a stranger gave: nothing in it can lead anywhere."""
     last = given.replace("\\", "/").rpartition("/")[2]
-    name = printable(last).encode("utf-8", "replace").decode().strip()
+    name = to_printable(last).encode("utf-8", "replace").decode().strip()
     if name.strip(".") == "":
         return "document"
     stem, dot, suffix = name.rpartition(".")
@@ -42,7 +42,7 @@ def safe_name(given: str) -> str:
     )
 
 
-def kept(document: Document, journal: Journal) -> Opened:
+def store_document(document: Document, journal: Journal) -> Opened:
     """The document as the journal has it, and what was left out of it."""
     found = journal.keep(document)
     return found, tuple(getattr(document, "notes", ()))
@@ -54,7 +54,7 @@ async def keep_upload(request: Request, journal: Journal) -> tuple[KeptDocument,
         async with request.form(max_files=1, max_fields=8) as form:
             file = form.get("file")
             if not isinstance(file, UploadFile):
-                raise Declined(
+                raise ApiError(
                     400, "the form needs a field 'file' with the document", kind="invalid_request", param="file"
                 )
             return await _keep(_pieces(file), file.filename or "", journal)
@@ -75,18 +75,18 @@ async def _keep(blocks: AsyncIterator[bytes], name: str, journal: Journal) -> tu
                 await asyncio.to_thread(out.write, block)
         if not size:
             raise SourceError(f"{path.name} is empty: give a document with text in it")
-        return *await asyncio.to_thread(lambda: kept(open_document([path]), journal)), size
+        return *await asyncio.to_thread(lambda: store_document(open_document([path]), journal)), size
 
 
 async def keep_text(text: str, name: str | None, journal: Journal) -> Opened:
     """A text that came with the request."""
     if not text.strip():
         raise SourceError("the text is empty: give a document with text in it")
-    return await asyncio.to_thread(kept, TextDocument(text, safe_name(name) if name else "text"), journal)
+    return await asyncio.to_thread(store_document, TextDocument(text, safe_name(name) if name else "text"), journal)
 
 
 async def keep_address(url: str, journal: Journal, *, allow_private: bool) -> Opened:
     """What stands at an address; nothing but an address, since a path would be read as well."""
     if not url.lower().startswith(_WEB):
         raise SourceError("url must begin with http:// or https://; upload files instead")
-    return await asyncio.to_thread(lambda: kept(open_document([url], allow_private=allow_private), journal))
+    return await asyncio.to_thread(lambda: store_document(open_document([url], allow_private=allow_private), journal))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.journal.schema import told
+from bookwheel.journal.schema import translate_errors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +30,7 @@ _PATIENCE: Final = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class UsageEntry:
     """A reading that the server began."""
 
     id: str
@@ -44,31 +44,31 @@ class Entry:
     """To be gone on with when the server comes back."""
 
 
-class Ledger:
+class UsageStore:
     """Short writes, from any thread."""
 
     def __init__(self, journal: Path) -> None:
         self.path = journal.with_name(f"{journal.name}.serve")
         self._lock = threading.Lock()
-        with told(self.path, "open"):
+        with translate_errors(self.path, "open"):
             self._connection = sqlite3.connect(
                 self.path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
             )
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.executescript(_TABLES)
 
-    def enter(self, entry: Entry) -> None:
+    def enter(self, entry: UsageEntry) -> None:
         """Note a reading that begins or goes on; the request that it once answered stays its own."""
         values = (entry.id, entry.owner, entry.request, entry.print, entry.open)
         again = "ON CONFLICT (id) DO UPDATE SET open = excluded.open"
         self._do(f"INSERT INTO readings VALUES (?, ?, ?, ?, ?) {again}", values)
 
-    def find(self, owner: str, request: str) -> Entry | None:
+    def find(self, owner: str, request: str) -> UsageEntry | None:
         """The reading that this owner's request of that key began."""
         rows = self._do("SELECT * FROM readings WHERE owner = ? AND request = ?", (owner, request))
         return _entry(rows[0]) if rows else None
 
-    def unfinished(self) -> list[Entry]:
+    def unfinished(self) -> list[UsageEntry]:
         """The readings that were under way when the server ended."""
         return [_entry(row) for row in self._do("SELECT * FROM readings WHERE open ORDER BY rowid")]
 
@@ -98,13 +98,13 @@ class Ledger:
             self._connection.close()
 
     def _do(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
-        with self._lock, told(self.path, "write to"):
+        with self._lock, translate_errors(self.path, "write to"):
             return self._connection.execute(query, values).fetchall()
 
 
-def _entry(row: Sequence[Any]) -> Entry:
+def _entry(row: Sequence[Any]) -> UsageEntry:
     id_, owner, request, seal, is_open = row
-    return Entry(id=id_, owner=owner, request=request, print=seal, open=bool(is_open))
+    return UsageEntry(id=id_, owner=owner, request=request, print=seal, open=bool(is_open))
 
 
 def today() -> str:

@@ -21,7 +21,7 @@ class Interrupted(Exception):
     """The job was cancelled, and has ended."""
 
 
-class Job(Generic[_T]):
+class WorkerJob(Generic[_T]):
     """Work in the other loop. `outcome` is settled when it has ended, also after `cancel`."""
 
     def __init__(self, work: Coroutine[Any, Any, _T], loop: asyncio.AbstractEventLoop) -> None:
@@ -51,20 +51,20 @@ class Job(Generic[_T]):
             self.outcome.set_result(task.result())
 
 
-class Aside:
+class WorkerLoop:
     """The loop and its thread."""
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
 
-    def begin(self, work: Coroutine[Any, Any, _T]) -> Job[_T]:
+    def begin(self, work: Coroutine[Any, Any, _T]) -> WorkerJob[_T]:
         """Start the work there."""
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
             self._thread = threading.Thread(target=self._loop.run_forever, name="bookwheel readings", daemon=True)
             self._thread.start()
-        return Job(work, self._loop)
+        return WorkerJob(work, self._loop)
 
     def close(self) -> None:
         """Stop, once every job has ended."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from starlette.types import Receive, Scope, Send
 
-    from bookwheel.serve.engine.readings import Readings
+    from bookwheel.serve.engine.readings import ReadingPool
     from bookwheel.types import Reading
 
 _KEEP_ALIVE: Final = 15
@@ -38,13 +38,13 @@ class Stream(EventSourceResponse):
             self._at_end()
 
 
-def stream(readings: Readings, reading: Reading, last_event_id: str) -> EventSourceResponse:
+def stream(readings: ReadingPool, reading: Reading, last_event_id: str) -> EventSourceResponse:
     """Every step after the last one seen, the answer, the status. An event's id is the number of steps until then."""
     seen = int(last_event_id) if last_event_id.isascii() and last_event_id.isdigit() and len(last_event_id) < 10 else 0  # noqa: PLR2004
     return EventSourceResponse(_events(readings, reading, seen), ping=_KEEP_ALIVE)
 
 
-async def _events(readings: Readings, reading: Reading, seen: int) -> AsyncGenerator[ServerSentEvent]:
+async def _events(readings: ReadingPool, reading: Reading, seen: int) -> AsyncGenerator[ServerSentEvent]:
     number = min(seen, len(reading.steps)) if readings.running(reading.id) is None else seen
     before = reading.steps[number - 1].after if 0 < number <= len(reading.steps) else None
     before = before or Memory.blank(reading.plan.memory_tokens)

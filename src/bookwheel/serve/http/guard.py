@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 
-from bookwheel.serve.engine.errors import Declined, busy, refusal
+from bookwheel.serve.engine.errors import ApiError, error_response, too_many_requests
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -44,7 +44,7 @@ _UPLOADS: Final = frozenset({"/documents", "/v1/files"})
 _log: Final = logging.getLogger(__name__)
 
 
-class Guard:
+class GuardMiddleware:
     """ASGI middleware around the whole app."""
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
@@ -62,16 +62,16 @@ class Guard:
             scope.setdefault("state", {})["key"] = self._admit(scope, headers)
             body = self._bounded(scope, headers, receive)
             await self._app(scope, body, answer)
-        except Declined as error:
+        except ApiError as error:
             if answer.status:
                 raise
-            await refusal(error, scope["path"])(scope, receive, answer)
+            await error_response(error, scope["path"])(scope, receive, answer)
         except Exception:  # one request is recorded as failed; the caller learns nothing of the inside
             _log.exception("%s %s broke", scope["method"], scope["path"])
             if answer.status:
                 raise
-            broke = Declined(500, "an error of the server; its log says more", kind="server_error")
-            await refusal(broke, scope["path"])(scope, receive, answer)
+            broke = ApiError(500, "an error of the server; its log says more", kind="server_error")
+            await error_response(broke, scope["path"])(scope, receive, answer)
         finally:
             self._service.metrics.request(scope["method"], answer.status or 500)
 
@@ -79,13 +79,13 @@ class Guard:
         host = headers.get("host", "")
         name = (urlsplit(f"//{host}").hostname or "") if re.fullmatch(r"[\w.:\[\]-]+", host, re.ASCII) else ""
         if len(headers.getlist("host")) != 1 or name.rstrip(".") not in self._service.settings.hosts:
-            raise Declined(
+            raise ApiError(
                 403, "this server is not called by that name; start it with --allow-host NAME to allow it", kind="host"
             )
         origin = headers.get("origin")
         foreign = origin is not None and urlsplit(origin).netloc.casefold() != host.casefold()
         if foreign or (scope["method"] != "GET" and headers.get("sec-fetch-site") in {"cross-site", "same-site"}):
-            raise Declined(403, "requests from other sites' pages are not taken", kind="origin")
+            raise ApiError(403, "requests from other sites' pages are not taken", kind="origin")
 
     def _admit(self, scope: Scope, headers: Headers) -> Key | None:
         keys = self._service.keys
@@ -94,14 +94,16 @@ class Guard:
         scheme, _, secret = headers.get("authorization", "").partition(" ")
         key = keys.holder(secret.strip()) if scheme.lower() == "bearer" else keys.session(_cookie(headers))
         if key is None:
-            raise Declined(
+            raise ApiError(
                 401,
                 "this server wants a key: Authorization: Bearer KEY",
                 kind="invalid_api_key",
                 headers={"WWW-Authenticate": "Bearer"},
             )
         if seconds := keys.seconds_to_wait(key):
-            raise busy(f"the key {key.name} may ask {key.requests_per_minute} times a minute; wait a little", seconds)
+            raise too_many_requests(
+                f"the key {key.name} may ask {key.requests_per_minute} times a minute; wait a little", seconds
+            )
         return key
 
     def _bounded(self, scope: Scope, headers: Headers, receive: Receive) -> Receive:
@@ -140,8 +142,8 @@ class _Answer:
         await self._send(message)
 
 
-def _too_large(limit: int) -> Declined:
-    return Declined(413, f"more than {limit >> 20} MiB; send less, or read it from the command line", kind="too_large")
+def _too_large(limit: int) -> ApiError:
+    return ApiError(413, f"more than {limit >> 20} MiB; send less, or read it from the command line", kind="too_large")
 
 
 def _cookie(headers: Headers) -> str:

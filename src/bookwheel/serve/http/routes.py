@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Final
 from starlette.responses import Response
 
 from bookwheel.errors import InputError, JournalError
-from bookwheel.reading.provenance import origins
+from bookwheel.reading.provenance import find_origins
 from bookwheel.record import reading_to_json
-from bookwheel.serve.engine.errors import Declined, Json
-from bookwheel.serve.engine.service import Wanted
+from bookwheel.serve.engine.errors import ApiError, JsonResponse
+from bookwheel.serve.engine.service import ReadingSpec
 from bookwheel.serve.engine.uploads import keep_address, keep_text, keep_upload
 from bookwheel.serve.http.events import stream
 from bookwheel.serve.http.guard import COOKIE
-from bookwheel.serve.http.schemas import ForkShape, ReadingShape, ResumeShape, SessionShape, shaped
+from bookwheel.serve.http.schemas import ForkShape, ReadingShape, ResumeShape, SessionShape, parse_body
 from bookwheel.types import Memory
 
 if TYPE_CHECKING:
@@ -43,21 +43,21 @@ class Routes:
     async def upload(self, request: Request) -> Response:
         """Keep a document: a raw body, or a form's field `file`."""
         kept, notes, _ = await keep_upload(request, self._service.journal)
-        return Json({"document": kept.id, "name": kept.name, "length": kept.length, "notes": notes}, 201)
+        return JsonResponse({"document": kept.id, "name": kept.name, "length": kept.length, "notes": notes}, 201)
 
     async def text(self, request: Request) -> Response:
         """A span of a document's text."""
         kept = await self._service.document(request.path_params["sha"])
-        return Json(await asyncio.to_thread(span_of, request, kept))
+        return JsonResponse(await asyncio.to_thread(span_of, request, kept))
 
     async def begin(self, request: Request) -> Response:
         """Start a reading."""
-        asked = await shaped(ReadingShape, request)
+        asked = await parse_body(ReadingShape, request)
         if sum(source is not None for source in (asked.document, asked.text, asked.url)) != 1:
-            raise Declined(400, "give one of document, text and url", kind="invalid_request", param="document")
+            raise ApiError(400, "give one of document, text and url", kind="invalid_request", param="document")
         name = asked.model or next(iter(self._service.models))
         plan = self._service.plan(name, asked.plan.values_given())
-        wanted = Wanted(question=asked.question, model=name, plan=plan, way=asked.way)
+        wanted = ReadingSpec(question=asked.question, model=name, plan=plan, way=asked.way)
 
         async def opened() -> Opened:
             journal, private = self._service.journal, self._service.settings.allow_private
@@ -68,17 +68,17 @@ class Routes:
             return await self._service.document(asked.document or ""), ()
 
         running, reading = await self._service.begin(wanted, opened, request)
-        return Json(_shown(reading), 201 if running and not reading.steps else 200)
+        return JsonResponse(_shown(reading), 201 if running and not reading.steps else 200)
 
     async def listed(self, request: Request) -> Response:
         """The journal, newest first."""
         limit, search = min(number_in(request, "limit", _LISTED), _MOST_LISTED), request.query_params.get("search")
         found = await asyncio.to_thread(lambda: self._service.journal.readings(limit=limit, search=search))
-        return Json([reading_to_json(reading, steps=False) for reading in found])
+        return JsonResponse([reading_to_json(reading, steps=False) for reading in found])
 
     async def shown(self, request: Request) -> Response:
         """A whole reading."""
-        return Json(_shown(await self._asked_for(request)))
+        return JsonResponse(_shown(await self._asked_for(request)))
 
     async def events(self, request: Request) -> Response:
         """A reading as it goes on."""
@@ -89,26 +89,26 @@ class Routes:
         """Where each line of the newest memory is from."""
         reading = await self._asked_for(request)
         document = await asyncio.to_thread(self._service.journal.document_of, reading.id)
-        lines = await asyncio.to_thread(origins, reading.steps, document)
-        return Json([_origin(line) for line in lines])
+        lines = await asyncio.to_thread(find_origins, reading.steps, document)
+        return JsonResponse([_origin(line) for line in lines])
 
     async def cancel(self, request: Request) -> Response:
         """Stop a reading; what was read is kept."""
         reading = await self._asked_for(request)
         await self._service.readings.stop(reading.id)
-        return Json(_shown(await self._asked_for(request)))
+        return JsonResponse(_shown(await self._asked_for(request)))
 
     async def resume(self, request: Request) -> Response:
         """Go on with a reading, under a budget that counts anew."""
         reading = await self._asked_for(request)
-        asked = await shaped(ResumeShape, request)
+        asked = await parse_body(ResumeShape, request)
         budget = asked.plan.budget.model_dump(exclude_none=True)
-        return Json(_shown(await self._service.resume(reading, budget, request.state.key)))
+        return JsonResponse(_shown(await self._service.resume(reading, budget, request.state.key)))
 
     async def fork(self, request: Request) -> Response:
         """A new reading from a memory that was changed by hand."""
         reading = await self._asked_for(request)
-        asked = await shaped(ForkShape, request)
+        asked = await parse_body(ForkShape, request)
         self._service.readings.check_room()
         model, limit = self._service.readings.model(reading.model), reading.plan.memory_tokens
         if asked.step >= len(reading.steps):
@@ -119,7 +119,7 @@ class Routes:
         memory = Memory(text=asked.memory, tokens=tokens, limit=limit)
         fork = await asyncio.to_thread(self._service.journal.fork, reading.id, asked.step, memory)
         _, fork = await self._service.go_on(fork, request.state.key)
-        return Json(_shown(fork), 201)
+        return JsonResponse(_shown(fork), 201)
 
     async def delete(self, request: Request) -> Response:
         """Take a reading out of the journal, and its document when nothing else is of it."""
@@ -128,7 +128,7 @@ class Routes:
         try:
             await asyncio.to_thread(self._service.journal.delete, reading.id)
         except JournalError as error:
-            raise Declined(409, str(error), kind="JournalError") from error
+            raise ApiError(409, str(error), kind="JournalError") from error
         await asyncio.to_thread(self._service.ledger.forget, reading.id)
         return Response(status_code=204)
 
@@ -136,14 +136,14 @@ class Routes:
         """The models that read here."""
         service = self._service
         listed = [(name, model.window, service.plans[name].to_json()) for name, model in service.models.items()]
-        return Json([{"name": name, "window": window, "plan": plan} for name, window, plan in listed])
+        return JsonResponse([{"name": name, "window": window, "plan": plan} for name, window, plan in listed])
 
     async def session(self, request: Request) -> Response:
         """Sign a browser in."""
-        asked = await shaped(SessionShape, request)
+        asked = await parse_body(SessionShape, request)
         key = self._service.keys.holder(asked.key)
         if key is None:
-            raise Declined(401, "that is not a key of this server", kind="invalid_api_key")
+            raise ApiError(401, "that is not a key of this server", kind="invalid_api_key")
         answer = Response(status_code=204)
         answer.set_cookie(
             COOKIE,
@@ -157,7 +157,7 @@ class Routes:
 
     async def health(self, _request: Request) -> Response:
         """Whether the server is there."""
-        return Json({"status": "ok", "readings": len(self._service.readings)})
+        return JsonResponse({"status": "ok", "readings": len(self._service.readings)})
 
     async def metrics(self, _request: Request) -> Response:
         """For Prometheus."""
@@ -179,7 +179,7 @@ def span_of(request: Request, kept: KeptDocument) -> dict[str, Any]:
     """The span of a document's text that is asked for."""
     start, end = number_in(request, "start", 0), number_in(request, "end", kept.length)
     if end - start > _MOST_TEXT:
-        raise Declined(400, f"at most {_MOST_TEXT:,} characters at a time", kind="invalid_request", param="end")
+        raise ApiError(400, f"at most {_MOST_TEXT:,} characters at a time", kind="invalid_request", param="end")
     start, end = min(start, kept.length), min(max(start, end), kept.length)
     text = kept.slice(start, end)
     return {"start": start, "end": start + len(text), "text": text}
@@ -191,5 +191,5 @@ def number_in(request: Request, name: str, default: int) -> int:
     if not given:
         return default
     if not (given.isascii() and given.isdigit() and len(given) <= 15):  # noqa: PLR2004
-        raise Declined(400, f"{name} must be a whole number from 0 on", kind="invalid_request", param=name)
+        raise ApiError(400, f"{name} must be a whole number from 0 on", kind="invalid_request", param=name)
     return int(given)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from bookwheel.serve.engine.errors import Declined, misread
+from bookwheel.serve.engine.errors import ApiError, invalid_json
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -139,12 +139,12 @@ class ChatShape(BaseModel):
 _Shaped = TypeVar("_Shaped", bound=BaseModel)
 
 
-async def shaped(shape: type[_Shaped], request: Request) -> _Shaped:
+async def parse_body(shape: type[_Shaped], request: Request) -> _Shaped:
     """The request's JSON as this shape. It must be said to be JSON: no form of a foreign page can send that unasked."""
     body = await request.body()
     kind = request.headers.get("content-type", "application/json" if not body else "")
     if kind.partition(";")[0].strip().lower() != "application/json":
-        raise Declined(415, "send JSON, with Content-Type: application/json", kind="unsupported_media_type")
+        raise ApiError(415, "send JSON, with Content-Type: application/json", kind="unsupported_media_type")
     return _parsed(shape, body) if len(body) <= _SHORT else await asyncio.to_thread(_parsed, shape, body)
 
 
@@ -152,9 +152,9 @@ def _parsed(shape: type[_Shaped], body: bytes) -> _Shaped:
     try:
         return shape.model_validate_json(body or b"{}")
     except ValidationError as error:
-        raise misread(error) from None
+        raise invalid_json(error) from None
     except RecursionError:
-        raise Declined(400, "the JSON is nested too deeply", kind="invalid_request") from None
+        raise ApiError(400, "the JSON is nested too deeply", kind="invalid_request") from None
 
 
 def usage_json(usage: Usage) -> dict[str, int]:

@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import InputError
-from bookwheel.serve.engine.keys import Key, Keys
+from bookwheel.serve.engine.keys import Key, KeyRing
 from bookwheel.serve.engine.settings import is_loopback
-from bookwheel.serve.mcp.tools import build
+from bookwheel.serve.mcp.tools import build_server
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
     from starlette.routing import BaseRoute
 
-    from bookwheel.serve.engine.access import Reach
+    from bookwheel.serve.engine.access import AccessPolicy
     from bookwheel.serve.engine.service import Service
 
 _KEY_LENGTH: Final = 16
 """Characters that a key must have; a shorter one can be guessed."""
 
 
-def tools_over_http(
-    service: Service, reach: Reach, *, goes_on: bool
+def mount_tools(
+    service: Service, reach: AccessPolicy, *, goes_on: bool
 ) -> tuple[Sequence[BaseRoute], Callable[[], AbstractAsyncContextManager[None]]]:
     """The route `/mcp`, and what has to be entered while it is served."""
-    server = build(service, reach, goes_on=goes_on)
+    server = build_server(service, reach, goes_on=goes_on)
     # No host: who may call, and by which name, is for the guard to say.
     app = server.streamable_http_app(host="", max_request_body_size=service.settings.limits.body)
 
@@ -54,7 +54,7 @@ def tools_over_http(
     return app.routes, sessions
 
 
-def only_key(host: str, key: str | None) -> Keys:
+def only_key(host: str, key: str | None) -> KeyRing:
     """The one key of a server at that address, or none on this machine. InputError when others would need none."""
     if key and len(key) < _KEY_LENGTH:
         raise InputError(f"the key has fewer than {_KEY_LENGTH} characters; make one: openssl rand -hex 24")
@@ -62,6 +62,6 @@ def only_key(host: str, key: str | None) -> Keys:
         raise InputError(
             f"{host} can be reached by others, so a key is needed: set BOOKWHEEL_MCP_KEY, or bind to 127.0.0.1"
         )
-    return Keys(
+    return KeyRing(
         [Key(name="mcp", sha256=hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest())] if key else ()
     )

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bookwheel.reading.provenance import LineOrigin
-    from bookwheel.serve.engine.running import Running
-    from bookwheel.serve.mcp.schemas import Change, Listed, Origin, Quote, Standing
+    from bookwheel.serve.engine.running import RunningReading
+    from bookwheel.serve.mcp.schemas import Change, OriginInfo, Quote, ReadingState, ReadingSummary
     from bookwheel.types import Evidence, Reading, Step
 
 _NEXT: Final = {
@@ -25,12 +25,12 @@ _NEXT: Final = {
 }
 
 
-def resource_of(id_: str) -> str:
+def resource_uri(id_: str) -> str:
     """The address of a reading as a resource."""
     return f"reading://{id_}"
 
 
-def opening_told(running: Running) -> Standing:
+def opening_state(running: RunningReading) -> ReadingState:
     """A reading whose document is still being fetched or converted, or never was."""
     given_up, id_ = running.done.is_set(), running.reading.id
     return {
@@ -47,16 +47,16 @@ def opening_told(running: Running) -> Standing:
         "tokens": 0,
         "error": "",
         "notes": [],
-        "resource": resource_of(id_),
+        "resource": resource_uri(id_),
         "next": "its document was not opened: start it anew" if given_up else "call wait with this id again",
     }
 
 
-def standing_told(reading: Reading, notes: Sequence[str]) -> Standing:
+def reading_state(reading: Reading, notes: Sequence[str]) -> ReadingState:
     """How far a reading has come, and what was left out of its document."""
     return {
         "reading": reading.id,
-        "status": cast("Standing", {"status": str(reading.status)})["status"],
+        "status": cast("ReadingState", {"status": str(reading.status)})["status"],
         "question": plain(reading.question),
         "document": plain(reading.document.name),
         "answer": _answer(reading),
@@ -68,12 +68,12 @@ def standing_told(reading: Reading, notes: Sequence[str]) -> Standing:
         "tokens": reading.usage.tokens,
         "error": plain(reading.error),
         "notes": [plain(note) for note in notes],
-        "resource": resource_of(reading.id),
+        "resource": resource_uri(reading.id),
         "next": _NEXT[reading.status],
     }
 
 
-def listed(reading: Reading) -> Listed:
+def reading_summary(reading: Reading) -> ReadingSummary:
     """One line of a list."""
     return {
         "reading": reading.id,
@@ -82,11 +82,11 @@ def listed(reading: Reading) -> Listed:
         "document": plain(reading.document.name),
         "answer": _answer(reading),
         "created": reading.created,
-        "resource": resource_of(reading.id),
+        "resource": resource_uri(reading.id),
     }
 
 
-def change_told(step: Step) -> Change:
+def change_info(step: Step) -> Change:
     """What a step did to the memory."""
     added, removed = changed_lines(step)
     return {
@@ -109,7 +109,7 @@ def changed_lines(step: Step) -> tuple[list[str], list[str]]:
     return [line[2:] for line in lines if line[0] == "+"], [line[2:] for line in lines if line[0] == "-"]
 
 
-def origin_told(line: LineOrigin) -> Origin:
+def origin_info(line: LineOrigin) -> OriginInfo:
     """Where a line of the memory is from."""
     return {
         "line": plain(line.line),

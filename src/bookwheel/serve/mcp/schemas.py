@@ -14,7 +14,7 @@ class Quote(TypedDict):
     pages: list[int]
 
 
-class Standing(TypedDict):
+class ReadingState(TypedDict):
     """How far a reading has come."""
 
     reading: str
@@ -39,7 +39,7 @@ class Standing(TypedDict):
     """What to do now."""
 
 
-class Listed(TypedDict):
+class ReadingSummary(TypedDict):
     """One reading of the journal."""
 
     reading: str
@@ -51,10 +51,10 @@ class Listed(TypedDict):
     resource: str
 
 
-class Listing(TypedDict):
+class ReadingList(TypedDict):
     """Readings, newest first."""
 
-    readings: list[Listed]
+    readings: list[ReadingSummary]
 
 
 class Change(TypedDict):
@@ -71,7 +71,7 @@ class Change(TypedDict):
     flags: list[str]
 
 
-class Origin(TypedDict):
+class OriginInfo(TypedDict):
     """Where a line of the final memory is from."""
 
     line: str
@@ -94,4 +94,4 @@ class Timeline(TypedDict):
     changes: list[Change]
     more_from: int | None
     """The step to ask for next; none when these were the last."""
-    origins: list[Origin]
+    origins: list[OriginInfo]

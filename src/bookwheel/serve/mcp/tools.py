@@ -21,16 +21,23 @@ from mcp_types import Resource, ToolAnnotations
 from pydantic import Field
 
 from bookwheel.errors import BookwheelError
-from bookwheel.reading.provenance import origins
+from bookwheel.reading.provenance import find_origins
 from bookwheel.record import reading_to_json
-from bookwheel.serve.engine.access import Asked, Reach
+from bookwheel.serve.engine.access import AccessPolicy, SourceRequest
 from bookwheel.serve.engine.keys import Key
-from bookwheel.serve.engine.running import Opened, Opening, Running
-from bookwheel.serve.engine.service import Service, Wanted
-from bookwheel.serve.engine.uploads import kept
+from bookwheel.serve.engine.running import Opened, Opening, RunningReading
+from bookwheel.serve.engine.service import ReadingSpec, Service
+from bookwheel.serve.engine.uploads import store_document
 from bookwheel.serve.http.schemas import BudgetShape, PlanShape
-from bookwheel.serve.mcp.render import change_told, listed, opening_told, origin_told, reading_text, standing_told
-from bookwheel.serve.mcp.schemas import Listed, Listing, Standing, Timeline
+from bookwheel.serve.mcp.render import (
+    change_info,
+    opening_state,
+    origin_info,
+    reading_state,
+    reading_summary,
+    reading_text,
+)
+from bookwheel.serve.mcp.schemas import ReadingList, ReadingState, ReadingSummary, Timeline
 from bookwheel.types import Reading
 
 LONGEST_WAIT: Final = 50.0
@@ -59,7 +66,7 @@ BudgetField = Annotated[BudgetShape | None, Field(description="Limits for what i
 class ReadingTools:
     """The tools, over the readings of one server."""
 
-    def __init__(self, service: Service, reach: Reach, *, goes_on: bool) -> None:
+    def __init__(self, service: Service, reach: AccessPolicy, *, goes_on: bool) -> None:
         self._service = service
         self._readings = service.readings
         self._journal = service.journal
@@ -78,14 +85,14 @@ class ReadingTools:
         plan: PlanField = None,
         way: Way = "sequential",
         wait_seconds: WaitSeconds = 10.0,
-    ) -> Standing:
+    ) -> ReadingState:
         """Start reading a document (one of path, url, text) to answer a question; returns the reading's id."""
-        asked = Asked(path=path, url=url, text=text, name=name)
-        with told():
+        asked = SourceRequest(path=path, url=url, text=text, name=name)
+        with translate_errors():
             self._reach.check(asked)
         return await self._begun(ctx, self._opening(asked), question, plan, way, wait=wait_seconds)
 
-    async def wait(self, ctx: Context, *, reading: ReadingId, wait_seconds: WaitSeconds = 45.0) -> Standing:
+    async def wait(self, ctx: Context, *, reading: ReadingId, wait_seconds: WaitSeconds = 45.0) -> ReadingState:
         """Wait for a reading, with progress notifications at each step; wait_seconds=0 only looks how far it is."""
         return await self._after(ctx, await self._id(reading), wait_seconds)
 
@@ -98,22 +105,22 @@ class ReadingTools:
         plan: PlanField = None,
         way: Way = "sequential",
         wait_seconds: WaitSeconds = 10.0,
-    ) -> Standing:
+    ) -> ReadingState:
         """Put another question to the document of a reading; it is read again, with the new question in mind."""
         opening = self._readings.opening_of(await self._id(reading))
         return await self._begun(ctx, opening, question, plan, way, wait=wait_seconds)
 
     async def resume(
         self, ctx: Context, *, reading: ReadingId, budget: BudgetField = None, wait_seconds: WaitSeconds = 10.0
-    ) -> Standing:
+    ) -> ReadingState:
         """Go on with a reading that was cancelled, stopped by a budget or failed; nothing is read twice."""
         id_, limits = await self._id(reading), budget.model_dump(exclude_none=True) if budget else {}
-        with told():
+        with translate_errors():
             found = await asyncio.to_thread(self._journal.reading, id_)
             await self._service.resume(found, limits, _key(ctx), goes_on=self._goes_on)
         return await self._after(ctx, id_, wait_seconds)
 
-    async def cancel(self, *, reading: ReadingId) -> Standing:
+    async def cancel(self, *, reading: ReadingId) -> ReadingState:
         """Interrupt a reading; what was read is kept, and `resume` goes on from there."""
         id_ = await self._id(reading)
         await self._readings.stop(id_)
@@ -124,11 +131,11 @@ class ReadingTools:
         *,
         search: Annotated[str | None, Field(description="Words of a question, answer, document or model.")] = None,
         limit: Annotated[int, Field(ge=1, le=200)] = 20,
-    ) -> Listing:
+    ) -> ReadingList:
         """List the kept readings, newest first."""
-        with told():
+        with translate_errors():
             found = await asyncio.to_thread(self._journal.readings, limit=limit, search=search)
-        return {"readings": [listed(reading) for reading in found]}
+        return {"readings": [reading_summary(reading) for reading in found]}
 
     async def timeline(
         self,
@@ -140,7 +147,7 @@ class ReadingTools:
     ) -> Timeline:
         """Tell how the memory came about: what each step added and removed, and where its final lines are from."""
         id_ = await self._id(reading)
-        with told():
+        with translate_errors():
             return await asyncio.to_thread(self._timeline, id_, first, count, changes_only=changes_only)
 
     async def record(self, reading: str) -> str:
@@ -152,23 +159,23 @@ class ReadingTools:
         """Give a reading as text: question, answer, evidence, and what each step changed."""
         return reading_text(await self._kept(reading))
 
-    def _opening(self, asked: Asked) -> Opening:
+    def _opening(self, asked: SourceRequest) -> Opening:
         async def opened() -> Opened:
-            return await asyncio.to_thread(lambda: kept(self._reach.open(asked), self._journal))
+            return await asyncio.to_thread(lambda: store_document(self._reach.open(asked), self._journal))
 
         return opened
 
     async def _begun(
         self, ctx: Context, opening: Opening, question: str, plan: PlanShape | None, way: str, *, wait: float
-    ) -> Standing:
+    ) -> ReadingState:
         model = next(iter(self._service.models))
-        with told():
+        with translate_errors():
             values = self._service.plan(model, plan.values_given() if plan else {})
-            wanted = Wanted(question=question, model=model, plan=values, way=way)
+            wanted = ReadingSpec(question=question, model=model, plan=values, way=way)
             running = await self._service.start(wanted, opening, _key(ctx), goes_on=self._goes_on)
         return await self._after(ctx, running.reading.id, wait)
 
-    async def _after(self, ctx: Context, id_: str, seconds: float) -> Standing:
+    async def _after(self, ctx: Context, id_: str, seconds: float) -> ReadingState:
         """How the reading stands when it has ended, or after so many seconds; each change until then is reported."""
         running, report = self._readings.running(id_), _reporting(ctx)
         with suppress(TimeoutError):
@@ -183,20 +190,20 @@ class ReadingTools:
         """The whole id; also of a reading whose document is still being opened."""
         if self._readings.known(name):
             return name
-        with told():
+        with translate_errors():
             return (await asyncio.to_thread(self._journal.reading, name)).id
 
-    async def _standing(self, id_: str) -> Standing:
+    async def _standing(self, id_: str) -> ReadingState:
         running = self._readings.known(id_)
         if running and not running.is_begun:
             if running.fault and not running.interrupted:
                 raise ToolError(str(running.fault))
-            return opening_told(running)
-        with told():
+            return opening_state(running)
+        with translate_errors():
             found = await asyncio.to_thread(self._journal.reading, id_)
         if running and running.fault and not found.error:
             found = replace(found, error=str(running.fault))
-        return standing_told(found, running.notes if running else ())
+        return reading_state(found, running.notes if running else ())
 
     async def _kept(self, id_: str) -> Reading:
         try:
@@ -208,18 +215,18 @@ class ReadingTools:
         found = self._journal.reading(id_)
         steps = [step for step in found.steps[first:] if not changes_only or step.before.text != step.after.text]
         shown = steps[:count]
-        lines = origins(found.steps, self._journal.document_of(id_)) if first == 0 else ()
+        lines = find_origins(found.steps, self._journal.document_of(id_)) if first == 0 else ()
         return {
             "reading": found.id,
             "status": str(found.status),
             "steps": len(found.steps),
-            "changes": [change_told(step) for step in shown],
+            "changes": [change_info(step) for step in shown],
             "more_from": steps[count].chunk.index if len(steps) > count else None,
-            "origins": [origin_told(line) for line in lines],
+            "origins": [origin_info(line) for line in lines],
         }
 
 
-def build(service: Service, reach: Reach, *, goes_on: bool = False) -> MCPServer:
+def build_server(service: Service, reach: AccessPolicy, *, goes_on: bool = False) -> MCPServer:
     """The MCP server over a service's readings; who serves it decides on the transport.
 
     `goes_on` says whether what its end interrupts goes on when the service comes back.
@@ -261,10 +268,10 @@ class _ListingServer(MCPServer):
     async def list_resources(self) -> list[Resource]:
         """As text, newest first; `list_readings` searches them all."""
         newest = await asyncio.to_thread(self._journal.readings, limit=_LISTED)
-        return [_resource(listed(reading)) for reading in newest]
+        return [_resource(reading_summary(reading)) for reading in newest]
 
 
-def _resource(reading: Listed) -> Resource:
+def _resource(reading: ReadingSummary) -> Resource:
     return Resource(
         uri=f"{reading['resource']}/text",
         name=reading["reading"],
@@ -275,7 +282,7 @@ def _resource(reading: Listed) -> Resource:
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def translate_errors() -> Iterator[None]:
     """Give the client what went wrong in our own words, which say what to do."""
     try:
         yield
@@ -289,11 +296,11 @@ def _key(ctx: Context) -> Key | None:
     return request.state.key if request else None
 
 
-def _reporting(ctx: Context) -> Callable[[Running], Coroutine[Any, Any, None]]:
+def _reporting(ctx: Context) -> Callable[[RunningReading], Coroutine[Any, Any, None]]:
     """Report each change once, as characters of the document; what does not grow is no progress."""
     last = -1
 
-    async def report(running: Running) -> None:
+    async def report(running: RunningReading) -> None:
         nonlocal last
         read_to = running.steps[-1].chunk.end if running.steps else 0
         if read_to > last:

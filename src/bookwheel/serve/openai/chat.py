@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import BudgetReached, ModelError
 from bookwheel.record import evidence_to_json
-from bookwheel.serve.engine.errors import Declined, Json, code_of, not_there, openai_error, status_of
-from bookwheel.serve.engine.service import Wanted
+from bookwheel.serve.engine.errors import ApiError, JsonResponse, code_of, not_found, openai_error, status_of
+from bookwheel.serve.engine.service import ReadingSpec
 from bookwheel.serve.engine.uploads import keep_text, keep_upload
-from bookwheel.serve.http.schemas import ChatShape, completion, piece, shaped, usage_json
-from bookwheel.serve.openai.chat_result import Said
-from bookwheel.serve.openai.messages import divided, heard, refuse_what_is_not_read, stopped
-from bookwheel.serve.openai.pass_through import Straight, fits, surely_fits
+from bookwheel.serve.http.schemas import ChatShape, completion, parse_body, piece, usage_json
+from bookwheel.serve.openai.chat_result import ChatResult
+from bookwheel.serve.openai.messages import check_supported, cut_at_stop, parse_messages, split_document_and_question
+from bookwheel.serve.openai.pass_through import PassThrough, fits, surely_fits
 from bookwheel.serve.openai.response_stream import as_response
-from bookwheel.serve.openai.responses import ResponsesShape, chat_of
+from bookwheel.serve.openai.responses import ResponsesShape, to_chat_request
 from bookwheel.types import Answer, Status, Step
 
 if TYPE_CHECKING:
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
     from bookwheel.errors import BookwheelError
     from bookwheel.journal import KeptDocument
-    from bookwheel.serve.engine.running import Opened, Opening, Running
+    from bookwheel.serve.engine.running import Opened, Opening, RunningReading
     from bookwheel.serve.engine.service import Service
-    from bookwheel.serve.openai.messages import Talk
+    from bookwheel.serve.openai.messages import ChatContents
     from bookwheel.types import Reading
 
 _FORCED: Final = "bookwheel/"
@@ -43,52 +43,52 @@ _RESPONSES_OWN: Final = {"messages": "input", "response_format": "text"}
 _MODELS_SINCE: Final = 1_700_000_000
 
 
-class Chat:
+class OpenAIRoutes:
     """The facade's routes."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self.straight = Straight(service)
+        self.straight = PassThrough(service)
 
     async def models(self, _request: Request) -> Response:
         """Every model, and under `bookwheel/` the same one made to read."""
         names = [name for model in self._service.models for name in (model, f"{_FORCED}{model}")]
-        return Json({"object": "list", "data": [_model(name) for name in names]})
+        return JsonResponse({"object": "list", "data": [_model(name) for name in names]})
 
     async def model(self, request: Request) -> Response:
         """One model."""
         name = request.path_params["name"]
         self._service.readings.model(name.removeprefix(_FORCED))
-        return Json(_model(name))
+        return JsonResponse(_model(name))
 
     async def upload(self, request: Request) -> Response:
         """Keep a document, to be named in a request later."""
         kept, _, size = await keep_upload(request, self._service.journal)
-        return Json(_file(kept, size))
+        return JsonResponse(_file(kept, size))
 
     async def file(self, request: Request) -> Response:
         """What is known of an uploaded document."""
         kept = await self._service.document(request.path_params["id"].removeprefix(_FILE))
-        return Json(_file(kept, kept.length))
+        return JsonResponse(_file(kept, kept.length))
 
     async def completions(self, request: Request) -> Response:
         """A chat completion."""
-        asked = await shaped(ChatShape, request)
+        asked = await parse_body(ChatShape, request)
         return (await self._said(request, asked, await request.body())).as_chat()
 
     async def responses(self, request: Request) -> Response:
         """The same as a response: what it asks is put as a chat, and what is said to that told in its form."""
-        wanted = await shaped(ResponsesShape, request)
+        wanted = await parse_body(ResponsesShape, request)
         try:
-            asked, body = chat_of(wanted)
+            asked, body = to_chat_request(wanted)
             return as_response(await self._said(request, asked, body), wanted)
-        except Declined as error:
+        except ApiError as error:
             error.param = _RESPONSES_OWN.get(error.param or "", error.param)
             raise
 
-    async def _said(self, request: Request, asked: ChatShape, body: bytes) -> Said:
+    async def _said(self, request: Request, asked: ChatShape, body: bytes) -> ChatResult:
         name = asked.model.removeprefix(_FORCED)
-        model, talk = self._service.readings.model(name), heard(asked.messages)
+        model, talk = self._service.readings.model(name), parse_messages(asked.messages)
         if asked.model == name and asked.document is None and not talk.files:
             short = surely_fits(talk, asked, model) or await asyncio.to_thread(fits, talk, asked, model)
             if short:
@@ -96,9 +96,9 @@ class Chat:
                 return await self.straight.answer(asked, talk, model, request.state.key, body)
         return await self._read(request, asked, talk, name)
 
-    async def _read(self, request: Request, asked: ChatShape, talk: Talk, name: str) -> Said:
-        refuse_what_is_not_read(asked)
-        text, question = divided(talk, asked.document)
+    async def _read(self, request: Request, asked: ChatShape, talk: ChatContents, name: str) -> ChatResult:
+        check_supported(asked)
+        text, question = split_document_and_question(talk, asked.document)
         values = asked.plan.values_given()
         sampling = {key: getattr(asked, key) for key in ("temperature", "top_p", "seed")}
         values["sampling"] = {
@@ -107,18 +107,18 @@ class Chat:
         }
         if asked.limit is not None:
             values.setdefault("answer_tokens", asked.limit)
-        wanted = Wanted(question=question, model=name, plan=self._service.plan(name, values), way=asked.way)
+        wanted = ReadingSpec(question=question, model=name, plan=self._service.plan(name, values), way=asked.way)
         running, reading = await self._service.begin(wanted, self._opening(text, asked, talk), request, goes_on=False)
         headers = {"X-Bookwheel-Reading": reading.id}
         if running:
             running.followers += 1
         if asked.stream:
             leave = running.leave if running else lambda: None
-            return Said(pieces=self._streamed(reading, asked), at_end=leave, headers=headers)
+            return ChatResult(pieces=self._streamed(reading, asked), at_end=leave, headers=headers)
         ended = await self._waited_for(running, request) if running else reading
-        return Said(told=_answered(ended, asked), headers=headers)
+        return ChatResult(told=_answered(ended, asked), headers=headers)
 
-    def _opening(self, text: str | None, asked: ChatShape, talk: Talk) -> Opening:
+    def _opening(self, text: str | None, asked: ChatShape, talk: ChatContents) -> Opening:
         async def opened() -> Opened:
             if text is not None:
                 return await keep_text(text, None, self._service.journal)
@@ -128,14 +128,14 @@ class Chat:
                 return await keep_text(asked.document, None, self._service.journal)
             try:
                 return await self._service.document(sha), ()
-            except Declined:
-                raise not_there(f"file {named[:80]}; upload it to /v1/files first") from None
+            except ApiError:
+                raise not_found(f"file {named[:80]}; upload it to /v1/files first") from None
 
         if len(talk.files) > 1 or (talk.files and asked.document is not None):
-            raise Declined(400, "one document at a time: name one file", kind="invalid_request", param="messages")
+            raise ApiError(400, "one document at a time: name one file", kind="invalid_request", param="messages")
         return opened
 
-    async def _waited_for(self, running: Running, request: Request) -> Reading:
+    async def _waited_for(self, running: RunningReading, request: Request) -> Reading:
         """The reading's end, which the client's hanging up brings about."""
         gone = asyncio.ensure_future(_gone(request))
         gone.add_done_callback(lambda task: None if task.cancelled() else running.leave())
@@ -161,7 +161,7 @@ def _pieces(event: Step | Answer | Reading, id_: str, asked: ChatShape) -> list[
     if isinstance(event, Step):
         return [piece(id_, asked.model, {"reasoning_content": _reasoning(event)})]
     if isinstance(event, Answer):
-        return [piece(id_, asked.model, {"content": stopped(event.text, asked.stop)})]
+        return [piece(id_, asked.model, {"content": cut_at_stop(event.text, asked.stop)})]
     if event.status is not Status.ANSWERED:
         fault = _fault(event)
         return [{**openai_error(str(fault), status_of(fault), code_of(fault)), "reading": event.id}]
@@ -174,7 +174,7 @@ def _pieces(event: Step | Answer | Reading, id_: str, asked: ChatShape) -> list[
 def _answered(ended: Reading, asked: ChatShape) -> dict[str, Any]:
     if ended.status is not Status.ANSWERED or ended.answer is None:
         raise _fault(ended)
-    message = {"content": stopped(ended.answer.text, asked.stop), "reasoning_content": ended.memory.text}
+    message = {"content": cut_at_stop(ended.answer.text, asked.stop), "reasoning_content": ended.memory.text}
     found = [evidence_to_json(quote) for quote in ended.evidence]
     return completion(
         _completion_id(ended), asked.model, message, _finish(ended), ended.usage, reading=ended.id, evidence=found
@@ -187,11 +187,11 @@ def _fault(ended: Reading) -> BookwheelError:
     if ended.status is Status.STOPPED:
         return BudgetReached(ended.error + advice)
     if ended.status is Status.CANCELLED:
-        return Declined(
+        return ApiError(
             409, "the reading was interrupted." + advice, kind="cancelled", headers={"x-should-retry": "false"}
         )
     if ended.status is Status.READING:
-        return Declined(503, "the server is ending." + advice, kind="ending", headers={"x-should-retry": "false"})
+        return ApiError(503, "the server is ending." + advice, kind="ending", headers={"x-should-retry": "false"})
     return ModelError(ended.error + advice)
 
 
@@ -217,11 +217,11 @@ async def _gone(request: Request) -> None:
         pass
 
 
-def _check_user(talk: Talk) -> None:
+def _check_user(talk: ChatContents) -> None:
     """A conversation needs someone who asks; a picture alone is for the endpoint to judge."""
     said = any(content.text.strip() for content in talk.contents if content.role == "user")
     if not said and not talk.others:
-        raise Declined(400, "there is no user message with text in it", kind="no_user_message", param="messages")
+        raise ApiError(400, "there is no user message with text in it", kind="no_user_message", param="messages")
 
 
 def _model(name: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sse_starlette import ServerSentEvent
 
-from bookwheel.serve.engine.errors import Json
+from bookwheel.serve.engine.errors import JsonResponse
 from bookwheel.serve.http.events import Stream
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class ChatResult:
     """A chat completion, or the endpoint's refusal; or the chunks of one."""
 
     told: Mapping[str, Any] = field(default_factory=dict)
@@ -32,7 +32,7 @@ class Said:
     def as_chat(self) -> Response:
         """In the form of `/v1/chat/completions`."""
         if self.pieces is None:
-            return Json(self.told, self.status, headers=self.headers)
+            return JsonResponse(self.told, self.status, headers=self.headers)
         return Stream(_chunks(self.pieces), self.at_end, headers=self.headers)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.serve.engine.errors import Declined
+from bookwheel.serve.engine.errors import ApiError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ class Content:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Talk:
+class ChatContents:
     """The texts of a conversation, and the uploaded files that it names."""
 
     contents: tuple[Content, ...]
@@ -34,7 +34,7 @@ class Talk:
     """Kinds of content that cannot be read here: pictures, sounds."""
 
 
-def heard(messages: Sequence[MessageShape]) -> Talk:
+def parse_messages(messages: Sequence[MessageShape]) -> ChatContents:
     """What was said."""
     contents, files, others = [], [], []
     for message in messages:
@@ -45,7 +45,7 @@ def heard(messages: Sequence[MessageShape]) -> Talk:
                 files.append(value)
             else:
                 others.append(kind)
-    return Talk(contents=tuple(contents), files=tuple(files), others=tuple(others))
+    return ChatContents(contents=tuple(contents), files=tuple(files), others=tuple(others))
 
 
 def _parts(message: MessageShape) -> Iterator[tuple[str, str]]:
@@ -64,14 +64,14 @@ def _parts(message: MessageShape) -> Iterator[tuple[str, str]]:
             yield kind, ""
 
 
-def divided(talk: Talk, given: str | None) -> tuple[str | None, str]:
+def split_document_and_question(talk: ChatContents, given: str | None) -> tuple[str | None, str]:
     """The document's text (None when it was given beside the messages, or is a file) and the question.
 
     The longest text of the user is the document and all the rest the question. Where the user said one thing only,
     its last paragraph is the question.
     """
     if talk.others:
-        raise Declined(
+        raise ApiError(
             400,
             f"a document must be text, and this request holds {talk.others[0]}: take its text out of it first",
             kind="unsupported_content",
@@ -79,7 +79,7 @@ def divided(talk: Talk, given: str | None) -> tuple[str | None, str]:
         )
     said = [at for at, content in enumerate(talk.contents) if content.role == _USER and content.text.strip()]
     if not said:
-        raise Declined(400, "there is no user message with text in it", kind="no_user_message", param="messages")
+        raise ApiError(400, "there is no user message with text in it", kind="no_user_message", param="messages")
     if given is not None or talk.files:
         return None, _joined(content.text for content in talk.contents)
     longest = max(said, key=lambda at: len(talk.contents[at].text))
@@ -97,7 +97,7 @@ def _last_paragraph(text: str) -> tuple[str, str]:
         before, found, last = text.rpartition(boundary)
         if found and before.strip():
             return before, last
-    raise Declined(
+    raise ApiError(
         400,
         "put the question in a message of its own, or in the last paragraph, after the document",
         kind="no_question",
@@ -109,7 +109,7 @@ def _joined(texts: Any) -> str:
     return "\n\n".join(text.strip() for text in texts if text.strip())
 
 
-def refuse_what_is_not_read(asked: ChatShape) -> None:
+def check_supported(asked: ChatShape) -> None:
     """What a reading cannot honour is an error, not left out in silence."""
     more: dict[str, Any] = asked.model_extra or {}
     plain = more.get("response_format") in (None, {"type": "text"})
@@ -122,7 +122,7 @@ def refuse_what_is_not_read(asked: ChatShape) -> None:
     }
     for name, is_unmet in unmet.items():
         if is_unmet:
-            raise Declined(
+            raise ApiError(
                 400,
                 f"{name} cannot be had from a reading: leave it out, or send less than the model's window",
                 kind="unsupported_parameter",
@@ -130,7 +130,7 @@ def refuse_what_is_not_read(asked: ChatShape) -> None:
             )
 
 
-def stopped(text: str, stop: str | list[str] | None) -> str:
+def cut_at_stop(text: str, stop: str | list[str] | None) -> str:
     """The text up to the first of the stop sequences."""
     marks = [stop] if isinstance(stop, str) else stop or []
     places = [at for mark in marks if mark and (at := text.find(mark)) >= 0]

@@ -12,11 +12,11 @@ from anyio import CancelScope
 
 from bookwheel.models.faults import explain
 from bookwheel.models.openai import OpenAIModel
-from bookwheel.serve.engine.errors import Declined, code_of, openai_error, status_of
-from bookwheel.serve.engine.shared_model import Lent
+from bookwheel.serve.engine.errors import ApiError, code_of, openai_error, status_of
+from bookwheel.serve.engine.shared_model import SharedModel
 from bookwheel.serve.http.schemas import completion, piece, usage_json
-from bookwheel.serve.openai.chat_result import Said
-from bookwheel.serve.openai.messages import refuse_what_is_not_read, stopped
+from bookwheel.serve.openai.chat_result import ChatResult
+from bookwheel.serve.openai.messages import check_supported, cut_at_stop
 from bookwheel.types import Message, Usage
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from bookwheel.serve.engine.keys import Key
     from bookwheel.serve.engine.service import Service
     from bookwheel.serve.http.schemas import ChatShape
-    from bookwheel.serve.openai.messages import Talk
+    from bookwheel.serve.openai.messages import ChatContents
 
 _ROUTE: Final = "/chat/completions"
 _OURS: Final = ("document", "plan", "way")
@@ -50,13 +50,13 @@ def reply_limit(asked: ChatShape, model: Model) -> int:
     return asked.limit or max(1, window_of(model) // _PROMPT_SHARE)
 
 
-def surely_fits(talk: Talk, asked: ChatShape, model: Model) -> bool:
+def surely_fits(talk: ChatContents, asked: ChatShape, model: Model) -> bool:
     """Whether the conversation fits the window without counting: a token is a byte at least."""
     size = sum(len(content.text.encode("utf-8", "replace")) for content in talk.contents)
     return size <= _room(asked, model)
 
 
-def fits(talk: Talk, asked: ChatShape, model: Model) -> bool:
+def fits(talk: ChatContents, asked: ChatShape, model: Model) -> bool:
     """Whether the conversation fits the window, counted; may wait for a server's tokenizer."""
     room = _room(asked, model)
     if sum(len(content.text) for content in talk.contents) > room * _MOST_CHARACTERS_PER_TOKEN:
@@ -68,7 +68,7 @@ def _room(asked: ChatShape, model: Model) -> int:
     return window_of(model) - model.template_tokens - reply_limit(asked, model)
 
 
-class Straight:
+class PassThrough:
     """The way past reading."""
 
     def __init__(self, service: Service) -> None:
@@ -80,7 +80,9 @@ class Straight:
         for client in self._clients.values():
             await client.close()
 
-    async def answer(self, asked: ChatShape, talk: Talk, model: Model, key: Key | None, body: bytes) -> Said:
+    async def answer(
+        self, asked: ChatShape, talk: ChatContents, model: Model, key: Key | None, body: bytes
+    ) -> ChatResult:
         """The model's own reply, in turn with everybody else's calls."""
         self._service.turns.check()
         if purse := self._service.purse(key):
@@ -90,13 +92,13 @@ class Straight:
             return await self._forward(model, owner, key, {**json.loads(body), "model": model.name})
         return await self._ask(asked, talk, model, owner, key)
 
-    async def _ask(self, asked: ChatShape, talk: Talk, model: Model, owner: str, key: Key | None) -> Said:
+    async def _ask(self, asked: ChatShape, talk: ChatContents, model: Model, owner: str, key: Key | None) -> ChatResult:
         """Of a model in this process."""
-        refuse_what_is_not_read(asked)
+        check_supported(asked)
         if talk.others or talk.files:
             what = talk.others[0] if talk.others else "a file"
-            raise Declined(400, f"this model reads text only, not {what}", kind="unsupported_content", param="messages")
-        lent = Lent(
+            raise ApiError(400, f"this model reads text only, not {what}", kind="unsupported_content", param="messages")
+        lent = SharedModel(
             model=model,
             turns=self._service.turns,
             owner=owner,
@@ -107,18 +109,18 @@ class Straight:
         messages = [Message(role=_role(content.role), content=content.text) for content in talk.contents]
         sampling = sampling_of(asked, model)
         reply = await lent.reply(messages, limit=reply_limit(asked, model), sampling=sampling)
-        id_, text = f"chatcmpl-{secrets.token_hex(12)}", stopped(reply.text, asked.stop)
+        id_, text = f"chatcmpl-{secrets.token_hex(12)}", cut_at_stop(reply.text, asked.stop)
         if not asked.stream:
-            return Said(told=completion(id_, model.name, {"content": text}, str(reply.finish), reply.usage))
+            return ChatResult(told=completion(id_, model.name, {"content": text}, str(reply.finish), reply.usage))
         pieces = [
             piece(id_, model.name, {"role": "assistant", "content": text}),
             piece(id_, model.name, {}, str(reply.finish)),
         ]
         if (asked.stream_options or {}).get("include_usage"):
             pieces.append(piece(id_, model.name, None, usage=usage_json(reply.usage)))
-        return Said(pieces=_listed(pieces))
+        return ChatResult(pieces=_listed(pieces))
 
-    async def _forward(self, model: OpenAIModel, owner: str, key: Key | None, body: dict[str, Any]) -> Said:
+    async def _forward(self, model: OpenAIModel, owner: str, key: Key | None, body: dict[str, Any]) -> ChatResult:
         """To the endpoint behind; its answer, and its refusal, as they are."""
         from httpx2 import Response as Answer
         from openai import APIStatusError, AsyncStream, OpenAIError
@@ -135,11 +137,11 @@ class Straight:
                     _ROUTE, cast_to=object, body=body, stream=True, stream_cls=AsyncStream[object]
                 )
                 streaming = True
-                return Said(pieces=self._passed_on(pieces, model, key, began), at_end=turns.give)
+                return ChatResult(pieces=self._passed_on(pieces, model, key, began), at_end=turns.give)
             answer = await client.post(_ROUTE, cast_to=Answer, body=body)
             told = json.loads(answer.content)
             await self._count(told, model, key, began)
-            return Said(told=told)
+            return ChatResult(told=told)
         except APIStatusError as error:
             return self._refused(error, model)
         except (OpenAIError, ValueError) as error:
@@ -174,14 +176,14 @@ class Straight:
         if purse := self._service.purse(key):
             await purse.pay(usage.tokens)
 
-    def _refused(self, error: Any, model: OpenAIModel) -> Said:
+    def _refused(self, error: Any, model: OpenAIModel) -> ChatResult:
         """The endpoint's refusal; its complaint about our own key is ours to mend, not the caller's."""
         fault = explain(error, model.endpoint, model.name)
         status = 502 if error.status_code in {401, 403} else error.status_code
         said = error.body if status != 502 and isinstance(error.body, dict) else {}  # noqa: PLR2004
         message = model.endpoint.hide_key(str(said.get("message") or fault))
         shape = openai_error(message, status, said.get("code") or code_of(fault), said.get("param"))
-        return Said(told=shape, status=status, headers={"x-should-retry": "false"})
+        return ChatResult(told=shape, status=status, headers={"x-should-retry": "false"})
 
 
 def sampling_of(asked: ChatShape, model: Model) -> Sampling:
@@ -195,7 +197,7 @@ def _role(role: str) -> Any:
     known = get_args(Message.__annotations__.get("role")) or ("system", "user", "assistant", "tool")
     role = _ROLES.get(role, role)
     if role not in known:
-        raise Declined(
+        raise ApiError(
             400, f"no role {role!r}; there are: {', '.join(known)}", kind="invalid_request", param="messages"
         )
     return role

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sse_starlette import ServerSentEvent
 
-from bookwheel.serve.engine.errors import Json
+from bookwheel.serve.engine.errors import JsonResponse
 from bookwheel.serve.http.events import Stream
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from starlette.responses import Response
 
-    from bookwheel.serve.openai.chat_result import Said
+    from bookwheel.serve.openai.chat_result import ChatResult
     from bookwheel.serve.openai.responses import ResponsesShape
 
 _CUT: Final = {"length": "max_output_tokens", "content_filter": "content_filter"}
@@ -33,17 +33,17 @@ _DELTA: Final = {"reasoning": "reasoning_summary_text.delta", "message": "output
 _DONE: Final = {"reasoning": "reasoning_summary_text.done", "message": "output_text.done"}
 
 
-def as_response(said: Said, wanted: ResponsesShape) -> Response:
+def as_response(said: ChatResult, wanted: ResponsesShape) -> Response:
     """What was said, in the form of `/v1/responses`."""
     if said.pieces is not None:
         return Stream(_events(said.pieces, wanted), said.at_end, headers=said.headers)
     told = _whole(said.told, wanted) if "choices" in said.told else said.told
-    return Json(told, said.status, headers=said.headers)
+    return JsonResponse(told, said.status, headers=said.headers)
 
 
 def _whole(told: Mapping[str, Any], wanted: ResponsesShape) -> dict[str, Any]:
     choice = told["choices"][0]
-    telling = Telling(wanted, told)
+    telling = ResponseBuilder(wanted, told)
     telling.finish, telling.usage = choice.get("finish_reason"), told.get("usage")
     telling.keep(choice["message"])
     more = {name: told[name] for name in ("reading", "evidence") if name in told}
@@ -51,20 +51,20 @@ def _whole(told: Mapping[str, Any], wanted: ResponsesShape) -> dict[str, Any]:
 
 
 async def _events(pieces: AsyncGenerator[dict[str, Any]], wanted: ResponsesShape) -> AsyncGenerator[ServerSentEvent]:
-    telling: Telling | None = None
+    telling: ResponseBuilder | None = None
     async with aclosing(pieces):
         async for piece in pieces:
             if telling is None:
-                telling = Telling(wanted, piece)
+                telling = ResponseBuilder(wanted, piece)
                 for told in telling.begun():
                     yield _sent(told)
             for told in telling.chunk(piece):
                 yield _sent(told)
-    for told in (telling or Telling(wanted, {})).ended():
+    for told in (telling or ResponseBuilder(wanted, {})).ended():
         yield _sent(told)
 
 
-class Telling:
+class ResponseBuilder:
     """One response as it grows."""
 
     def __init__(self, wanted: ResponsesShape, first: Mapping[str, Any]) -> None:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bookwheel.serve.engine.errors import Declined
+from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.http.schemas import ChatShape, PlanShape
 
 _Share = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
@@ -69,7 +69,7 @@ class ResponsesShape(BaseModel):
     way: str = "sequential"
 
 
-def chat_of(wanted: ResponsesShape) -> tuple[ChatShape, bytes]:
+def to_chat_request(wanted: ResponsesShape) -> tuple[ChatShape, bytes]:
     """The chat completion that stands for it, as a value and as JSON to pass on."""
     for name, advice in _UNMET.items():
         if getattr(wanted, name):
@@ -134,5 +134,5 @@ def _format(wanted: Any) -> dict[str, Any] | None:
     return {"type": "json_schema", "json_schema": {name: value for name, value in wanted.items() if name != "type"}}
 
 
-def _declined(message: str, param: str, kind: str = "invalid_request") -> Declined:
-    return Declined(400, message, kind=kind, param=param)
+def _declined(message: str, param: str, kind: str = "invalid_request") -> ApiError:
+    return ApiError(400, message, kind=kind, param=param)

@@ -14,11 +14,11 @@ from starlette.routing import Route
 
 from bookwheel.errors import BookwheelError, JournalError
 from bookwheel.journal import Journal
-from bookwheel.reading.provenance import origins
+from bookwheel.reading.provenance import find_origins
 from bookwheel.record import reading_to_json
-from bookwheel.serve.runs import summaries
-from bookwheel.serve.engine.errors import Declined, Json, not_there
+from bookwheel.serve.engine.errors import ApiError, JsonResponse, not_found
 from bookwheel.serve.http.routes import number_in, span_of
+from bookwheel.serve.runs import summaries
 from bookwheel.serve.runs.run_directory import RunKind
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from starlette.routing import BaseRoute
 
     from bookwheel.evaluation.results import Record
-    from bookwheel.serve.runs.run_directory import Run, Shelf, State
+    from bookwheel.serve.runs.run_directory import FileState, RunDirectory, RunFolder
     from bookwheel.types import Reading
 
 _T = TypeVar("_T")
@@ -38,9 +38,9 @@ _SAMPLES: Final = 50
 _log: Final = logging.getLogger(__name__)
 
 
-def shelf_routes(shelf: Shelf) -> list[BaseRoute]:
+def run_routes(shelf: RunDirectory) -> list[BaseRoute]:
     """The routes of what stands on a shelf."""
-    routes = ShelfRoutes(shelf)
+    routes = RunRoutes(shelf)
     return [
         Route("/runs", routes.listed),
         Route("/runs/{run}", routes.shown),
@@ -52,16 +52,16 @@ def shelf_routes(shelf: Shelf) -> list[BaseRoute]:
     ]
 
 
-class ShelfRoutes:
+class RunRoutes:
     """One method a route. Files are gone through off the loop; the intervals of a report, one report at a time."""
 
-    def __init__(self, shelf: Shelf) -> None:
+    def __init__(self, shelf: RunDirectory) -> None:
         self._shelf = shelf
         self._turn = asyncio.Lock()
 
     async def listed(self, _request: Request) -> Response:
         """Every run, newest first."""
-        return Json(await self._looked(lambda: summaries.listed(self._shelf)))
+        return JsonResponse(await self._looked(lambda: summaries.list_runs(self._shelf)))
 
     async def shown(self, request: Request) -> Response:
         """A run as far as it has come; with If-None-Match, nothing where nothing is new."""
@@ -70,7 +70,9 @@ class ShelfRoutes:
         if request.headers.get("if-none-match") == headers["ETag"]:
             return Response(status_code=304, headers=headers)
         async with self._turn:
-            return Json(await self._looked(lambda: summaries.shown(run, self._shelf, state)), headers=headers)
+            return JsonResponse(
+                await self._looked(lambda: summaries.summarize_run(run, self._shelf, state)), headers=headers
+            )
 
     async def samples(self, request: Request) -> Response:
         """The samples of an evaluation that meet what is asked of them."""
@@ -85,7 +87,7 @@ class ShelfRoutes:
             samples = [{**_plain(one), "kept": one.reading in kept} for one in part]
             return {"total": len(found), "start": start, "samples": samples}
 
-        return Json(await self._looked(look))
+        return JsonResponse(await self._looked(look))
 
     async def rollouts(self, request: Request) -> Response:
         """The rollouts that a training run kept of a step."""
@@ -95,7 +97,7 @@ class ShelfRoutes:
             run, _ = self._found(request, RunKind.TRAINING)
             return [asdict(one) for one in summaries.rollouts(run, self._shelf) if one.step == step]
 
-        return Json(await self._looked(look))
+        return JsonResponse(await self._looked(look))
 
     async def reading(self, request: Request) -> Response:
         """A reading that a run kept, with what it earned."""
@@ -105,7 +107,7 @@ class ShelfRoutes:
             reading = self._kept(request, run, _reading)
             return {**reading_to_json(reading), "run": _about(run), **self._earned(run, state, reading.id)}
 
-        return Json(await self._looked(look))
+        return JsonResponse(await self._looked(look))
 
     async def origins(self, request: Request) -> Response:
         """Where each line of its newest memory is from."""
@@ -114,7 +116,7 @@ class ShelfRoutes:
             run, _ = self._found(request)
             return self._kept(request, run, _origins)
 
-        return Json(await self._looked(look))
+        return JsonResponse(await self._looked(look))
 
     async def text(self, request: Request) -> Response:
         """A span of the text of a document that a run read."""
@@ -123,27 +125,27 @@ class ShelfRoutes:
             run, _ = self._found(request)
             return self._kept(request, run, lambda asked, journal: span_of(asked, _document(asked, journal)))
 
-        return Json(await self._looked(look))
+        return JsonResponse(await self._looked(look))
 
-    def _found(self, request: Request, kind: RunKind | None = None) -> tuple[Run, State]:
+    def _found(self, request: Request, kind: RunKind | None = None) -> tuple[RunFolder, FileState]:
         run = self._shelf.run(request.path_params["run"])
         state = self._shelf.file(run.records) if kind in {None, run.kind} else None
         if state is None:
-            raise not_there(f"{kind or 'run'} of that name")
+            raise not_found(f"{kind or 'run'} of that name")
         return run, state
 
-    def _kept(self, request: Request, run: Run, look: Callable[[Request, Journal], _T]) -> _T:
+    def _kept(self, request: Request, run: RunFolder, look: Callable[[Request, Journal], _T]) -> _T:
         path = self._shelf.journal(run)
         if path is None:
-            raise not_there(f"journal of {run.name}")
+            raise not_found(f"journal of {run.name}")
         with Journal(path, look_only=True) as journal:
             try:
                 return look(request, journal)
             except JournalError as error:
                 _log.info("a look into %s: %s", path, error)
-                raise not_there("such reading or document that could be read in the run's own journal") from error
+                raise not_found("such reading or document that could be read in the run's own journal") from error
 
-    def _earned(self, run: Run, state: State, id_: str) -> dict[str, Any]:
+    def _earned(self, run: RunFolder, state: FileState, id_: str) -> dict[str, Any]:
         if run.kind is RunKind.TRAINING:
             found = [asdict(one) for one in summaries.rollouts(run, self._shelf) if one.reading == id_]
             return {"rollout": found[-1] if found else None}
@@ -153,10 +155,10 @@ class ShelfRoutes:
     async def _looked(self, look: Callable[[], _T]) -> _T:
         try:
             return await asyncio.to_thread(_mended(look))
-        except Declined:
+        except ApiError:
             raise
         except BookwheelError as error:
-            raise Declined(422, self._shelf.told(error), kind="unreadable") from error
+            raise ApiError(422, self._shelf.told(error), kind="unreadable") from error
 
 
 def _mended(look: Callable[[], _T]) -> Callable[[], _T]:
@@ -167,7 +169,7 @@ def _mended(look: Callable[[], _T]) -> Callable[[], _T]:
         try:
             return look()
         except OSError as error:
-            raise not_there("run of that name any more") from error
+            raise not_found("run of that name any more") from error
 
     return looked
 
@@ -197,20 +199,20 @@ def _kept_of(samples: Sequence[Record], path: Path | None) -> set[str]:
     return found
 
 
-def _about(run: Run) -> dict[str, str]:
+def _about(run: RunFolder) -> dict[str, str]:
     return {"run": run.id, "kind": str(run.kind), "name": run.name}
 
 
 def _reading(request: Request, journal: Journal) -> Reading:
     found = journal.reading(request.path_params["id"])
     if found.id != request.path_params["id"]:
-        raise not_there("reading of that name")
+        raise not_found("reading of that name")
     return found
 
 
 def _origins(request: Request, journal: Journal) -> list[dict[str, Any]]:
     reading = _reading(request, journal)
-    return [asdict(line) for line in origins(reading.steps, journal.document_of(reading.id))]
+    return [asdict(line) for line in find_origins(reading.steps, journal.document_of(reading.id))]
 
 
 def _document(request: Request, journal: Journal) -> Any:

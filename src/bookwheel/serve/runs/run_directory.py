@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import InputError
-from bookwheel.serve.engine.errors import Declined, not_there
+from bookwheel.serve.engine.errors import ApiError, not_found
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +40,7 @@ _JOURNALS: Final = {RunKind.EVALUATION: "journal.sqlite", RunKind.TRAINING: "rol
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class RunFolder:
     """One evaluation or training run."""
 
     id: str
@@ -56,7 +56,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class State:
+class FileState:
     """A file as it stands, so that what was made of it can be known to be still true."""
 
     path: Path
@@ -64,7 +64,7 @@ class State:
     size: int
 
     @classmethod
-    def of(cls, path: Path) -> State:
+    def of(cls, path: Path) -> FileState:
         """How the file stands now."""
         told = path.stat()
         return cls(path=path, changed=told.st_mtime, size=told.st_size)
@@ -80,7 +80,7 @@ class State:
         return f"{self.changed:.6f}-{self.size}"
 
 
-class Shelf:
+class RunDirectory:
     """What stands below a folder; without one, nothing."""
 
     def __init__(self, root: Path | None) -> None:
@@ -89,33 +89,33 @@ class Shelf:
             raise InputError(f"{root} is not a folder, so there are no runs to show in it")
         self._root = root.resolve() if root else None
 
-    def runs(self) -> list[Run]:
+    def runs(self) -> list[RunFolder]:
         """All that is found, the newest first."""
         if self._root is None:
-            raise Declined(404, "this server shows no runs: start it with --runs FOLDER", kind="no_runs")
-        found = [(State.of(run.records).changed, run) for run in _found(self._root)]
+            raise ApiError(404, "this server shows no runs: start it with --runs FOLDER", kind="no_runs")
+        found = [(FileState.of(run.records).changed, run) for run in _found(self._root)]
         return [run for _, run in sorted(found, key=lambda one: (-one[0], one[1].name))]
 
-    def run(self, id_: str) -> Run:
+    def run(self, id_: str) -> RunFolder:
         """The run of this name."""
         if self._root is None:
-            raise not_there("run of that name")
+            raise not_found("run of that name")
         run = next((run for run in _found(self._root) if run.id == id_), None)
         if run is None:
-            raise not_there("run of that name")
+            raise not_found("run of that name")
         return run
 
-    def file(self, path: Path | None) -> State | None:
+    def file(self, path: Path | None) -> FileState | None:
         """A regular file of a run as it stands, or None where there is none; Declined where it is too large to read."""
         if path is None or not _inside(path):
             return None
-        state = State.of(path)
+        state = FileState.of(path)
         if state.size > _MOST_BYTES:
             told = f"{path.name} has {state.size >> 20} MiB and at most {_MOST_BYTES >> 20} are shown here; "
-            raise Declined(422, told + "`bookwheel eval --report` lays out any number of results", kind="too_large")
+            raise ApiError(422, told + "`bookwheel eval --report` lays out any number of results", kind="too_large")
         return state
 
-    def journal(self, run: Run) -> Path | None:
+    def journal(self, run: RunFolder) -> Path | None:
         """The run's own journal; SQLite opens the files beside it by their names, so these are looked at too."""
         path = run.folder / _JOURNALS[run.kind]
         beside = [path.with_name(f"{path.name}{ending}") for ending in ("-wal", "-shm", "-journal")]
@@ -126,7 +126,7 @@ class Shelf:
         return str(error).replace(f"{self._root}{os.sep}", "")
 
 
-def _found(root: Path) -> Iterator[Run]:
+def _found(root: Path) -> Iterator[RunFolder]:
     runs = 0
     for here, inner, files in islice(os.walk(root, followlinks=False), _MOST_FOLDERS):
         folder = Path(here)
@@ -140,10 +140,10 @@ def _found(root: Path) -> Iterator[Run]:
                 yield _run(root, folder, kind)
 
 
-def _run(root: Path, folder: Path, kind: RunKind) -> Run:
+def _run(root: Path, folder: Path, kind: RunKind) -> RunFolder:
     place = folder.relative_to(root)
     seal = hashlib.sha256(os.fsencode(place) + kind.encode()).hexdigest()[:16]
-    return Run(id=seal, kind=kind, name=place.as_posix() if place.parts else root.name, folder=folder)
+    return RunFolder(id=seal, kind=kind, name=place.as_posix() if place.parts else root.name, folder=folder)
 
 
 def _inside(path: Path) -> bool:

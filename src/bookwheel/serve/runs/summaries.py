@@ -12,25 +12,25 @@ from bookwheel.evaluation.layout import sections
 from bookwheel.evaluation.numbers import numbers
 from bookwheel.evaluation.report import report
 from bookwheel.evaluation.results import Results
-from bookwheel.serve.engine.errors import Declined
+from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.runs.run_directory import RunKind
-from bookwheel.training.rollout_store import kept_rollouts
-from bookwheel.training.records import curves, held_out, newest_progress, records_of, totals
+from bookwheel.training.records import curves, held_out_scores, load_records, newest_progress, totals
+from bookwheel.training.rollout_store import load_rollouts
 
 if TYPE_CHECKING:
-    from bookwheel.serve.runs.run_directory import Run, Shelf, State
-    from bookwheel.training.rollout_store import KeptRollout
+    from bookwheel.serve.runs.run_directory import FileState, RunDirectory, RunFolder
+    from bookwheel.training.rollout_store import StoredRollout
 
 _GLANCED: Final = 4 << 20
 """Bytes of records that are gone through for a line in the list."""
 
 
-def listed(shelf: Shelf) -> list[dict[str, Any]]:
+def list_runs(shelf: RunDirectory) -> list[dict[str, Any]]:
     """One line a run."""
     return [_line(run, shelf) for run in shelf.runs()]
 
 
-def _line(run: Run, shelf: Shelf) -> dict[str, Any]:
+def _line(run: RunFolder, shelf: RunDirectory) -> dict[str, Any]:
     line: dict[str, Any] = {"run": run.id, "kind": str(run.kind), "name": run.name}
     try:
         if state := shelf.file(run.records):
@@ -42,35 +42,35 @@ def _line(run: Run, shelf: Shelf) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=1024)
-def _glance(state: State, kind: RunKind) -> dict[str, Any]:
+def _glance(state: FileState, kind: RunKind) -> dict[str, Any]:
     if kind is RunKind.TRAINING:
-        records = records_of(state.path.parent)
-        held = held_out(records)
+        records = load_records(state.path.parent)
+        held = held_out_scores(records)
         return {"totals": asdict(totals(records)), "held_out": asdict(held[-1]) if held else None}
     found = Results.load(state.path).records
     every = {name: sorted({getattr(one, name) for one in found}) for name in ("model", "way", "task", "length")}
     return {"samples": len(found), **{f"{name}s": values for name, values in every.items()}}
 
 
-def shown(run: Run, shelf: Shelf, state: State) -> dict[str, Any]:
+def summarize_run(run: RunFolder, shelf: RunDirectory, state: FileState) -> dict[str, Any]:
     """A whole run, for its page."""
     line = {"run": run.id, "kind": str(run.kind), "name": run.name, "changed": state.changed, "quiet": state.quiet}
     try:
         return {**line, **(_evaluation(state) if run.kind is RunKind.EVALUATION else _training(run, shelf))}
     except (ValueError, KeyError, TypeError) as error:
-        raise Declined(422, f"the records of {run.name} cannot be read: {error!r}", kind="unreadable") from error
+        raise ApiError(422, f"the records of {run.name} cannot be read: {error!r}", kind="unreadable") from error
     except BookwheelError as error:
-        raise Declined(422, shelf.told(error), kind="unreadable") from error
+        raise ApiError(422, shelf.told(error), kind="unreadable") from error
 
 
 @lru_cache(maxsize=2)
-def results(state: State) -> Results:
+def results(state: FileState) -> Results:
     """The results of an evaluation."""
     return Results.load(state.path)
 
 
 @lru_cache(maxsize=8)
-def _evaluation(state: State) -> dict[str, Any]:
+def _evaluation(state: FileState) -> dict[str, Any]:
     found = results(state)
     settings = found.runs[-1].settings if found.runs else {}
     made = report(found, reference=settings.get("reference", "sequential"))
@@ -82,25 +82,25 @@ def _evaluation(state: State) -> dict[str, Any]:
     }
 
 
-def _training(run: Run, shelf: Shelf) -> dict[str, Any]:
-    records = records_of(run.folder)
+def _training(run: RunFolder, shelf: RunDirectory) -> dict[str, Any]:
+    records = load_records(run.folder)
     return {
         "totals": asdict(totals(records)),
-        "held_out": [asdict(one) for one in held_out(records)],
+        "held_out": [asdict(one) for one in held_out_scores(records)],
         "curves": [asdict(one) for one in curves(records)],
         "settings": _settings(run, shelf),
         "kept": _steps_kept(rollouts(run, shelf)),
     }
 
 
-def _settings(run: Run, shelf: Shelf) -> dict[str, Any]:
+def _settings(run: RunFolder, shelf: RunDirectory) -> dict[str, Any]:
     state = shelf.file(newest_progress(run.folder))
     told: dict[str, Any] = json.loads(state.path.read_bytes()) if state else {}
     return dict(told.get("settings", {}))
 
 
-def _steps_kept(found: list[KeptRollout]) -> list[dict[str, Any]]:
-    steps: dict[int, list[KeptRollout]] = {}
+def _steps_kept(found: list[StoredRollout]) -> list[dict[str, Any]]:
+    steps: dict[int, list[StoredRollout]] = {}
     for one in found:
         steps.setdefault(one.step, []).append(one)
     return [
@@ -109,12 +109,12 @@ def _steps_kept(found: list[KeptRollout]) -> list[dict[str, Any]]:
     ]
 
 
-def rollouts(run: Run, shelf: Shelf) -> list[KeptRollout]:
+def rollouts(run: RunFolder, shelf: RunDirectory) -> list[StoredRollout]:
     """The rollouts that a training run has kept."""
     state = shelf.file(run.folder / "rollouts.jsonl")
     return _rollouts(state) if state else []
 
 
 @lru_cache(maxsize=4)
-def _rollouts(state: State) -> list[KeptRollout]:
-    return kept_rollouts(state.path.parent)
+def _rollouts(state: FileState) -> list[StoredRollout]:
+    return load_rollouts(state.path.parent)

@@ -11,7 +11,7 @@ from bookwheel.evaluation.errors import ResultsError
 from bookwheel.evaluation.layout import comparison, sections
 from bookwheel.evaluation.markdown import to_markdown
 from bookwheel.evaluation.page import to_html
-from bookwheel.evaluation.plots import plots
+from bookwheel.evaluation.plots import _log_limits, plots
 from bookwheel.evaluation.report import ALL, compare, report
 from bookwheel.evaluation.results import EvaluationRun, Record, Results, SampleOutcome
 
@@ -222,6 +222,33 @@ def test_plots_are_the_same_for_the_same_results_and_bear_any_script():
     assert "模型" not in next(iter(plots(report(chinese)).values()))
     two = results(record(model="模型"), record(model="另一个", length=9))
     assert "模型" in next(iter(plots(report(two)).values()))
+
+
+@pytest.mark.parametrize("length", [1, 9, 150, 333, 1000, 4096])
+@pytest.mark.parametrize("seconds", [0.0, 1 / 3])
+def test_one_length_is_drawn_on_an_axis_with_a_width(length, seconds):
+    pytest.importorskip("matplotlib")
+    alone = results(record(length=length, seconds=seconds))
+    assert len(plots(report(alone))) == 3
+    by_model = results(*(record(model=f"m{k}", length=length + k, seconds=seconds) for k in range(3)))
+    assert len(plots(report(by_model))) == 3
+    twice = results(*(record(way=way, length=length, seconds=seconds) for way in ("sequential", "whole")))
+    assert len(plots(report(twice))) == 3
+
+
+def test_results_without_a_record_have_no_plots():
+    pytest.importorskip("matplotlib")
+    assert plots(report(results())) == {}
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[300], [300, 300], [1000 / 3, 333.33333333333337], [1e-9, 1e-9], [1, 10**7]],
+)
+def test_a_log_axis_is_wider_than_its_values(values):
+    low, high = _log_limits(values)
+    assert low <= min(values) / 1.2
+    assert high >= max(values) * 1.2
 
 
 def test_without_matplotlib_the_missing_part_is_named(monkeypatch):

@@ -52,6 +52,14 @@ def test_curves_are_drawn(tmp_path):
     assert "<svg" in (tmp_path / "curves.svg").read_text()
 
 
+@pytest.mark.parametrize("kinds", [("warm",), ("step",), ("evaluation",), ("step", "evaluation")])
+def test_a_run_of_one_step_is_drawn(tmp_path, kinds):
+    pytest.importorskip("matplotlib")
+    short = [one for one in RECORDS if one["kind"] in kinds and one["step"] < 3]
+    plot({"short": short}, tmp_path / "curves.svg")
+    assert "<svg" in (tmp_path / "curves.svg").read_text()
+
+
 def test_a_folder_without_a_run_says_so(tmp_path):
     with pytest.raises(CheckpointError, match="holds no run"):
         load_records(tmp_path)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _WIDTH, _HEIGHT = 7.2, 4.0
 _MARKS = "osD^vP*X"
+_LEAST_MARGIN = 1.3
 _SPREAD = 0.012
 """By how much the points of different readers are moved apart, as a share of the length, so that bars can be told."""
 
@@ -27,6 +28,8 @@ def plots(report: Report) -> dict[str, str]:
         import matplotlib as mpl
     except ImportError as missing:
         raise MissingExtra("drawing plots", "evaluation") from missing
+    if not report.cells:
+        return {}
     tasks = dict.fromkeys(cell.task for cell in report.cells)
     whole = report.pooled or report.cells
     with (
@@ -56,10 +59,11 @@ def _figure(
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(_WIDTH, _HEIGHT), layout="constrained")
-    axes = figure.add_subplot()
+    axes: Any = figure.add_subplot()
+    lengths = sorted({max(cell.length, 1) for cell in cells})
     axes.set_xscale("log")
-    if log:
-        axes.set_yscale("log")
+    # Before anything is drawn: matplotlib's own limits around one point have no width, or one of rounding errors.
+    axes.set_xlim(_log_limits(lengths))
     readers = dict.fromkeys((cell.model, cell.way) for cell in cells)
     alone = len({model for model, _ in readers}) == 1
     for number, (model, way) in enumerate(readers):
@@ -68,9 +72,12 @@ def _figure(
         style = {"marker": _MARKS[number % len(_MARKS)], "label": label, "linewidth": 1.2, "markersize": 4}
         moved = 1 + _SPREAD * (number - (len(readers) - 1) / 2)
         draw(axes, [max(cell.length, 1) * moved for cell in line], line, style)
-    lengths = sorted({max(cell.length, 1) for cell in cells})
     axes.set_xticks(lengths, [f"{length:,}" for length in lengths], minor=False)
-    axes.minorticks_off()
+    axes.xaxis.minorticks_off()
+    heights = [height for line in axes.lines for height in line.get_ydata() if height > 0]
+    if log and heights:
+        axes.set_yscale("log")
+        axes.set_ylim(_log_limits(heights))
     axes.set_xlabel("tokens of the document")
     axes.set_ylabel(title)
     axes.grid(alpha=0.3)
@@ -78,6 +85,13 @@ def _figure(
     out = io.StringIO()
     figure.savefig(out, format="svg", metadata={"Date": None})
     return out.getvalue()
+
+
+def _log_limits(values: Sequence[float]) -> tuple[float, float]:
+    """Return the ends of a log axis around positive values, a twentieth of their span beyond each."""
+    low, high = min(values), max(values)
+    margin = max((high / low) ** 0.05, _LEAST_MARGIN)
+    return low / margin, high * margin
 
 
 def _accuracy(axes: Any, x: list[float], cells: list[Cell], style: dict[str, Any]) -> None:

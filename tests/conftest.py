@@ -1,12 +1,15 @@
-"""A folder of runs for what shows them: one evaluation that was really made, one training run with kept rollouts."""
+"""Marks, hypothesis profiles and what a run leaves out; a folder of runs for what shows them."""
 
 import asyncio
 import json
 import shutil
+from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from bookwheel.evaluation.run import RunOptions, evaluate
 from bookwheel.evaluation.settings import Evaluation, ModelSpec
@@ -19,6 +22,70 @@ from bookwheel.tasks.base import Sample, SampleDocument
 
 PLAN = {"question_tokens": 60, "chunk_tokens": 120, "memory_tokens": 60, "answer_tokens": 60}
 EVIL = "<img src=x onerror=alert(1)>"
+LEFT_OUT = pytest.StashKey[Counter[str]]()
+
+# Neither time limits nor new examples: a test passes or fails the same way on every machine.
+STEADY = {"deadline": None, "derandomize": True, "database": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("quick", max_examples=25, **STEADY)
+settings.register_profile("full", max_examples=250, **STEADY)
+settings.load_profile("quick")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[LEFT_OUT] = Counter()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave files that need PyTorch unread where their tests are not wanted: importing it takes seconds."""
+    if "torch" not in _unwanted(config) or not _needs_torch(collection_path):
+        return None
+    config.stash[LEFT_OUT]["files with PyTorch"] += 1
+    return True
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "chromium" in item.fixturenames:
+            item.add_marker("browser")
+        if _needs_torch(item.path):
+            item.add_marker("torch")
+
+
+def pytest_deselected(items: list[pytest.Item]) -> None:
+    for item in items:
+        for mark in _unwanted(item.config):
+            if item.get_closest_marker(mark):
+                item.config.stash[LEFT_OUT][mark] += 1
+                break
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["left_out"] = dict(session.config.stash[LEFT_OUT])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node, error: object) -> None:
+    # Each worker of pytest-xdist collects the whole suite, so each has the same counts.
+    node.config.stash[LEFT_OUT] |= Counter(getattr(node, "workeroutput", {}).get("left_out", {}))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if left_out := config.stash[LEFT_OUT]:
+        counts = ", ".join(f"{count} {name}" for name, count in sorted(left_out.items()))
+        terminalreporter.write_line(f"left out: {counts}; make test-all runs them")
+
+
+def _unwanted(config: pytest.Config) -> list[str]:
+    """Return the marks that the -m expression names after a `not`."""
+    _, _, refused = config.option.markexpr.partition("not ")
+    return [mark for mark in ("browser", "slow", "torch") if mark in refused]
+
+
+@cache
+def _needs_torch(path: Path) -> bool:
+    return path.suffix == ".py" and path.name != "conftest.py" and 'importorskip("torch")' in path.read_text("utf-8")
 
 
 @pytest.fixture(scope="session")

@@ -1,41 +1,71 @@
-# make ask    set everything up and answer a question about the sample document with the local model
-# make test   set everything up and run the tests
+# make ask        set everything up and answer a question about the sample document with the local model
+# make test       set everything up and run the quick tests: two minutes on two cores
+# make test-all   run every test, those with PyTorch and Chromium too
+# make check      lint, types, import floors
+# make lock       write requirements/ anew from pyproject.toml; UPGRADE=1 takes the newest versions
 .DEFAULT_GOAL := help
 PYTHON ?= python3
 BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PROJECT := --no-deps --no-build-isolation --editable .
+WORKERS ?= logical
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-.PHONY: help setup tools ask test check clean
+.PHONY: help setup tools all ask test test-all check lock clean
 
 help:
 	@sed -n 's/^# //p' Makefile
 
 setup: .venv/.ready
 
-.venv/.ready: pyproject.toml
+.venv/.ready: pyproject.toml requirements/setup.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "bookwheel needs Python 3.11 or newer: make PYTHON=python3.12 …"; exit 1; }
 	@$(PYTHON) -m venv .venv || { echo "on Debian: apt-get install python3-venv"; exit 1; }
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[documents,local,evaluation,serve,mcp]'
+	$(PIP) --require-hashes -r requirements/setup.txt
+	$(PIP) $(PROJECT)
 	$(BIN)/bookwheel models --fetch >/dev/null
 	@touch $@
 
 tools: .venv/.tools
 
-.venv/.tools: .venv/.ready
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+.venv/.tools: .venv/.ready requirements/tools.txt
+	$(PIP) --require-hashes -r requirements/tools.txt
+	@touch $@
+
+all: .venv/.all
+
+# PyTorch comes without hashes: its builds for one version differ from machine to machine.
+.venv/.all: .venv/.tools requirements/train.txt
+	$(PIP) -c requirements/train.txt --no-build-isolation --editable '.[train]'
 	@touch $@
 
 ask: setup
 	$(BIN)/bookwheel ask examples/lighthouse.md "How many barrels did the customs men count?"
 
 test: tools
-	$(BIN)/python -m pytest
+	$(PYTEST) -m "not (slow or torch or browser)"
+
+test-all: all
+	@command -v chromium chromium-browser google-chrome >/dev/null || $(BIN)/playwright install chromium
+	$(PYTEST) --hypothesis-profile=full
 
 check: tools
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+EXTRAS := --extra documents --extra local --extra evaluation --extra serve --extra mcp
+COMPILE := $(BIN)/uv pip compile --quiet --no-annotate --custom-compile-command "make lock" \
+  --universal --python-version 3.11 $(if $(UPGRADE),--upgrade)
+
+# The largest set is resolved first and holds the others to its versions.
+lock: setup
+	$(PIP) uv
+	$(COMPILE) --generate-hashes $(EXTRAS) --extra dev pyproject.toml requirements/build.in -o requirements/tools.txt
+	$(COMPILE) --generate-hashes $(EXTRAS) -c requirements/tools.txt pyproject.toml requirements/build.in -o requirements/setup.txt
+	$(COMPILE) --extra train -c requirements/tools.txt pyproject.toml requirements/train.in -o requirements/train.txt
 
 clean:
 	rm -rf .venv

@@ -2,6 +2,7 @@
 # make test       set everything up and run the quick tests: two minutes on two cores
 # make test-all   run every test, those with PyTorch and Chromium too
 # make check      lint, types, import floors
+# make docs       build the site of the documentation into site/
 # make lock       write requirements/ anew from pyproject.toml; UPGRADE=1 takes the newest versions
 .DEFAULT_GOAL := help
 PYTHON ?= python3
@@ -11,7 +12,7 @@ PROJECT := --no-deps --no-build-isolation --editable .
 WORKERS ?= logical
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-.PHONY: help setup tools all ask test test-all check lock clean
+.PHONY: help setup tools all ask test test-all check docs lock clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -56,6 +57,13 @@ check: tools
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+docs: .venv/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+.venv/.docs: .venv/.tools requirements/docs.txt
+	$(PIP) --require-hashes -r requirements/docs.txt
+	@touch $@
+
 EXTRAS := --extra documents --extra local --extra evaluation --extra serve --extra mcp
 COMPILE := $(BIN)/uv pip compile --quiet --no-annotate --custom-compile-command "make lock" \
   --universal --python-version 3.11 $(if $(UPGRADE),--upgrade)
@@ -65,6 +73,7 @@ lock: setup
 	$(PIP) uv
 	$(COMPILE) --generate-hashes $(EXTRAS) --extra dev pyproject.toml requirements/build.in -o requirements/tools.txt
 	$(COMPILE) --generate-hashes $(EXTRAS) -c requirements/tools.txt pyproject.toml requirements/build.in -o requirements/setup.txt
+	$(COMPILE) --generate-hashes --extra docs -c requirements/tools.txt pyproject.toml -o requirements/docs.txt
 	$(COMPILE) --extra train -c requirements/tools.txt pyproject.toml requirements/train.in -o requirements/train.txt
 
 clean:

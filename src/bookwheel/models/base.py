@@ -1,4 +1,4 @@
-"""What a model is to bookwheel: something that replies to messages, and counts tokens its own way."""
+"""The model protocol: reply to messages, and count tokens. `ModelWrapper` is the base of everything that wraps one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Model(Protocol):
-    """One small protocol; `openai`, `local` and `scripted` keep it, and so does a policy in training."""
+    """One small protocol, met by the `openai`, `local` and `scripted` models and by a policy in training."""
 
     @property
     def name(self) -> str:
@@ -41,9 +41,49 @@ class Model(Protocol):
         ...
 
     async def reply(self, messages: Sequence[Message], *, limit: int, sampling: Sampling) -> Reply:
-        """One independent conversation. Raises a ModelError; never gives an empty text for a failure."""
+        """Hold one independent conversation. Raise a ModelError on failure; never return an empty text for one."""
         ...
 
     async def aclose(self) -> None:
-        """Let go of connections and weights."""
+        """Release connections and weights."""
         ...
+
+
+class ModelWrapper:
+    """A model that passes everything on to another one; subclasses change what they need to."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    @property
+    def name(self) -> str:
+        """The wrapped model's name."""
+        return self._model.name
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The wrapped model's tokenizer."""
+        return self._model.tokenizer
+
+    @property
+    def window(self) -> int | None:
+        """The wrapped model's window."""
+        return self._model.window
+
+    @property
+    def plan(self) -> Plan:
+        """The wrapped model's plan."""
+        return self._model.plan
+
+    @property
+    def template_tokens(self) -> int:
+        """The wrapped model's template tokens."""
+        return self._model.template_tokens
+
+    async def reply(self, messages: Sequence[Message], *, limit: int, sampling: Sampling) -> Reply:
+        """Return the wrapped model's reply."""
+        return await self._model.reply(messages, limit=limit, sampling=sampling)
+
+    async def aclose(self) -> None:
+        """Close the wrapped model."""
+        await self._model.aclose()

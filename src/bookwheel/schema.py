@@ -1,0 +1,192 @@
+"""One schema for everything that comes from outside: TOML, HTTP, JSON.
+
+The dataclasses are the schema. Bounds stand in their annotations and hold however a value is made:
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Shape:
+        layers: Annotated[int, Ge(1)] = 3
+
+        def __post_init__(self) -> None:
+            check_bounds(self)
+
+>>> from bookwheel.plan import Plan
+>>> parse(Plan, {"chunk_tokens": "900"}, where="my.toml", table="plan")
+Traceback (most recent call last):
+bookwheel.errors.InputError: my.toml: plan.chunk_tokens must be a whole number, not '900'
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields, is_dataclass
+from functools import cache
+from math import inf
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, cast, get_args, get_origin, get_type_hints
+
+from annotated_types import BaseMetadata, Ge, Gt, Le, Lt
+
+from bookwheel.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator, Mapping, Sequence
+
+    from pydantic import TypeAdapter
+    from pydantic_core import ErrorDetails
+
+T = TypeVar("T")
+
+_KINDS: Final = {
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "int_parsing_size": "a smaller number",
+    "float_type": "a number",
+    "finite_number": "a finite number",
+    "string_type": "text",
+    "bool_type": "true or false",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "dict_type": "a table",
+    "mapping_type": "a table",
+    "dataclass_type": "a table",
+    "dataclass_exact_type": "a table",
+}
+_BOUNDS: Final = {
+    "greater_than_equal": ("at least", "ge"),
+    "greater_than": ("above", "gt"),
+    "less_than_equal": ("at most", "le"),
+    "less_than": ("below", "lt"),
+}
+_UNKNOWN: Final = frozenset({"unexpected_keyword_argument", "extra_forbidden"})
+_MISSING: Final = frozenset({"missing", "missing_argument", "missing_keyword_only_argument"})
+_SHOWN_CHARACTERS: Final = 60
+
+
+def parse(
+    type_: type[T], values: object, *, where: str = "", table: str = "", error: type[InputError] = InputError
+) -> T:
+    """Return the plain values as `type_`, strictly: nothing is converted, nothing unknown is dropped.
+
+    `where` names the file or request, and `table` the part of it that holds the values. Both stand in the message.
+    """
+    from pydantic import ValidationError
+
+    try:
+        # As JSON, because strict Python values would refuse text for an enum and a list for a tuple.
+        parsed: T = _adapter(cast("Hashable", type_)).validate_json(
+            json.dumps(values, default=str), strict=True, extra="forbid"
+        )
+    except ValidationError as invalid:
+        first = invalid.errors(include_url=False)[0]
+        raise error(_prefix(where) + _describe(type_, first, table)) from None
+    except InputError as invalid:  # raised by a dataclass's own __post_init__
+        raise error(_prefix(where) + str(invalid)) from invalid
+    return parsed
+
+
+def json_schema(type_: Any) -> dict[str, Any]:
+    """Return the JSON Schema of a type, with what it needs under `$defs`."""
+    return _adapter(type_).json_schema(ref_template="#/components/schemas/{model}")
+
+
+def check_bounds(value: Any, *, error: type[InputError] = InputError, table: str = "") -> None:
+    """Raise when a field of this dataclass is outside the bounds of its annotation."""
+    type_ = cast("Hashable", type(value))
+    for name, bound in _bounds_of(type_):
+        given = getattr(value, name)
+        if isinstance(given, int | float) and not _holds(bound, given):
+            raise error(f"{_join((table, name))} must be {_words(bound)}, not {given!r}")
+
+
+@cache
+def _adapter(type_: Hashable) -> TypeAdapter[Any]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(cast("Any", type_))
+
+
+@cache
+def _bounds_of(type_: Any) -> tuple[tuple[str, BaseMetadata], ...]:
+    hints = get_type_hints(type_, include_extras=True)
+    return tuple((field.name, bound) for field in fields(type_) for bound in _bounds_in(hints[field.name]))
+
+
+def _bounds_in(hint: Any) -> Iterator[BaseMetadata]:
+    """Yield the bounds of an annotation; `Annotated[int, Ge(1)] | None` has them inside a union."""
+    if get_origin(hint) is Annotated:
+        yield from (bound for bound in hint.__metadata__ if isinstance(bound, Ge | Gt | Le | Lt))
+    else:
+        for part in get_args(hint):
+            yield from _bounds_in(part)
+
+
+def _holds(bound: BaseMetadata, value: Any) -> bool:
+    match bound:
+        case Ge(ge):
+            return bool(value >= ge)
+        case Gt(gt):
+            return bool(value > gt)
+        case Le(le):
+            return bool(value <= le)
+        case Lt(lt):
+            return bool(value < lt)
+    return True
+
+
+def _words(bound: BaseMetadata) -> str:
+    return next(_limit(words, getattr(bound, key)) for words, key in _BOUNDS.values() if hasattr(bound, key))
+
+
+def _limit(words: str, value: float) -> str:
+    return "a finite number" if value == inf else f"{words} {value}"
+
+
+def _describe(type_: type, found: ErrorDetails, table: str) -> str:
+    """Say which key is wrong, what it may be and what it was."""
+    path, kind = found["loc"], found["type"]
+    key = _join((table, *path)) or "the body"
+    if kind in _UNKNOWN:
+        place = _join((table, *path[:-1]))
+        return f"unknown setting {str(path[-1])!r}{f' in [{place}]' if place else ''}; {_suggest(type_, path)}"
+    if kind in _MISSING:
+        return f"{key} is missing"
+    return f"{key} must be {_allowed(found)}, not {_show(found['input'])}"
+
+
+def _allowed(found: ErrorDetails) -> str:
+    kind, context = found["type"], found.get("ctx", {})
+    if kind in _BOUNDS:
+        words, key = _BOUNDS[kind]
+        return _limit(words, context[key])
+    if kind in {"enum", "literal_error"}:
+        return f"one of {context['expected']}"
+    return _KINDS.get(kind) or f"valid ({found['msg']})"
+
+
+def _suggest(type_: type, path: Sequence[str | int]) -> str:
+    from difflib import get_close_matches
+
+    known = [field.name for field in fields(_type_at(type_, path[:-1]))]
+    near = get_close_matches(str(path[-1]), known, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+
+
+def _type_at(type_: Any, path: Sequence[str | int]) -> Any:
+    """Follow a path of field names and list positions down to the dataclass that it leads to."""
+    for part in path:
+        hints: Mapping[str, Any] = get_type_hints(type_)
+        hint = hints[part] if isinstance(part, str) else type_
+        type_ = next((inner for inner in (hint, *get_args(hint)) if is_dataclass(inner)), type_)
+    return type_
+
+
+def _prefix(where: str) -> str:
+    return f"{where}: " if where else ""
+
+
+def _join(parts: Sequence[str | int]) -> str:
+    return ".".join(str(part) for part in parts if part != "")
+
+
+def _show(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"

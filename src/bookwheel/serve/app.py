@@ -21,8 +21,9 @@ from starlette.staticfiles import StaticFiles
 
 from bookwheel.errors import BookwheelError
 from bookwheel.serve.engine.access import AccessPolicy
-from bookwheel.serve.engine.errors import ApiError, JsonResponse, error_response, not_found
+from bookwheel.serve.engine.errors import ApiError, not_found
 from bookwheel.serve.engine.service import Service
+from bookwheel.serve.http.errors import JsonResponse, error_response
 from bookwheel.serve.http.guard import GuardMiddleware
 from bookwheel.serve.http.routes import Routes
 from bookwheel.serve.openai.chat import OpenAIRoutes

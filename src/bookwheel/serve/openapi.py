@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic.json_schema import models_json_schema
 
-from bookwheel.serve.http.schemas import ChatShape, ForkShape, ReadingShape, ResumeShape, SessionShape
+from bookwheel.serve.http.schemas import ForkShape, ReadingShape, ResumeShape, SessionShape
 from bookwheel.serve.openai.responses import ResponsesShape
+from bookwheel.serve.openai.schemas import ChatShape
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

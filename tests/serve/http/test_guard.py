@@ -15,9 +15,9 @@ import pytest
 
 from bookwheel.cli import main
 from bookwheel.errors import InputError
+from bookwheel.serve.engine.documents import safe_name
 from bookwheel.serve.engine.keys import Key, KeyRing, add_key, read_keys
 from bookwheel.serve.engine.settings import LOOPBACK, Limits, ServerSettings
-from bookwheel.serve.engine.uploads import safe_name
 
 SECRET = "bw-a-long-secret-that-nobody-guesses"
 

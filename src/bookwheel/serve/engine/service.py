@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -26,8 +25,6 @@ from bookwheel.types import DocumentInfo, Reading, Status
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from starlette.requests import Request
-
     from bookwheel.journal import Journal, KeptDocument
     from bookwheel.models.base import Model
     from bookwheel.plan import Budget, Plan
@@ -49,6 +46,17 @@ class ReadingSpec:
     model: str
     plan: Plan
     way: str = "sequential"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Who sends a request, and how to recognise the same request when it is sent again."""
+
+    key: Key | None = None
+    """None where the server has no keys."""
+    idempotency_key: str | None = None
+    fingerprint: str = ""
+    """A hash of the request's body."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,13 +155,11 @@ class Service:
         self,
         wanted: ReadingSpec,
         opening: Opening,
-        request: Request,
+        caller: Caller,
         **how: Any,
     ) -> tuple[RunningReading | None, Reading]:
         """Start a reading, or find the one that this Idempotency-Key began: Running while it is under way."""
-        key: Key | None = request.state.key
-        again = request.headers.get("Idempotency-Key")
-        seal = hashlib.sha256(await request.body()).hexdigest()
+        key, again, seal = caller.key, caller.idempotency_key, caller.fingerprint
         if again is None:
             running = await self.start(wanted, opening, key, **how)
             return running, await running.begun()

@@ -11,12 +11,15 @@ from starlette.responses import Response
 from bookwheel.errors import InputError, JournalError
 from bookwheel.reading.provenance import find_origins
 from bookwheel.record import reading_to_json
-from bookwheel.serve.engine.errors import ApiError, JsonResponse
+from bookwheel.serve.engine.documents import store_text, store_url
+from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.service import ReadingSpec
-from bookwheel.serve.engine.uploads import keep_address, keep_text, keep_upload
+from bookwheel.serve.http.caller import identify_caller
+from bookwheel.serve.http.errors import JsonResponse
 from bookwheel.serve.http.events import stream
 from bookwheel.serve.http.guard import COOKIE
 from bookwheel.serve.http.schemas import ForkShape, ReadingShape, ResumeShape, SessionShape, parse_body
+from bookwheel.serve.http.uploads import store_upload
 from bookwheel.types import Memory
 
 if TYPE_CHECKING:
@@ -42,7 +45,7 @@ class Routes:
 
     async def upload(self, request: Request) -> Response:
         """Keep a document: a raw body, or a form's field `file`."""
-        kept, notes, _ = await keep_upload(request, self._service.journal)
+        kept, notes, _ = await store_upload(request, self._service.journal)
         return JsonResponse({"document": kept.id, "name": kept.name, "length": kept.length, "notes": notes}, 201)
 
     async def text(self, request: Request) -> Response:
@@ -62,12 +65,12 @@ class Routes:
         async def opened() -> Opened:
             journal, private = self._service.journal, self._service.settings.allow_private
             if asked.text is not None:
-                return await keep_text(asked.text, asked.name, journal)
+                return await store_text(asked.text, asked.name, journal)
             if asked.url is not None:
-                return await keep_address(asked.url, journal, allow_private=private)
+                return await store_url(asked.url, journal, allow_private=private)
             return await self._service.document(asked.document or ""), ()
 
-        running, reading = await self._service.begin(wanted, opened, request)
+        running, reading = await self._service.begin(wanted, opened, await identify_caller(request))
         return JsonResponse(_shown(reading), 201 if running and not reading.steps else 200)
 
     async def listed(self, request: Request) -> Response:

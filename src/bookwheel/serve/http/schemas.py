@@ -1,21 +1,18 @@
-"""The shapes of requests, checked at the door, and OpenAI's shapes of answers."""
+"""The JSON bodies of requests."""
 
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from bookwheel.serve.engine.errors import ApiError, invalid_json
+from bookwheel.serve.engine.errors import ApiError
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from bookwheel.types import Usage
-
-_Tokens = Annotated[int, Field(ge=1, le=10_000_000)]
+TokenLimit = Annotated[int, Field(ge=1, le=10_000_000)]
 _Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 _Number = Annotated[float, Field(allow_inf_nan=False)]
 _LONGEST_QUESTION: Final = 200_000
@@ -49,10 +46,10 @@ class SamplingShape(_Shape):
 class PlanShape(_Shape):
     """What differs from the plan that the model recommends; null is as good as leaving it out."""
 
-    question_tokens: _Tokens | None = None
-    chunk_tokens: _Tokens | None = None
-    memory_tokens: _Tokens | None = None
-    answer_tokens: _Tokens | None = None
+    question_tokens: TokenLimit | None = None
+    chunk_tokens: TokenLimit | None = None
+    memory_tokens: TokenLimit | None = None
+    answer_tokens: TokenLimit | None = None
     layout: str | None = None
     prompts: str | None = None
     language: str | None = None
@@ -102,40 +99,6 @@ class SessionShape(_Shape):
     key: Annotated[str, Field(min_length=1, max_length=1000)]
 
 
-class MessageShape(BaseModel):
-    """One chat message; what only the endpoint behind knows is passed on to it."""
-
-    model_config = ConfigDict(extra="allow")
-    role: str
-    content: str | list[dict[str, Any]] | None = None
-
-
-class ChatShape(BaseModel):
-    """A chat completion, with what a reading wants to know besides."""
-
-    model_config = ConfigDict(extra="allow")
-    model: str
-    messages: Annotated[list[MessageShape], Field(min_length=1)]
-    stream: bool | None = False
-    stream_options: dict[str, Any] | None = None
-    max_tokens: _Tokens | None = None
-    max_completion_tokens: _Tokens | None = None
-    temperature: Annotated[float, Field(ge=0, le=10, allow_inf_nan=False)] | None = None
-    top_p: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] | None = None
-    seed: Annotated[int, Field(ge=-(2**53), le=2**53)] | None = None
-    stop: str | list[str] | None = None
-    n: int | None = 1
-    document: str | None = None
-    """A text to read, or the id of an uploaded file."""
-    plan: PlanShape = PlanShape()
-    way: str = "sequential"
-
-    @property
-    def limit(self) -> int | None:
-        """The most tokens that the answer may have."""
-        return self.max_completion_tokens or self.max_tokens
-
-
 _Shaped = TypeVar("_Shaped", bound=BaseModel)
 
 
@@ -152,42 +115,13 @@ def _parsed(shape: type[_Shaped], body: bytes) -> _Shaped:
     try:
         return shape.model_validate_json(body or b"{}")
     except ValidationError as error:
-        raise invalid_json(error) from None
+        raise _validation_error(error) from None
     except RecursionError:
         raise ApiError(400, "the JSON is nested too deeply", kind="invalid_request") from None
 
 
-def usage_json(usage: Usage) -> dict[str, int]:
-    """Summed over all calls."""
-    return {
-        "prompt_tokens": usage.prompt_tokens,
-        "completion_tokens": usage.completion_tokens,
-        "total_tokens": usage.tokens,
-    }
-
-
-def completion(id_: str, model: str, message: dict[str, Any], finish: str, usage: Usage, **more: Any) -> dict[str, Any]:
-    """A whole chat completion."""
-    choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish, "logprobs": None}
-    return {
-        "id": id_,
-        "object": "chat.completion",
-        "created": int(time.time()),
-        "model": model,
-        "choices": [choice],
-        "usage": usage_json(usage),
-        **more,
-    }
-
-
-def piece(id_: str, model: str, delta: dict[str, Any] | None, finish: str | None = None, **more: Any) -> dict[str, Any]:
-    """One chunk of a streamed chat completion; without a delta it has no choices, as the chunk with the usage."""
-    choices = [] if delta is None else [{"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}]
-    return {
-        "id": id_,
-        "object": "chat.completion.chunk",
-        "created": int(time.time()),
-        "model": model,
-        "choices": choices,
-        **more,
-    }
+def _validation_error(error: ValidationError) -> ApiError:
+    # Only the first fault is told, and the value is left out: it may be a secret or a whole document.
+    first = error.errors(include_input=False, include_url=False)[0]
+    place = ".".join(str(part) for part in first["loc"]) or "the body"
+    return ApiError(400, f"{place}: {first['msg']}", kind="invalid_request", param=place)

@@ -24,10 +24,10 @@ from bookwheel.errors import BookwheelError
 from bookwheel.reading.provenance import find_origins
 from bookwheel.record import reading_to_json
 from bookwheel.serve.engine.access import AccessPolicy, SourceRequest
+from bookwheel.serve.engine.documents import store_document
 from bookwheel.serve.engine.keys import Key
 from bookwheel.serve.engine.running import Opened, Opening, RunningReading
 from bookwheel.serve.engine.service import ReadingSpec, Service
-from bookwheel.serve.engine.uploads import store_document
 from bookwheel.serve.http.schemas import BudgetShape, PlanShape
 from bookwheel.serve.mcp.render import (
     change_info,

@@ -12,15 +12,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import BudgetReached, ModelError
 from bookwheel.record import evidence_to_json
-from bookwheel.serve.engine.errors import ApiError, JsonResponse, code_of, not_found, openai_error, status_of
+from bookwheel.serve.engine.documents import store_text
+from bookwheel.serve.engine.errors import ApiError, not_found
 from bookwheel.serve.engine.service import ReadingSpec
-from bookwheel.serve.engine.uploads import keep_text, keep_upload
-from bookwheel.serve.http.schemas import ChatShape, completion, parse_body, piece, usage_json
+from bookwheel.serve.http.caller import identify_caller
+from bookwheel.serve.http.errors import JsonResponse, code_of, openai_error, status_of
+from bookwheel.serve.http.schemas import parse_body
+from bookwheel.serve.http.uploads import store_upload
 from bookwheel.serve.openai.chat_result import ChatResult
 from bookwheel.serve.openai.messages import check_supported, cut_at_stop, parse_messages, split_document_and_question
 from bookwheel.serve.openai.pass_through import PassThrough, fits, surely_fits
 from bookwheel.serve.openai.response_stream import as_response
 from bookwheel.serve.openai.responses import ResponsesShape, to_chat_request
+from bookwheel.serve.openai.schemas import ChatShape, completion, piece, usage_json
 from bookwheel.types import Answer, Status, Step
 
 if TYPE_CHECKING:
@@ -63,7 +67,7 @@ class OpenAIRoutes:
 
     async def upload(self, request: Request) -> Response:
         """Keep a document, to be named in a request later."""
-        kept, _, size = await keep_upload(request, self._service.journal)
+        kept, _, size = await store_upload(request, self._service.journal)
         return JsonResponse(_file(kept, size))
 
     async def file(self, request: Request) -> Response:
@@ -108,7 +112,8 @@ class OpenAIRoutes:
         if asked.limit is not None:
             values.setdefault("answer_tokens", asked.limit)
         wanted = ReadingSpec(question=question, model=name, plan=self._service.plan(name, values), way=asked.way)
-        running, reading = await self._service.begin(wanted, self._opening(text, asked, talk), request, goes_on=False)
+        caller = await identify_caller(request)
+        running, reading = await self._service.begin(wanted, self._opening(text, asked, talk), caller, goes_on=False)
         headers = {"X-Bookwheel-Reading": reading.id}
         if running:
             running.followers += 1
@@ -121,11 +126,11 @@ class OpenAIRoutes:
     def _opening(self, text: str | None, asked: ChatShape, talk: ChatContents) -> Opening:
         async def opened() -> Opened:
             if text is not None:
-                return await keep_text(text, None, self._service.journal)
+                return await store_text(text, None, self._service.journal)
             named = asked.document if asked.document is not None else talk.files[0]
             sha = named.removeprefix(_FILE)
             if asked.document is not None and len(sha) != 64:  # noqa: PLR2004
-                return await keep_text(asked.document, None, self._service.journal)
+                return await store_text(asked.document, None, self._service.journal)
             try:
                 return await self._service.document(sha), ()
             except ApiError:

@@ -10,7 +10,7 @@ from bookwheel.serve.engine.errors import ApiError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from bookwheel.serve.http.schemas import ChatShape, MessageShape
+    from bookwheel.serve.openai.schemas import ChatShape, MessageShape
 
 _TEXTS: Final = {"text", "input_text"}
 _USER: Final = "user"

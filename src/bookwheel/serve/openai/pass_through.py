@@ -12,11 +12,12 @@ from anyio import CancelScope
 
 from bookwheel.models.faults import explain
 from bookwheel.models.openai import OpenAIModel
-from bookwheel.serve.engine.errors import ApiError, code_of, openai_error, status_of
+from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.shared_model import SharedModel
-from bookwheel.serve.http.schemas import completion, piece, usage_json
+from bookwheel.serve.http.errors import code_of, openai_error, status_of
 from bookwheel.serve.openai.chat_result import ChatResult
 from bookwheel.serve.openai.messages import check_supported, cut_at_stop
+from bookwheel.serve.openai.schemas import completion, piece, usage_json
 from bookwheel.types import Message, Usage
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
     from bookwheel.plan import Sampling
     from bookwheel.serve.engine.keys import Key
     from bookwheel.serve.engine.service import Service
-    from bookwheel.serve.http.schemas import ChatShape
     from bookwheel.serve.openai.messages import ChatContents
+    from bookwheel.serve.openai.schemas import ChatShape
 
 _ROUTE: Final = "/chat/completions"
 _OURS: Final = ("document", "plan", "way")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sse_starlette import ServerSentEvent
 
-from bookwheel.serve.engine.errors import JsonResponse
+from bookwheel.serve.http.errors import JsonResponse
 from bookwheel.serve.http.events import Stream
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ from typing import Annotated, Any, Final
 from pydantic import BaseModel, ConfigDict, Field
 
 from bookwheel.serve.engine.errors import ApiError
-from bookwheel.serve.http.schemas import ChatShape, PlanShape
+from bookwheel.serve.http.schemas import PlanShape
+from bookwheel.serve.openai.schemas import ChatShape
 
 _Share = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 _UNMET: Final = {

@@ -16,7 +16,8 @@ from bookwheel.errors import BookwheelError, JournalError
 from bookwheel.journal import Journal
 from bookwheel.reading.provenance import find_origins
 from bookwheel.record import reading_to_json
-from bookwheel.serve.engine.errors import ApiError, JsonResponse, not_found
+from bookwheel.serve.engine.errors import ApiError, not_found
+from bookwheel.serve.http.errors import JsonResponse
 from bookwheel.serve.http.routes import number_in, span_of
 from bookwheel.serve.runs import summaries
 from bookwheel.serve.runs.run_directory import RunKind

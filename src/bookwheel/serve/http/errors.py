@@ -1,0 +1,84 @@
+"""Errors as HTTP answers: OpenAI's shape under /v1, `{"error", "kind"}` everywhere else."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from starlette.responses import Response
+
+from bookwheel import errors
+from bookwheel.serve.engine.errors import ApiError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_STATUSES: Final[Mapping[type[errors.BookwheelError], int]] = {
+    errors.WindowExceeded: 400,
+    errors.UnknownModel: 404,
+    errors.Overloaded: 503,
+    errors.TimedOut: 504,
+    errors.NoWeights: 503,
+    errors.ModelError: 502,
+    errors.InputError: 400,
+    errors.BudgetReached: 400,
+    errors.JournalError: 500,
+}
+_OPENAI_TYPES: Final = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    429: "rate_limit_error",
+}
+_OPENAI_CODES: Final[Mapping[type[errors.BookwheelError], str]] = {
+    errors.UnknownModel: "model_not_found",
+    errors.WindowExceeded: "context_length_exceeded",
+}
+# Without this header OpenAI's SDK retries, which would start the whole reading again and pay for it twice.
+_NO_RETRY: Final = {"x-should-retry": "false"}
+
+
+class JsonResponse(Response):
+    """JSON in ASCII, because a document may hold a lone surrogate, which UTF-8 cannot encode."""
+
+    media_type = "application/json"
+
+    def render(self, content: Any) -> bytes:
+        """Encode the body."""
+        return json.dumps(content, separators=(",", ":")).encode("ascii")
+
+
+def error_response(error: errors.BookwheelError, path: str) -> JsonResponse:
+    """Build the answer to a request that failed with this error."""
+    api_error = error if isinstance(error, ApiError) else None
+    status, headers = status_of(error), dict(api_error.headers) if api_error else {}
+    if isinstance(error, errors.ModelError | errors.BudgetReached):
+        headers |= _NO_RETRY
+    if path.startswith("/v1"):
+        param = api_error.param if api_error else None
+        return JsonResponse(openai_error(str(error), status, code_of(error), param), status, headers=headers)
+    kind = api_error.kind if api_error else type(error).__name__
+    return JsonResponse({"error": str(error), "kind": kind}, status, headers=headers)
+
+
+def openai_error(message: str, status: int, code: str | None, param: str | None = None) -> dict[str, Any]:
+    """Return the error object that OpenAI's API would send."""
+    server_side = status >= 500  # noqa: PLR2004 - HTTP's own boundary
+    type_ = _OPENAI_TYPES.get(status, "server_error" if server_side else "invalid_request_error")
+    return {"error": {"message": message, "type": type_, "param": param, "code": code}}
+
+
+def status_of(error: errors.BookwheelError) -> int:
+    """Return the HTTP status for this error."""
+    if isinstance(error, ApiError):
+        return error.status
+    return next((status for kind, status in _STATUSES.items() if isinstance(error, kind)), 500)
+
+
+def code_of(error: errors.BookwheelError) -> str:
+    """Return OpenAI's code for this error, or our class name in snake case where OpenAI has none."""
+    if isinstance(error, ApiError):
+        return error.kind
+    name = type(error).__name__
+    snake_case = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).lstrip("_")
+    return _OPENAI_CODES.get(type(error), snake_case)

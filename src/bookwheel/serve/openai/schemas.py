@@ -1,0 +1,83 @@
+"""OpenAI's chat completions: the request that is checked, and the objects that answer it."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from bookwheel.serve.http.schemas import PlanShape, TokenLimit
+
+if TYPE_CHECKING:
+    from bookwheel.types import Usage
+
+
+class MessageShape(BaseModel):
+    """One chat message; what only the endpoint behind knows is passed on to it."""
+
+    model_config = ConfigDict(extra="allow")
+    role: str
+    content: str | list[dict[str, Any]] | None = None
+
+
+class ChatShape(BaseModel):
+    """A chat completion, with what a reading wants to know besides."""
+
+    model_config = ConfigDict(extra="allow")
+    model: str
+    messages: Annotated[list[MessageShape], Field(min_length=1)]
+    stream: bool | None = False
+    stream_options: dict[str, Any] | None = None
+    max_tokens: TokenLimit | None = None
+    max_completion_tokens: TokenLimit | None = None
+    temperature: Annotated[float, Field(ge=0, le=10, allow_inf_nan=False)] | None = None
+    top_p: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] | None = None
+    seed: Annotated[int, Field(ge=-(2**53), le=2**53)] | None = None
+    stop: str | list[str] | None = None
+    n: int | None = 1
+    document: str | None = None
+    """A text to read, or the id of an uploaded file."""
+    plan: PlanShape = PlanShape()
+    way: str = "sequential"
+
+    @property
+    def limit(self) -> int | None:
+        """The most tokens that the answer may have."""
+        return self.max_completion_tokens or self.max_tokens
+
+
+def usage_json(usage: Usage) -> dict[str, int]:
+    """Summed over all calls."""
+    return {
+        "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.completion_tokens,
+        "total_tokens": usage.tokens,
+    }
+
+
+def completion(id_: str, model: str, message: dict[str, Any], finish: str, usage: Usage, **more: Any) -> dict[str, Any]:
+    """A whole chat completion."""
+    choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish, "logprobs": None}
+    return {
+        "id": id_,
+        "object": "chat.completion",
+        "created": int(time.time()),
+        "model": model,
+        "choices": [choice],
+        "usage": usage_json(usage),
+        **more,
+    }
+
+
+def piece(id_: str, model: str, delta: dict[str, Any] | None, finish: str | None = None, **more: Any) -> dict[str, Any]:
+    """One chunk of a streamed chat completion; without a delta it has no choices, as the chunk with the usage."""
+    choices = [] if delta is None else [{"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}]
+    return {
+        "id": id_,
+        "object": "chat.completion.chunk",
+        "created": int(time.time()),
+        "model": model,
+        "choices": choices,
+        **more,
+    }

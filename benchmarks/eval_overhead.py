@@ -23,7 +23,7 @@ from bookwheel.evaluation.settings import Evaluation, ModelSpec
 from bookwheel.journal import Journal
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.reading import runner
-from bookwheel.tasks import make
+from bookwheel.tasks import make_samples
 from bookwheel.text.tokens import WordTokenizer
 from bookwheel.types import DocumentInfo
 
@@ -90,7 +90,7 @@ async def main() -> None:
     """Pairs of both sides, in turn."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 400
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 5
-    samples = list(make(TASK, tokens=TOKENS, count=count, seed=SEED, tokenizer=WordTokenizer()))
+    samples = list(make_samples(TASK, tokens=TOKENS, count=count, seed=SEED, tokenizer=WordTokenizer()))
     print(f"{count} samples of {TASK} at {TOKENS} tokens, {AT_ONCE} at once, seed {SEED}")
     for seconds in (0.02, 0.0):
         kept_ratios, bare_ratios = [], []

@@ -18,7 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from bookwheel.tasks import TASKS, make, tokenizer_named
+from bookwheel.tasks import TASKS, load_tokenizer, make_samples
 from bookwheel.tasks.files import to_line
 
 LENGTHS = {"8K": 8_192, "128K": 131_072, "1M": 1_000_000, "3.5M": 3_500_000}
@@ -43,9 +43,9 @@ def main() -> None:
 
 def measured(one: list[str], data: Path, seed: int) -> dict[str, float]:
     task, language, length, tokenizer = one
-    counter = tokenizer_named(tokenizer)
+    counter = load_tokenizer(tokenizer)
     began, tokens, size = time.perf_counter(), 0, 0
-    made = make(
+    made = make_samples(
         task,
         tokens=LENGTHS[length],
         count=COUNTS[length],
@@ -83,14 +83,14 @@ def cell(given: argparse.Namespace, name: str, language: str, length: str, token
 def trained(data: Path, folder: Path) -> str:
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
-    from bookwheel.tasks.filler import sentences
+    from bookwheel.tasks.filler import load_sentences
 
     fast = Tokenizer(models.BPE())
     fast.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     trainer = trainers.BpeTrainer(vocab_size=32_000, initial_alphabet=alphabet, show_progress=False)
     books = sorted((data / "books").glob("en_*.txt.gz"))
-    fast.train_from_iterator((sentence for book in books for sentence in sentences(book)), trainer)
+    fast.train_from_iterator((sentence for book in books for sentence in load_sentences(book)), trainer)
     path = folder / "tokenizer.json"
     fast.save(str(path))
     return str(path)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from bookwheel.evaluation.statistics import wilson
+from bookwheel.evaluation.statistics import wilson_interval
 from bookwheel.training import checkpoint
 from bookwheel.training.advantages import Estimator
 from bookwheel.training.config import TrainConfig
@@ -70,7 +70,7 @@ def measure(policy: Policy, config: TrainConfig, tokens: int, count: int, data: 
     began = time.perf_counter()
     told = asyncio.run(measured(samples, how))
     seconds = round(time.perf_counter() - began, 2)
-    found = wilson(told["accuracy"] * told["n"], int(told["n"]))
+    found = wilson_interval(told["accuracy"] * told["n"], int(told["n"]))
     right = {"accuracy": found.mean, "low": found.low, "high": found.high}
     return {"tokens": tokens, "n": found.n, **right, "seconds": seconds}
 

@@ -8,11 +8,11 @@ import pytest
 
 from bookwheel.errors import MissingExtra
 from bookwheel.evaluation.errors import ResultsError
-from bookwheel.evaluation.layout import comparison, sections
+from bookwheel.evaluation.layout import build_comparison, build_sections
 from bookwheel.evaluation.markdown import to_markdown
 from bookwheel.evaluation.page import to_html
-from bookwheel.evaluation.plots import _log_limits, plots
-from bookwheel.evaluation.report import ALL, compare, report
+from bookwheel.evaluation.plots import _log_limits, draw_plots
+from bookwheel.evaluation.report import ALL, build_report, compare_results
 from bookwheel.evaluation.results import EvaluationRun, Record, Results, SampleOutcome
 
 RUN = EvaluationRun(
@@ -63,14 +63,14 @@ def grid(ways=("sequential", "whole"), tasks=("needles", "words"), lengths=(1000
 
 
 def texts(found, **options) -> tuple[str, str]:
-    laid = sections(found, **options)
+    laid = build_sections(found, **options)
     return to_markdown("Evaluation", laid), to_html("Evaluation", laid, {}, "no plots")
 
 
 def test_whatever_has_no_answer_counts_as_wrong_and_is_counted_apart():
     outcomes = (SampleOutcome.FAILED, SampleOutcome.STOPPED, SampleOutcome.REFUSED)
     bad = [record(sample=str(outcome), outcome=outcome, score=0.0, official=None, error="no") for outcome in outcomes]
-    cell = report(results(record(), *bad)).cells[0]
+    cell = build_report(results(record(), *bad)).cells[0]
     assert (cell.score.mean, cell.score.n) == (0.25, 4)
     assert (cell.failed, cell.stopped, cell.refused) == (1, 1, 1)
     assert (cell.official.mean, cell.official.n) == (1.0, 1)
@@ -82,7 +82,7 @@ def test_a_cell_of_refusals_alone_has_no_score_and_no_part_in_differences():
         for n in range(3)
     ]
     read = [record(sample=f"s-{n}") for n in range(3)]
-    found = report(results(*read, *refused))
+    found = build_report(results(*read, *refused))
     assert [cell.measured for cell in found.cells] == [True, False]
     assert not found.contrasts
     markdown, _ = texts(found)
@@ -92,27 +92,27 @@ def test_a_cell_of_refusals_alone_has_no_score_and_no_part_in_differences():
 
 def test_truncations_cuts_and_means_are_per_sample():
     flagged = record(sample="s-2", flags={"truncated": 3, "cut": 1}, prompt_tokens=100, seconds=0.5, cost=0.2)
-    cell = report(results(record(), flagged)).cells[0]
+    cell = build_report(results(record(), flagged)).cells[0]
     assert (cell.truncated, cell.cut) == (1, 1)
     assert (cell.prompt_tokens, cell.seconds, cell.cost) == (500, 1.5, 0.1)
 
 
 def test_tasks_are_pooled_by_length_with_every_sample_once():
-    found = report(grid())
+    found = build_report(grid())
     pooled = {(cell.way, cell.length): cell.score for cell in found.pooled}
     assert {score.n for score in pooled.values()} == {40}
     of_one = [cell.score.mean for cell in found.cells if (cell.way, cell.length) == ("whole", 1000)]
     assert pooled["whole", 1000].mean == pytest.approx(sum(of_one) / 2)
-    assert not report(grid(tasks=("needles",))).pooled
+    assert not build_report(grid(tasks=("needles",))).pooled
 
 
 def test_ways_are_compared_with_the_reference_on_the_same_samples():
-    found = report(grid())
+    found = build_report(grid())
     assert len(found.contrasts) == 4 + 1
     assert {contrast.second for contrast in found.contrasts} == {"local · sequential"}
     overall = found.contrasts[-1]
     assert (overall.task, overall.length, overall.difference.n) == (ALL, None, 80)
-    assert {contrast.second for contrast in report(grid(), reference="whole").contrasts} == {"local · whole"}
+    assert {contrast.second for contrast in build_report(grid(), reference="whole").contrasts} == {"local · whole"}
 
 
 def test_models_are_compared_with_the_first_that_reads_in_the_reference_way():
@@ -121,7 +121,7 @@ def test_models_are_compared_with_the_first_that_reads_in_the_reference_way():
         *(record(model="big", way="whole", task=r.task, length=r.length, sample=r.sample) for r in grid().records),
         *(record(model="small", task=r.task, length=r.length, sample=r.sample) for r in grid().records),
     )
-    assert {(c.first, c.second) for c in report(both).contrasts} == {
+    assert {(c.first, c.second) for c in build_report(both).contrasts} == {
         ("local · whole", "local · sequential"),
         ("big · whole", "local · sequential"),
         ("small · sequential", "local · sequential"),
@@ -129,26 +129,26 @@ def test_models_are_compared_with_the_first_that_reads_in_the_reference_way():
 
 
 def test_samples_that_only_one_way_has_are_left_out_of_the_pairs():
-    found = report(results(record(), record(sample="s-2"), record(way="whole", score=0.0)))
+    found = build_report(results(record(), record(sample="s-2"), record(way="whole", score=0.0)))
     assert found.contrasts[0].difference.n == 1
 
 
 def test_two_files_are_compared_by_model_and_way_or_as_the_only_readers():
     one, other = grid(ways=("sequential",)), grid(ways=("sequential", "whole"))
-    assert {c.first for c in compare(one, other, ("A", "B"))} == {"A: local · sequential"}
-    alone = compare(grid(ways=("whole",)), grid(ways=("bm25",)), ("A", "B"))
+    assert {c.first for c in compare_results(one, other, ("A", "B"))} == {"A: local · sequential"}
+    alone = compare_results(grid(ways=("whole",)), grid(ways=("bm25",)), ("A", "B"))
     assert {(c.first, c.second) for c in alone} == {("A: local · whole", "B: local · bm25")}
-    assert "A: local · whole" in to_markdown("t", [comparison(alone, 0)])
+    assert "A: local · whole" in to_markdown("t", [build_comparison(alone, 0)])
 
 
 @pytest.mark.parametrize("other", [grid(ways=("bm25", "whole")), results(record(sample="elsewhere"))])
 def test_files_that_share_nothing_cannot_be_compared(other):
     with pytest.raises(ResultsError, match="no samples"):
-        compare(grid(ways=("sequential",)), other, ("A", "B"))
+        compare_results(grid(ways=("sequential",)), other, ("A", "B"))
 
 
 def test_every_accuracy_table_names_metric_n_interval_and_seeds_and_the_report_its_command():
-    markdown, page = texts(report(grid(), seed=9))
+    markdown, page = texts(build_report(grid(), seed=9))
     for text in (markdown, page):
         assert len(re.findall(r"Metric: contains\. n = [24]0 a cell\. 95 % intervals: Wilson\.", text)) == 3
         assert "Sample seed 4; bootstrap seed 9." in text
@@ -156,16 +156,16 @@ def test_every_accuracy_table_names_metric_n_interval_and_seeds_and_the_report_i
 
 
 def test_the_official_figure_is_shown_when_asked_for_and_says_what_it_is():
-    markdown, _ = texts(report(grid()))
+    markdown, _ = texts(build_report(grid()))
     assert "official" not in markdown
-    with_it, _ = texts(report(grid()), also_official=True)
+    with_it, _ = texts(build_report(grid()), also_official=True)
     assert "official judge" in with_it
     assert "substrings in both directions" in with_it
 
 
 def test_equal_errors_are_listed_once_with_their_number():
     failures = [record(sample=f"s-{n}", outcome=SampleOutcome.FAILED, score=0.0, error="503") for n in range(7)]
-    markdown, _ = texts(report(results(record(sample="fine"), *failures)))
+    markdown, _ = texts(build_report(results(record(sample="fine"), *failures)))
     assert "| local | sequential | failed | 503 | 7 | s-0 |" in markdown
     assert "7 samples had no answer" in markdown
 
@@ -186,14 +186,14 @@ class Tags(HTMLParser):
 
 def test_nothing_from_a_model_or_an_error_is_obeyed():
     pytest.importorskip("matplotlib")
-    found = report(
+    found = build_report(
         results(
             record(model=NASTY, task=NASTY),
             record(model=NASTY, task=NASTY, sample="b", outcome=SampleOutcome.FAILED, error=NASTY, score=0.0),
         )
     )
-    laid = sections(found, also_official=True)
-    page = to_html(NASTY, laid, plots(found))
+    laid = build_sections(found, also_official=True)
+    page = to_html(NASTY, laid, draw_plots(found))
     tags = Tags()
     tags.feed(page)
     assert not {"script", "img", "iframe", "link", "object"} & tags.seen
@@ -207,8 +207,8 @@ def test_nothing_from_a_model_or_an_error_is_obeyed():
 
 def test_the_page_needs_nothing_from_anywhere():
     pytest.importorskip("matplotlib")
-    found = report(grid())
-    page = to_html("Evaluation", sections(found), plots(found))
+    found = build_report(grid())
+    page = to_html("Evaluation", build_sections(found), draw_plots(found))
     assert page.count("<svg") == 3 + 2
     assert not re.findall(r'(?:href|src)\s*=\s*"(?!#)', page)
     assert not re.findall(r"url\((?!#)", page)
@@ -218,26 +218,26 @@ def test_the_page_needs_nothing_from_anywhere():
 def test_plots_are_the_same_for_the_same_results_and_bear_any_script():
     pytest.importorskip("matplotlib")
     chinese = results(*(record(task="大海捞针", model="模型", length=n) for n in (100, 1000)))
-    assert plots(report(chinese)) == plots(report(chinese))
-    assert "模型" not in next(iter(plots(report(chinese)).values()))
+    assert draw_plots(build_report(chinese)) == draw_plots(build_report(chinese))
+    assert "模型" not in next(iter(draw_plots(build_report(chinese)).values()))
     two = results(record(model="模型"), record(model="另一个", length=9))
-    assert "模型" in next(iter(plots(report(two)).values()))
+    assert "模型" in next(iter(draw_plots(build_report(two)).values()))
 
 
 @pytest.mark.parametrize(("length", "seconds"), [(1, 0.0), (333, 1 / 3), (1000, 2.5)])
 def test_one_length_is_drawn_on_an_axis_with_a_width(length, seconds):
     pytest.importorskip("matplotlib")
     alone = results(record(length=length, seconds=seconds))
-    assert len(plots(report(alone))) == 3
+    assert len(draw_plots(build_report(alone))) == 3
     by_model = results(*(record(model=f"m{k}", length=length + k, seconds=seconds) for k in range(3)))
-    assert len(plots(report(by_model))) == 3
+    assert len(draw_plots(build_report(by_model))) == 3
     twice = results(*(record(way=way, length=length, seconds=seconds) for way in ("sequential", "whole")))
-    assert len(plots(report(twice))) == 3
+    assert len(draw_plots(build_report(twice))) == 3
 
 
 def test_results_without_a_record_have_no_plots():
     pytest.importorskip("matplotlib")
-    assert plots(report(results())) == {}
+    assert draw_plots(build_report(results())) == {}
 
 
 @pytest.mark.parametrize(
@@ -253,4 +253,4 @@ def test_a_log_axis_is_wider_than_its_values(values):
 def test_without_matplotlib_the_missing_part_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
     with pytest.raises(MissingExtra, match="evaluation"):
-        plots(report(grid()))
+        draw_plots(build_report(grid()))

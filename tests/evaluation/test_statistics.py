@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bookwheel.evaluation.statistics import bootstrap, estimate, paired, sign_test, wilson
+from bookwheel.evaluation.statistics import bootstrap_interval, compare_pairs, estimate, sign_test, wilson_interval
 
 marks = st.lists(st.sampled_from([0.0, 1.0]), min_size=1, max_size=40)
 shares = st.lists(st.floats(min_value=0, max_value=1), min_size=1, max_size=20)
@@ -24,21 +24,21 @@ def test_wilsons_interval_holds_the_mean_and_stays_within_0_and_1(scores):
 
 def test_wilson_agrees_with_the_textbook():
     # Newcombe 1998: 81 of 263 and 0 of 20 at 95 %.
-    assert (round(wilson(81, 263).low, 4), round(wilson(81, 263).high, 4)) == (0.2553, 0.3662)
-    assert (wilson(0, 20).low, round(wilson(0, 20).high, 4)) == (0, 0.1611)
+    assert (round(wilson_interval(81, 263).low, 4), round(wilson_interval(81, 263).high, 4)) == (0.2553, 0.3662)
+    assert (wilson_interval(0, 20).low, round(wilson_interval(0, 20).high, 4)) == (0, 0.1611)
 
 
 @given(st.integers(1, 60), st.data())
 def test_wilson_is_the_same_from_both_ends(n, data):
     right = data.draw(st.integers(0, n))
-    one, other = wilson(right, n), wilson(n - right, n)
+    one, other = wilson_interval(right, n), wilson_interval(n - right, n)
     assert one.low == pytest.approx(1 - other.high)
 
 
 @given(st.integers(1, 50), st.data())
 def test_more_samples_narrow_the_interval(n, data):
     right = data.draw(st.integers(0, n))
-    few, many = wilson(right, n), wilson(4 * right, 4 * n)
+    few, many = wilson_interval(right, n), wilson_interval(4 * right, 4 * n)
     assert many.high - many.low < few.high - few.low
 
 
@@ -66,7 +66,7 @@ def test_no_scores_give_no_number():
 @given(st.lists(st.tuples(*[st.floats(min_value=0, max_value=1)] * 2), min_size=1, max_size=20))
 def test_a_difference_turns_its_sign_with_the_order(pairs):
     first, second = [a for a, _ in pairs], [b for _, b in pairs]
-    one, other = paired(first, second), paired(second, first)
+    one, other = compare_pairs(first, second), compare_pairs(second, first)
     assert one.mean == pytest.approx(-other.mean)
     assert (one.ahead, one.behind, one.p) == (other.behind, other.ahead, other.p)
     assert one.low - 1e-9 <= one.mean <= one.high + 1e-9 or one.method == "Bonett-Price"
@@ -74,7 +74,7 @@ def test_a_difference_turns_its_sign_with_the_order(pairs):
 
 @given(marks)
 def test_a_way_is_not_ahead_of_itself(scores):
-    found = paired(scores, scores)
+    found = compare_pairs(scores, scores)
     assert (found.mean, found.p) == (0, 1)
     assert found.low < 0 < found.high
 
@@ -83,7 +83,7 @@ def test_pairs_use_what_the_samples_share():
     # Both ways fail on the same hard half: the pairs know that, two separate intervals do not.
     second = [0.0] * 30 + [1.0] * 30
     first = [1.0] * 8 + second[8:]
-    found = paired(first, second)
+    found = compare_pairs(first, second)
     assert found.low > 0
     assert estimate(first).low < estimate(second).high
     assert found.p == pytest.approx(2 * 0.5**8)
@@ -104,7 +104,7 @@ def test_many_thousands_of_pairs_have_a_p_too():
 
 def test_pairs_of_unequal_number_are_refused():
     with pytest.raises(ValueError, match="3 and 2"):
-        paired([1, 1, 1], [0, 0])
+        compare_pairs([1, 1, 1], [0, 0])
 
 
 @pytest.mark.parametrize(("share", "n"), [(0.05, 50), (0.5, 50), (0.9, 128)])
@@ -112,7 +112,7 @@ def test_wilson_holds_the_truth_19_times_in_20(share, n):
     draw = random.Random(7)
     held = 0
     for _ in range(1500):
-        found = wilson(sum(draw.random() < share for _ in range(n)), n)
+        found = wilson_interval(sum(draw.random() < share for _ in range(n)), n)
         held += found.low <= share <= found.high
     assert 0.92 <= held / 1500 <= 0.985
 
@@ -125,7 +125,7 @@ def test_the_paired_interval_holds_the_truth_19_times_in_20(ahead, behind):
         outcomes = [draw.random() for _ in range(50)]
         first = [float(x < ahead) for x in outcomes]
         second = [float(ahead <= x < ahead + behind) for x in outcomes]
-        found = paired(first, second)
+        found = compare_pairs(first, second)
         held += found.low <= ahead - behind <= found.high
     assert held / 1200 >= 0.93
 
@@ -133,7 +133,7 @@ def test_the_paired_interval_holds_the_truth_19_times_in_20(ahead, behind):
 def test_the_bootstrap_agrees_with_the_normal_interval_on_many_even_scores():
     draw = random.Random(9)
     values = [draw.random() for _ in range(400)]
-    low, high = bootstrap(values, seed=3)
+    low, high = bootstrap_interval(values, seed=3)
     half = 1.96 * math.sqrt(1 / 12 / 400)
     assert (low, high) == (
         pytest.approx(fmean(values) - half, abs=0.006),

@@ -5,8 +5,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bookwheel.errors import InputError
-from bookwheel.scoring import METRICS, all_of, contains, exact, f1, failed, metric, official, share_of, unanswerable
-from bookwheel.scoring.normal import holds, words
+from bookwheel.scoring import (
+    METRICS,
+    all_of,
+    contains,
+    exact,
+    f1,
+    load_metric,
+    official,
+    score_missing_answer,
+    share_of,
+    unanswerable,
+)
+from bookwheel.scoring.normalization import contains_words, words
 
 OURS = [name for name in METRICS if name != "official"]
 
@@ -149,17 +160,17 @@ def test_declining_earns_nothing_where_there_is_an_answer():
 
 
 def test_a_failed_request_counts_as_wrong_and_says_so():
-    scores = [exact("Torvale", ["Torvale"]), failed("timed out after 60 s")]
+    scores = [exact("Torvale", ["Torvale"]), score_missing_answer("timed out after 60 s")]
     assert sum(score.score for score in scores) / len(scores) == 0.5
     assert "timed out" in scores[1].reason
 
 
 def test_an_unknown_metric_names_the_nearest():
-    assert metric("exact") is exact
+    assert load_metric("exact") is exact
     with pytest.raises(InputError, match="'contains'"):
-        metric("contain")
+        load_metric("contain")
     with pytest.raises(InputError, match="share_of"):
-        metric("zzz")
+        load_metric("zzz")
 
 
 texts = st.text(max_size=60)
@@ -175,7 +186,7 @@ def test_words_of_words_are_the_same_words(text):
 @given(st.lists(st.sampled_from("abcd"), max_size=8), st.lists(st.sampled_from("abcd"), min_size=1, max_size=3))
 @settings(deadline=None)
 def test_holding_is_being_a_run_of_whole_tokens(row, part):
-    assert holds(row, part) == (f" {' '.join(part)} " in f" {' '.join(row)} ")
+    assert contains_words(row, part) == (f" {' '.join(part)} " in f" {' '.join(row)} ")
 
 
 @given(texts, st.lists(texts, max_size=4))

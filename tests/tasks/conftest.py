@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bookwheel.scoring.normal import holds, words
+from bookwheel.scoring.normalization import contains_words, words
 from bookwheel.tasks import MemoryRule
 from bookwheel.tasks import filler as fillers
 from bookwheel.text.tokens import FileTokenizer, WordTokenizer
@@ -92,7 +92,7 @@ def answer_from_evidence(sample):
     if sample.task in by_task:
         return by_task[sample.task]()
     if sample.metric == "exact":
-        found = [gold for gold in sample.golds if any(holds(words(quote), words(gold)) for quote in quotes)]
+        found = [gold for gold in sample.golds if any(contains_words(words(quote), words(gold)) for quote in quotes)]
         return found[0] if found else sample.golds[0] if sample.golds[0] in {"yes", "no"} else ""
     return "\n".join(quotes)
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bookwheel.errors import InputError
-from bookwheel.tasks.assembly import SourcePassage, assemble, cut, draw, join, measure
+from bookwheel.tasks.assembly import SourcePassage, assemble, count_tokens, cut_unit, draw_filler, join
 from bookwheel.tasks.base import GoldEvidence
 from bookwheel.tasks.filler import prose
 from bookwheel.text.tokens import WordTokenizer
@@ -20,7 +20,7 @@ UNITS = st.lists(st.text("ab .\n钟灯", min_size=1, max_size=30), min_size=1, m
 @given(UNITS, st.integers(0, 60))
 @settings(deadline=None)
 def test_what_is_drawn_is_a_beginning_of_the_filler_within_the_budget(units, budget):
-    made = draw(iter(units), budget, TOKENIZER)
+    made = draw_filler(iter(units), budget, TOKENIZER)
     drawn = made.units
     assert made.tokens <= budget
     assert TOKENIZER.count("".join(drawn)) <= made.tokens + made.seams
@@ -31,7 +31,7 @@ def test_what_is_drawn_is_a_beginning_of_the_filler_within_the_budget(units, bud
 @given(st.text("abc  钟,", max_size=60), st.integers(0, 20))
 @settings(deadline=None)
 def test_a_cut_unit_is_within_its_tokens_and_keeps_its_end(body, tokens):
-    for piece in cut(body + "\n\n", tokens, TOKENIZER):
+    for piece in cut_unit(body + "\n\n", tokens, TOKENIZER):
         assert TOKENIZER.count(piece) <= tokens
         assert piece.endswith("\n\n")
         assert body.startswith(piece.rstrip())
@@ -65,7 +65,7 @@ def test_passages_that_do_not_fit_say_the_least():
 def test_a_long_text_is_never_counted_for_less_than_it_has():
     texts = ["The wheel turns again. "] * 40_000
     whole = TOKENIZER.count("".join(texts))
-    assert whole <= measure(texts, TOKENIZER) <= 1.001 * whole
+    assert whole <= count_tokens(texts, TOKENIZER) <= 1.001 * whole
 
 
 def test_joining_keeps_everything():

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bookwheel.errors import InputError, TokenizerError
-from bookwheel.tasks import TASKS, ideal_memories, make
+from bookwheel.tasks import TASKS, ideal_memories, make_samples
 from bookwheel.tasks.data_dir import DataDir
 from bookwheel.tasks.files import to_line
 from bookwheel.text.chunks import split
@@ -20,7 +20,9 @@ RULER = "niah_single_1 niah_single_2 niah_single_3 niah_multikey_1 niah_multikey
 
 def made(name, language, tokens, data, tokenizer, *, count=1, seed=11, **options):
     return list(
-        make(name, tokens=tokens, count=count, seed=seed, language=language, tokenizer=tokenizer, data=data, **options)
+        make_samples(
+            name, tokens=tokens, count=count, seed=seed, language=language, tokenizer=tokenizer, data=data, **options
+        )
     )
 
 
@@ -126,9 +128,9 @@ def test_ids_are_unique(data, tokenizer):
 
 def test_an_unknown_task_names_the_nearest(tokenizer):
     with pytest.raises(InputError, match="'niah_single_1'"):
-        make("niah_singel_1", tokens=500, count=1, seed=1, tokenizer=tokenizer)
+        make_samples("niah_singel_1", tokens=500, count=1, seed=1, tokenizer=tokenizer)
     with pytest.raises(InputError, match="hqa"):
-        make("zzzzzz", tokens=500, count=1, seed=1, tokenizer=tokenizer)
+        make_samples("zzzzzz", tokens=500, count=1, seed=1, tokenizer=tokenizer)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +149,7 @@ def test_an_unknown_task_names_the_nearest(tokenizer):
 def test_what_is_wrong_with_an_argument_is_said_before_anything_is_made(arguments, said, tokenizer):
     common = {"tokens": 500, "count": 1, "seed": 1, "tokenizer": tokenizer}
     with pytest.raises(InputError, match=said):
-        next(make("vt", **{**common, **arguments}))
+        next(make_samples("vt", **{**common, **arguments}))
 
 
 @pytest.mark.parametrize(("name", "language"), EVERY)
@@ -189,7 +191,7 @@ def test_a_tokenizer_that_cannot_be_loaded_is_said_so(tmp_path):
         FileTokenizer(tmp_path / "tokenizer.json")
 
 
-shared = DataDir.at(None).root
+shared = DataDir.locate(None).root
 
 
 @pytest.mark.skipif(shared is None, reason="needs the shared data folder")

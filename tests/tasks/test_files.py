@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bookwheel.errors import InputError
-from bookwheel.tasks import MemoryRule, Sample, SampleDocument, make, read_samples, write_samples
+from bookwheel.tasks import MemoryRule, Sample, SampleDocument, make_samples, read_samples, write_samples
 from bookwheel.tasks.files import to_line
 
 
 @pytest.mark.parametrize("name", ["vt", "bridge", "fwe", "hqa", "updated"])
 def test_samples_round_trip(name, tmp_path, data, tokenizer):
-    samples = list(make(name, tokens=900, count=2, seed=3, tokenizer=tokenizer, data=data))
+    samples = list(make_samples(name, tokens=900, count=2, seed=3, tokenizer=tokenizer, data=data))
     assert write_samples(samples, tmp_path / "s.jsonl") == 2
     back = list(read_samples(tmp_path / "s.jsonl"))
     assert back == samples

@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from bookwheel.tasks import GoldEvidence, MemoryRule, Sample, SampleDocument, ideal_memories, make
+from bookwheel.tasks import GoldEvidence, MemoryRule, Sample, SampleDocument, ideal_memories, make_samples
 from bookwheel.text.chunks import split
 from bookwheel.types import Chunk
 
@@ -71,7 +71,7 @@ def test_a_tally_counts_whole_words_across_boundaries():
 
 
 def test_notes_come_in_with_the_chunk_that_holds_them(tokenizer):
-    (sample,) = make("count", tokens=3000, count=1, seed=8, tokenizer=tokenizer)
+    (sample,) = make_samples("count", tokens=3000, count=1, seed=8, tokenizer=tokenizer)
     chunks = list(split(sample.document, tokenizer, 250))
     for chunk, memory in zip(chunks, ideal_memories(sample, chunks), strict=True):
         read = sum(found.end <= chunk.end for found in sample.evidence)

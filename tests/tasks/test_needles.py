@@ -4,21 +4,21 @@ import re
 
 import pytest
 
-from bookwheel.tasks import make
-from bookwheel.tasks.needles import KINDS
+from bookwheel.tasks import make_samples
+from bookwheel.tasks.needles import VARIANTS
 
 UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}"
 
 
 def made(name, tokenizer, data, language="en", seed=3):
-    return next(make(name, tokens=3000, count=1, seed=seed, language=language, tokenizer=tokenizer, data=data))
+    return next(make_samples(name, tokens=3000, count=1, seed=seed, language=language, tokenizer=tokenizer, data=data))
 
 
-@pytest.mark.parametrize("name", list(KINDS))
+@pytest.mark.parametrize("name", list(VARIANTS))
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_needles_of_each_kind_are_as_many_as_defined(name, language, tokenizer, data):
     sample = made(name, tokenizer, data, language)
-    kind = KINDS[name]
+    kind = VARIANTS[name]
     assert len(sample.golds) == kind.values * kind.queries == len(set(sample.golds))
     value = UUID if kind.uuid_values else r"\d{7}"
     assert all(re.fullmatch(value, gold) for gold in sample.golds)
@@ -43,7 +43,7 @@ def test_the_haystack_is_named(tokenizer, data):
 
 
 def test_needles_lie_at_all_depths_and_in_several_wordings(tokenizer, data):
-    samples = list(make("niah_single_1", tokens=2000, count=60, seed=1, tokenizer=tokenizer, data=data))
+    samples = list(make_samples("niah_single_1", tokens=2000, count=60, seed=1, tokenizer=tokenizer, data=data))
     depths = [sample.evidence[0].start / sample.document.length for sample in samples]
     assert min(depths) < 0.15
     assert max(depths) > 0.85

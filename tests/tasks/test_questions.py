@@ -3,11 +3,11 @@
 import pytest
 
 from bookwheel.errors import InputError
-from bookwheel.tasks import make
+from bookwheel.tasks import make_samples
 
 
 def made(name, tokenizer, data, *, tokens=1200, count=4, seed=1, **options):
-    return list(make(name, tokens=tokens, count=count, seed=seed, tokenizer=tokenizer, data=data, **options))
+    return list(make_samples(name, tokens=tokens, count=count, seed=seed, tokenizer=tokenizer, data=data, **options))
 
 
 def titles(sample):

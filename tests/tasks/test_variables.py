@@ -2,11 +2,11 @@
 
 import re
 
-from bookwheel.tasks import make
+from bookwheel.tasks import make_samples
 
 
 def made(tokenizer, **options):
-    return next(make("vt", tokens=1500, count=1, seed=6, tokenizer=tokenizer, **options))
+    return next(make_samples("vt", tokens=1500, count=1, seed=6, tokenizer=tokenizer, **options))
 
 
 def solved(text, value):

@@ -6,11 +6,11 @@ from collections import Counter
 import pytest
 
 from bookwheel.errors import InputError
-from bookwheel.tasks import make
+from bookwheel.tasks import make_samples
 
 
 def counted(name, tokens, tokenizer, data, **options):
-    sample = next(make(name, tokens=tokens, count=1, seed=2, tokenizer=tokenizer, data=data, **options))
+    sample = next(make_samples(name, tokens=tokens, count=1, seed=2, tokenizer=tokenizer, data=data, **options))
     return sample, Counter(re.findall(r"[a-z]+", sample.text))
 
 

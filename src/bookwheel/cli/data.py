@@ -48,8 +48,7 @@ class SampleOptions:
 
     def samples(self, task: str) -> Iterator[Sample]:
         """The samples, one at a time."""
-        from bookwheel.tasks import make as make_samples
-        from bookwheel.tasks import tokenizer_named
+        from bookwheel.tasks import load_tokenizer, make_samples
 
         if self.tokens is not None and self.paragraphs is not None:
             raise InputError("give --tokens or --paragraphs, not both: each of them sets the length")
@@ -60,7 +59,7 @@ class SampleOptions:
             count=self.count,
             seed=self.seed,
             language=self.lang,
-            tokenizer=tokenizer_named(self.tokenizer),
+            tokenizer=load_tokenizer(self.tokenizer),
             data=self.data,
             split=self.split,
             paragraphs=self.paragraphs,
@@ -97,7 +96,7 @@ def tasks() -> int:
 
     width = max(map(len, TASKS))
     for name, task in TASKS.items():
-        print(f"{name:{width}}  {' '.join(task.languages):5}  {task.about}")
+        print(f"{name:{width}}  {' '.join(task.languages):5}  {task.description}")
     return 0
 
 
@@ -128,10 +127,10 @@ async def sift(
 ) -> int:
     """The same with a model that is open."""
     from bookwheel.tasks import FilterOutcome, filter_samples, read_samples
-    from bookwheel.tasks.files import Writing
+    from bookwheel.tasks.files import SampleWriter
 
     counts: Counter[FilterOutcome] = Counter()
-    with Writing(out, force=force) as writing:
+    with SampleWriter(out, force=force) as writing:
         async for sifted in filter_samples(read_samples(source), model, tries=tries, concurrency=concurrency):
             counts[sifted.outcome] += 1
             if sifted.outcome is FilterOutcome.KEPT:

@@ -247,22 +247,22 @@ def _laid_out(results: Results, path: Path, options: EvalOptions, *, also_offici
     """Write the report, show the scores, and give the exit code: 3 when nothing at all was answered."""
     from bookwheel.cli.output import print_line, stderr
     from bookwheel.evaluation.files import write_report
-    from bookwheel.evaluation.layout import sections
+    from bookwheel.evaluation.layout import build_sections
     from bookwheel.evaluation.markdown import to_markdown
-    from bookwheel.evaluation.numbers import numbers
-    from bookwheel.evaluation.report import report
+    from bookwheel.evaluation.numbers import report_to_json
+    from bookwheel.evaluation.report import build_report
 
     if not results.records:
         raise InputError(f"{path} has no results to report")
     settings = results.runs[-1].settings if results.runs else {}
     reference = options.grid.reference or settings.get("reference", "sequential")
-    found = report(results, reference=reference)
+    found = build_report(results, reference=reference)
     folder = path if path.is_dir() else path.parent
     written = write_report(found, folder, also_official=also_official)
     if options.output.as_json:
-        print_line(json.dumps({"folder": str(folder), **numbers(found)}))
+        print_line(json.dumps({"folder": str(folder), **report_to_json(found)}))
     else:
-        print_line(to_markdown("Scores", sections(found)[:1]))
+        print_line(to_markdown("Scores", build_sections(found)[:1]))
         if not options.output.quiet:
             stderr().print(f"the whole report: {written[0]} and {written[1]}")
     return 3 if all(record.outcome != "scored" for record in results.records) else 0
@@ -270,15 +270,15 @@ def _laid_out(results: Results, path: Path, options: EvalOptions, *, also_offici
 
 def _compare(first: Path, second: Path, *, as_json: bool) -> int:
     from bookwheel.cli.output import print_line
-    from bookwheel.evaluation.layout import comparison
+    from bookwheel.evaluation.layout import build_comparison
     from bookwheel.evaluation.markdown import to_markdown
-    from bookwheel.evaluation.numbers import differences
-    from bookwheel.evaluation.report import compare
+    from bookwheel.evaluation.numbers import contrasts_to_json
+    from bookwheel.evaluation.report import compare_results
 
     names = (str(first), str(second))
-    found: list[Contrast] = compare(_results(first), _results(second), names)
+    found: list[Contrast] = compare_results(_results(first), _results(second), names)
     if as_json:
-        print_line(json.dumps({"differences": differences(found)}))
+        print_line(json.dumps({"differences": contrasts_to_json(found)}))
     else:
-        print_line(to_markdown(f"{first} less {second}", [comparison(found, 0)]))
+        print_line(to_markdown(f"{first} less {second}", [build_comparison(found, 0)]))
     return 0

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bookwheel.errors import MissingExtra
-from bookwheel.evaluation.layout import sections
+from bookwheel.evaluation.layout import build_sections
 from bookwheel.evaluation.markdown import to_markdown
 from bookwheel.evaluation.page import to_html
-from bookwheel.evaluation.plots import plots
+from bookwheel.evaluation.plots import draw_plots
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,9 +20,9 @@ _TITLE = "Ways of reading, measured"
 
 def write_report(report: Report, folder: Path, *, also_official: bool = False) -> tuple[Path, Path]:
     """Write report.md and report.html; without matplotlib the page says what its plots need."""
-    laid = sections(report, also_official=also_official)
+    laid = build_sections(report, also_official=also_official)
     try:
-        drawn, note = plots(report), ""
+        drawn, note = draw_plots(report), ""
     except MissingExtra as missing:
         drawn, note = {}, str(missing)
     markdown, page = folder / "report.md", folder / "report.html"

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from bookwheel.tasks.base import Sample
     from bookwheel.text.tokens import Tokenizer
 
-_SAID = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
+_INSPECT_MESSAGE = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
 _FINISH = {"max_tokens": Finish.LENGTH, "model_length": Finish.LENGTH, "content_filter": Finish.FILTER}
 
 
@@ -59,7 +59,9 @@ class InspectModel:
         config = GenerateConfig(
             max_tokens=limit, temperature=sampling.temperature, top_p=sampling.top_p, seed=sampling.seed
         )
-        output = await self._model.generate([_SAID[m.role](content=m.content) for m in messages], config=config)
+        output = await self._model.generate(
+            [_INSPECT_MESSAGE[m.role](content=m.content) for m in messages], config=config
+        )
         if output.error or not output.choices:
             raise ServerFault(output.error or f"{self.name} gave no reply; look into the log")
         usage = Usage(
@@ -90,11 +92,13 @@ def reading(
     plan: dict[str, Any] | None = None,
 ) -> Task:
     """Samples of one of our tasks and lengths, read in one of our ways."""
-    from bookwheel.tasks import make
+    from bookwheel.tasks import make_samples
 
     counts = FileTokenizer(Path(tokenizer)) if tokenizer else EstimatedTokens()
     folder = Path(data) if data else None
-    samples = make(task, tokens=tokens, count=count, seed=seed, tokenizer=counts, language=language, data=folder)
+    samples = make_samples(
+        task, tokens=tokens, count=count, seed=seed, tokenizer=counts, language=language, data=folder
+    )
     return reading_task(samples, way=way, plan=Plan.from_json(plan or {}), tokenizer=counts, window=window)
 
 
@@ -120,14 +124,16 @@ def reading_task(
     ]
     return Task(
         dataset=MemoryDataset(shown, name=f"bookwheel-{way}"),
-        solver=_read(held, way, plan or Plan(), tokenizer or EstimatedTokens(), window),
-        scorer=_judge(held),
+        solver=_solve_by_reading(held, way, plan or Plan(), tokenizer or EstimatedTokens(), window),
+        scorer=_score_by_metric(held),
         metadata={"way": way},
     )
 
 
 @solver
-def _read(held: Mapping[str, Sample], way: str, plan: Plan, tokenizer: Tokenizer, window: int | None) -> Solver:
+def _solve_by_reading(
+    held: Mapping[str, Sample], way: str, plan: Plan, tokenizer: Tokenizer, window: int | None
+) -> Solver:
     """Read the sample's document; a reading without an answer leaves none, and says why."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
@@ -149,7 +155,7 @@ def _read(held: Mapping[str, Sample], way: str, plan: Plan, tokenizer: Tokenizer
 
 
 @scorer(metrics=[mean(), stderr()])
-def _judge(held: Mapping[str, Sample]) -> Scorer:
+def _score_by_metric(held: Mapping[str, Sample]) -> Scorer:
     """By the sample's own metric; no answer counts as wrong."""
 
     async def score(state: TaskState, target: Target) -> Score:

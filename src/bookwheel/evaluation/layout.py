@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from bookwheel.evaluation.results import Record
     from bookwheel.evaluation.statistics import IntervalEstimate
 
-_SHOWN_FAILURES: Final = 40
+_FAILURE_ROWS: Final = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,18 +34,18 @@ class Section:
     tables: tuple[Table, ...] = ()
 
 
-def sections(report: Report, *, also_official: bool = False) -> list[Section]:
+def build_sections(report: Report, *, also_official: bool = False) -> list[Section]:
     """The report from the numbers that matter most to the fine print."""
     return [
-        _accuracy(report),
-        _differences(report),
-        _cells(report, also_official=also_official),
-        *_failures(report),
-        _provenance(report),
+        _build_accuracy(report),
+        _build_differences(report),
+        _build_cells(report, also_official=also_official),
+        *_build_failures(report),
+        _build_provenance(report),
     ]
 
 
-def comparison(contrasts: Sequence[Contrast], seed: int) -> Section:
+def build_comparison(contrasts: Sequence[Contrast], seed: int) -> Section:
     """Two results files side by side."""
     return Section(title="Differences", words=(_PAIRED,), tables=(_contrast_table(contrasts, seed),))
 
@@ -66,39 +66,42 @@ _OFFICIAL: Final = (
 )
 
 
-def _accuracy(report: Report) -> Section:
+def _build_accuracy(report: Report) -> Section:
     tasks = dict.fromkeys(cell.task for cell in report.cells)
-    tables = [_grid([cell for cell in report.cells if cell.task == task], report) for task in tasks]
+    tables = [_score_table([cell for cell in report.cells if cell.task == task], report) for task in tasks]
     if report.pooled:
-        tables.insert(0, _grid(report.pooled, report))
+        tables.insert(0, _score_table(report.pooled, report))
     return Section(title="Accuracy", words=(_SCORES,), tables=tuple(tables))
 
 
-def _grid(cells: Sequence[Cell], report: Report) -> Table:
+def _score_table(cells: Sequence[Cell], report: Report) -> Table:
     """Readers down, lengths across."""
     lengths = sorted({cell.length for cell in cells})
     places = {(cell.model, cell.way, cell.length): cell for cell in cells}
     readers = dict.fromkeys((cell.model, cell.way) for cell in cells)
-    rows = [(model, way, *(_score(places.get((model, way, length))) for length in lengths)) for model, way in readers]
-    caption = f"{named(cells, report)} Columns: tokens of the document."
+    rows = [
+        (model, way, *(_format_score(places.get((model, way, length))) for length in lengths)) for model, way in readers
+    ]
+    caption = f"{describe_cells(cells, report)} Columns: tokens of the document."
     return Table(caption=caption, header=("model", "way", *(f"{n:,}" for n in lengths)), rows=tuple(rows))
 
 
-def named(cells: Sequence[Cell], report: Report) -> str:
+def describe_cells(cells: Sequence[Cell], report: Report) -> str:
     """What the scores of these cells of one task are: metric, n, interval and seeds."""
     metrics = ", ".join(sorted({cell.metric for cell in cells}))
     counts = ", ".join(str(n) for n in sorted({cell.score.n for cell in cells}))
     methods = ", ".join(sorted({cell.score.method for cell in cells}))
-    return f"Task: {cells[0].task}. Metric: {metrics}. n = {counts} a cell. 95 % intervals: {methods}. {_seeds(report)}"
+    scores = f"Task: {cells[0].task}. Metric: {metrics}. n = {counts} a cell. 95 % intervals: {methods}."
+    return f"{scores} {_format_seeds(report)}"
 
 
-def _score(cell: Cell | None) -> str:
+def _format_score(cell: Cell | None) -> str:
     if cell is None:
         return "–"
-    return _percent(cell.score) if cell.measured else "does not fit"
+    return _format_interval(cell.score) if cell.measured else "does not fit"
 
 
-def _percent(found: IntervalEstimate) -> str:
+def _format_interval(found: IntervalEstimate) -> str:
     if not found.n:
         return "–"
     return f"{100 * found.mean:.1f} [{100 * found.low:.1f}, {100 * found.high:.1f}]"
@@ -111,7 +114,7 @@ _PAIRED: Final = (
 )
 
 
-def _differences(report: Report) -> Section:
+def _build_differences(report: Report) -> Section:
     if not report.contrasts:
         return Section(title="Differences", words=("There is no second way on the same samples to compare with.",))
     return Section(title="Differences", words=(_PAIRED,), tables=(_contrast_table(report.contrasts, report.seed),))
@@ -142,7 +145,7 @@ def _contrast_table(contrasts: Iterable[Contrast], seed: int) -> Table:
             f"[{100 * found.difference.low:+.1f}, {100 * found.difference.high:+.1f}]",
             str(found.difference.ahead),
             str(found.difference.behind),
-            _p(found.difference.p),
+            _format_p(found.difference.p),
             found.difference.method,
         )
         for found in contrasts
@@ -150,54 +153,54 @@ def _contrast_table(contrasts: Iterable[Contrast], seed: int) -> Table:
     return Table(caption=f"Paired differences. Bootstrap seed {seed}.", header=header, rows=tuple(rows))
 
 
-def _p(p: float) -> str:
+def _format_p(p: float) -> str:
     return f"{p:.3f}" if p >= 0.001 else f"{p:.1e}"  # noqa: PLR2004
 
 
-def _cells(report: Report, *, also_official: bool) -> Section:
+def _build_cells(report: Report, *, also_official: bool) -> Section:
     header = (
         *("model", "way", "task", "length", "metric", "n", "score", "95 % interval"),
         *(("official judge", "its n") if also_official else ()),
         *("failed", "stopped", "refused", "truncated", "cut"),
         *("prompt tokens", "reply tokens", "seconds", "cost"),
     )
-    rows = tuple(_row(cell, also_official=also_official) for cell in (*report.cells, *report.pooled))
+    rows = tuple(_cell_row(cell, also_official=also_official) for cell in (*report.cells, *report.pooled))
     words = (_COLUMNS, _OFFICIAL) if also_official else (_COLUMNS,)
-    table = Table(caption=f"Every cell. {_seeds(report)}", header=header, rows=rows)
+    table = Table(caption=f"Every cell. {_format_seeds(report)}", header=header, rows=rows)
     return Section(title="Cells", words=words, tables=(table,))
 
 
-def _row(cell: Cell, *, also_official: bool) -> tuple[str, ...]:
-    score = _percent(cell.score).partition(" ") if cell.measured else ("does not fit", "", "–")
+def _cell_row(cell: Cell, *, also_official: bool) -> tuple[str, ...]:
+    score = _format_interval(cell.score).partition(" ") if cell.measured else ("does not fit", "", "–")
     return (
         *(cell.model, cell.way, cell.task, f"{cell.length:,}", cell.metric, str(cell.score.n), score[0], score[2]),
-        *((_percent(cell.official), str(cell.official.n)) if also_official else ()),
+        *((_format_interval(cell.official), str(cell.official.n)) if also_official else ()),
         *map(str, (cell.failed, cell.stopped, cell.refused, cell.truncated, cell.cut)),
         *(f"{cell.prompt_tokens:,.0f}", f"{cell.completion_tokens:,.0f}", f"{cell.seconds:,.2f}", f"{cell.cost:.4g}"),
     )
 
 
-def _failures(report: Report) -> list[Section]:
+def _build_failures(report: Report) -> list[Section]:
     """What went wrong, the same errors together; nothing where nothing did."""
     if not report.failures:
         return []
-    counted = Counter(_complaint(record) for record in report.failures)
-    example = {_complaint(record): record.sample for record in reversed(report.failures)}
+    counted = Counter(_error_group(record) for record in report.failures)
+    example = {_error_group(record): record.sample for record in reversed(report.failures)}
     rows = tuple(
-        (*complaint, str(count), example[complaint]) for complaint, count in counted.most_common(_SHOWN_FAILURES)
+        (*complaint, str(count), example[complaint]) for complaint, count in counted.most_common(_FAILURE_ROWS)
     )
     words = [f"{len(report.failures)} samples had no answer and count as wrong."]
-    if len(counted) > _SHOWN_FAILURES:
-        words.append(f"{len(counted) - _SHOWN_FAILURES} rarer errors are only in the results file.")
+    if len(counted) > _FAILURE_ROWS:
+        words.append(f"{len(counted) - _FAILURE_ROWS} rarer errors are only in the results file.")
     header = ("model", "way", "outcome", "error", "samples", "for example")
     return [Section(title="No answer", words=tuple(words), tables=(Table(caption="", header=header, rows=rows),))]
 
 
-def _complaint(record: Record) -> tuple[str, str, str, str]:
+def _error_group(record: Record) -> tuple[str, str, str, str]:
     return (record.model, record.way, str(record.outcome), record.error)
 
 
-def _provenance(report: Report) -> Section:
+def _build_provenance(report: Report) -> Section:
     runs = report.results.runs
     rows = tuple((run.created, run.version, run.command) for run in runs)
     started = Table(
@@ -217,9 +220,9 @@ def _provenance(report: Report) -> Section:
         header=("setting", "value"),
         rows=tuple((name, str(value)) for name, value in settings.items()),
     )
-    return Section(title="How this was made", words=(_seeds(report),), tables=(started, held))
+    return Section(title="How this was made", words=(_format_seeds(report),), tables=(started, held))
 
 
-def _seeds(report: Report) -> str:
+def _format_seeds(report: Report) -> str:
     made = sorted({record.seed for record in report.results.records})
     return f"Sample seed {', '.join(map(str, made))}; bootstrap seed {report.seed}."

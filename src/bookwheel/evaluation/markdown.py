@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 def to_markdown(title: str, sections: Iterable[Section]) -> str:
     """The whole text."""
-    return "\n\n".join([f"# {_inert(title)}", *(_section(section) for section in sections)]) + "\n"
+    return "\n\n".join([f"# {_escape(title)}", *(_section(section) for section in sections)]) + "\n"
 
 
 def _section(section: Section) -> str:
-    tables = (text for table in section.tables for text in (_inert(table.caption), _table(table)) if text)
-    return "\n\n".join([f"## {section.title}", *map(_inert, section.words), *tables])
+    tables = (text for table in section.tables for text in (_escape(table.caption), _table(table)) if text)
+    return "\n\n".join([f"## {section.title}", *map(_escape, section.words), *tables])
 
 
 def _table(table: Table) -> str:
@@ -28,10 +28,10 @@ def _table(table: Table) -> str:
 
 
 def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(_inert(cell) for cell in cells)} |"
+    return f"| {' | '.join(_escape(cell) for cell in cells)} |"
 
 
-def _inert(text: str) -> str:
+def _escape(text: str) -> str:
     """Text that stays one line and one cell, and marks nothing up."""
     if text == "---":
         return text

@@ -80,14 +80,14 @@ async def open_models(evaluation: Evaluation, open_model: OpenModel) -> AsyncGen
         found = []
         for reader in evaluation.models:
             opened.append(await open_model(reader))
-            found.append(_bench(evaluation, reader, opened[-1]))
+            found.append(_prepare_model(evaluation, reader, opened[-1]))
         yield found
     finally:
         for model in opened:
             await model.aclose()
 
 
-def _bench(evaluation: Evaluation, reader: ModelSpec, model: Model) -> ModelUnderTest:
+def _prepare_model(evaluation: Evaluation, reader: ModelSpec, model: Model) -> ModelUnderTest:
     plan = evaluation.plan_of(reader, model.plan)
     if reader.window is not None and (model.window is None or reader.window < model.window):
         model = NarrowWindow(model, reader.window)

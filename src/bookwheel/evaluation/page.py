@@ -32,37 +32,37 @@ _BEFORE_SVG: Final = re.compile(r"\A.*?(?=<svg)", re.DOTALL)
 def to_html(title: str, sections: Iterable[Section], plots: Mapping[str, str], note: str = "") -> str:
     """The page; `note` says why there are no plots, where there are none."""
     figures = "".join(_figure(caption, svg) for caption, svg in plots.items())
-    drawn = f"<h2>Plots</h2>\n{figures}" if figures else f"<p>{_inert(note)}</p>\n"
+    drawn = f"<h2>Plots</h2>\n{figures}" if figures else f"<p>{_escape(note)}</p>\n"
     body = "".join(_section(section) for section in sections)
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{_inert(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<h1>{_inert(title)}</h1>\n"
+        f"<title>{_escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<h1>{_escape(title)}</h1>\n"
         f"{drawn}{body}</body>\n</html>\n"
     )
 
 
 def _figure(caption: str, svg: str) -> str:
     return (
-        f'<figure role="img" aria-label="{_inert(caption)}">\n<figcaption>{_inert(caption)}</figcaption>\n'
+        f'<figure role="img" aria-label="{_escape(caption)}">\n<figcaption>{_escape(caption)}</figcaption>\n'
         f"{_BEFORE_SVG.sub('', svg)}</figure>\n"
     )
 
 
 def _section(section: Section) -> str:
-    words = "".join(f"<p>{_inert(text)}</p>\n" for text in section.words)
-    return f"<h2>{_inert(section.title)}</h2>\n{words}{''.join(map(_table, section.tables))}"
+    words = "".join(f"<p>{_escape(text)}</p>\n" for text in section.words)
+    return f"<h2>{_escape(section.title)}</h2>\n{words}{''.join(map(_table, section.tables))}"
 
 
 def _table(table: Table) -> str:
-    head = "".join(f"<th>{_inert(cell)}</th>" for cell in table.header)
-    rows = "".join(f"<tr>{''.join(f'<td>{_inert(cell)}</td>' for cell in row)}</tr>\n" for row in table.rows)
+    head = "".join(f"<th>{_escape(cell)}</th>" for cell in table.header)
+    rows = "".join(f"<tr>{''.join(f'<td>{_escape(cell)}</td>' for cell in row)}</tr>\n" for row in table.rows)
     return (
-        f'<div class="table"><table><caption>{_inert(table.caption)}</caption>\n'
+        f'<div class="table"><table><caption>{_escape(table.caption)}</caption>\n'
         f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n"
     )
 
 
-def _inert(text: str) -> str:
+def _escape(text: str) -> str:
     return escape(plain(text))

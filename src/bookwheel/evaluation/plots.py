@@ -7,7 +7,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from bookwheel.errors import MissingExtra
-from bookwheel.evaluation.layout import named
+from bookwheel.evaluation.layout import describe_cells
 from bookwheel.evaluation.report import ALL
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _SPREAD = 0.012
 """By how much the points of different readers are moved apart, as a share of the length, so that bars can be told."""
 
 
-def plots(report: Report) -> dict[str, str]:
+def draw_plots(report: Report) -> dict[str, str]:
     """Captions to SVG. MissingExtra without matplotlib."""
     try:
         import matplotlib as mpl
@@ -41,7 +41,9 @@ def plots(report: Report) -> dict[str, str]:
         drawn = {}
         for task in (*((ALL,) if report.pooled else ()), *tasks):
             cells = [cell for cell in (*report.pooled, *report.cells) if cell.task == task]
-            drawn[f"Accuracy against length. {named(cells, report)}"] = _figure(cells, _accuracy, "score, per cent")
+            drawn[f"Accuracy against length. {describe_cells(cells, report)}"] = _figure(
+                cells, _accuracy, "score, per cent"
+            )
         drawn["Tokens a sample (prompt and reply, all calls) against length"] = _figure(
             whole, _tokens, "tokens", log=True
         )

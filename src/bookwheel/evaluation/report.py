@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from bookwheel.evaluation.errors import ResultsError
 from bookwheel.evaluation.results import SampleOutcome
-from bookwheel.evaluation.statistics import Difference, IntervalEstimate, estimate, paired
+from bookwheel.evaluation.statistics import Difference, IntervalEstimate, compare_pairs, estimate
 from bookwheel.reading.ways.registry import WAYS
 
 if TYPE_CHECKING:
@@ -86,30 +86,30 @@ class Report:
     """Of the resampling."""
 
 
-def report(results: Results, *, reference: str = "sequential", seed: int = 0) -> Report:
+def build_report(results: Results, *, reference: str = "sequential", seed: int = 0) -> Report:
     """The cells of a results file, and how every other way differs from the reference way."""
-    records = _in_order(results.records)
-    by_cell = _grouped(records, lambda r: (r.model, r.way, r.task, r.length))
+    records = _sort_records(results.records)
+    by_cell = _group_by(records, lambda r: (r.model, r.way, r.task, r.length))
     tasks = {record.task for record in records}
-    by_length = _grouped(records, lambda r: (r.model, r.way, ALL, r.length)) if len(tasks) > 1 else {}
+    by_length = _group_by(records, lambda r: (r.model, r.way, ALL, r.length)) if len(tasks) > 1 else {}
     return Report(
         results=results,
-        cells=tuple(_cell(*place, group, seed) for place, group in by_cell.items()),
-        pooled=tuple(_cell(*place, group, seed) for place, group in by_length.items()),
-        contrasts=tuple(contrasts_of_readers(records, reference, seed)),
+        cells=tuple(_build_cell(*place, group, seed) for place, group in by_cell.items()),
+        pooled=tuple(_build_cell(*place, group, seed) for place, group in by_length.items()),
+        contrasts=tuple(compare_readers(records, reference, seed)),
         failures=tuple(record for record in records if record.outcome is not SampleOutcome.SCORED),
         seed=seed,
     )
 
 
-def _in_order(records: Sequence[Record]) -> list[Record]:
+def _sort_records(records: Sequence[Record]) -> list[Record]:
     """Models and tasks as they first came, ways as the registry lists them, lengths rising."""
     models, tasks = (list(dict.fromkeys(getattr(record, name) for record in records)) for name in ("model", "task"))
     ways = list(dict.fromkeys((*WAYS, *(record.way for record in records))))
     return sorted(records, key=lambda r: (models.index(r.model), ways.index(r.way), tasks.index(r.task), r.length))
 
 
-def _cell(model: str, way: str, task: str, length: int, records: Sequence[Record], seed: int) -> Cell:
+def _build_cell(model: str, way: str, task: str, length: int, records: Sequence[Record], seed: int) -> Cell:
     outcomes = Counter(record.outcome for record in records)
     return Cell(
         model=model,
@@ -131,25 +131,25 @@ def _cell(model: str, way: str, task: str, length: int, records: Sequence[Record
     )
 
 
-def contrasts_of_readers(records: Iterable[Record], reference: str, seed: int) -> list[Contrast]:
+def compare_readers(records: Iterable[Record], reference: str, seed: int) -> list[Contrast]:
     """Every way less the same model's reference way; other models less the first that reads in the reference way."""
-    readers = _grouped(records, lambda r: (r.model, r.way))
+    readers = _group_by(records, lambda r: (r.model, r.way))
     standard = next((reader for reader in readers if reader[1] == reference), None)
     found: list[Contrast] = []
     for (model, way), group in readers.items():
         other = (model, reference) if way != reference and (model, reference) in readers else standard
         if other and other != (model, way):
             called = (f"{model} · {way}", " · ".join(other))
-            found += contrasts(_by_sample(group), _by_sample(readers[other]), called, seed)
+            found += compare_records(_index_by_sample(group), _index_by_sample(readers[other]), called, seed)
     return found
 
 
-def compare(first: Results, second: Results, names: tuple[str, str], *, seed: int = 0) -> list[Contrast]:
+def compare_results(first: Results, second: Results, names: tuple[str, str], *, seed: int = 0) -> list[Contrast]:
     """The first file less the second on the samples that both have.
 
     Readers (model and way) are matched by name; where none match, the only one of each file.
     """
-    one, other = (_grouped(results.records, lambda r: (r.model, r.way)) for results in (first, second))
+    one, other = (_group_by(results.records, lambda r: (r.model, r.way)) for results in (first, second))
     shared = [reader for reader in one if reader in other]
     couples = [(reader, reader) for reader in shared]
     if not shared and len(one) == len(other) == 1:
@@ -157,7 +157,7 @@ def compare(first: Results, second: Results, names: tuple[str, str], *, seed: in
     found: list[Contrast] = []
     for mine, yours in couples:
         called = (f"{names[0]}: {' · '.join(mine)}", f"{names[1]}: {' · '.join(yours)}")
-        found += contrasts(_by_sample(one[mine]), _by_sample(other[yours]), called, seed)
+        found += compare_records(_index_by_sample(one[mine]), _index_by_sample(other[yours]), called, seed)
     if not found:
         raise ResultsError(
             f"{names[0]} and {names[1]} have no samples read by the same model in the same way; to compare different "
@@ -166,38 +166,40 @@ def compare(first: Results, second: Results, names: tuple[str, str], *, seed: in
     return found
 
 
-Sampled = dict[tuple[str, int, str], "Record"]
+RecordsBySample = dict[tuple[str, int, str], "Record"]
 """One reader's records by task, length and sample."""
 
 
-def contrasts(first: Sampled, second: Sampled, called: tuple[str, str], seed: int) -> list[Contrast]:
+def compare_records(
+    first: RecordsBySample, second: RecordsBySample, called: tuple[str, str], seed: int
+) -> list[Contrast]:
     """Two readers on the samples that both have: every cell that both could measure, then all of those together."""
     couples = [(first[key], second[key]) for key in first if key in second]
-    cells = _grouped(couples, lambda couple: (couple[0].task, couple[0].length))
-    both = {place: group for place, group in cells.items() if _measured(group)}
-    found = [_contrast(called, task, length, group, seed) for (task, length), group in both.items()]
+    cells = _group_by(couples, lambda couple: (couple[0].task, couple[0].length))
+    both = {place: group for place, group in cells.items() if _is_measured(group)}
+    found = [_build_contrast(called, task, length, group, seed) for (task, length), group in both.items()]
     if len(both) > 1:
-        found.append(_contrast(called, ALL, None, [couple for group in both.values() for couple in group], seed))
+        found.append(_build_contrast(called, ALL, None, [couple for group in both.values() for couple in group], seed))
     return found
 
 
-def _contrast(
+def _build_contrast(
     called: tuple[str, str], task: str, length: int | None, couples: Sequence[tuple[Record, Record]], seed: int
 ) -> Contrast:
-    difference = paired([one.score for one, _ in couples], [other.score for _, other in couples], seed=seed)
+    difference = compare_pairs([one.score for one, _ in couples], [other.score for _, other in couples], seed=seed)
     return Contrast(first=called[0], second=called[1], task=task, length=length, difference=difference)
 
 
-def _measured(couples: Sequence[tuple[Record, Record]]) -> bool:
+def _is_measured(couples: Sequence[tuple[Record, Record]]) -> bool:
     """Whether both readers could read at least one of these documents."""
     return all(any(couple[side].outcome is not SampleOutcome.REFUSED for couple in couples) for side in (0, 1))
 
 
-def _by_sample(records: Iterable[Record]) -> Sampled:
+def _index_by_sample(records: Iterable[Record]) -> RecordsBySample:
     return {(record.task, record.length, record.sample): record for record in records}
 
 
-def _grouped(values: Iterable[V], key: Callable[[V], K]) -> Mapping[K, list[V]]:
+def _group_by(values: Iterable[V], key: Callable[[V], K]) -> Mapping[K, list[V]]:
     groups: defaultdict[K, list[V]] = defaultdict(list)
     for value in values:
         groups[key(value)].append(value)

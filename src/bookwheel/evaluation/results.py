@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-_SAFE_EVERY: Final = 1.0
+_SYNC_SECONDS: Final = 1.0
 """Seconds."""
 
 
@@ -40,7 +40,7 @@ class SampleOutcome(StrEnum):
     """The way does not read such a sample: it does not fit."""
 
 
-Key = tuple[str, int, str, str, str]
+RecordKey = tuple[str, int, str, str, str]
 """Task, length, sample, way, model."""
 
 
@@ -84,7 +84,7 @@ class Record:
     cost: float = 0.0
 
     @property
-    def key(self) -> Key:
+    def key(self) -> RecordKey:
         """What makes it the same measurement."""
         return (self.task, self.length, self.sample, self.way, self.model)
 
@@ -138,13 +138,13 @@ class Results:
     @classmethod
     def load(cls, path: Path) -> Self:
         """Read a file; an unfinished last line is left out."""
-        return cls.of(_lines(path))
+        return cls.of(_read_lines(path))
 
     @classmethod
     def of(cls, lines: Iterable[Mapping[str, Any]]) -> Self:
         """Sort the lines of a file."""
         runs: list[EvaluationRun] = []
-        records: dict[Key, Record] = {}
+        records: dict[RecordKey, Record] = {}
         for line in lines:
             if line["kind"] == "run":
                 runs.append(EvaluationRun.from_line(line))
@@ -167,7 +167,7 @@ class ResultsFile:
             raise ResultsError(f"{path} is being written by process {taken}; wait for it, or name another") from None
         with self._held:
             self.results = Results.load(path) if path.exists() else Results(runs=(), records=())
-            _same(path, self.results.runs, run)
+            _check_same_settings(path, self.results.runs, run)
             _finish_last_line(path)
             self._file = self._held.enter_context(path.open("a", encoding="utf-8"))
             self._safe = time.monotonic()
@@ -191,7 +191,7 @@ class ResultsFile:
     def _append(self, line: Mapping[str, Any]) -> None:
         self._file.write(json.dumps(line) + "\n")
         self._file.flush()
-        if time.monotonic() - self._safe > _SAFE_EVERY:
+        if time.monotonic() - self._safe > _SYNC_SECONDS:
             os.fsync(self._file.fileno())
             self._safe = time.monotonic()
 
@@ -199,18 +199,18 @@ class ResultsFile:
 _KINDS: Final = {"run": EvaluationRun.from_line, "sample": Record.from_line}
 
 
-def _lines(path: Path) -> list[dict[str, Any]]:
+def _read_lines(path: Path) -> list[dict[str, Any]]:
     """The file's lines; one that cannot be read is an error unless it is the last and unfinished."""
     try:
         raw = path.read_bytes()
     except OSError as error:
         raise ResultsError(f"the results {path} cannot be read: {error}") from error
     *whole, rest = raw.split(b"\n")
-    found = [_line(line, path, number) for number, line in enumerate(whole, start=1) if line.strip()]
-    return [*found, *_unfinished(rest)]
+    found = [_parse_line(line, path, number) for number, line in enumerate(whole, start=1) if line.strip()]
+    return [*found, *_parse_last_line(rest)]
 
 
-def _line(line: bytes, path: Path, number: int) -> dict[str, Any]:
+def _parse_line(line: bytes, path: Path, number: int) -> dict[str, Any]:
     try:
         values = json.loads(line)
         _KINDS[values["kind"]](values)
@@ -219,7 +219,7 @@ def _line(line: bytes, path: Path, number: int) -> dict[str, Any]:
     return dict(values)
 
 
-def _unfinished(rest: bytes) -> list[dict[str, Any]]:
+def _parse_last_line(rest: bytes) -> list[dict[str, Any]]:
     """A last line without its end counts when it is complete all the same."""
     try:
         return [json.loads(rest)] if rest.strip() else []
@@ -236,14 +236,14 @@ def _finish_last_line(path: Path) -> None:
     if not rest:
         return
     with path.open("r+b") as file:
-        if _unfinished(rest):
+        if _parse_last_line(rest):
             file.seek(0, os.SEEK_END)
             file.write(b"\n")
         else:
             file.truncate(len(raw) - len(rest))
 
 
-def _same(path: Path, runs: Iterable[EvaluationRun], run: EvaluationRun) -> None:
+def _check_same_settings(path: Path, runs: Iterable[EvaluationRun], run: EvaluationRun) -> None:
     """Raise ResultsError when the file's numbers were made otherwise than this run's will be."""
     for old in runs:
         found = differences(old.fixed, run.fixed)

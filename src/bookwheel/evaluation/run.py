@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 from bookwheel.errors import BookwheelError, DocumentTooLong, JournalError, QuestionError
 from bookwheel.evaluation.models import open_models
 from bookwheel.evaluation.results import EvaluationRun, Record, Results, ResultsFile, SampleOutcome
-from bookwheel.evaluation.sources import task_samples, try_sources
-from bookwheel.evaluation.work import batches, jobs, pairs
+from bookwheel.evaluation.sources import check_source, open_task_source
+from bookwheel.evaluation.work import iterate_jobs, list_batches, match_models
 from bookwheel.reading.runner import new_reading, run_reading
 from bookwheel.reading.ways.registry import load_way
 from bookwheel.scoring import METRICS
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bookwheel.evaluation.models import ModelUnderTest, OpenModel
-    from bookwheel.evaluation.results import Key
+    from bookwheel.evaluation.results import RecordKey
     from bookwheel.evaluation.settings import Evaluation
-    from bookwheel.evaluation.work import Batch, SampleJob, Source
+    from bookwheel.evaluation.work import Batch, SampleJob, SampleSource
     from bookwheel.journal import Journal
     from bookwheel.types import Reading
 
@@ -72,7 +72,7 @@ async def evaluate(
     results: Path,
     open_model: OpenModel,
     *,
-    source: Source | None = None,
+    source: SampleSource | None = None,
     habits: RunOptions | None = None,
 ) -> Results:
     """Read and judge whatever the results file does not have yet, and give all that it has then.
@@ -81,10 +81,10 @@ async def evaluate(
     """
     habits = habits or RunOptions()
     async with open_models(evaluation, open_model) as ready:
-        source = source or task_samples(evaluation, ready)
-        await asyncio.to_thread(try_sources, evaluation, source)
-        waiting = batches(evaluation, source)
-        with ResultsFile(results, _run(evaluation, ready, habits.command)) as file:
+        source = source or open_task_source(evaluation, ready)
+        await asyncio.to_thread(check_source, evaluation, source)
+        waiting = list_batches(evaluation, source)
+        with ResultsFile(results, _describe_run(evaluation, ready, habits.command)) as file:
             done = {record.key for record in file.results.records if record.outcome not in habits.again}
             sitting = _EvaluationWork(file, habits, waiting, ready, done)
             try:
@@ -96,7 +96,7 @@ async def evaluate(
     return Results.load(results)
 
 
-def _run(evaluation: Evaluation, opened: Sequence[ModelUnderTest], command: str) -> EvaluationRun:
+def _describe_run(evaluation: Evaluation, opened: Sequence[ModelUnderTest], command: str) -> EvaluationRun:
     return EvaluationRun(
         command=command,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -116,17 +116,17 @@ class _EvaluationWork:
         habits: RunOptions,
         waiting: Sequence[Batch],
         opened: Sequence[ModelUnderTest],
-        done: set[Key],
+        done: set[RecordKey],
     ) -> None:
         self._file = file
         self._habits = habits
-        self._jobs: Iterator[SampleJob] = jobs(waiting, opened, done)
+        self._jobs: Iterator[SampleJob] = iterate_jobs(waiting, opened, done)
         self._next = asyncio.Lock()
         self._began = time.monotonic()
         cells = {
             (batch.task, batch.length, way, bench.label): batch
             for batch in waiting
-            for bench, way in pairs(batch, opened)
+            for bench, way in match_models(batch, opened)
         }
         had = Counter((task, length, way, label) for task, length, _, way, label in done)
         had = Counter({cell: min(count, cells[cell].count) for cell, count in had.items() if cell in cells})
@@ -139,7 +139,7 @@ class _EvaluationWork:
     async def work(self) -> None:
         """Take jobs until there are none."""
         while job := await self._job():
-            record = await measure(job, self._habits.journal)
+            record = await measure_sample(job, self._habits.journal)
             self._file.add(record)
             self._count(job, record)
 
@@ -165,10 +165,10 @@ class _EvaluationWork:
         )
 
 
-async def measure(job: SampleJob, journal: Journal | None) -> Record:
+async def measure_sample(job: SampleJob, journal: Journal | None) -> Record:
     """Read one sample and judge the answer. Raises what a user has to mend; whatever else goes wrong is a result."""
     began = time.perf_counter()
-    reading = await asyncio.to_thread(_begun, job, journal)
+    reading = await asyncio.to_thread(_start_reading, job, journal)
     try:
         if reading.status is not Status.ANSWERED:
             way = load_way(job.way)
@@ -180,11 +180,11 @@ async def measure(job: SampleJob, journal: Journal | None) -> Record:
     except Exception as fault:  # noqa: BLE001 - one sample is recorded as failed
         outcome, error = SampleOutcome.FAILED, f"{type(fault).__name__}: {fault}"
     else:
-        return _judged(job, reading, time.perf_counter() - began)
-    return _record(job, outcome, seconds=time.perf_counter() - began, error=error)
+        return _score_reading(job, reading, time.perf_counter() - began)
+    return _new_record(job, outcome, seconds=time.perf_counter() - began, error=error)
 
 
-def _begun(job: SampleJob, journal: Journal | None) -> Reading:
+def _start_reading(job: SampleJob, journal: Journal | None) -> Reading:
     """The job's reading: new, or as far as the journal has it."""
     name = hashlib.sha256("\0".join((job.bench.fingerprint, *map(str, job.key))).encode()).hexdigest()[:16]
     if journal:
@@ -206,7 +206,7 @@ _OUTCOMES: Mapping[Status, SampleOutcome] = {
 }
 
 
-def _judged(job: SampleJob, reading: Reading, seconds: float) -> Record:
+def _score_reading(job: SampleJob, reading: Reading, seconds: float) -> Record:
     """The record of a reading that has ended."""
     outcome = _OUTCOMES.get(reading.status, SampleOutcome.FAILED)
     answer = reading.answer.text if reading.answer and outcome is SampleOutcome.SCORED else None
@@ -214,7 +214,7 @@ def _judged(job: SampleJob, reading: Reading, seconds: float) -> Record:
     flags.update(map(str, reading.answer.flags if reading.answer else ()))
     score, usage = job.sample.score(answer), reading.usage
     return replace(
-        _record(job, outcome, seconds=seconds, error=reading.error),
+        _new_record(job, outcome, seconds=seconds, error=reading.error),
         score=score.score,
         reason=score.reason,
         official=None if answer is None else METRICS["official"](answer, job.sample.golds).score,
@@ -229,7 +229,7 @@ def _judged(job: SampleJob, reading: Reading, seconds: float) -> Record:
     )
 
 
-def _record(job: SampleJob, outcome: SampleOutcome, *, seconds: float, error: str) -> Record:
+def _new_record(job: SampleJob, outcome: SampleOutcome, *, seconds: float, error: str) -> Record:
     """What is known of a job before its answer is judged."""
     sample = job.sample
     task, length, name, way, label = job.key

@@ -12,20 +12,20 @@ if TYPE_CHECKING:
 
     from bookwheel.evaluation.models import ModelUnderTest
     from bookwheel.evaluation.settings import Evaluation
-    from bookwheel.evaluation.work import Source
+    from bookwheel.evaluation.work import SampleSource
     from bookwheel.tasks.base import Sample
 
 
-def task_samples(evaluation: Evaluation, opened: Sequence[ModelUnderTest]) -> Source:
+def open_task_source(evaluation: Evaluation, opened: Sequence[ModelUnderTest]) -> SampleSource:
     """Samples made when they are asked for. InputError for tasks that are not there, before anything is read."""
-    from bookwheel.tasks import find, make
+    from bookwheel.tasks import load_task, make_samples
 
     for task in evaluation.tasks:
-        find(task)
+        load_task(task)
     tokenizer = FileTokenizer(Path(evaluation.tokenizer)) if evaluation.tokenizer else opened[0].model.tokenizer
 
     def samples(task: str, length: int) -> Iterator[Sample]:
-        return make(
+        return make_samples(
             task,
             tokens=length,
             count=evaluation.count,
@@ -38,7 +38,7 @@ def task_samples(evaluation: Evaluation, opened: Sequence[ModelUnderTest]) -> So
     return samples
 
 
-def try_sources(evaluation: Evaluation, source: Source) -> None:
+def check_source(evaluation: Evaluation, source: SampleSource) -> None:
     """Make the shortest sample of every task, so that what is wrong is said before anything is paid for."""
     for task in evaluation.tasks:
         next(source(task, min(evaluation.lengths)), None)

@@ -64,21 +64,21 @@ def estimate(scores: Sequence[float], *, seed: int = 0, confidence: float = CONF
     if n == 0:
         return IntervalEstimate(mean=math.nan, low=math.nan, high=math.nan, n=0, method="none")
     if set(scores) <= {0, 1} or min(scores) == max(scores):
-        return wilson(math.fsum(scores), n, confidence=confidence)
-    low, high = bootstrap(scores, seed=seed, confidence=confidence)
+        return wilson_interval(math.fsum(scores), n, confidence=confidence)
+    low, high = bootstrap_interval(scores, seed=seed, confidence=confidence)
     return IntervalEstimate(mean=fmean(scores), low=low, high=high, n=n, method="bootstrap")
 
 
-def wilson(right: float, n: int, *, confidence: float = CONFIDENCE) -> IntervalEstimate:
+def wilson_interval(right: float, n: int, *, confidence: float = CONFIDENCE) -> IntervalEstimate:
     """Wilson's score interval of a share."""
-    z, share = _z(confidence), right / n
+    z, share = _z_score(confidence), right / n
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * math.sqrt(max(0.0, share * (1 - share)) / n + z * z / (4 * n * n))
     low, high = min(share, max(0.0, middle - half)), max(share, min(1.0, middle + half))
     return IntervalEstimate(mean=share, low=low, high=high, n=n, method="Wilson")
 
 
-def bootstrap(values: Sequence[float], *, seed: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
+def bootstrap_interval(values: Sequence[float], *, seed: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
     """The percentile interval of the mean over resamples."""
     draw, n = random.Random(seed), len(values)  # noqa: S311 - resampling, not secrecy
     means = sorted(math.fsum(draw.choices(values, k=n)) / n for _ in range(_RESAMPLES))
@@ -86,7 +86,7 @@ def bootstrap(values: Sequence[float], *, seed: int, confidence: float = CONFIDE
     return _quantile(means, tail), _quantile(means, 1 - tail)
 
 
-def paired(
+def compare_pairs(
     first: Sequence[float], second: Sequence[float], *, seed: int = 0, confidence: float = CONFIDENCE
 ) -> Difference:
     """The first's scores less the second's, pair by pair."""
@@ -100,7 +100,7 @@ def paired(
         low, high = _bonett_price(ahead, behind, n, confidence)
     elif n:
         mean, method = fmean(differences), "bootstrap"
-        low, high = bootstrap(differences, seed=seed, confidence=confidence)
+        low, high = bootstrap_interval(differences, seed=seed, confidence=confidence)
     p = sign_test(ahead, behind)
     return Difference(mean=mean, low=low, high=high, n=n, ahead=ahead, behind=behind, p=p, method=method)
 
@@ -118,11 +118,11 @@ def sign_test(ahead: int, behind: int) -> float:
 def _bonett_price(ahead: int, behind: int, n: int, confidence: float) -> tuple[float, float]:
     """An adjusted Wald interval: one pair more on either side keeps it honest when few pairs differ."""
     won, lost = (ahead + 1) / (n + 2), (behind + 1) / (n + 2)
-    half = _z(confidence) * math.sqrt((won + lost - (won - lost) ** 2) / (n + 2))
+    half = _z_score(confidence) * math.sqrt((won + lost - (won - lost) ** 2) / (n + 2))
     return max(-1.0, won - lost - half), min(1.0, won - lost + half)
 
 
-def _z(confidence: float) -> float:
+def _z_score(confidence: float) -> float:
     return NormalDist().inv_cdf(0.5 + confidence / 2)
 
 

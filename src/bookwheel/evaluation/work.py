@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
     from bookwheel.evaluation.models import ModelUnderTest
-    from bookwheel.evaluation.results import Key
+    from bookwheel.evaluation.results import RecordKey
     from bookwheel.evaluation.settings import Evaluation
     from bookwheel.tasks.base import Sample
 
-    Source = Callable[[str, int], Iterator[Sample]]
+    SampleSource = Callable[[str, int], Iterator[Sample]]
     """Task and length to its samples, the same ones every time."""
 
 
@@ -43,7 +43,7 @@ class SampleJob:
     way: str
 
     @property
-    def key(self) -> Key:
+    def key(self) -> RecordKey:
         """The key of the record that it will leave."""
         return (self.sample.task, self.length, self.sample.id, self.way, self.bench.label)
 
@@ -53,7 +53,7 @@ class SampleJob:
         return max(self.length, 1)
 
 
-def batches(evaluation: Evaluation, source: Source) -> list[Batch]:
+def list_batches(evaluation: Evaluation, source: SampleSource) -> list[Batch]:
     """Tasks by lengths, then what the files of samples hold."""
     lengths = dict.fromkeys((*evaluation.lengths, *(n for model in evaluation.models for n in model.lengths)))
     made = [
@@ -61,19 +61,21 @@ def batches(evaluation: Evaluation, source: Source) -> list[Batch]:
             task=task,
             length=length,
             count=evaluation.count,
-            samples=partial(_first, partial(source, task, length), evaluation.count),
+            samples=partial(_take_first, partial(source, task, length), evaluation.count),
         )
         for task in evaluation.tasks
         for length in sorted(lengths)
     ]
-    return made + [batch for name in evaluation.samples for batch in _of_file(Path(name))]
+    return made + [batch for name in evaluation.samples for batch in _read_file_batches(Path(name))]
 
 
-def jobs(waiting: Sequence[Batch], benches: Sequence[ModelUnderTest], done: Collection[Key]) -> Iterator[SampleJob]:
+def iterate_jobs(
+    waiting: Sequence[Batch], benches: Sequence[ModelUnderTest], done: Collection[RecordKey]
+) -> Iterator[SampleJob]:
     """Everything that is not done, sample by sample, so that a sample is let go before the next is made."""
     have = Counter((task, length, way, label) for task, length, _, way, label in done)
     for batch in waiting:
-        wanted = pairs(batch, benches)
+        wanted = match_models(batch, benches)
         if all(have[batch.task, batch.length, way, bench.label] >= batch.count for bench, way in wanted):
             continue
         for sample in batch.samples():
@@ -83,17 +85,17 @@ def jobs(waiting: Sequence[Batch], benches: Sequence[ModelUnderTest], done: Coll
                     yield job
 
 
-def pairs(batch: Batch, benches: Sequence[ModelUnderTest]) -> list[tuple[ModelUnderTest, str]]:
+def match_models(batch: Batch, benches: Sequence[ModelUnderTest]) -> list[tuple[ModelUnderTest, str]]:
     """Which models read a batch, and how."""
     takers = [bench for bench in benches if not bench.lengths or batch.length in bench.lengths]
     return [(bench, way) for bench in takers for way in bench.ways]
 
 
-def _first(samples: Callable[[], Iterator[Sample]], count: int) -> Iterator[Sample]:
+def _take_first(samples: Callable[[], Iterator[Sample]], count: int) -> Iterator[Sample]:
     return islice(samples(), count)
 
 
-def _of_file(path: Path) -> list[Batch]:
+def _read_file_batches(path: Path) -> list[Batch]:
     """A file's samples by task and length."""
     from bookwheel.tasks.files import read_samples
 
@@ -106,12 +108,12 @@ def _of_file(path: Path) -> list[Batch]:
             raise SettingsError(f"{path} has two samples called {sample.id!r} in task {sample.task!r}; rename one")
         seen.add((*place, sample.id))
     return [
-        Batch(task=task, length=length, count=count, samples=partial(_matching, path, task, length))
+        Batch(task=task, length=length, count=count, samples=partial(_read_matching, path, task, length))
         for (task, length), count in counted.items()
     ]
 
 
-def _matching(path: Path, task: str, length: int) -> Iterator[Sample]:
+def _read_matching(path: Path, task: str, length: int) -> Iterator[Sample]:
     from bookwheel.tasks.files import read_samples
 
     return (sample for sample in read_samples(path) if (sample.task, _length(sample)) == (task, length))

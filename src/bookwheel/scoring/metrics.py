@@ -24,7 +24,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, Protocol
 
 from bookwheel.errors import InputError
-from bookwheel.scoring.normal import ARTICLES, every_word, holds, words
+from bookwheel.scoring.normalization import ARTICLES, contains_words, words, words_with_articles
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -70,19 +70,19 @@ def exact(answer: str, golds: Sequence[str]) -> Score:
 
 def contains(answer: str, golds: Sequence[str]) -> Score:
     """1 when a gold answer stands in the answer as whole tokens; an answer inside a gold earns nothing."""
-    if not every_word(answer):
+    if not words_with_articles(answer):
         return _NOTHING
     for gold in golds:
-        if _within(gold, answer):
+        if _is_within(gold, answer):
             return Score(score=1.0, reason=f'holds "{gold}"')
     return Score(score=0.0, reason="holds none of the golds")
 
 
-def _within(gold: str, answer: str) -> bool:
+def _is_within(gold: str, answer: str) -> bool:
     """Whether the gold stands in the answer; a gold made of articles alone ("The The") is looked for as it is."""
     wanted = words(gold)
-    said = every_word(answer) if set(wanted) <= ARTICLES else words(answer)
-    return holds(said, wanted)
+    said = words_with_articles(answer) if set(wanted) <= ARTICLES else words(answer)
+    return contains_words(said, wanted)
 
 
 def f1(answer: str, golds: Sequence[str]) -> Score:
@@ -90,7 +90,7 @@ def f1(answer: str, golds: Sequence[str]) -> Score:
     said = words(answer)
     if not said:
         return _NOTHING
-    best = max((_overlap(said, words(gold)) for gold in golds), default=(0.0, 0.0, 0.0))
+    best = max((_measure_overlap(said, words(gold)) for gold in golds), default=(0.0, 0.0, 0.0))
     score, precision, recall = best
     return Score(score=score, reason=f"F1 {score:.2f}", parts={"precision": precision, "recall": recall})
 
@@ -98,7 +98,7 @@ def f1(answer: str, golds: Sequence[str]) -> Score:
 _CHOICES: Final = (["yes"], ["no"])
 
 
-def _overlap(said: list[str], gold: list[str]) -> tuple[float, float, float]:
+def _measure_overlap(said: list[str], gold: list[str]) -> tuple[float, float, float]:
     if said in _CHOICES or gold in _CHOICES:
         same = float(said == gold)
         return same, same, same
@@ -113,9 +113,9 @@ def _overlap(said: list[str], gold: list[str]) -> tuple[float, float, float]:
 
 def share_of(answer: str, golds: Sequence[str]) -> Score:
     """The share of the golds that stand in the answer; more words around them cost nothing."""
-    if not every_word(answer):
+    if not words_with_articles(answer):
         return _NOTHING
-    parts = {gold: float(_within(gold, answer)) for gold in golds}
+    parts = {gold: float(_is_within(gold, answer)) for gold in golds}
     found = int(sum(parts.values()))
     return Score(score=found / len(parts) if parts else 0.0, reason=f"holds {found} of {len(parts)}", parts=parts)
 
@@ -157,7 +157,7 @@ def unanswerable(answer: str, golds: Sequence[str]) -> Score:
     The golds are not looked at but may say how absence is put in words ("not in the document").
     """
     text = answer.strip().casefold().replace("’", "'")
-    if not every_word(text):
+    if not words_with_articles(text):
         return _NOTHING
     if exact(answer, golds).score:
         return Score(score=1.0, reason="says that it is not there")
@@ -174,7 +174,7 @@ def official(answer: str, golds: Sequence[str]) -> Score:
 
     It calls "the" and the empty answer right, and misses every gold but the first. No number of ours rests on it.
     """
-    said, gold = _as_published(answer), _as_published(golds[0]) if golds else ""
+    said, gold = _normalize_as_published(answer), _normalize_as_published(golds[0]) if golds else ""
     right = gold in said or said in gold
     return Score(score=float(right), reason="by the published judge, which takes substrings in both directions")
 
@@ -183,7 +183,7 @@ _PUBLISHED_MARKS: Final = re.compile(r"[!-/:-@\[-`{-~]")
 _PUBLISHED_ARTICLES: Final = re.compile(r"\b(?:a|an|the)\b")
 
 
-def _as_published(text: str) -> str:
+def _normalize_as_published(text: str) -> str:
     """Lower case, no ASCII punctuation, no articles, single blanks."""
     bare = _PUBLISHED_ARTICLES.sub(" ", _PUBLISHED_MARKS.sub("", text.lower()))
     return " ".join(bare.split())
@@ -201,7 +201,7 @@ METRICS: Final[Mapping[str, Metric]] = {
 """By name, as samples and configurations call them."""
 
 
-def metric(name: str) -> Metric:
+def load_metric(name: str) -> Metric:
     """The metric of that name; InputError names the nearest when there is none."""
     if name in METRICS:
         return METRICS[name]
@@ -210,6 +210,6 @@ def metric(name: str) -> Metric:
     raise InputError(f"no metric {name!r}; {hint}")
 
 
-def failed(reason: str) -> Score:
+def score_missing_answer(reason: str) -> Score:
     """What a sample earns whose answer never came: it counts as wrong and stays in every denominator."""
     return Score(score=0.0, reason=f"no answer: {reason}")

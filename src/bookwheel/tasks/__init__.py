@@ -1,12 +1,12 @@
 """What is read to measure and to train: samples by task, length, seed and language."""
 
 from bookwheel.tasks.base import GoldEvidence, MemoryRule, Sample, SampleDocument
-from bookwheel.tasks.catalogue import TASKS, find, make
+from bookwheel.tasks.catalogue import TASKS, load_task, make_samples
 from bookwheel.tasks.contamination import FilterOutcome, FilterResult, filter_samples
+from bookwheel.tasks.definition import Task
 from bookwheel.tasks.files import read_samples, write_samples
 from bookwheel.tasks.memories import ideal_memories
-from bookwheel.tasks.orders import Task
-from bookwheel.tasks.tokenizing import tokenizer_named
+from bookwheel.tasks.tokenizing import load_tokenizer
 
 __all__ = [
     "TASKS",
@@ -18,10 +18,10 @@ __all__ = [
     "SampleDocument",
     "Task",
     "filter_samples",
-    "find",
     "ideal_memories",
-    "make",
+    "load_task",
+    "load_tokenizer",
+    "make_samples",
     "read_samples",
-    "tokenizer_named",
     "write_samples",
 ]

@@ -57,19 +57,19 @@ def assemble(
 ) -> AssembledDocument:
     """Filler and passages to just under `tokens`; InputError when the passages alone are too long for that."""
     ordered = sorted(passages, key=lambda passage: passage.place)
-    fixed = measure([passage.text for passage in ordered], tokenizer)
+    fixed = count_tokens([passage.text for passage in ordered], tokenizer)
     if fixed > tokens:
-        raise too_short(task, tokens, fixed)
+        raise length_error(task, tokens, fixed)
     source = iter(filler)
     margin = tokens // 2000 if tokens * 4 > _SEGMENT else 0
-    drawn = draw(source, tokens - fixed - margin, tokenizer)
+    drawn = draw_filler(source, tokens - fixed - margin, tokenizer)
     summed = fixed + drawn.tokens + drawn.seams + 2 * len(ordered)
     if margin and CLOSE * tokens < summed <= tokens:
-        texts, evidence = _arranged(drawn.units, ordered)
-        return AssembledDocument(pieces=_pieces(texts), tokens=summed, evidence=evidence)
-    best = _filled(source, drawn.units, ordered, tokens, tokenizer)
+        texts, evidence = _arrange(drawn.units, ordered)
+        return AssembledDocument(pieces=_join_pieces(texts), tokens=summed, evidence=evidence)
+    best = _fill(source, drawn.units, ordered, tokens, tokenizer)
     if best is None:
-        raise too_short(task, tokens, fixed + 1)
+        raise length_error(task, tokens, fixed + 1)
     if best.tokens < min(CLOSE * tokens, tokens - _GRAIN):
         raise InputError(
             f"the task {task} has material for {best.tokens} tokens and {tokens} were asked for; ask for fewer, "
@@ -78,7 +78,7 @@ def assemble(
     return best
 
 
-def _filled(
+def _fill(
     filler: Iterator[str], units: list[str], passages: Sequence[SourcePassage], tokens: int, tokenizer: Tokenizer
 ) -> AssembledDocument | None:
     """The longest text found within the budget, counted whole; None when there is none.
@@ -87,35 +87,35 @@ def _filled(
     """
     best: AssembledDocument | None = None
     for _ in range(_ROUNDS):
-        texts, evidence = _arranged(units, passages)
-        measured = measure(texts, tokenizer)
+        texts, evidence = _arrange(units, passages)
+        measured = count_tokens(texts, tokenizer)
         if measured > tokens and units:
-            units = _shortened(units, measured - tokens, tokenizer)
+            units = _shorten(units, measured - tokens, tokenizer)
             continue
         if measured > tokens:
             break
         if best is None or measured > best.tokens:
-            best = AssembledDocument(pieces=_pieces(texts), tokens=measured, evidence=evidence)
-        more = draw(filler, tokens - measured, tokenizer).units if measured < _NEAR * tokens else []
+            best = AssembledDocument(pieces=_join_pieces(texts), tokens=measured, evidence=evidence)
+        more = draw_filler(filler, tokens - measured, tokenizer).units if measured < _NEAR * tokens else []
         if not more:
             break
         units += more
     return best
 
 
-def too_short(task: str, tokens: int, need: int) -> InputError:
+def length_error(task: str, tokens: int, need: int) -> InputError:
     """What to say when a length cannot hold the task's own material."""
     return InputError(f"the task {task} needs at least {need} tokens and {tokens} were asked for; raise --tokens")
 
 
 def join(units: Sequence[str], passages: Sequence[SourcePassage], tokenizer: Tokenizer) -> AssembledDocument:
     """All of the filler and all of the passages, whatever it comes to."""
-    texts, evidence = _arranged(list(units), sorted(passages, key=lambda passage: passage.place))
-    return AssembledDocument(pieces=_pieces(texts), tokens=measure(texts, tokenizer), evidence=evidence)
+    texts, evidence = _arrange(list(units), sorted(passages, key=lambda passage: passage.place))
+    return AssembledDocument(pieces=_join_pieces(texts), tokens=count_tokens(texts, tokenizer), evidence=evidence)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DrawnPassages:
+class DrawnFiller:
     """Filler taken from its source."""
 
     units: list[str]
@@ -125,11 +125,11 @@ class DrawnPassages:
     """Between texts that were counted apart."""
 
 
-def draw(filler: Iterator[str], budget: int, tokenizer: Tokenizer) -> DrawnPassages:
+def draw_filler(filler: Iterator[str], budget: int, tokenizer: Tokenizer) -> DrawnFiller:
     """Units of filler of about `budget` tokens, the last one cut to fit."""
     taken: list[str] = []
     left, seams, per_token = budget, 0, 0.5
-    while left > 0 and (batch := _batch(filler, min(int(0.9 * left * per_token), _BATCH))):
+    while left > 0 and (batch := _take_batch(filler, min(int(0.9 * left * per_token), _BATCH))):
         seams += 1
         text = "".join(batch)
         cost = tokenizer.count(text)
@@ -142,13 +142,13 @@ def draw(filler: Iterator[str], budget: int, tokenizer: Tokenizer) -> DrawnPassa
             seams += 1
             cost = tokenizer.count(unit)
             if cost > left:
-                return DrawnPassages(units=taken + cut(unit, left, tokenizer), tokens=budget, seams=seams)
+                return DrawnFiller(units=taken + cut_unit(unit, left, tokenizer), tokens=budget, seams=seams)
             taken.append(unit)
             left -= cost
-    return DrawnPassages(units=taken, tokens=budget - left, seams=seams)
+    return DrawnFiller(units=taken, tokens=budget - left, seams=seams)
 
 
-def _batch(filler: Iterator[str], characters: int) -> list[str]:
+def _take_batch(filler: Iterator[str], characters: int) -> list[str]:
     units: list[str] = []
     for unit in filler:
         units.append(unit)
@@ -158,32 +158,32 @@ def _batch(filler: Iterator[str], characters: int) -> list[str]:
     return units
 
 
-def cut(unit: str, tokens: int, tokenizer: Tokenizer) -> list[str]:
+def cut_unit(unit: str, tokens: int, tokenizer: Tokenizer) -> list[str]:
     """The unit cut at a word to hold `tokens`, with the blanks it ended with; nothing when no word fits."""
     body = unit.rstrip()
     tail = unit[len(body) :]
     room = tokens - tokenizer.count(tail)
-    kept = _to_word_end(body, tokenizer.fit(body, room)) if room > 0 else ""
+    kept = _trim_to_word(body, tokenizer.fit(body, room)) if room > 0 else ""
     while kept and tokenizer.count(kept + tail) > tokens:
-        kept = _to_word_end(body, len(kept) - 1)
+        kept = _trim_to_word(body, len(kept) - 1)
     return [kept + tail] if kept else []
 
 
-def _to_word_end(body: str, end: int) -> str:
+def _trim_to_word(body: str, end: int) -> str:
     """What stands before `end`, without a Latin word that is cut there; Chinese has no blanks to look for."""
     if 0 < end < len(body) and body[end].isalnum() and body[end - 1 : end + 1].isascii():
         end = max(body.rfind(" ", 0, end), body.rfind("\n", 0, end), end - _LONGEST_WORD, 0)
     return body[: max(0, end)].rstrip()
 
 
-def _shortened(units: list[str], excess: int, tokenizer: Tokenizer) -> list[str]:
+def _shorten(units: list[str], excess: int, tokenizer: Tokenizer) -> list[str]:
     """The filler without at least `excess` tokens at its end."""
     *units, last = units
     have = tokenizer.count(last)
-    return units + (cut(last, have - excess, tokenizer) if have > excess else [])
+    return units + (cut_unit(last, have - excess, tokenizer) if have > excess else [])
 
 
-def _arranged(units: list[str], passages: Sequence[SourcePassage]) -> tuple[list[str], tuple[GoldEvidence, ...]]:
+def _arrange(units: list[str], passages: Sequence[SourcePassage]) -> tuple[list[str], tuple[GoldEvidence, ...]]:
     """The texts in the document's order, and the evidence with offsets into the whole."""
     stops = [round(passage.place * len(units)) for passage in passages]
     texts: list[str] = []
@@ -192,13 +192,13 @@ def _arranged(units: list[str], passages: Sequence[SourcePassage]) -> tuple[list
     for (begin, end), passage in zip(pairwise([0, *stops]), passages, strict=True):
         texts += units[begin:end]
         offset += sum(map(len, units[begin:end]))
-        evidence += [moved(found, offset) for found in passage.evidence]
+        evidence += [shift_evidence(found, offset) for found in passage.evidence]
         texts.append(passage.text)
         offset += len(passage.text)
     return texts + units[stops[-1] if stops else 0 :], tuple(evidence)
 
 
-def moved(evidence: GoldEvidence, offset: int) -> GoldEvidence:
+def shift_evidence(evidence: GoldEvidence, offset: int) -> GoldEvidence:
     """The same evidence `offset` characters further on."""
     return GoldEvidence(
         start=evidence.start + offset,
@@ -209,13 +209,13 @@ def moved(evidence: GoldEvidence, offset: int) -> GoldEvidence:
     )
 
 
-def measure(texts: Sequence[str], tokenizer: Tokenizer) -> int:
+def count_tokens(texts: Sequence[str], tokenizer: Tokenizer) -> int:
     """The tokens of the joined texts, never too few: a long text is counted in segments, each with one to spare."""
-    segments = _pieces(texts, _SEGMENT)
+    segments = _join_pieces(texts, _SEGMENT)
     return sum(map(tokenizer.count, segments)) + max(0, len(segments) - 1)
 
 
-def _pieces(texts: Sequence[str], size: int = 65_536) -> tuple[str, ...]:
+def _join_pieces(texts: Sequence[str], size: int = 65_536) -> tuple[str, ...]:
     """The texts joined to pieces of at least `size` characters, but for the last."""
     pieces: list[str] = []
     held: list[str] = []

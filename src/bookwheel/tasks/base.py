@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from bookwheel.scoring import Score, failed, metric
+from bookwheel.scoring import Score, load_metric, score_missing_answer
 from bookwheel.types import Document, Part
 
 if TYPE_CHECKING:
@@ -124,4 +124,8 @@ class Sample:
 
     def score(self, answer: str | None) -> Score:
         """What an answer earns by this sample's own metric; None is an answer that never came, and counts as wrong."""
-        return failed("the reading failed") if answer is None else metric(self.metric)(answer, self.golds)
+        return (
+            score_missing_answer("the reading failed")
+            if answer is None
+            else load_metric(self.metric)(answer, self.golds)
+        )

@@ -1,7 +1,7 @@
 """`book`: a fact of our own inside a real book, read from its first page on.
 
 The fact is invented, about people whom the book does not know, so that no model can have it from elsewhere.
-A book that is shorter than the tokens asked for is followed by the next on the shelf, and the last by the first.
+A book that is shorter than the tokens asked for is followed by the next in the data folder, and the last by the first.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.errors import InputError
 from bookwheel.tasks import lexicon
 from bookwheel.tasks.assembly import assemble
+from bookwheel.tasks.definition import SampleDraft, SampleRequest, Task
 from bookwheel.tasks.facts import Fact
-from bookwheel.tasks.filler import BOOKS, sentences
-from bookwheel.tasks.orders import Draft, Order, Task
+from bookwheel.tasks.filler import BOOKS, load_sentences
 
 if TYPE_CHECKING:
     from random import Random
@@ -50,47 +50,47 @@ _ZH: Final = (
 )
 
 
-def build(order: Order) -> Draft:
+def build(request: SampleRequest) -> SampleDraft:
     """A book with one sentence more than it has."""
-    rng = order.rng
-    paths = order.shelf.books(BOOKS[order.language][1])
+    rng = request.rng
+    paths = request.data_dir.list_books(BOOKS[request.language][1])
     if not paths:
         raise InputError(
-            f"the task {order.task} needs a folder books/ with texts named {order.language}_*.txt[.gz]; point --data "
-            f"or BOOKWHEEL_DATA to a data folder that has one (any plain text will do)"
+            f"the task {request.task} needs a folder books/ with texts named {request.language}_*.txt[.gz]; point "
+            f"--data or BOOKWHEEL_DATA to a data folder that has one (any plain text will do)"
         )
     first = rng.randrange(len(paths))
     ordered = paths[first:] + paths[:first]
-    gold, text, question = _zh_fact(rng) if order.language == "zh" else _en_fact(rng)
+    gold, text, question = _draw_chinese_fact(rng) if request.language == "zh" else _draw_english_fact(rng)
     fact = Fact(text=text, place=rng.random(), note=text)
-    return Draft(
+    return SampleDraft(
         question=question,
         golds=(gold,),
         metric="contains",
         body=assemble(
-            chain.from_iterable(sentences(path) for path in cycle(ordered)),
-            [fact.passage("" if order.language == "zh" else " ")],
-            tokens=order.tokens,
-            tokenizer=order.tokenizer,
-            task=order.task,
+            chain.from_iterable(load_sentences(path) for path in cycle(ordered)),
+            [fact.to_passage("" if request.language == "zh" else " ")],
+            tokens=request.tokens,
+            tokenizer=request.tokenizer,
+            task=request.task,
         ),
         metadata={"book": ordered[0].name},
     )
 
 
-def _en_fact(rng: Random) -> tuple[str, str, str]:
-    person = f"{lexicon.coined(rng).capitalize()} {rng.choice(lexicon.FAMILY)}"
+def _draw_english_fact(rng: Random) -> tuple[str, str, str]:
+    person = f"{lexicon.coin_word(rng).capitalize()} {rng.choice(lexicon.FAMILY)}"
     text, question = rng.choice(_EN)
     values = {
         "family": rng.choice([name for name in lexicon.FAMILY if name not in person]),
-        "place": lexicon.place(rng),
+        "place": lexicon.draw_place(rng),
         "adjective": rng.choice(lexicon.OWN_ADJECTIVES),
         "noun": rng.choice(lexicon.OWN_NOUNS),
     }
     return person, text.format(person=person, **values), question.format(**values)
 
 
-def _zh_fact(rng: Random) -> tuple[str, str, str]:
+def _draw_chinese_fact(rng: Random) -> tuple[str, str, str]:
     owner, receiver = rng.sample(lexicon.ZH_FAMILY, 2)
     person = receiver + rng.choice(lexicon.ZH_GIVEN)
     text, question = rng.choice(_ZH)
@@ -102,4 +102,6 @@ def _zh_fact(rng: Random) -> tuple[str, str, str]:
     return person, text.format(person=person, **values), question.format(**values)
 
 
-TASKS: Final = (Task(name="book", about="an invented fact inside a whole book", build=build, languages=("en", "zh")),)
+TASKS: Final = (
+    Task(name="book", description="an invented fact inside a whole book", build=build, languages=("en", "zh")),
+)

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Final
 
 from bookwheel.tasks import lexicon
-from bookwheel.tasks.facts import Fact, in_essays, sentence
+from bookwheel.tasks.definition import SampleDraft, SampleRequest, Task
+from bookwheel.tasks.facts import Fact, capitalize, hide_in_essays
 from bookwheel.tasks.needles import KIND_NAMES, QUESTIONS, WORDINGS
-from bookwheel.tasks.orders import Draft, Order, Task
 
 _LIVES: Final = (
     "{person} has lived at {place} for years.",
@@ -27,14 +27,14 @@ _OWNS: Final = (
 )
 
 
-def bridge(order: Order) -> Draft:
+def build_bridge(request: SampleRequest) -> SampleDraft:
     """Residents in the first half, the owner in the second."""
-    rng = order.rng
-    size = order.number("candidates", 6, least=2)
+    rng = request.rng
+    size = request.read_int("candidates", 6, least=2)
     people: dict[str, str] = {}
     while len(people) < size:
-        people[lexicon.person(rng)] = lexicon.place(rng)
-    ship = lexicon.coined(rng).capitalize()
+        people[lexicon.draw_person(rng)] = lexicon.draw_place(rng)
+    ship = lexicon.coin_word(rng).capitalize()
     owner = rng.choice(list(people))
     facts = [
         Fact(
@@ -53,11 +53,11 @@ def bridge(order: Order) -> Draft:
             replaces=tuple(people),
         )
     )
-    return Draft(
+    return SampleDraft(
         question=f"Where does the owner of the ship {ship} live?",
         golds=(people[owner],),
         metric="contains",
-        body=in_essays(order, facts),
+        body=hide_in_essays(request, facts),
         metadata={"candidates": size},
     )
 
@@ -65,35 +65,35 @@ def bridge(order: Order) -> Draft:
 ABSENT: Final = {"en": "not in the document", "zh": "文中没有提到"}
 
 
-def absent(order: Order) -> Draft:
+def build_absent(request: SampleRequest) -> SampleDraft:
     """Needles of other keys, and a question about a key that has none."""
-    rng, language = order.rng, order.language
-    size = order.number("needles", 4)
-    names = lexicon.keys(rng, order.shelf, language)
+    rng, language = request.rng, request.language
+    size = request.read_int("needles", 4)
+    names = lexicon.draw_keys(rng, request.data_dir, language)
     asked = next(names)
     wording, kind = rng.choice(WORDINGS[language]), KIND_NAMES[language][0]
     facts = [
         Fact(
-            text=sentence(wording.format(kind=kind, key=next(names), value=lexicon.number(rng))),
+            text=capitalize(wording.format(kind=kind, key=next(names), value=lexicon.draw_number(rng))),
             place=rng.random(),
         )
         for _ in range(size)
     ]
-    return Draft(
+    return SampleDraft(
         question=QUESTIONS[language][0].format(kind=kind, keys=asked),
         golds=(ABSENT[language],),
         metric="unanswerable",
-        body=in_essays(order, facts),
+        body=hide_in_essays(request, facts),
         metadata={"needles": size},
     )
 
 
 TASKS: Final = (
-    Task(name="bridge", about="a fact told before it matters", build=bridge, options=("candidates",)),
+    Task(name="bridge", description="a fact told before it matters", build=build_bridge, options=("candidates",)),
     Task(
         name="absent",
-        about="a question that the document does not answer",
-        build=absent,
+        description="a question that the document does not answer",
+        build=build_absent,
         languages=("en", "zh"),
         options=("needles",),
     ),

@@ -1,7 +1,7 @@
 """All tasks by name, and `make`: the one way to samples.
 
 >>> from bookwheel.text.tokens import WordTokenizer
->>> sample = next(make("vt", tokens=400, count=1, seed=7, tokenizer=WordTokenizer()))
+>>> sample = next(make_samples("vt", tokens=400, count=1, seed=7, tokenizer=WordTokenizer()))
 >>> sample.id, sample.tokens <= 400, len(sample.golds)
 ('vt-en-400-7-0', True, 5)
 """
@@ -13,17 +13,17 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from bookwheel.errors import InputError
-from bookwheel.scoring import metric as metric_named
+from bookwheel.scoring import load_metric as metric_named
 from bookwheel.tasks import books, bridges, codebase, counting, dialogues, needles, questions, updates, variables, words
 from bookwheel.tasks.base import Sample, SampleDocument
 from bookwheel.tasks.data_dir import DataDir
-from bookwheel.tasks.orders import Order, Task
+from bookwheel.tasks.definition import SampleRequest, Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from bookwheel.tasks.orders import Draft
+    from bookwheel.tasks.definition import SampleDraft
     from bookwheel.text.tokens import Tokenizer
 
 _FAMILIES: Final = (needles, variables, words, questions, updates, counting, bridges, dialogues, codebase, books)
@@ -33,7 +33,7 @@ _COMMON: Final = ("metric",)
 """Options that every task takes."""
 
 
-def make(
+def make_samples(
     task: str,
     *,
     tokens: int,
@@ -50,15 +50,15 @@ def make(
     The same arguments give the same bytes. Raises InputError before the first sample for what can be told from the
     arguments: an unknown task, language or option, a folder that is not there.
     """
-    entry = find(task)
+    entry = load_task(task)
     language = language or entry.languages[0]
     given = {name: value for name, value in options.items() if value is not None}
-    _check(entry, tokens, language, given)
+    _check_request(entry, tokens, language, given)
     if count < 1:
         raise InputError(f"the count must be at least 1, not {count}")
     if split not in ("train", "dev"):
         raise InputError(f"the split is train or dev, not {split!r}")
-    first = Order(
+    first = SampleRequest(
         task=task,
         tokens=tokens,
         index=0,
@@ -67,13 +67,13 @@ def make(
         split=split,
         rng=Random(),  # noqa: S311 - not for secrets, and every sample is given its own
         tokenizer=tokenizer,
-        shelf=DataDir.at(data),
+        data_dir=DataDir.locate(data),
         options=given,
     )
-    return (_sample(order, entry.build(order)) for order in map(first.at, range(count)))
+    return (_finish_sample(request, entry.build(request)) for request in map(first.for_index, range(count)))
 
 
-def find(task: str) -> Task:
+def load_task(task: str) -> Task:
     """The entry of that name; InputError names the nearest when there is none."""
     if task in TASKS:
         return TASKS[task]
@@ -82,7 +82,7 @@ def find(task: str) -> Task:
     raise InputError(f"no task {task!r}; {hint}: {', '.join(TASKS)}")
 
 
-def _check(entry: Task, tokens: int, language: str, options: Mapping[str, Any]) -> None:
+def _check_request(entry: Task, tokens: int, language: str, options: Mapping[str, Any]) -> None:
     if language not in entry.languages:
         raise InputError(f"the task {entry.name} is there in {' and '.join(entry.languages)}, not in {language!r}")
     known = (*entry.options, *_COMMON)
@@ -97,22 +97,22 @@ def _check(entry: Task, tokens: int, language: str, options: Mapping[str, Any]) 
         raise InputError(f"the number of tokens must be at least 1, not {tokens}")
 
 
-def _sample(order: Order, draft: Draft) -> Sample:
-    length = order.tokens if draft.length is None else draft.length
-    part = "" if order.split == "dev" else f"{order.split}-"
-    identity = f"{order.task}-{order.language}-{part}{length}-{order.seed}-{order.index}"
+def _finish_sample(request: SampleRequest, draft: SampleDraft) -> Sample:
+    length = request.tokens if draft.length is None else draft.length
+    part = "" if request.split == "dev" else f"{request.split}-"
+    identity = f"{request.task}-{request.language}-{part}{length}-{request.seed}-{request.index}"
     return Sample(
         id=identity,
-        task=order.task,
+        task=request.task,
         question=draft.question,
         golds=draft.golds,
         document=SampleDocument(identity, draft.body.pieces),
-        metric=str(order.options.get("metric", draft.metric)),
+        metric=str(request.options.get("metric", draft.metric)),
         length=length,
         tokens=draft.body.tokens,
-        seed=order.seed,
-        language=order.language,
+        seed=request.seed,
+        language=request.language,
         evidence=draft.body.evidence,
         memory=draft.memory,
-        metadata={"split": order.split, "tokenizer": order.tokenizer.name, **draft.metadata},
+        metadata={"split": request.split, "tokenizer": request.tokenizer.name, **draft.metadata},
     )

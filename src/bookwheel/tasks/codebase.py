@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.tasks import lexicon
 from bookwheel.tasks.assembly import SourcePassage, assemble
 from bookwheel.tasks.base import GoldEvidence
-from bookwheel.tasks.orders import Draft, Order, Task
+from bookwheel.tasks.definition import SampleDraft, SampleRequest, Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,78 +27,82 @@ _BODIES: Final = (
 )
 
 
-def build(order: Order) -> Draft:
+def build(request: SampleRequest) -> SampleDraft:
     """A folder of files, a few of which matter."""
-    rng = order.rng
-    names = _names(rng)
+    rng = request.rng
+    names = _draw_names(rng)
     if rng.random() < 0.5:  # noqa: PLR2004 - half of the samples
-        question, golds, passages, metric = _value(rng, names)
+        question, golds, passages, metric = _ask_for_value(rng, names)
     else:
-        question, golds, passages, metric = _callers(order, names)
-    return Draft(
+        question, golds, passages, metric = _ask_for_callers(request, names)
+    return SampleDraft(
         question=question,
         golds=golds,
         metric=metric,
-        body=assemble(_files(rng, names), passages, tokens=order.tokens, tokenizer=order.tokenizer, task=order.task),
+        body=assemble(
+            _draw_files(rng, names), passages, tokens=request.tokens, tokenizer=request.tokenizer, task=request.task
+        ),
     )
 
 
-def _names(rng: Random) -> Iterator[str]:
+def _draw_names(rng: Random) -> Iterator[str]:
     """Function names, none twice."""
     used: set[str] = set()
     while True:
-        name = f"{rng.choice(_VERBS)}_{lexicon.coined(rng)}"
+        name = f"{rng.choice(_VERBS)}_{lexicon.coin_word(rng)}"
         if name not in used:
             used.add(name)
             yield name
 
 
-def _value(rng: Random, names: Iterator[str]) -> tuple[str, tuple[str, ...], list[SourcePassage], str]:
+def _ask_for_value(rng: Random, names: Iterator[str]) -> tuple[str, tuple[str, ...], list[SourcePassage], str]:
     asked = next(names)
-    constant, value = f"{lexicon.coined(rng)}_limit".upper(), lexicon.number(rng, 5)
+    constant, value = f"{lexicon.coin_word(rng)}_limit".upper(), lexicon.draw_number(rng, 5)
     defined = f"{constant} = {value}"
     used = f"def {asked}() -> int:\n    return {constant}"
     passages = [
-        _file(rng, names, defined, note=f"{constant} is {value}"),
-        _file(rng, names, used, note=f"{asked}() returns {constant}"),
+        _draw_file(rng, names, defined, note=f"{constant} is {value}"),
+        _draw_file(rng, names, used, note=f"{asked}() returns {constant}"),
     ]
     return f"What number does a call of `{asked}()` return?", (value,), passages, "contains"
 
 
-def _callers(order: Order, names: Iterator[str]) -> tuple[str, tuple[str, ...], list[SourcePassage], str]:
-    rng = order.rng
+def _ask_for_callers(
+    request: SampleRequest, names: Iterator[str]
+) -> tuple[str, tuple[str, ...], list[SourcePassage], str]:
+    rng = request.rng
     asked = next(names)
-    callers = [next(names) for _ in range(order.number("callers", rng.randrange(2, 6)))]
-    passages = [_file(rng, names, _function(rng, asked), note="")]
+    callers = [next(names) for _ in range(request.read_int("callers", rng.randrange(2, 6)))]
+    passages = [_draw_file(rng, names, _draw_function(rng, asked), note="")]
     for caller in callers:
         text = f"def {caller}(items: list[int]) -> int:\n    return {asked}(items) + {rng.randrange(2, 90)}"
-        passages.append(_file(rng, names, text, note=f"{caller} calls {asked}"))
+        passages.append(_draw_file(rng, names, text, note=f"{caller} calls {asked}"))
     return f"Which functions call `{asked}`? Name all of them.", tuple(callers), passages, "share_of"
 
 
-def _function(rng: Random, name: str) -> str:
+def _draw_function(rng: Random, name: str) -> str:
     body = rng.choice(_BODIES).format(number=rng.randrange(2, 90))
     return f"def {name}(items: list[int]) -> int:\n{body}".rstrip()
 
 
-def _path(rng: Random) -> str:
-    return f"{rng.choice(_FOLDERS)}/{lexicon.coined(rng)}.py"
+def _draw_path(rng: Random) -> str:
+    return f"{rng.choice(_FOLDERS)}/{lexicon.coin_word(rng)}.py"
 
 
-def _file(rng: Random, names: Iterator[str], core: str, *, note: str) -> SourcePassage:
+def _draw_file(rng: Random, names: Iterator[str], core: str, *, note: str) -> SourcePassage:
     """A file with one piece that matters after another function."""
-    path = _path(rng)
-    before = f"# file: {path}\n\n{_function(rng, next(names))}\n\n\n"
+    path = _draw_path(rng)
+    before = f"# file: {path}\n\n{_draw_function(rng, next(names))}\n\n\n"
     found = GoldEvidence(start=len(before), end=len(before) + len(core), note=f"{path}: {note}")
     return SourcePassage(text=f"{before}{core}\n\n\n", evidence=(found,) if note else (), place=rng.random())
 
 
-def _files(rng: Random, names: Iterator[str]) -> Iterator[str]:
+def _draw_files(rng: Random, names: Iterator[str]) -> Iterator[str]:
     while True:
-        functions = "\n\n\n".join(_function(rng, next(names)) for _ in range(rng.randrange(2, 4)))
-        yield f"# file: {_path(rng)}\n\n{functions}\n\n\n"
+        functions = "\n\n\n".join(_draw_function(rng, next(names)) for _ in range(rng.randrange(2, 4)))
+        yield f"# file: {_draw_path(rng)}\n\n{functions}\n\n\n"
 
 
 TASKS: Final = (
-    Task(name="code", about="definitions and uses across a folder of code", build=build, options=("callers",)),
+    Task(name="code", description="definitions and uses across a folder of code", build=build, options=("callers",)),
 )

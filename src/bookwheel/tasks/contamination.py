@@ -68,7 +68,7 @@ async def filter_samples(
     waiting = iter(samples)
     asked = False
     while batch := list(islice(waiting, concurrency)):
-        results = await asyncio.gather(*(_sift(sample, model, tries, sampling) for sample in batch))
+        results = await asyncio.gather(*(_check_sample(sample, model, tries, sampling) for sample in batch))
         errors = [result for result in results if isinstance(result, ModelError)]
         if len(errors) == len(batch) and not asked:
             raise errors[0]
@@ -80,7 +80,9 @@ async def filter_samples(
                 yield result
 
 
-async def _sift(sample: Sample, model: Model, tries: int, sampling: Sampling | None) -> FilterResult | ModelError:
+async def _check_sample(
+    sample: Sample, model: Model, tries: int, sampling: Sampling | None
+) -> FilterResult | ModelError:
     if sample.metric == "unanswerable":
         return FilterResult(sample=sample, outcome=FilterOutcome.KEPT, reason="there is no answer to know")
     drawn = sampling or model.plan.sampling
@@ -88,7 +90,7 @@ async def _sift(sample: Sample, model: Model, tries: int, sampling: Sampling | N
     for number in range(tries):
         seed = None if drawn.seed is None else drawn.seed + number
         try:
-            answers.append(await _answer(sample, model, replace(drawn, seed=seed)))
+            answers.append(await _ask(sample, model, replace(drawn, seed=seed)))
         except ModelError as error:
             return error
         score = sample.score(answers[-1])
@@ -99,7 +101,7 @@ async def _sift(sample: Sample, model: Model, tries: int, sampling: Sampling | N
     return FilterResult(sample=sample, outcome=FilterOutcome.KEPT, reason=reason, answers=tuple(answers))
 
 
-async def _answer(sample: Sample, model: Model, sampling: Sampling) -> str:
+async def _ask(sample: Sample, model: Model, sampling: Sampling) -> str:
     prompt = _PROMPTS["zh" if sample.language == "zh" else "en"].replace("{question}", shield(sample.question))
     said = await converse((Message(role="user", content=prompt),), model, model.plan.answer_tokens, sampling)
     return conclude(said).text

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 from bookwheel.tasks import lexicon
-from bookwheel.tasks.facts import Fact, in_essays
-from bookwheel.tasks.orders import Draft, Order, Task
+from bookwheel.tasks.definition import SampleDraft, SampleRequest, Task
+from bookwheel.tasks.facts import Fact, hide_in_essays
 
 _BIRDS: Final = ("heron", "cormorant", "petrel", "gannet", "plover", "curlew", "tern", "osprey")
 _SIGHTINGS: Final = (
@@ -21,29 +21,29 @@ _SIGHTINGS: Final = (
 )
 
 
-def count(order: Order) -> Draft:
+def build_count(request: SampleRequest) -> SampleDraft:
     """So many sightings of one bird at one place, among those of another bird and at another place."""
-    rng = order.rng
-    times = order.number("times", rng.randrange(3, 13), least=2)
+    rng = request.rng
+    times = request.read_int("times", rng.randrange(3, 13), least=2)
     bird, other_bird = rng.sample(_BIRDS, 2)
-    place, other_place = lexicon.place(rng), lexicon.place(rng)
+    place, other_place = lexicon.draw_place(rng), lexicon.draw_place(rng)
     facts: list[Fact] = []
     for at, where in enumerate(sorted(rng.random() for _ in range(times)), start=1):
         note = f"{bird} off {place}: seen {at} times so far" if at > 1 else f"{bird} off {place}: seen once so far"
-        facts.append(Fact(text=_sighting(order, bird, place), place=where, note=note, key="count"))
+        facts.append(Fact(text=_draw_sighting(request, bird, place), place=where, note=note, key="count"))
     for pair in ((other_bird, place), (bird, other_place)):
         misleading = rng.randrange(2, 7)
-        facts += [Fact(text=_sighting(order, *pair), place=rng.random()) for _ in range(misleading)]
-    return Draft(
+        facts += [Fact(text=_draw_sighting(request, *pair), place=rng.random()) for _ in range(misleading)]
+    return SampleDraft(
         question=f"How many times in all was a {bird} seen off {place}? Give the number alone.",
         golds=(str(times),),
         metric="exact",
-        body=in_essays(order, facts),
+        body=hide_in_essays(request, facts),
     )
 
 
-def _sighting(order: Order, bird: str, place: str) -> str:
-    return order.rng.choice(_SIGHTINGS).format(bird=bird, place=place, person=lexicon.person(order.rng))
+def _draw_sighting(request: SampleRequest, bird: str, place: str) -> str:
+    return request.rng.choice(_SIGHTINGS).format(bird=bird, place=place, person=lexicon.draw_person(request.rng))
 
 
 _VISITS: Final = (
@@ -55,35 +55,35 @@ _VISITS: Final = (
 )
 
 
-def listing(order: Order) -> Draft:
+def build_list(request: SampleRequest) -> SampleDraft:
     """The towns that one person visited, among those of another."""
-    rng = order.rng
-    size = order.number("times", rng.randrange(4, 9), least=2)
+    rng = request.rng
+    size = request.read_int("times", rng.randrange(4, 9), least=2)
     traveller, other = (
         f"{given} {family}"
         for given, family in zip(rng.sample(lexicon.GIVEN, 2), rng.sample(lexicon.FAMILY, 2), strict=True)
     )
     towns: dict[str, None] = {}
     while len(towns) < 2 * size:
-        towns[lexicon.place(rng)] = None
+        towns[lexicon.draw_place(rng)] = None
     visited, passed = list(towns)[:size], list(towns)[size:]
-    facts = [Fact(text=_visit(order, other, town), place=rng.random()) for town in passed]
+    facts = [Fact(text=_draw_visit(request, other, town), place=rng.random()) for town in passed]
     for at, where in enumerate(sorted(rng.random() for _ in visited)):
         note = f"{traveller} visited: {', '.join(visited[: at + 1])}"
-        facts.append(Fact(text=_visit(order, traveller, visited[at]), place=where, note=note, key="list"))
-    return Draft(
+        facts.append(Fact(text=_draw_visit(request, traveller, visited[at]), place=where, note=note, key="list"))
+    return SampleDraft(
         question=f"Which towns did {traveller} visit? List all of them.",
         golds=tuple(visited),
         metric="share_of",
-        body=in_essays(order, facts),
+        body=hide_in_essays(request, facts),
     )
 
 
-def _visit(order: Order, person: str, place: str) -> str:
-    return order.rng.choice(_VISITS).format(person=person, place=place)
+def _draw_visit(request: SampleRequest, person: str, place: str) -> str:
+    return request.rng.choice(_VISITS).format(person=person, place=place)
 
 
 TASKS: Final = (
-    Task(name="count", about="how often something happened in all", build=count, options=("times",)),
-    Task(name="list", about="every town that someone visited", build=listing, options=("times",)),
+    Task(name="count", description="how often something happened in all", build=build_count, options=("times",)),
+    Task(name="list", description="every town that someone visited", build=build_list, options=("times",)),
 )

@@ -38,7 +38,7 @@ class DataDir:
         self._words: dict[str, list[str]] | None = None
 
     @classmethod
-    def at(cls, data: Path | None) -> DataDir:
+    def locate(cls, data: Path | None) -> DataDir:
         """The shelf at a path, else where BOOKWHEEL_DATA points, else in one of the usual places, else none."""
         usual = next((path for path in _USUAL if path.is_dir()), None)
         named = os.environ.get(VARIABLE, "")
@@ -58,7 +58,7 @@ class DataDir:
             return None
         return next((path for path in (self.root / name, self.root / f"{name}.gz") if path.is_file()), None)
 
-    def need(self, name: str, purpose: str) -> Path:
+    def require(self, name: str, purpose: str) -> Path:
         """The same, but InputError when it is missing."""
         path = self.find(name)
         if path is None:
@@ -66,21 +66,21 @@ class DataDir:
             raise InputError(f"{purpose} needs {name}[.gz] and {where}. {_ADVICE}")
         return path
 
-    def books(self, prefix: str) -> list[Path]:
+    def list_books(self, prefix: str) -> list[Path]:
         """The books whose file names begin so, in order of their names."""
         if self.root is None or not (folder := self.root / _BOOKS).is_dir():
             return []
         return sorted(path for path in folder.iterdir() if path.name.startswith(prefix) and ".txt" in path.suffixes)
 
-    def wiki(self) -> Path | None:
+    def find_wiki(self) -> Path | None:
         """The paragraphs that distractors are drawn from."""
         return self.find(_WIKI)
 
-    def words(self) -> dict[str, list[str]]:
+    def load_words(self) -> dict[str, list[str]]:
         """Nouns, adjectives and verbs, lower-case letters only; empty without the lists."""
         if self._words is None:
             path = self.find("wordlists/wonderwords_lists.json")
-            self._words = word_lists(path) if path else {}
+            self._words = load_word_lists(path) if path else {}
         return self._words
 
 
@@ -92,7 +92,7 @@ _ADVICE: Final = (
 
 
 @lru_cache(maxsize=4)
-def word_lists(path: Path) -> dict[str, list[str]]:
+def load_word_lists(path: Path) -> dict[str, list[str]]:
     """Each list without repeats, in a fixed order."""
     value = load_json(path)
     if not isinstance(value, dict):

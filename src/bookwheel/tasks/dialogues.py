@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.tasks import filler, lexicon
 from bookwheel.tasks.assembly import assemble
+from bookwheel.tasks.definition import SampleDraft, SampleRequest, Task
 from bookwheel.tasks.facts import Fact
-from bookwheel.tasks.orders import Draft, Order, Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,61 +29,61 @@ _ASKS: Final = (
 _ORDINALS: Final = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 
 
-def nth_request(order: Order) -> Draft:
+def build_nth_request(request: SampleRequest) -> SampleDraft:
     """Several requests alike, in order, among all the others."""
-    rng = order.rng
-    alike = min(order.number("alike", 4), len(_ORDINALS))
+    rng = request.rng
+    alike = min(request.read_int("alike", 4), len(_ORDINALS))
     wanted = (rng.choice(_FORMS), rng.choice(_TOPICS))
-    titles = _titles(rng)
+    titles = _draw_titles(rng)
     own = [next(titles) for _ in range(alike)]
     asked = rng.randrange(alike)
     facts: list[Fact] = []
     for at, place in enumerate(sorted(rng.random() for _ in own)):
         note = f"{wanted[0]} about {wanted[1]}, the {_ORDINALS[at]}: {own[at]}" if at <= asked else ""
-        facts.append(Fact(text=_exchange(rng, wanted, own[at]), place=place, note=note))
-    return Draft(
+        facts.append(Fact(text=_draw_exchange(rng, wanted, own[at]), place=place, note=note))
+    return SampleDraft(
         question=f"The user asks for a {wanted[0]} about {wanted[1]} more than once. Under which title does the "
         f"assistant give the {_ORDINALS[asked]} of them? Give the title alone.",
         golds=(own[asked],),
         metric="exact",
         body=assemble(
-            _exchanges(rng, wanted, titles),
-            [fact.passage("\n\n") for fact in facts],
-            tokens=order.tokens,
-            tokenizer=order.tokenizer,
-            task=order.task,
+            _draw_exchanges(rng, wanted, titles),
+            [fact.to_passage("\n\n") for fact in facts],
+            tokens=request.tokens,
+            tokenizer=request.tokenizer,
+            task=request.task,
         ),
         metadata={"alike": alike, "asked": asked + 1},
     )
 
 
-def _titles(rng: Random) -> Iterator[str]:
+def _draw_titles(rng: Random) -> Iterator[str]:
     """Titles without end, none twice: with a number to them once the plain ones are used up."""
     used: set[str] = set()
     while True:
         title = f"{rng.choice(lexicon.OWN_ADJECTIVES)} {rng.choice(lexicon.OWN_NOUNS)}".title()
         if title in used:
-            title = f"{title} of {lexicon.place(rng)}"
+            title = f"{title} of {lexicon.draw_place(rng)}"
         if title not in used:
             used.add(title)
             yield title
 
 
-def _exchange(rng: Random, wanted: tuple[str, str], title: str) -> str:
+def _draw_exchange(rng: Random, wanted: tuple[str, str], title: str) -> str:
     asked = rng.choice(_ASKS).format(form=wanted[0], topic=wanted[1])
     lines = filler.prose("en", rng)
     body = "".join(next(lines) for _ in range(rng.randrange(2, 5))).replace("\n\n", " ").strip()
     return f"User: {asked}\nAssistant: {title}\n{body}"
 
 
-def _exchanges(rng: Random, barred: tuple[str, str], titles: Iterator[str]) -> Iterator[str]:
+def _draw_exchanges(rng: Random, barred: tuple[str, str], titles: Iterator[str]) -> Iterator[str]:
     while True:
         wanted = (rng.choice(_FORMS), rng.choice(_TOPICS))
         if wanted != barred:
-            yield _exchange(rng, wanted, next(titles)) + "\n\n"
+            yield _draw_exchange(rng, wanted, next(titles)) + "\n\n"
 
 
-_TOLD: Final = (
+_STATEMENTS: Final = (
     ("dog", "By the way, my dog is called {value}.", "I have a new dog, and this one is called {value}.", "name"),
     ("boat", "I have named my boat {value}.", "I had the boat painted, and it is called {value} now.", "name"),
     ("doctor", "My doctor is someone called {value}.", "I have changed doctors; I go to {value} now.", "name"),
@@ -111,14 +111,14 @@ _SESSION: Final = 24
 """Turns of one session."""
 
 
-def dialogue(order: Order) -> Draft:
+def build_dialogue(request: SampleRequest) -> SampleDraft:
     """One speaker tells a thing, perhaps takes it back later; the other tells the same thing of their own."""
-    rng = order.rng
+    rng = request.rng
     speaker, other = rng.sample(lexicon.GIVEN, 2)
-    thing, first, later, asked = rng.choice(_TOLD)
+    thing, first, later, asked = rng.choice(_STATEMENTS)
     values: dict[str, None] = {}
     while len(values) < 4:  # noqa: PLR2004 - two of each speaker
-        values[lexicon.coined(rng).capitalize()] = None
+        values[lexicon.coin_word(rng).capitalize()] = None
     own, others = list(values)[:2], list(values)[2:]
     changed = rng.random() < 0.5  # noqa: PLR2004 - half of the samples
     facts: list[Fact] = []
@@ -129,42 +129,44 @@ def dialogue(order: Order) -> Draft:
                 text = f"{who}: {(later if at else first).format(value=value)}"
                 note = f"{speaker}'s {thing}: {value}" if who == speaker else ""
                 facts.append(Fact(text=text, place=place, note=note, key=thing))
-    return Draft(
+    return SampleDraft(
         question=f"What is the {asked} of {speaker}'s {thing}, by the last that was said of it? "
         f"Give the {asked} alone.",
         golds=(own[changed],),
         metric="exact",
         body=assemble(
-            _talk(rng, (speaker, other)),
-            [fact.passage("\n") for fact in facts],
-            tokens=order.tokens,
-            tokenizer=order.tokenizer,
-            task=order.task,
+            _draw_turns(rng, (speaker, other)),
+            [fact.to_passage("\n") for fact in facts],
+            tokens=request.tokens,
+            tokenizer=request.tokenizer,
+            task=request.task,
         ),
         metadata={"changed": changed},
     )
 
 
-def _talk(rng: Random, speakers: tuple[str, str]) -> Iterator[str]:
+def _draw_turns(rng: Random, speakers: tuple[str, str]) -> Iterator[str]:
     """Turn after turn, in sessions some days apart."""
     day, session, turn = date(2019, 3, 1), 0, 0
     lines = filler.prose("en", rng)
     while True:
         if turn % _SESSION == 0:
             session += 1
-            day = _later(day, rng.randrange(1, 9))
+            day = _next_session_day(day, rng.randrange(1, 9))
             yield f"\n== Session {session}, {day.day} {day:%B} {day.year} ==\n"
         said = next(lines).strip() if rng.random() < 0.6 else rng.choice(_SMALL_TALK)  # noqa: PLR2004 - a mixture
         yield f"{speakers[turn % 2]}: {said}\n"
         turn += 1
 
 
-def _later(day: date, days: int) -> date:
+def _next_session_day(day: date, days: int) -> date:
     """The next session's day; the calendar starts anew long before it could run out."""
     return day + timedelta(days=days) if day.year < 9000 else date(2019, 3, 1)  # noqa: PLR2004 - a far year
 
 
 TASKS: Final = (
-    Task(name="nth_request", about="the n-th of several like requests", build=nth_request, options=("alike",)),
-    Task(name="dialogue", about="what was last said, over many sessions", build=dialogue),
+    Task(
+        name="nth_request", description="the n-th of several like requests", build=build_nth_request, options=("alike",)
+    ),
+    Task(name="dialogue", description="what was last said, over many sessions", build=build_dialogue),
 )

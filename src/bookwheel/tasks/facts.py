@@ -12,7 +12,7 @@ from bookwheel.tasks.base import GoldEvidence
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bookwheel.tasks.orders import Order
+    from bookwheel.tasks.definition import SampleRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,20 +25,20 @@ class Fact:
     key: str = ""
     replaces: tuple[str, ...] = ()
 
-    def passage(self, end: str = " ") -> SourcePassage:
+    def to_passage(self, end: str = " ") -> SourcePassage:
         """As it is set into the filler."""
         found = GoldEvidence(start=0, end=len(self.text), note=self.note, key=self.key, replaces=self.replaces)
         return SourcePassage(text=self.text + end, evidence=(found,) if self.note else (), place=self.place)
 
 
-def in_essays(order: Order, facts: Sequence[Fact]) -> AssembledDocument:
+def hide_in_essays(request: SampleRequest, facts: Sequence[Fact]) -> AssembledDocument:
     """The facts among sentences of books, or of made-up prose where there are none."""
-    hay, _ = filler.essay(order.language, order.shelf, order.rng)
-    gap = "" if order.language == "zh" else " "
-    passages = [fact.passage(gap) for fact in facts]
-    return assemble(hay, passages, tokens=order.tokens, tokenizer=order.tokenizer, task=order.task)
+    hay, _ = filler.essay(request.language, request.data_dir, request.rng)
+    gap = "" if request.language == "zh" else " "
+    passages = [fact.to_passage(gap) for fact in facts]
+    return assemble(hay, passages, tokens=request.tokens, tokenizer=request.tokenizer, task=request.task)
 
 
-def sentence(text: str) -> str:
+def capitalize(text: str) -> str:
     """With a capital at its beginning."""
     return text[:1].upper() + text[1:]

@@ -11,7 +11,7 @@ import json
 from typing import TYPE_CHECKING, Any, Self
 
 from bookwheel.errors import InputError
-from bookwheel.scoring import metric
+from bookwheel.scoring import load_metric
 from bookwheel.tasks.base import GoldEvidence, MemoryRule, Sample, SampleDocument
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-class Writing:
+class SampleWriter:
     """A file of samples being written: it takes its name when all went well, and else nothing is left of it."""
 
     def __init__(self, path: Path, *, force: bool = False) -> None:
@@ -55,7 +55,7 @@ class Writing:
 
 def write_samples(samples: Iterable[Sample], path: Path, *, force: bool = False) -> int:
     """Write them one at a time and say how many."""
-    with Writing(path, force=force) as writing:
+    with SampleWriter(path, force=force) as writing:
         for sample in samples:
             writing.add(sample)
     return writing.written
@@ -67,7 +67,7 @@ def read_samples(path: Path) -> Iterator[Sample]:
         with path.open(encoding="utf-8", newline="\n") as file:
             for number, line in enumerate(file, start=1):
                 if line.strip():
-                    yield _from_line(line, f"{path}, line {number}", path.stem, number)
+                    yield _parse_line(line, f"{path}, line {number}", path.stem, number)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} cannot be read: {error}") from error
 
@@ -85,7 +85,7 @@ def to_line(sample: Sample) -> str:
         "seed": sample.seed,
         "language": sample.language,
         "memory": str(sample.memory),
-        "evidence": [_plain(evidence) for evidence in sample.evidence],
+        "evidence": [_evidence_to_json(evidence) for evidence in sample.evidence],
         "metadata": dict(sample.metadata),
         "name": sample.document.name,
         "document": sample.text,
@@ -93,7 +93,7 @@ def to_line(sample: Sample) -> str:
     return json.dumps(record, ensure_ascii=False) + "\n"
 
 
-def _plain(evidence: GoldEvidence) -> dict[str, Any]:
+def _evidence_to_json(evidence: GoldEvidence) -> dict[str, Any]:
     record: dict[str, Any] = {"start": evidence.start, "end": evidence.end, "note": evidence.note}
     if evidence.key:
         record["key"] = evidence.key
@@ -102,7 +102,7 @@ def _plain(evidence: GoldEvidence) -> dict[str, Any]:
     return record
 
 
-def _from_line(line: str, where: str, name: str, number: int) -> Sample:
+def _parse_line(line: str, where: str, name: str, number: int) -> Sample:
     try:
         record = json.loads(line)
     except json.JSONDecodeError as error:
@@ -110,47 +110,47 @@ def _from_line(line: str, where: str, name: str, number: int) -> Sample:
     if not isinstance(record, dict):
         raise InputError(f"{where}: expected a JSON object with question, document and golds")
     try:
-        return _sample(record, name, number)
+        return _parse_sample(record, name, number)
     except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{where}: not a sample: {_fault(error)}") from error
+        raise InputError(f"{where}: not a sample: {_describe_fault(error)}") from error
     except InputError as error:
         raise InputError(f"{where}: {error}") from error
 
 
-def _fault(error: Exception) -> str:
+def _describe_fault(error: Exception) -> str:
     return f"{error} is missing" if isinstance(error, KeyError) else str(error)
 
 
-def _sample(record: dict[str, Any], name: str, number: int) -> Sample:
+def _parse_sample(record: dict[str, Any], name: str, number: int) -> Sample:
     identity = str(record.get("id", f"{name}-{number}"))
     judged_by = str(record.get("metric", "contains"))
-    metric(judged_by)
-    document = SampleDocument(str(record.get("name", identity)), [_text(record, "document")])
+    load_metric(judged_by)
+    document = SampleDocument(str(record.get("name", identity)), [_require_text(record, "document")])
     return Sample(
         id=identity,
         task=str(record.get("task", name)),
-        question=_text(record, "question"),
-        golds=golds_of(record),
+        question=_require_text(record, "question"),
+        golds=parse_golds(record),
         document=document,
         metric=judged_by,
         length=int(record.get("length", 0)),
         tokens=int(record.get("tokens", 0)),
         seed=int(record.get("seed", 0)),
         language=str(record.get("language", "en")),
-        evidence=tuple(_evidence(value, document.length) for value in record.get("evidence", ())),
+        evidence=tuple(_parse_evidence(value, document.length) for value in record.get("evidence", ())),
         memory=MemoryRule(record.get("memory", "notes")),
         metadata=dict(record.get("metadata", {})),
     )
 
 
-def _text(record: dict[str, Any], key: str) -> str:
+def _require_text(record: dict[str, Any], key: str) -> str:
     value = record[key]
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"{key!r} must be a text that is not empty")
     return value
 
 
-def golds_of(record: dict[str, Any]) -> tuple[str, ...]:
+def parse_golds(record: dict[str, Any]) -> tuple[str, ...]:
     """The gold answers under any of the names in use: golds, answers, answer; ValueError when there is none."""
     value = next((record[key] for key in ("golds", "answers", "answer") if key in record), None)
     values = [value] if isinstance(value, str) else value
@@ -159,7 +159,7 @@ def golds_of(record: dict[str, Any]) -> tuple[str, ...]:
     return tuple(values)
 
 
-def _evidence(value: dict[str, Any], length: int) -> GoldEvidence:
+def _parse_evidence(value: dict[str, Any], length: int) -> GoldEvidence:
     found = GoldEvidence(
         start=int(value["start"]),
         end=int(value["end"]),

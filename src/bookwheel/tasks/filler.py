@@ -36,18 +36,18 @@ def noise(language: str) -> Iterator[str]:
     return repeat(_NOISE[language])
 
 
-def essay(language: str, shelf: DataDir, rng: Random) -> tuple[Iterator[str], str]:
-    """Sentences of the essays on the shelf, and what to call them in a sample's metadata."""
+def essay(language: str, data_dir: DataDir, rng: Random) -> tuple[Iterator[str], str]:
+    """Sentences of the essays in the data folder, and what to call them in a sample's metadata."""
     narrow, wide = BOOKS[language]
-    paths = shelf.books(narrow) or shelf.books(wide)
+    paths = data_dir.list_books(narrow) or data_dir.list_books(wide)
     if not paths:
         return prose(language, rng), "prose"
-    return _turning(paths, rng), "essay"
+    return _cycle_books(paths, rng), "essay"
 
 
-def _turning(paths: list[Path], rng: Random) -> Iterator[str]:
+def _cycle_books(paths: list[Path], rng: Random) -> Iterator[str]:
     """The sentences of all the books in turn, from one drawn by the seed, around and around."""
-    shelves = [sentences(path) for path in paths]
+    shelves = [load_sentences(path) for path in paths]
     flat_start = rng.randrange(sum(map(len, shelves)))
     for book in shelves:
         if flat_start < len(book):
@@ -58,7 +58,7 @@ def _turning(paths: list[Path], rng: Random) -> Iterator[str]:
 
 
 @lru_cache(maxsize=8)
-def sentences(path: Path) -> tuple[str, ...]:
+def load_sentences(path: Path) -> tuple[str, ...]:
     """A book's sentences with the blanks that follow them; hard line breaks inside a paragraph are taken out."""
     text = read_text(path).replace("\r\n", "\n")
     han = len(re.findall("[\u4e00-\u9fff]", text[:4000])) > 400  # noqa: PLR2004 - a tenth of what was looked at

@@ -16,9 +16,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import InputError
-from bookwheel.scoring.normal import holds, words
+from bookwheel.scoring.normalization import contains_words, words
 from bookwheel.tasks.data_dir import load_json, load_lines, open_text
-from bookwheel.tasks.files import golds_of
+from bookwheel.tasks.files import parse_golds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +36,7 @@ class Paragraph:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class QuestionItem:
     """A question with its paragraphs; at least one of them has support."""
 
     id: str
@@ -49,12 +49,12 @@ YES_NO: Final = frozenset({"yes", "no"})
 
 
 @lru_cache(maxsize=8)
-def load_items(path: Path) -> tuple[Item, ...]:
+def load_items(path: Path) -> tuple[QuestionItem, ...]:
     """All questions whose answer can be read off their paragraphs; InputError names file and line of a bad record."""
-    items: list[Item] = []
-    for where, record in _records(path):
+    items: list[QuestionItem] = []
+    for where, record in _read_records(path):
         try:
-            items += [item for item in map(_grounded, _parsed(record, where)) if item]
+            items += [item for item in map(_ground, _parse_record(record, where)) if item]
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             fault = f"the field {error} is missing" if isinstance(error, KeyError) else str(error)
             raise InputError(f"{path}, {where}: not a question of a known format: {fault}") from error
@@ -63,7 +63,7 @@ def load_items(path: Path) -> tuple[Item, ...]:
     return tuple(items)
 
 
-def _records(path: Path) -> Iterator[tuple[str, Any]]:
+def _read_records(path: Path) -> Iterator[tuple[str, Any]]:
     """Each record with where it stands."""
     if _is_one_value(path):
         value = load_json(path)
@@ -85,34 +85,34 @@ def _is_one_value(path: Path) -> bool:
     return first.startswith("[") or not (first.endswith("}") and second.startswith("{"))
 
 
-def _parsed(record: Any, where: str) -> Iterator[Item]:
+def _parse_record(record: Any, where: str) -> Iterator[QuestionItem]:
     if not isinstance(record, dict):
         raise TypeError("expected a JSON object")
     paragraphs = record.get("paragraphs")
     first = paragraphs[0] if isinstance(paragraphs, list) and paragraphs else None
     if isinstance(first, dict) and "qas" in first:
-        yield from _squad(record)
+        yield from _parse_squad(record)
     elif isinstance(first, dict) and "paragraph_text" in first:
-        yield from _musique(record, where)
+        yield from _parse_musique(record, where)
     elif isinstance(record.get("context"), (list, dict)):
-        yield _hotpot(record, where)
+        yield _parse_hotpot(record, where)
     else:
-        yield _own(record, where)
+        yield _parse_own(record, where)
 
 
-def _squad(article: dict[str, Any]) -> Iterator[Item]:
+def _parse_squad(article: dict[str, Any]) -> Iterator[QuestionItem]:
     for number, paragraph in enumerate(article["paragraphs"]):
         context = paragraph["context"]
         title = str(article.get("title") or paragraph.get("title") or paragraph.get("id", "")).replace("_", " ")
         for qa in paragraph["qas"]:
             golds = tuple(dict.fromkeys(answer["text"] for answer in qa.get("answers", ()) if answer["text"].strip()))
             if golds and not qa.get("is_impossible"):
-                text = Paragraph(title=title, text=context, support=_sentences_with(context, qa["answers"]))
+                text = Paragraph(title=title, text=context, support=_answer_span(context, qa["answers"]))
                 identity = str(qa.get("id", f"{title}-{number}"))
-                yield Item(id=identity, question=qa["question"].strip(), golds=golds, paragraphs=(text,))
+                yield QuestionItem(id=identity, question=qa["question"].strip(), golds=golds, paragraphs=(text,))
 
 
-def _sentences_with(context: str, answers: list[dict[str, Any]]) -> tuple[tuple[int, int], ...]:
+def _answer_span(context: str, answers: list[dict[str, Any]]) -> tuple[tuple[int, int], ...]:
     """The sentence of the first answer; the stated offset is only a hint, as it is wrong in some sets."""
     text = answers[0]["text"]
     start = int(answers[0].get("answer_start", -1))
@@ -120,47 +120,49 @@ def _sentences_with(context: str, answers: list[dict[str, Any]]) -> tuple[tuple[
         start = context.find(text)
     if start < 0:
         return ((0, len(context)),)
-    return (_sentence_around(context, start, start + len(text)),)
+    return (_sentence_span(context, start, start + len(text)),)
 
 
 _END: Final = re.compile(r"[.!?]['\")\]]*\s+|[。！？；][”’」』）]*|\n+")
 
 
-def _sentence_around(text: str, start: int, end: int) -> tuple[int, int]:
+def _sentence_span(text: str, start: int, end: int) -> tuple[int, int]:
     ends = [found.end() for found in _END.finditer(text)]
     begin = max((place for place in ends if place <= start), default=0)
     finish = min((place for place in ends if place >= end), default=len(text))
     return begin, begin + len(text[begin:finish].rstrip())
 
 
-def _musique(record: dict[str, Any], where: str) -> Iterator[Item]:
+def _parse_musique(record: dict[str, Any], where: str) -> Iterator[QuestionItem]:
     if not record.get("answerable", True):
         return
     paragraphs = tuple(
-        Paragraph(title=one["title"], text=one["paragraph_text"].strip(), support=_whole(one))
+        Paragraph(title=one["title"], text=one["paragraph_text"].strip(), support=_whole_span(one))
         for one in record["paragraphs"]
     )
     golds = tuple(dict.fromkeys([record["answer"], *record.get("answer_aliases", ())]))
     identity = str(record.get("id", where))
-    yield Item(id=identity, question=record["question"].strip(), golds=golds, paragraphs=paragraphs)
+    yield QuestionItem(id=identity, question=record["question"].strip(), golds=golds, paragraphs=paragraphs)
 
 
-def _whole(paragraph: dict[str, Any]) -> tuple[tuple[int, int], ...]:
+def _whole_span(paragraph: dict[str, Any]) -> tuple[tuple[int, int], ...]:
     return ((0, len(paragraph["paragraph_text"].strip())),) if paragraph["is_supporting"] else ()
 
 
-def _hotpot(record: dict[str, Any], where: str) -> Item:
+def _parse_hotpot(record: dict[str, Any], where: str) -> QuestionItem:
     context, facts = record["context"], record.get("supporting_facts", ())
     if isinstance(context, dict):
         context = list(zip(context["title"], context["sentences"], strict=True))
         facts = list(zip(facts["title"], facts["sent_id"], strict=True))
     supported = {(title, int(number)) for title, number in facts}
-    paragraphs = tuple(_of_sentences(title, sentences, supported) for title, sentences in context)
+    paragraphs = tuple(_join_sentences(title, sentences, supported) for title, sentences in context)
     identity = str(record.get("id", record.get("_id", where)))
-    return Item(id=identity, question=record["question"].strip(), golds=golds_of(record), paragraphs=paragraphs)
+    return QuestionItem(
+        id=identity, question=record["question"].strip(), golds=parse_golds(record), paragraphs=paragraphs
+    )
 
 
-def _of_sentences(title: str, sentences: list[str], supported: set[tuple[str, int]]) -> Paragraph:
+def _join_sentences(title: str, sentences: list[str], supported: set[tuple[str, int]]) -> Paragraph:
     text = ""
     spans: list[tuple[int, int]] = []
     for number, sentence in enumerate(sentences):
@@ -174,43 +176,43 @@ def _of_sentences(title: str, sentences: list[str], supported: set[tuple[str, in
     return Paragraph(title=title, text=text.strip(), support=kept)
 
 
-def _own(record: dict[str, Any], where: str) -> Item:
+def _parse_own(record: dict[str, Any], where: str) -> QuestionItem:
     given = record.get("paragraphs", [record["document"]] if "document" in record else None)
     if not isinstance(given, list) or not given:
         raise ValueError("'paragraphs' must be a list, or 'document' a text")
     question = record["question"]
     if not isinstance(question, str) or not question.strip():
         raise ValueError("'question' must be a text that is not empty")
-    paragraphs = tuple(_own_paragraph(one) for one in given)
-    return Item(
-        id=str(record.get("id", where)), question=question.strip(), golds=golds_of(record), paragraphs=paragraphs
+    paragraphs = tuple(_parse_own_paragraph(one) for one in given)
+    return QuestionItem(
+        id=str(record.get("id", where)), question=question.strip(), golds=parse_golds(record), paragraphs=paragraphs
     )
 
 
-def _own_paragraph(given: Any) -> Paragraph:
+def _parse_own_paragraph(given: Any) -> Paragraph:
     if isinstance(given, str):
         return Paragraph(title="", text=given.strip())
     return Paragraph(title=str(given.get("title", "")), text=str(given["text"]).strip())
 
 
-def _grounded(item: Item) -> Item | None:
+def _ground(item: QuestionItem) -> QuestionItem | None:
     """The item with evidence that holds its answer, widened from sentences to paragraphs where it must; else None."""
     if not any(words(gold) for gold in item.golds):
         return None
     quotes = [p.text[begin:end] for p in item.paragraphs for begin, end in p.support]
-    if quotes and (_answers(item, quotes) or set(item.golds) & YES_NO):
+    if quotes and (_has_answer(item, quotes) or set(item.golds) & YES_NO):
         return item
     supported = any(p.support for p in item.paragraphs)
-    wider = [bool(p.support) or (not supported and _answers(item, [p.text])) for p in item.paragraphs]
-    if not _answers(item, [p.text for p, taken in zip(item.paragraphs, wider, strict=True) if taken]):
+    wider = [bool(p.support) or (not supported and _has_answer(item, [p.text])) for p in item.paragraphs]
+    if not _has_answer(item, [p.text for p, taken in zip(item.paragraphs, wider, strict=True) if taken]):
         return None
     paragraphs = tuple(
         Paragraph(title=p.title, text=p.text, support=((0, len(p.text)),) if taken else ())
         for p, taken in zip(item.paragraphs, wider, strict=True)
     )
-    return Item(id=item.id, question=item.question, golds=item.golds, paragraphs=paragraphs)
+    return QuestionItem(id=item.id, question=item.question, golds=item.golds, paragraphs=paragraphs)
 
 
-def _answers(item: Item, texts: list[str]) -> bool:
+def _has_answer(item: QuestionItem, texts: list[str]) -> bool:
     """Whether a gold stands in one of the texts on token boundaries."""
-    return any(holds(words(text), words(gold)) for text in texts for gold in item.golds)
+    return any(contains_words(words(text), words(gold)) for text in texts for gold in item.golds)

@@ -27,10 +27,10 @@ _WORD: Final = re.compile(r"[a-z]+(?:-[a-z]+)*", re.IGNORECASE)
 
 def ideal_memories(sample: Sample, chunks: Sequence[Chunk]) -> list[str]:
     """The memory's text after each of the chunks, which tile the document from its beginning."""
-    return _tallies(chunks) if sample.memory is MemoryRule.TALLY else _notes(sample, chunks)
+    return _build_tallies(chunks) if sample.memory is MemoryRule.TALLY else _build_notes(sample, chunks)
 
 
-def _notes(sample: Sample, chunks: Sequence[Chunk]) -> list[str]:
+def _build_notes(sample: Sample, chunks: Sequence[Chunk]) -> list[str]:
     waiting = sorted(sample.evidence, key=lambda evidence: evidence.end)
     held: dict[str, str] = {}
     memories: list[str] = []
@@ -45,7 +45,7 @@ def _notes(sample: Sample, chunks: Sequence[Chunk]) -> list[str]:
     return memories
 
 
-def _tallies(chunks: Sequence[Chunk]) -> list[str]:
+def _build_tallies(chunks: Sequence[Chunk]) -> list[str]:
     counts: Counter[str] = Counter()
     memories: list[str] = []
     rest = ""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.tasks import filler, lexicon
 from bookwheel.tasks.assembly import SourcePassage, assemble
 from bookwheel.tasks.base import GoldEvidence
-from bookwheel.tasks.orders import Draft, Order, Task
+from bookwheel.tasks.definition import SampleDraft, SampleRequest, Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class NeedleVariant:
     """What sets one of the eight apart from the others."""
 
     haystack: str = "essay"
@@ -40,15 +40,15 @@ class Kind:
     """Keys that are asked for."""
 
 
-KINDS: Final = {
-    "niah_single_1": Kind(haystack="noise"),
-    "niah_single_2": Kind(),
-    "niah_single_3": Kind(uuid_values=True),
-    "niah_multikey_1": Kind(keys=4),
-    "niah_multikey_2": Kind(haystack="needles"),
-    "niah_multikey_3": Kind(haystack="needles", uuid_keys=True, uuid_values=True),
-    "niah_multivalue": Kind(values=4),
-    "niah_multiquery": Kind(keys=4, queries=4),
+VARIANTS: Final = {
+    "niah_single_1": NeedleVariant(haystack="noise"),
+    "niah_single_2": NeedleVariant(),
+    "niah_single_3": NeedleVariant(uuid_values=True),
+    "niah_multikey_1": NeedleVariant(keys=4),
+    "niah_multikey_2": NeedleVariant(haystack="needles"),
+    "niah_multikey_3": NeedleVariant(haystack="needles", uuid_keys=True, uuid_values=True),
+    "niah_multivalue": NeedleVariant(values=4),
+    "niah_multiquery": NeedleVariant(keys=4, queries=4),
 }
 WORDINGS: Final = {
     "en": (
@@ -74,13 +74,13 @@ KIND_NAMES: Final = {"en": ("number", "code"), "zh": ("数字", "代码")}
 _GAP: Final = {"en": " ", "zh": ""}
 
 
-def build(order: Order) -> Draft:
+def build(request: SampleRequest) -> SampleDraft:
     """A haystack with its needles, the wording drawn once a sample."""
-    kind, rng = KINDS[order.task], order.rng
-    kind_name = KIND_NAMES[order.language][kind.uuid_values]
-    names = _keys(order, kind)
-    value = _values(rng, uuids=kind.uuid_values)
-    wording = rng.choice(WORDINGS[order.language])
+    kind, rng = VARIANTS[request.task], request.rng
+    kind_name = KIND_NAMES[request.language][kind.uuid_values]
+    names = _draw_keys(request, kind)
+    value = _value_source(rng, uuids=kind.uuid_values)
+    wording = rng.choice(WORDINGS[request.language])
 
     def needle(key: str, held: str) -> str:
         return wording.format(kind=kind_name, key=key, value=held)
@@ -88,62 +88,62 @@ def build(order: Order) -> Draft:
     asked = [next(names) for _ in range(kind.queries)]
     wanted = {key: [value() for _ in range(kind.values)] for key in asked}
     others = [(next(names), value()) for _ in range(kind.keys - kind.queries)]
-    hay, called = _haystack(order, kind, (needle(key, value()) for key in names))
-    end = "\n" if kind.haystack != "essay" else _GAP[order.language]
-    passages = [_passage(needle(key, held), key, held, rng, end) for key in asked for held in wanted[key]]
+    hay, called = _open_haystack(request, kind, (needle(key, value()) for key in names))
+    end = "\n" if kind.haystack != "essay" else _GAP[request.language]
+    passages = [_build_passage(needle(key, held), key, held, rng, end) for key in asked for held in wanted[key]]
     passages += [SourcePassage(text=needle(key, held) + end, place=rng.random()) for key, held in others]
     golds = tuple(held for key in asked for held in wanted[key])
-    question = QUESTIONS[order.language][len(golds) > 1]
-    return Draft(
-        question=question.format(kind=kind_name, keys=_listed(asked, order.language)),
+    question = QUESTIONS[request.language][len(golds) > 1]
+    return SampleDraft(
+        question=question.format(kind=kind_name, keys=_join_names(asked, request.language)),
         golds=golds,
         metric="share_of" if len(golds) > 1 else "contains",
-        body=assemble(hay, passages, tokens=order.tokens, tokenizer=order.tokenizer, task=order.task),
+        body=assemble(hay, passages, tokens=request.tokens, tokenizer=request.tokenizer, task=request.task),
         metadata={"haystack": called, "keys": asked},
     )
 
 
-def _passage(text: str, key: str, held: str, rng: Random, end: str) -> SourcePassage:
+def _build_passage(text: str, key: str, held: str, rng: Random, end: str) -> SourcePassage:
     found = GoldEvidence(start=0, end=len(text), note=f"{key}: {held}")
     return SourcePassage(text=text + end, evidence=(found,), place=rng.random())
 
 
-def _keys(order: Order, kind: Kind) -> Iterator[str]:
+def _draw_keys(request: SampleRequest, kind: NeedleVariant) -> Iterator[str]:
     if not kind.uuid_keys:
-        return lexicon.keys(order.rng, order.shelf, order.language)
-    return iter(lambda: lexicon.identifier(order.rng), "")
+        return lexicon.draw_keys(request.rng, request.data_dir, request.language)
+    return iter(lambda: lexicon.draw_uuid(request.rng), "")
 
 
-def _values(rng: Random, *, uuids: bool) -> Callable[[], str]:
+def _value_source(rng: Random, *, uuids: bool) -> Callable[[], str]:
     """Draws values, none of them twice."""
     used: set[str] = set()
 
     def value() -> str:
-        drawn = lexicon.identifier(rng) if uuids else lexicon.number(rng)
+        drawn = lexicon.draw_uuid(rng) if uuids else lexicon.draw_number(rng)
         while drawn in used:
-            drawn = lexicon.number(rng)
+            drawn = lexicon.draw_number(rng)
         used.add(drawn)
         return drawn
 
     return value
 
 
-def _haystack(order: Order, kind: Kind, needles: Iterator[str]) -> tuple[Iterator[str], str]:
+def _open_haystack(request: SampleRequest, kind: NeedleVariant, needles: Iterator[str]) -> tuple[Iterator[str], str]:
     if kind.haystack == "noise":
-        return filler.noise(order.language), "noise"
+        return filler.noise(request.language), "noise"
     if kind.haystack == "needles":
         return (f"{needle}\n" for needle in needles), "needles"
-    return filler.essay(order.language, order.shelf, order.rng)
+    return filler.essay(request.language, request.data_dir, request.rng)
 
 
-def _listed(names: list[str], language: str) -> str:
+def _join_names(names: list[str], language: str) -> str:
     if language == "zh":
         return "、".join(names)
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 TASKS: Final = tuple(
-    Task(name=name, about=about, build=build, languages=("en", "zh"))
+    Task(name=name, description=about, build=build, languages=("en", "zh"))
     for name, about in (
         ("niah_single_1", "RULER: one needle in repeated noise"),
         ("niah_single_2", "RULER: one needle in essays"),

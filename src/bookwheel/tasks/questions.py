@@ -22,13 +22,13 @@ from random import Random
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import InputError
-from bookwheel.scoring.normal import holds, words
+from bookwheel.scoring.normalization import contains_words, words
 from bookwheel.tasks import filler
-from bookwheel.tasks.assembly import AssembledDocument, SourcePassage, assemble, join, measure, too_short
+from bookwheel.tasks.assembly import AssembledDocument, SourcePassage, assemble, count_tokens, join, length_error
 from bookwheel.tasks.base import GoldEvidence
 from bookwheel.tasks.data_dir import load_lines
-from bookwheel.tasks.formats import YES_NO, Item, Paragraph, load_items
-from bookwheel.tasks.orders import Draft, Order, Task
+from bookwheel.tasks.definition import SampleDraft, SampleRequest, Task
+from bookwheel.tasks.formats import YES_NO, Paragraph, QuestionItem, load_items
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class QuestionFiles:
     """Where a task's questions are, and what they are hidden among."""
 
     files: Mapping[tuple[str, str], str]
@@ -46,7 +46,7 @@ class Source:
 
 
 SOURCES: Final = {
-    "qa_1": Source(
+    "qa_1": QuestionFiles(
         files={
             ("en", "dev"): "qa_en/squad_v1.1_dev.json",
             ("en", "train"): "qa_en/squad_v1.1_train_subset.json",
@@ -54,169 +54,173 @@ SOURCES: Final = {
             ("zh", "train"): "qa_zh/cmrc2018_trial.json",
         }
     ),
-    "qa_2": Source(
+    "qa_2": QuestionFiles(
         files={
             ("en", "dev"): "qa_en/hotpotqa_dev.jsonl",
             ("en", "train"): "qa_en/hotpotqa_train.jsonl",
             ("zh", "dev"): "qa_zh/drcd_dev_test.json",
         }
     ),
-    "hqa": Source(
+    "hqa": QuestionFiles(
         files={("en", "dev"): "qa_en/hotpotqa_dev.jsonl", ("en", "train"): "qa_en/hotpotqa_train.jsonl"},
         neighbours=False,
     ),
-    "hqa_2wiki": Source(
+    "hqa_2wiki": QuestionFiles(
         files={("en", "dev"): "qa_en/2wikimultihopqa_dev.jsonl", ("en", "train"): "qa_en/2wikimultihopqa_train.jsonl"},
         neighbours=False,
     ),
-    "hqa_musique": Source(
+    "hqa_musique": QuestionFiles(
         files={("en", "dev"): "qa_en/musique_dev.jsonl", ("en", "train"): "qa_en/musique_train.jsonl"},
         neighbours=False,
     ),
-    "cmrc": Source(files={("zh", "dev"): "qa_zh/cmrc2018_dev.json", ("zh", "train"): "qa_zh/cmrc2018_trial.json"}),
-    "drcd": Source(files={("zh", "dev"): "qa_zh/drcd_dev_test.json"}),
+    "cmrc": QuestionFiles(
+        files={("zh", "dev"): "qa_zh/cmrc2018_dev.json", ("zh", "train"): "qa_zh/cmrc2018_trial.json"}
+    ),
+    "drcd": QuestionFiles(files={("zh", "dev"): "qa_zh/drcd_dev_test.json"}),
 }
 _HEADS: Final = {"en": "Passage: {title}\n{text}\n\n", "zh": "【{title}】\n{text}\n\n"}
 _NOMINAL: Final = 140
 """Tokens that the paper's lengths have a paragraph: 50 are its 7K, 25,600 its 3.5M."""
 
 
-def build(order: Order) -> Draft:
+def build(request: SampleRequest) -> SampleDraft:
     """The question of this index, in the seed's order."""
-    path = _path(order)
-    item = _item(order, path)
-    distractors = _distractors(order, path, item)
-    if "paragraphs" in order.options:
-        body, length = _counted(order, item, distractors)
+    path = _find_file(request)
+    item = _pick_item(request, path)
+    distractors = _draw_distractors(request, path, item)
+    if "paragraphs" in request.options:
+        body, length = _fill_paragraphs(request, item, distractors)
     else:
-        body, length = _filled(order, item, distractors), None
-    return Draft(
+        body, length = _fill_tokens(request, item, distractors), None
+    return SampleDraft(
         question=item.question,
         golds=item.golds,
-        metric=_metric(item),
+        metric=_choose_metric(item),
         body=body,
         length=length,
-        metadata={"source": path.name, "question_id": item.id, **order.options},
+        metadata={"source": path.name, "question_id": item.id, **request.options},
     )
 
 
-def _path(order: Order) -> Path:
-    if order.shelf.file is not None:
-        return order.shelf.file
-    name = SOURCES[order.task].files.get((order.language, order.split))
+def _find_file(request: SampleRequest) -> Path:
+    if request.data_dir.file is not None:
+        return request.data_dir.file
+    name = SOURCES[request.task].files.get((request.language, request.split))
     if name is None:
         raise InputError(
-            f"the task {order.task} has no {order.split} questions in {order.language!r}; "
+            f"the task {request.task} has no {request.split} questions in {request.language!r}; "
             f"use another --split, or point --data to a file of yours"
         )
-    return order.shelf.need(name, f"the task {order.task}")
+    return request.data_dir.require(name, f"the task {request.task}")
 
 
-def _item(order: Order, path: Path) -> Item:
+def _pick_item(request: SampleRequest, path: Path) -> QuestionItem:
     items = load_items(path)
-    if order.index >= len(items):
+    if request.index >= len(items):
         raise InputError(
             f"{path} holds {len(items)} questions that can be answered from their paragraphs and "
-            f"{order.index + 1} were asked for; lower --count, or take further seeds"
+            f"{request.index + 1} were asked for; lower --count, or take further seeds"
         )
-    return items[_shuffled(len(items), f"{order.task} {order.seed}")[order.index]]
+    return items[_shuffle(len(items), f"{request.task} {request.seed}")[request.index]]
 
 
 @lru_cache(maxsize=4)
-def _shuffled(size: int, seed: str) -> list[int]:
+def _shuffle(size: int, seed: str) -> list[int]:
     return Random(seed).sample(range(size), size)  # noqa: S311 - not for secrets
 
 
-def _metric(item: Item) -> str:
+def _choose_metric(item: QuestionItem) -> str:
     asked = words(item.question)
-    inside = any(holds(asked, words(gold)) for gold in item.golds)
+    inside = any(contains_words(asked, words(gold)) for gold in item.golds)
     return "exact" if inside or set(map(str.casefold, item.golds)) & YES_NO else "contains"
 
 
-def _filled(order: Order, item: Item, distractors: Iterator[str]) -> AssembledDocument:
+def _fill_tokens(request: SampleRequest, item: QuestionItem, distractors: Iterator[str]) -> AssembledDocument:
     """Documents by tokens: all of the question's own paragraphs, or those with support and as many more as fit."""
-    own = _own(order, item)
+    own = _place_own(request, item)
     needed = [passage for passage in own if passage.evidence]
-    least = measure([passage.text for passage in needed], order.tokenizer)
-    if least > order.tokens:
-        raise too_short(order.task, order.tokens, least)
+    least = count_tokens([passage.text for passage in needed], request.tokenizer)
+    if least > request.tokens:
+        raise length_error(request.task, request.tokens, least)
     taken = list(needed)
     for passage in own:
-        least += 0 if passage.evidence else order.tokenizer.count(passage.text)
-        if not passage.evidence and least <= order.tokens:
+        least += 0 if passage.evidence else request.tokenizer.count(passage.text)
+        if not passage.evidence and least <= request.tokens:
             taken.append(passage)
-    return assemble(distractors, taken, tokens=order.tokens, tokenizer=order.tokenizer, task=order.task)
+    return assemble(distractors, taken, tokens=request.tokens, tokenizer=request.tokenizer, task=request.task)
 
 
-def _counted(order: Order, item: Item, distractors: Iterator[str]) -> tuple[AssembledDocument, int]:
+def _fill_paragraphs(
+    request: SampleRequest, item: QuestionItem, distractors: Iterator[str]
+) -> tuple[AssembledDocument, int]:
     """Documents by number of paragraphs, and the paper's name for that length in tokens."""
-    wanted = order.number("paragraphs", 0)
-    own = _own(order, item)
+    wanted = request.read_int("paragraphs", 0)
+    own = _place_own(request, item)
     if wanted < len(own):
         raise InputError(f"this question brings {len(own)} paragraphs and {wanted} were asked for; raise --paragraphs")
     others = list(islice(distractors, wanted - len(own)))
     if len(others) < wanted - len(own):
         raise InputError(
-            f"there are {len(others) + len(own)} paragraphs for the task {order.task} and {wanted} were asked for; "
+            f"there are {len(others) + len(own)} paragraphs for the task {request.task} and {wanted} were asked for; "
             f"lower --paragraphs, or point --data to a folder with a larger wiki/"
         )
-    return join(others, own, order.tokenizer), wanted * _NOMINAL
+    return join(others, own, request.tokenizer), wanted * _NOMINAL
 
 
-def _own(order: Order, item: Item) -> list[SourcePassage]:
+def _place_own(request: SampleRequest, item: QuestionItem) -> list[SourcePassage]:
     """The question's own paragraphs, each at a place of its own; in a seeded order."""
-    passages = [_passage(paragraph, order) for paragraph in item.paragraphs]
-    order.rng.shuffle(passages)
+    passages = [_build_passage(paragraph, request) for paragraph in item.paragraphs]
+    request.rng.shuffle(passages)
     return passages
 
 
-def _passage(paragraph: Paragraph, order: Order) -> SourcePassage:
-    text = _shown(paragraph.title, paragraph.text, order.language)
+def _build_passage(paragraph: Paragraph, request: SampleRequest) -> SourcePassage:
+    text = _render_paragraph(paragraph.title, paragraph.text, request.language)
     offset = text.index(paragraph.text)
     label = f"{paragraph.title}: " if paragraph.title else ""
     evidence = tuple(
         GoldEvidence(start=offset + start, end=offset + end, note=label + " ".join(paragraph.text[start:end].split()))
         for start, end in paragraph.support
     )
-    return SourcePassage(text=text, evidence=evidence, place=order.rng.random())
+    return SourcePassage(text=text, evidence=evidence, place=request.rng.random())
 
 
-def _shown(title: str, text: str, language: str) -> str:
+def _render_paragraph(title: str, text: str, language: str) -> str:
     return _HEADS[language].format(title=title, text=text) if title else f"{text}\n\n"
 
 
-def _distractors(order: Order, path: Path, item: Item) -> Iterator[str]:
+def _draw_distractors(request: SampleRequest, path: Path, item: QuestionItem) -> Iterator[str]:
     """Other paragraphs in a seeded order, none twice and none of the question's own titles."""
-    source = SOURCES[order.task]
-    wiki = order.shelf.wiki() if order.language == "en" else None
-    pools = [_neighbours(path)] if source.neighbours or wiki is None else []
+    source = SOURCES[request.task]
+    wiki = request.data_dir.find_wiki() if request.language == "en" else None
+    pools = [_load_neighbours(path)] if source.neighbours or wiki is None else []
     if wiki is not None:
-        pools.append(_pool(wiki))
-    barred = {_bare(paragraph.title) for paragraph in item.paragraphs if paragraph.title}
+        pools.append(_load_pool(wiki))
+    barred = {_normalize_title(paragraph.title) for paragraph in item.paragraphs if paragraph.title}
     seen = {paragraph.text for paragraph in item.paragraphs}
     for pool in pools:
-        for at in order.rng.sample(range(len(pool)), len(pool)):
+        for at in request.rng.sample(range(len(pool)), len(pool)):
             title, text = pool[at]
-            if _bare(title) not in barred and text not in seen:
+            if _normalize_title(title) not in barred and text not in seen:
                 seen.add(text)
-                yield _shown(title, text, order.language)
-    if order.language == "zh":
-        yield from _pages(order)
+                yield _render_paragraph(title, text, request.language)
+    if request.language == "zh":
+        yield from _book_paragraphs(request)
 
 
-def _bare(title: str) -> str:
+def _normalize_title(title: str) -> str:
     return " ".join(words(title.replace("_", " ")))
 
 
 @lru_cache(maxsize=4)
-def _neighbours(path: Path) -> list[tuple[str, str]]:
+def _load_neighbours(path: Path) -> list[tuple[str, str]]:
     """All paragraphs of a question set, none twice."""
     paragraphs = chain.from_iterable(item.paragraphs for item in load_items(path))
     return list({paragraph.text: (paragraph.title, paragraph.text) for paragraph in paragraphs}.values())
 
 
 @lru_cache(maxsize=2)
-def _pool(path: Path) -> list[tuple[str, str]]:
+def _load_pool(path: Path) -> list[tuple[str, str]]:
     """The pool of paragraphs; InputError names the line of a bad one."""
     pool: list[tuple[str, str]] = []
     for number, record in load_lines(path):
@@ -226,10 +230,10 @@ def _pool(path: Path) -> list[tuple[str, str]]:
     return pool
 
 
-def _pages(order: Order) -> Iterator[str]:
+def _book_paragraphs(request: SampleRequest) -> Iterator[str]:
     """Paragraphs of Chinese books, for lengths that the question set has no paragraphs for."""
     held = ""
-    for sentence in filler.essay(order.language, order.shelf, order.rng)[0]:
+    for sentence in filler.essay(request.language, request.data_dir, request.rng)[0]:
         held += sentence
         if len(held) > _PAGE:
             yield f"{held.strip()}\n\n"
@@ -249,6 +253,6 @@ _ABOUT: Final = {
     "drcd": ("DRCD among other Chinese paragraphs", ("zh",)),
 }
 TASKS: Final = tuple(
-    Task(name=name, about=about, build=build, languages=languages, options=("paragraphs",))
+    Task(name=name, description=about, build=build, languages=languages, options=("paragraphs",))
     for name, (about, languages) in _ABOUT.items()
 )

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from bookwheel.text.tokens import Tokenizer
 
 
-def tokenizer_named(name: str) -> Tokenizer:
+def load_tokenizer(name: str) -> Tokenizer:
     """`words` (the scripted model's), `estimate`, or the path of a tokenizer.json or of the folder it is in."""
     if name == WordTokenizer.name:
         return WordTokenizer()

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 from bookwheel.tasks import lexicon
-from bookwheel.tasks.facts import Fact, in_essays, sentence
-from bookwheel.tasks.orders import Draft, Order, Task
+from bookwheel.tasks.definition import SampleDraft, SampleRequest, Task
+from bookwheel.tasks.facts import Fact, capitalize, hide_in_essays
 
 _SUBJECTS: Final = (
     "the toll at {place}",
@@ -34,38 +34,38 @@ _THEN: Final = (
 )
 
 
-def updated(order: Order) -> Draft:
+def build_updated(request: SampleRequest) -> SampleDraft:
     """One figure with all its changes, and another figure with changes of its own beside it."""
-    rng = order.rng
-    changes = order.number("changes", 4)
+    rng = request.rng
+    changes = request.read_int("changes", 4)
     shape = rng.choice(_SUBJECTS)
-    subject, other = (shape.format(place=lexicon.place(rng)) for _ in range(2))
-    values = _different(order, 2 * changes + 2)
-    facts = _history(order, subject, values[: changes + 1], noted=True)
-    facts += _history(order, other, values[changes + 1 :], noted=False)
-    return Draft(
+    subject, other = (shape.format(place=lexicon.draw_place(rng)) for _ in range(2))
+    values = _draw_values(request, 2 * changes + 2)
+    facts = _build_history(request, subject, values[: changes + 1], noted=True)
+    facts += _build_history(request, other, values[changes + 1 :], noted=False)
+    return SampleDraft(
         question=f"What is {subject} according to the last word on it? Give the figure alone.",
         golds=(values[changes],),
         metric="exact",
-        body=in_essays(order, facts),
+        body=hide_in_essays(request, facts),
         metadata={"changes": changes},
     )
 
 
-def _different(order: Order, count: int) -> list[str]:
+def _draw_values(request: SampleRequest, count: int) -> list[str]:
     values: dict[str, None] = {}
     while len(values) < count:
-        values[lexicon.number(order.rng, 4)] = None
+        values[lexicon.draw_number(request.rng, 4)] = None
     return list(values)
 
 
-def _history(order: Order, subject: str, values: list[str], *, noted: bool) -> list[Fact]:
-    rng = order.rng
+def _build_history(request: SampleRequest, subject: str, values: list[str], *, noted: bool) -> list[Fact]:
+    rng = request.rng
     places = sorted(rng.random() for _ in values)
     facts: list[Fact] = []
     for at, (value, place) in enumerate(zip(values, places, strict=True)):
         wording = rng.choice(_THEN if at else _FIRST)
-        text = sentence(wording.format(subject=subject, value=value))
+        text = capitalize(wording.format(subject=subject, value=value))
         facts.append(Fact(text=text, place=place, note=f"{subject}: {value}" if noted else "", key=subject))
     return facts
 
@@ -92,34 +92,37 @@ _SAYS: Final = (
 )
 
 
-def conflict(order: Order) -> Draft:
+def build_conflict(request: SampleRequest) -> SampleDraft:
     """Two statements about one thing, and one about another thing."""
-    rng = order.rng
+    rng = request.rng
     parts, shape = rng.choice(_COUNTED)
-    thing, other = (shape.format(place=lexicon.place(rng)) for _ in range(2))
+    thing, other = (shape.format(place=lexicon.draw_place(rng)) for _ in range(2))
     sources = [
-        source.format(place=lexicon.place(rng), family=family)
+        source.format(place=lexicon.draw_place(rng), family=family)
         for source, family in zip(rng.sample(_SOURCES, 3), rng.sample(lexicon.FAMILY, 3), strict=True)
     ]
     values = [str(value) for value in rng.sample(range(21, 400), 3)]
     facts: list[Fact] = []
     for at, (source, value) in enumerate(zip(sources, values, strict=True)):
         about = thing if at < 2 else other  # noqa: PLR2004 - the third is there to mislead
-        text = sentence(rng.choice(_SAYS).format(source=source, thing=about, value=value, parts=parts))
+        text = capitalize(rng.choice(_SAYS).format(source=source, thing=about, value=value, parts=parts))
         note = f"{parts} of {thing}: {value} ({source})" if about == thing else ""
         facts.append(Fact(text=text, place=rng.random(), note=note))
-    return Draft(
+    return SampleDraft(
         question=f"How many {parts} does {thing} have? Should sources differ, give each figure with its source.",
         golds=tuple(values[:2]),
         metric="all_of",
-        body=in_essays(order, facts),
+        body=hide_in_essays(request, facts),
         metadata={"sources": sources[:2]},
     )
 
 
 TASKS: Final = (
     Task(
-        name="updated", about="a figure changed several times: the last value wins", build=updated, options=("changes",)
+        name="updated",
+        description="a figure changed several times: the last value wins",
+        build=build_updated,
+        options=("changes",),
     ),
-    Task(name="conflict", about="two sources that differ: both figures are asked for", build=conflict),
+    Task(name="conflict", description="two sources that differ: both figures are asked for", build=build_conflict),
 )

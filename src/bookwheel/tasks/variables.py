@@ -4,7 +4,7 @@ A first name is given a value, and each next name the one before it:
 
     LET QAJXW = 48213      …noise…      LET BRTYO = QAJXW      …noise…      LET MWPLA = BRTYO
 
-Asked for are all names that hold the value. The assignments stand in the document in this order. Options: `hops`
+Asked for are all names that hold the value. The assignments stand in the document in this request. Options: `hops`
 (links after the first), `chains` (further chains with values of their own, not asked for).
 """
 
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.tasks import filler, lexicon
 from bookwheel.tasks.assembly import SourcePassage, assemble
 from bookwheel.tasks.base import GoldEvidence
-from bookwheel.tasks.orders import Draft, Order, Task
+from bookwheel.tasks.definition import SampleDraft, SampleRequest, Task
 
 if TYPE_CHECKING:
     from random import Random
@@ -29,38 +29,38 @@ _QUESTIONS: Final = {
 _LETTERS: Final = 5
 
 
-def build(order: Order) -> Draft:
+def build(request: SampleRequest) -> SampleDraft:
     """The chain that is asked for, and any others, in noise."""
-    rng = order.rng
-    hops, chains = order.number("hops", 4), order.number("chains", 1)
-    names = _names(rng, chains * (hops + 1))
-    values = [lexicon.number(rng, 5) for _ in range(chains)]
+    rng = request.rng
+    hops, chains = request.read_int("hops", 4), request.read_int("chains", 1)
+    names = _draw_names(rng, chains * (hops + 1))
+    values = [lexicon.draw_number(rng, 5) for _ in range(chains)]
     while len(set(values)) < chains:
-        values = [lexicon.number(rng, 5) for _ in range(chains)]
+        values = [lexicon.draw_number(rng, 5) for _ in range(chains)]
     rows = [names[at * (hops + 1) : (at + 1) * (hops + 1)] for at in range(chains)]
     passages = [
         passage
         for at, (row, value) in enumerate(zip(rows, values, strict=True))
-        for passage in _chain(row, value, rng, asked=at == 0)
+        for passage in _build_chain(row, value, rng, asked=at == 0)
     ]
-    hay = filler.noise(order.language)
-    return Draft(
-        question=_QUESTIONS[order.language].format(value=values[0], count=hops + 1),
+    hay = filler.noise(request.language)
+    return SampleDraft(
+        question=_QUESTIONS[request.language].format(value=values[0], count=hops + 1),
         golds=tuple(rows[0]),
         metric="share_of",
-        body=assemble(hay, passages, tokens=order.tokens, tokenizer=order.tokenizer, task=order.task),
+        body=assemble(hay, passages, tokens=request.tokens, tokenizer=request.tokenizer, task=request.task),
         metadata={"hops": hops, "chains": chains},
     )
 
 
-def _names(rng: Random, count: int) -> list[str]:
+def _draw_names(rng: Random, count: int) -> list[str]:
     names: dict[str, None] = {}
     while len(names) < count:
         names["".join(rng.choices(ascii_uppercase, k=_LETTERS))] = None
     return list(names)
 
 
-def _chain(row: list[str], value: str, rng: Random, *, asked: bool) -> list[SourcePassage]:
+def _build_chain(row: list[str], value: str, rng: Random, *, asked: bool) -> list[SourcePassage]:
     """The assignments in order; the note names all that hold the value so far, and its newer forms replace it."""
     places = sorted(rng.random() for _ in row)
     passages: list[SourcePassage] = []
@@ -75,7 +75,7 @@ def _chain(row: list[str], value: str, rng: Random, *, asked: bool) -> list[Sour
 TASKS: Final = (
     Task(
         name="vt",
-        about="RULER: follow one value through a chain of variables",
+        description="RULER: follow one value through a chain of variables",
         build=build,
         languages=("en", "zh"),
         options=("hops", "chains"),

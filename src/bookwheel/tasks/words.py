@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import InputError
 from bookwheel.tasks import lexicon
-from bookwheel.tasks.assembly import CLOSE, AssembledDocument, join, measure, too_short
+from bookwheel.tasks.assembly import CLOSE, AssembledDocument, count_tokens, join, length_error
 from bookwheel.tasks.base import GoldEvidence, MemoryRule
-from bookwheel.tasks.orders import Draft, Order, Task
+from bookwheel.tasks.definition import SampleDraft, SampleRequest, Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,36 +30,36 @@ _STEEPEST: Final = 4.0
 _ROUNDS: Final = 12
 
 
-def common_words(order: Order) -> Draft:
+def build_common_words(request: SampleRequest) -> SampleDraft:
     """`cwe`."""
-    count = order.number("words", _COMMON)
-    key = order.rng.getrandbits(64)
-    words = _vocabulary(order, 12 * count)
+    count = request.read_int("words", _COMMON)
+    key = request.rng.getrandbits(64)
+    words = _draw_vocabulary(request, 12 * count)
 
     def texts(size: int) -> list[str]:
-        return _numbered_list(words, size, count, Random(key))  # noqa: S311 - not for secrets
+        return _build_list(words, size, count, Random(key))  # noqa: S311 - not for secrets
 
-    body = _sized(texts, order, least=8 * count, guess=order.tokens // 4)
-    return _draft(
+    body = _fit_length(texts, request, least=8 * count, guess=request.tokens // 4)
+    return _build_draft(
         f"The document is a long numbered list of words. Which {count} words occur in it most often? Name all {count}.",
         words[:count],
         body,
     )
 
 
-def _vocabulary(order: Order, least: int) -> list[str]:
+def _draw_vocabulary(request: SampleRequest, least: int) -> list[str]:
     """Words in a seeded order: the data folder's, else coined ones."""
-    words = lexicon.vocabulary(order.shelf)
+    words = lexicon.vocabulary(request.data_dir)
     if len(words) >= least:
-        order.rng.shuffle(words)
+        request.rng.shuffle(words)
         return words
     coined: dict[str, None] = {}
     while len(coined) < max(4000, least):
-        coined[lexicon.coined(order.rng)] = None
+        coined[lexicon.coin_word(request.rng)] = None
     return list(coined)
 
 
-def _numbered_list(words: list[str], size: int, count: int, rng: Random) -> list[str]:
+def _build_list(words: list[str], size: int, count: int, rng: Random) -> list[str]:
     """About `size` entries; the first `count` words are the common ones."""
     often, seldom = (30, 3) if size >= count * 36 else (6, 1)
     rest = max(1, size - count * often)
@@ -74,13 +74,13 @@ def _numbered_list(words: list[str], size: int, count: int, rng: Random) -> list
     return [f"{number}. {word}\n" for number, word in enumerate(entries, start=1)]
 
 
-def frequent_words(order: Order) -> Draft:
+def build_frequent_words(request: SampleRequest) -> SampleDraft:
     """`fwe`."""
-    alpha = _alpha(order)
-    key = order.rng.getrandbits(64)
+    alpha = _read_alpha(request)
+    key = request.rng.getrandbits(64)
     coined: dict[str, None] = {}
-    while len(coined) < max(40, order.tokens // 50):
-        coined["".join(order.rng.choices(ascii_lowercase, k=6))] = None
+    while len(coined) < max(40, request.tokens // 50):
+        coined["".join(request.rng.choices(ascii_lowercase, k=6))] = None
     words = list(coined)
     shares = [rank**-alpha for rank in range(1, len(words) + 2)]
     total = sum(shares)
@@ -93,9 +93,9 @@ def frequent_words(order: Order) -> Draft:
         Random(key).shuffle(entries)  # noqa: S311 - not for secrets
         return entries
 
-    least = next(size for size in range(8, 100_000) if _apart([round(size * share / total) for share in shares]))
-    body = _sized(texts, order, least=least, guess=order.tokens // 3)
-    return _draft(
+    least = next(size for size in range(8, 100_000) if _is_separable([round(size * share / total) for share in shares]))
+    body = _fit_length(texts, request, least=least, guess=request.tokens // 3)
+    return _build_draft(
         f"The document is a row of made-up words; the dots are not words. Which {_FREQUENT} words occur in it most "
         f"often? Name all {_FREQUENT}.",
         words[:_FREQUENT],
@@ -104,20 +104,20 @@ def frequent_words(order: Order) -> Draft:
     )
 
 
-def _alpha(order: Order) -> float:
-    value = order.options.get("alpha", 2.0)
+def _read_alpha(request: SampleRequest) -> float:
+    value = request.options.get("alpha", 2.0)
     if not isinstance(value, int | float) or not _FLATTEST <= value <= _STEEPEST:
         raise InputError(f"the option alpha of fwe must be from {_FLATTEST} to {_STEEPEST}, not {value!r}")
     return float(value)
 
 
-def _apart(counts: list[int]) -> bool:
+def _is_separable(counts: list[int]) -> bool:
     """Whether the three words asked for are clearly more frequent than the next."""
     return counts[_FREQUENT] > counts[_FREQUENT + 1] + 1
 
 
-def _draft(question: str, golds: list[str], body: AssembledDocument, **metadata: float) -> Draft:
-    return Draft(
+def _build_draft(question: str, golds: list[str], body: AssembledDocument, **metadata: float) -> SampleDraft:
+    return SampleDraft(
         question=question,
         golds=tuple(golds),
         metric="share_of",
@@ -127,27 +127,29 @@ def _draft(question: str, golds: list[str], body: AssembledDocument, **metadata:
     )
 
 
-def _sized(texts: Callable[[int], list[str]], order: Order, *, least: int, guess: int) -> AssembledDocument:
+def _fit_length(
+    texts: Callable[[int], list[str]], request: SampleRequest, *, least: int, guess: int
+) -> AssembledDocument:
     """The longest of the texts of so many entries that is near the budget; counted whole two or three times."""
-    need = measure(texts(least), order.tokenizer)
-    if need > order.tokens:
-        raise too_short(order.task, order.tokens, need)
+    need = count_tokens(texts(least), request.tokenizer)
+    if need > request.tokens:
+        raise length_error(request.task, request.tokens, need)
     low, size = least, max(least, min(guess, 4000))
     for _ in range(_ROUNDS):
         made = texts(size)
-        tokens = measure(made, order.tokenizer)
-        if CLOSE * order.tokens < tokens <= order.tokens:
-            return _whole(made, order)
-        aim = int(size * order.tokens * 0.992 / tokens)
-        low = max(low, size) if tokens <= order.tokens else low
+        tokens = count_tokens(made, request.tokenizer)
+        if CLOSE * request.tokens < tokens <= request.tokens:
+            return _finish_document(made, request)
+        aim = int(size * request.tokens * 0.992 / tokens)
+        low = max(low, size) if tokens <= request.tokens else low
         size = max(low, aim if aim != size else size - 1)
-    return _whole(texts(low), order)
+    return _finish_document(texts(low), request)
 
 
-def _whole(made: list[str], order: Order) -> AssembledDocument:
+def _finish_document(made: list[str], request: SampleRequest) -> AssembledDocument:
     """The text without the blank at its end, and all of it as evidence."""
     made[-1] = made[-1].rstrip()
-    body = join(made, (), order.tokenizer)
+    body = join(made, (), request.tokenizer)
     everything = GoldEvidence(start=0, end=sum(map(len, body.pieces)))
     return AssembledDocument(pieces=body.pieces, tokens=body.tokens, evidence=(everything,))
 
@@ -159,6 +161,16 @@ def most_frequent(text: str, count: int) -> list[str]:
 
 
 TASKS: Final = (
-    Task(name="cwe", about="RULER: the ten common words of a long list", build=common_words, options=("words",)),
-    Task(name="fwe", about="RULER: the three most frequent made-up words", build=frequent_words, options=("alpha",)),
+    Task(
+        name="cwe",
+        description="RULER: the ten common words of a long list",
+        build=build_common_words,
+        options=("words",),
+    ),
+    Task(
+        name="fwe",
+        description="RULER: the three most frequent made-up words",
+        build=build_frequent_words,
+        options=("alpha",),
+    ),
 )

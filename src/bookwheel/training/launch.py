@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.tasks import make
+from bookwheel.tasks import make_samples
 from bookwheel.tasks.memories import ideal_memories
 from bookwheel.training.errors import ConfigError
 from bookwheel.training.fresh import build_fresh_policy
@@ -86,7 +86,7 @@ def build_samples(
         raise ConfigError("training needs samples: set name, tokens and count in [train.task]")
     if task.name == "ledger":
         return toy_records(tokens=length, count=count, seed=seed, **task.options)
-    made = make(
+    made = make_samples(
         task.name,
         tokens=length,
         count=count,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.evaluation.statistics import wilson
+from bookwheel.evaluation.statistics import wilson_interval
 from bookwheel.training.errors import CheckpointError
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def held_out_scores(records: Sequence[Mapping[str, Any]]) -> list[HeldOut]:
 
 
 def _held(one: Mapping[str, Any]) -> HeldOut:
-    found = wilson(one["accuracy"] * one["n"], one["n"])
+    found = wilson_interval(one["accuracy"] * one["n"], one["n"])
     return HeldOut(
         step=one["step"],
         accuracy=one["accuracy"],

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bookwheel.errors import InputError
-from bookwheel.evaluation.report import report
+from bookwheel.evaluation.report import build_report
 from bookwheel.evaluation.results import Results
 from bookwheel.serve.engine.settings import ServerSettings
 from bookwheel.serve.runs.run_directory import RunDirectory
@@ -38,7 +38,7 @@ def test_runs_are_listed_with_what_they_came_to(client):
 
 def test_an_evaluation_is_told_with_its_reports_own_numbers(client, runs):
     told = client.get(f"/runs/{named(client, 'first')}").json()
-    made = report(Results.load(runs / "first" / "results.jsonl"))
+    made = build_report(Results.load(runs / "first" / "results.jsonl"))
     assert [cell["score"]["low"] for cell in told["cells"]] == [c.score.low for c in (*made.cells, *made.pooled)]
     assert {cell["task"] for cell in told["cells"]} == {"wheels", "missing", "all"}
     assert any(cell["refused"] == cell["score"]["n"] for cell in told["cells"])

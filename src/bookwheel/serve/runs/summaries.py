@@ -8,9 +8,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import BookwheelError
-from bookwheel.evaluation.layout import sections
-from bookwheel.evaluation.numbers import numbers
-from bookwheel.evaluation.report import report
+from bookwheel.evaluation.layout import build_sections
+from bookwheel.evaluation.numbers import report_to_json
+from bookwheel.evaluation.report import build_report
 from bookwheel.evaluation.results import Results
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.runs.run_directory import RunKind
@@ -73,10 +73,10 @@ def results(state: FileState) -> Results:
 def _evaluation(state: FileState) -> dict[str, Any]:
     found = results(state)
     settings = found.runs[-1].settings if found.runs else {}
-    made = report(found, reference=settings.get("reference", "sequential"))
-    laid = {section.title: asdict(section) for section in sections(made)} if found.records else {}
+    made = build_report(found, reference=settings.get("reference", "sequential"))
+    laid = {section.title: asdict(section) for section in build_sections(made)} if found.records else {}
     return {
-        **numbers(made),
+        **report_to_json(made),
         "seed": made.seed,
         "sections": [laid[title] for title in ("No answer", "How this was made") if title in laid],
     }

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class SampleRequest:
     """One sample that is wanted."""
 
     task: str
@@ -33,15 +33,15 @@ class Order:
     rng: Random
     """Seeded by task, language, split, seed and index, and not by the length: the same question at every length."""
     tokenizer: Tokenizer
-    shelf: DataDir
+    data_dir: DataDir
     options: Mapping[str, Any] = field(default_factory=dict)
 
-    def at(self, index: int) -> Order:
+    def for_index(self, index: int) -> SampleRequest:
         """The same order for another sample of the series, with random numbers of its own."""
         rng = Random(f"{self.task} {self.language} {self.split} {self.seed} {index}")  # noqa: S311 - not for secrets
         return replace(self, index=index, rng=rng)
 
-    def number(self, option: str, default: int, *, least: int = 1) -> int:
+    def read_int(self, option: str, default: int, *, least: int = 1) -> int:
         """An option that is a whole number; InputError when it is none or too low."""
         value = self.options.get(option, default)
         if not isinstance(value, int) or value < least:
@@ -50,7 +50,7 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
+class SampleDraft:
     """What a family makes of an order; the catalogue turns it into a Sample."""
 
     question: str
@@ -63,11 +63,11 @@ class Draft:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Build(Protocol):
+class SampleBuilder(Protocol):
     """How a family makes one sample."""
 
-    def __call__(self, order: Order) -> Draft:
-        """Pure but for reading the data folder: the same draft for the same order."""
+    def __call__(self, request: SampleRequest) -> SampleDraft:
+        """Pure but for reading the data folder: the same draft for the same request."""
         ...
 
 
@@ -76,9 +76,9 @@ class Task:
     """An entry of the catalogue."""
 
     name: str
-    about: str
+    description: str
     """One line for a list."""
-    build: Build
+    build: SampleBuilder
     languages: tuple[str, ...] = ("en",)
     """The first is the default."""
     options: tuple[str, ...] = ()

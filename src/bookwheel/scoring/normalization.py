@@ -38,11 +38,11 @@ _NUMBER: Final = {"zero": "0"} | {word: str(value) for value, word in enumerate(
 
 def words(text: str) -> list[str]:
     """The tokens that count; articles only where there is nothing else."""
-    all_words = every_word(text)
+    all_words = words_with_articles(text)
     return [word for word in all_words if word not in ARTICLES] or all_words
 
 
-def every_word(text: str) -> list[str]:
+def words_with_articles(text: str) -> list[str]:
     """The tokens, articles and all."""
     text = unicodedata.normalize("NFKC", text).casefold().replace("\N{MINUS SIGN}", "-")
     text = _DOTTED.sub(lambda found: found[0].replace(".", ""), _APOSTROPHE.sub("", text))
@@ -50,7 +50,7 @@ def every_word(text: str) -> list[str]:
     return [_NUMBER.get(token, token) for token in found if token]
 
 
-def holds(row: list[str], part: list[str]) -> bool:
+def contains_words(row: list[str], part: list[str]) -> bool:
     """Whether the tokens of `part` stand in `row` side by side; an empty part stands nowhere."""
     if not part:
         return False

@@ -16,6 +16,6 @@ def load_ipython_extension(shell: Any) -> None:
 
 def render_reading(reading: Reading) -> str:
     """Return the HTML fragment of a reading."""
-    from bookwheel.views.html import reading_fragment
+    from bookwheel.views.html import render_fragment
 
-    return reading_fragment(reading)
+    return render_fragment(reading)

@@ -24,7 +24,7 @@ from bookwheel.types import (
     Step,
     Usage,
 )
-from bookwheel.views.html import reading_fragment, reading_page
+from bookwheel.views.html import render_fragment, render_page
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -164,7 +164,7 @@ def test_nothing_that_was_written_becomes_markup(text):
     reading = reading_of(f"{text}\nkept", f"{text} more\nkept", "kept", question=text, answer=text, source=text)
     reading = replace(reading, id=text, model=text, error=text, language=text, parent=text, created=text)
     quoted = origin(text, quote=reading.evidence[0], found=False)
-    for page in (reading_page(reading, [quoted]), reading_fragment(reading)):
+    for page in (render_page(reading, [quoted]), render_fragment(reading)):
         seen = check_harmless(page)
         assert "".join(seen.texts).count(re.sub("[\x00-\x1f\u202a-\u202e\ud800]", "\ufffd", text)) >= 4, (
             "shown in full, as text"
@@ -178,12 +178,12 @@ anything = st.text(st.characters() | st.sampled_from("<>&'\"\ud800\u202e\x00\n")
 @settings(deadline=None, max_examples=60)
 def test_any_reading_gives_a_harmless_page(memories, question, answer):
     reading = reading_of(*memories, question=question, answer=answer, source=question)
-    check_harmless(reading_page(reading, [origin(memory) for memory in memories]))
-    check_harmless(reading_fragment(reading))
+    check_harmless(render_page(reading, [origin(memory) for memory in memories]))
+    check_harmless(render_fragment(reading))
 
 
 def test_a_page_stands_alone():
-    page = reading_page(reading_of("a", "a\nb"))
+    page = render_page(reading_of("a", "a\nb"))
     assert "default-src 'none'" in page
     assert "prefers-color-scheme: dark" in page
     assert "max-width: 640px" in page
@@ -195,7 +195,7 @@ def texts(page):
 
 
 def test_the_question_the_answer_and_its_evidence_are_told():
-    told = texts(reading_page(reading_of("a", "b", question="Who signed?", answer="Ada Quill")))
+    told = texts(render_page(reading_of("a", "b", question="Who signed?", answer="Ada Quill")))
     for words in (
         "Who signed?",
         "Ada Quill",
@@ -208,7 +208,7 @@ def test_the_question_the_answer_and_its_evidence_are_told():
 
 
 def test_a_diff_shows_what_came_what_went_and_what_was_reworded():
-    page = reading_page(reading_of("built in 1588 by monks\nrain fell", "built in 1589 by monks\nsigned by Ada"))
+    page = render_page(reading_of("built in 1588 by monks\nrain fell", "built in 1589 by monks\nsigned by Ada"))
     assert "built in <del>1588</del><ins>1589</ins> by monks" in page
     assert '<div class="new" dir="auto">signed by Ada</div>' in page
     assert '<div class="gone" dir="auto">rain fell</div>' in page
@@ -216,13 +216,13 @@ def test_a_diff_shows_what_came_what_went_and_what_was_reworded():
 
 
 def test_steps_that_changed_nothing_are_folded_but_not_left_out():
-    page = reading_page(reading_of("a", "a", "a", "b"))
+    page = render_page(reading_of("a", "a", "a", "b"))
     assert "Steps 1–2: nothing new for the memory" in page
     assert page.count('id="step-') == 4
 
 
 def test_flags_are_told_and_a_flagged_step_is_not_folded():
-    page = reading_page(reading_of("a", "a", flags=(Flag.KEPT_REFUSAL,)))
+    page = render_page(reading_of("a", "a", flags=(Flag.KEPT_REFUSAL,)))
     assert "kept-refusal" in page
     assert "nothing new" not in page
     assert "reply 1" in page
@@ -230,7 +230,7 @@ def test_flags_are_told_and_a_flagged_step_is_not_folded():
 
 def test_lines_that_are_not_in_the_text_are_marked():
     lost, found, hand = origin("bears", found=False), origin("built"), origin("Odo", found=False, by_hand=True)
-    told = texts(reading_page(reading_of("a"), [lost, found, hand]))
+    told = texts(render_page(reading_of("a"), [lost, found, hand]))
     assert "bears not found in the text" in told
     assert "Odo written by hand not found in the text" in told
     assert "built page 2 · step 1" in told
@@ -247,18 +247,18 @@ def test_lines_that_are_not_in_the_text_are_marked():
     ],
 )
 def test_a_reading_without_an_answer_says_why(status, words):
-    assert words in texts(reading_page(reading_of("a", answer="", status=status)))
+    assert words in texts(render_page(reading_of("a", answer="", status=status)))
 
 
 def test_a_reading_without_steps_has_a_page():
-    check_harmless(reading_page(replace(reading_of(), evidence=())))
+    check_harmless(render_page(replace(reading_of(), evidence=())))
 
 
 def test_a_fragment_brings_no_ids_and_no_links_into_its_notebook():
-    seen = Seen(reading_fragment(reading_of("a", "b")))
+    seen = Seen(render_fragment(reading_of("a", "b")))
     assert not {"id", "href"} & {name for name, _ in seen.attributes}
 
 
 def test_a_long_reading_has_a_page_of_bounded_size_a_step():
     memories = [f"fact number {index}\n" + "kept line\n" * 30 for index in range(300)]
-    assert len(reading_page(reading_of(*memories))) < 300 * 5000
+    assert len(render_page(reading_of(*memories))) < 300 * 5000

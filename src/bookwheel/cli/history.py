@@ -183,10 +183,10 @@ def _origins(console: Console, lines: Sequence[LineOrigin]) -> None:
 def _write_page(path: Path, reading: Reading, lines: Sequence[LineOrigin]) -> None:
     from bookwheel.cli.output import stderr
     from bookwheel.errors import InputError
-    from bookwheel.views.html import reading_page
+    from bookwheel.views.html import render_page
 
     try:
-        path.write_text(reading_page(reading, lines), encoding="utf-8")
+        path.write_text(render_page(reading, lines), encoding="utf-8")
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error}") from error
     stderr().print(f"written: {path}", style="dim")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Self
@@ -16,6 +15,7 @@ from rich.text import Text
 from bookwheel.cli.output import stderr
 from bookwheel.text.shield import plain
 from bookwheel.types import Flag, Step
+from bookwheel.views.diff import ChangeKind, diff_memories, mark_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -118,16 +118,16 @@ def _flags(step: Step) -> Text:
 
 
 def memory_diff(before: str, after: str, *, unchanged: bool = True) -> Iterator[Text]:
-    """The memory's lines: added ones green, removed ones red, the others as they are."""
-    old, new = plain(before).splitlines(), plain(after).splitlines()
-    for line in difflib.ndiff(old, new):
-        mark, text = line[0], line[2:]
-        if mark == "+":
-            yield Text(f"+ {text}", style="green")
-        elif mark == "-":
-            yield Text(f"- {text}", style="red")
-        elif mark == " " and unchanged:
-            yield Text(f"  {text}")
+    """Draw the memory's lines: `+` new, `-` gone, `~` reworded, the others as they are."""
+    for change in diff_memories(before, after):
+        if change.kind is ChangeKind.NEW:
+            yield Text(f"+ {plain(change.text)}", style="green")
+        elif change.kind is ChangeKind.GONE:
+            yield Text(f"- {plain(change.text)}", style="red")
+        elif change.kind is ChangeKind.REWORDED:
+            yield Text(f"~ {plain(mark_words(change))}", style="yellow")
+        elif unchanged:
+            yield Text(f"  {plain(change.text)}")
 
 
 @contextmanager

@@ -1,1 +1,1 @@
-"""HTML and differences of readings, made from values alone."""
+"""Views of readings: HTML, and the difference between two memories. Pure."""

@@ -1,24 +1,25 @@
-"""Readings in the words that MCP clients get: cleaned of control and invisible characters, and told what to do next."""
+"""Readings as MCP clients get them: without control and invisible characters, each with the call to make next."""
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING, Final, cast
 
 from bookwheel.text.shield import plain
 from bookwheel.types import Status
+from bookwheel.views.diff import ChangeKind, diff_memories, mark_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bookwheel.reading.provenance import LineOrigin
     from bookwheel.serve.engine.running import RunningReading
-    from bookwheel.serve.mcp.schemas import Change, OriginInfo, Quote, ReadingState, ReadingSummary
+    from bookwheel.serve.mcp.schemas import OriginInfo, Quote, ReadingState, ReadingSummary, StepChanges
     from bookwheel.types import Evidence, Reading, Step
 
+_MARKS: Final = {ChangeKind.NEW: "+", ChangeKind.GONE: "-", ChangeKind.REWORDED: "~"}
 _NEXT: Final = {
     Status.READING: "not finished: call wait with this id again; if it makes no progress at all, call resume",
-    Status.ANSWERED: "finished: timeline tells where it is from, ask_again puts another question to the document",
+    Status.ANSWERED: "finished: timeline shows where the answer comes from, ask_again asks the document something else",
     Status.STOPPED: "a budget was reached: call resume to go on, with a larger one",
     Status.FAILED: "see the error; call resume to go on from the last step",
     Status.CANCELLED: "call resume to go on from the last step",
@@ -26,16 +27,16 @@ _NEXT: Final = {
 
 
 def resource_uri(id_: str) -> str:
-    """The address of a reading as a resource."""
+    """Return the URI of a reading's resource."""
     return f"reading://{id_}"
 
 
 def opening_state(running: RunningReading) -> ReadingState:
-    """A reading whose document is still being fetched or converted, or never was."""
-    given_up, id_ = running.done.is_set(), running.reading.id
+    """Return the state of a reading whose document is still being opened, or could not be."""
+    is_cancelled, id_ = running.done.is_set(), running.reading.id
     return {
         "reading": id_,
-        "status": "cancelled" if given_up else "opening",
+        "status": "cancelled" if is_cancelled else "opening",
         "question": "",
         "document": "",
         "answer": None,
@@ -48,19 +49,19 @@ def opening_state(running: RunningReading) -> ReadingState:
         "error": "",
         "notes": [],
         "resource": resource_uri(id_),
-        "next": "its document was not opened: start it anew" if given_up else "call wait with this id again",
+        "next": "its document was not opened: call read again" if is_cancelled else "call wait with this id again",
     }
 
 
 def reading_state(reading: Reading, notes: Sequence[str]) -> ReadingState:
-    """How far a reading has come, and what was left out of its document."""
+    """Return the state of a reading; `notes` name the parts of the document that could not be read."""
     return {
         "reading": reading.id,
         "status": cast("ReadingState", {"status": str(reading.status)})["status"],
         "question": plain(reading.question),
         "document": plain(reading.document.name),
         "answer": _answer(reading),
-        "evidence": [_quote(found) for found in reading.evidence],
+        "evidence": [_quote(passage) for passage in reading.evidence],
         "memory": plain(reading.memory.text),
         "steps": len(reading.steps),
         "read_to": reading.steps[-1].chunk.end if reading.steps else 0,
@@ -74,7 +75,7 @@ def reading_state(reading: Reading, notes: Sequence[str]) -> ReadingState:
 
 
 def reading_summary(reading: Reading) -> ReadingSummary:
-    """One line of a list."""
+    """Return one entry of a list of readings."""
     return {
         "reading": reading.id,
         "status": str(reading.status),
@@ -86,31 +87,29 @@ def reading_summary(reading: Reading) -> ReadingSummary:
     }
 
 
-def change_info(step: Step) -> Change:
-    """What a step did to the memory."""
-    added, removed = changed_lines(step)
+def step_changes(step: Step) -> StepChanges:
+    """Return the changes that a step made to the memory."""
+    changes = diff_memories(step.before.text, step.after.text)
     return {
         "step": step.chunk.index,
         "start": step.chunk.start,
         "end": step.chunk.end,
         "pages": list(step.chunk.pages),
         "sources": [plain(source) for source in step.chunk.sources],
-        "added": added,
-        "removed": removed,
+        "added": [plain(change.text) for change in changes if change.kind is ChangeKind.NEW],
+        "reworded": [
+            {"before": plain(change.old_text), "after": plain(change.text)}
+            for change in changes
+            if change.kind is ChangeKind.REWORDED
+        ],
+        "removed": [plain(change.text) for change in changes if change.kind is ChangeKind.GONE],
         "memory_tokens": step.after.tokens,
         "flags": [str(flag) for flag in step.flags],
     }
 
 
-def changed_lines(step: Step) -> tuple[list[str], list[str]]:
-    """The lines that a step added to the memory, and those that it took out."""
-    old, new = plain(step.before.text).splitlines(), plain(step.after.text).splitlines()
-    lines = list(difflib.ndiff(old, new))
-    return [line[2:] for line in lines if line[0] == "+"], [line[2:] for line in lines if line[0] == "-"]
-
-
 def origin_info(line: LineOrigin) -> OriginInfo:
-    """Where a line of the memory is from."""
+    """Return the place in the document that a line of the memory comes from."""
     return {
         "line": plain(line.line),
         "step": line.step,
@@ -124,20 +123,20 @@ def origin_info(line: LineOrigin) -> OriginInfo:
 
 
 def reading_text(reading: Reading) -> str:
-    """A reading from question to answer, with what each step changed, as plain text."""
+    """Return a reading as plain text: question, answer, evidence and the changes of each step."""
     lines = [
         f"question: {plain(reading.question)}",
         f"document: {plain(reading.document.name)} ({reading.document.length:,} characters)",
         f"model: {plain(reading.model)}, way: {reading.way}, status: {reading.status}",
         *([f"error: {plain(reading.error)}"] if reading.error else []),
         *([f"answer: {_answer(reading)}"] if reading.answer else []),
-        *(f"  “{plain(found.quote)}” (characters {found.start:,}–{found.end:,})" for found in reading.evidence),
+        *(f"  “{plain(passage.quote)}” (characters {passage.start:,}–{passage.end:,})" for passage in reading.evidence),
     ]
     for step in reading.steps:
-        added, removed = changed_lines(step)
-        if added or removed:
+        changes = diff_memories(step.before.text, step.after.text)
+        if changed := [change for change in changes if change.kind is not ChangeKind.KEPT]:
             lines.append(f"\nsection {step.chunk.index} (characters {step.chunk.start:,}–{step.chunk.end:,})")
-            lines += [*(f"- {line}" for line in removed), *(f"+ {line}" for line in added)]
+            lines += [f"{_MARKS[change.kind]} {plain(mark_words(change))}" for change in changed]
     return "\n".join((*lines, "", "memory:", plain(reading.memory.text) or "(empty)"))
 
 
@@ -145,5 +144,10 @@ def _answer(reading: Reading) -> str | None:
     return plain(reading.answer.text) if reading.answer else None
 
 
-def _quote(found: Evidence) -> Quote:
-    return {"quote": plain(found.quote), "start": found.start, "end": found.end, "pages": list(found.pages)}
+def _quote(passage: Evidence) -> Quote:
+    return {
+        "quote": plain(passage.quote),
+        "start": passage.start,
+        "end": passage.end,
+        "pages": list(passage.pages),
+    }

@@ -1,4 +1,4 @@
-"""What MCP clients get, as its schema tells them. Annotations are read at run time here."""
+"""Results of the MCP tools. The MCP SDK reads these annotations at run time and publishes them as schemas."""
 
 from typing import Literal
 
@@ -6,7 +6,7 @@ from typing_extensions import TypedDict  # pydantic cannot read that of typing b
 
 
 class Quote(TypedDict):
-    """Words of the document behind the answer or a line of the memory."""
+    """A passage of the document that supports the answer or a line of the memory."""
 
     quote: str
     start: int
@@ -15,7 +15,7 @@ class Quote(TypedDict):
 
 
 class ReadingState(TypedDict):
-    """How far a reading has come."""
+    """The state of a reading."""
 
     reading: str
     status: Literal["opening", "reading", "answered", "stopped", "failed", "cancelled"]
@@ -30,13 +30,13 @@ class ReadingState(TypedDict):
     length: int | None
     """Characters of the document."""
     tokens: int
-    """Spent so far, prompt and reply together."""
+    """Used so far, prompt and reply together."""
     error: str
     notes: list[str]
-    """What was left out of the document."""
+    """Parts of the document that could not be read."""
     resource: str
     next: str
-    """What to do now."""
+    """The call to make next."""
 
 
 class ReadingSummary(TypedDict):
@@ -57,8 +57,15 @@ class ReadingList(TypedDict):
     readings: list[ReadingSummary]
 
 
-class Change(TypedDict):
-    """What one step did to the memory."""
+class Rewording(TypedDict):
+    """A line of the memory before and after it was reworded."""
+
+    before: str
+    after: str
+
+
+class StepChanges(TypedDict):
+    """The changes that one step made to the memory."""
 
     step: int
     start: int
@@ -66,13 +73,14 @@ class Change(TypedDict):
     pages: list[int]
     sources: list[str]
     added: list[str]
+    reworded: list[Rewording]
     removed: list[str]
     memory_tokens: int
     flags: list[str]
 
 
 class OriginInfo(TypedDict):
-    """Where a line of the final memory is from."""
+    """The place in the document that a line of the final memory comes from."""
 
     line: str
     step: int
@@ -85,13 +93,13 @@ class OriginInfo(TypedDict):
 
 
 class Timeline(TypedDict):
-    """A stretch of a reading's steps, and where the final memory's lines are from."""
+    """Some steps of a reading in order, and the origins of the final memory's lines."""
 
     reading: str
     status: str
     steps: int
-    """How many the reading has so far."""
-    changes: list[Change]
+    """Steps of the reading so far."""
+    changes: list[StepChanges]
     more_from: int | None
-    """The step to ask for next; none when these were the last."""
+    """The `first` of the next call; null after the last step."""
     origins: list[OriginInfo]

@@ -30,12 +30,12 @@ from bookwheel.serve.engine.running import Opened, Opening, RunningReading
 from bookwheel.serve.engine.service import ReadingSpec, Service
 from bookwheel.serve.http.schemas import BudgetShape, PlanShape
 from bookwheel.serve.mcp.render import (
-    change_info,
     opening_state,
     origin_info,
     reading_state,
     reading_summary,
     reading_text,
+    step_changes,
 )
 from bookwheel.serve.mcp.schemas import ReadingList, ReadingState, ReadingSummary, Timeline
 from bookwheel.types import Reading
@@ -220,7 +220,7 @@ class ReadingTools:
             "reading": found.id,
             "status": str(found.status),
             "steps": len(found.steps),
-            "changes": [change_info(step) for step in shown],
+            "changes": [step_changes(step) for step in shown],
             "more_from": steps[count].chunk.index if len(steps) > count else None,
             "origins": [origin_info(line) for line in lines],
         }

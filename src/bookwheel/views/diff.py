@@ -1,0 +1,192 @@
+r"""The difference between two memories: which lines were kept, reworded, new or gone. Pure.
+
+Every view of a reading shows this difference: the HTML, the terminal, MCP and, through HTTP, the page.
+
+>>> [(change.kind.value, change.text) for change in diff_memories("signed by ada", "Signed by Ada\nin May")]
+[('reworded', 'Signed by Ada'), ('new', 'in May')]
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_SCRIPTS_WITHOUT_BLANKS: Final = "\u3040-\u30ff\u3400-\u9fff\U00020000-\U000323af"
+_PIECE: Final = re.compile(rf"[{_SCRIPTS_WITHOUT_BLANKS}]|[^\W{_SCRIPTS_WITHOUT_BLANKS}]+|\s+|[^\w\s]")
+_LEAST_SIMILARITY: Final = 0.45
+"""Two lines that share fewer of their words count as one gone and one new line."""
+_MOST_PAIRS: Final = 40_000
+"""Pairs of lines compared for rewording: 200 lines rewritten at once. More would take noticeable time."""
+
+
+class ChangeKind(StrEnum):
+    """The fate of a line, or of some words of a reworded line."""
+
+    KEPT = "kept"
+    NEW = "new"
+    GONE = "gone"
+    REWORDED = "reworded"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WordRun:
+    """Neighbouring words and blanks of a reworded line that are all kept, all new or all gone."""
+
+    kind: ChangeKind
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineChange:
+    """One line of the new memory, or one that is gone from the old memory."""
+
+    kind: ChangeKind
+    text: str
+    """As in the new memory; where the line is gone, as in the old one."""
+    words: tuple[WordRun, ...] = ()
+    """Of a reworded line only."""
+
+    @property
+    def old_text(self) -> str:
+        """The line before it was reworded."""
+        return "".join(run.text for run in self.words if run.kind is not ChangeKind.NEW) if self.words else self.text
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values, with `words` as pairs of kind and text."""
+        words = {"words": [[str(run.kind), run.text] for run in self.words]} if self.words else {}
+        return {"kind": str(self.kind), "text": self.text, **words}
+
+
+def diff_memories(before: str, after: str) -> tuple[LineChange, ...]:
+    """Compare two memories line by line. Blank lines are left out.
+
+    The kept, reworded and new lines are the new memory in its order; the kept, reworded and gone lines are the old one.
+    """
+    old, new = split_lines(before), split_lines(after)
+    changes: list[LineChange] = []
+    old_start = new_start = 0
+    for old_end, new_end in (*_common(old, new), (len(old), len(new))):
+        changes += _diff_block(old[old_start:old_end], new[new_start:new_end])
+        changes += (LineChange(kind=ChangeKind.KEPT, text=line) for line in new[new_end : new_end + 1])
+        old_start, new_start = old_end + 1, new_end + 1
+    return tuple(changes)
+
+
+def changed_share(before: str, after: str) -> float:
+    """Return how much of a memory changed: 0 where nothing did, 1 where no word is left."""
+    if before == after:
+        return 0.0
+    # Counted, not ordered: a timeline of 700 steps asks for this 700 times.
+    old, new = (Counter(piece for piece in _PIECE.findall(text) if not piece.isspace()) for text in (before, after))
+    pieces = old.total() + new.total()
+    return 1 - 2 * (old & new).total() / pieces if pieces else 0.0
+
+
+def split_lines(text: str) -> list[str]:
+    """Return the lines of a memory that are not blank."""
+    return [line for line in text.splitlines() if line.strip()]
+
+
+def mark_words(change: LineChange) -> str:
+    """Return a reworded line as `git diff --word-diff` writes it: `[-gone-]` and `{+new+}`."""
+    marks = {ChangeKind.GONE: "[-{}-]", ChangeKind.NEW: "{{+{}+}}"}
+    return "".join(marks.get(run.kind, "{}").format(run.text) for run in change.words) or change.text
+
+
+def _diff_block(old: Sequence[str], new: Sequence[str]) -> Iterator[LineChange]:
+    """Compare lines between two kept ones."""
+    old_start = new_start = 0
+    for old_end, new_end in (*_similar(old, new), (len(old), len(new))):
+        yield from (LineChange(kind=ChangeKind.GONE, text=line) for line in old[old_start:old_end])
+        yield from (LineChange(kind=ChangeKind.NEW, text=line) for line in new[new_start:new_end])
+        if new_end < len(new):
+            words = tuple(_diff_words(old[old_end], new[new_end]))
+            yield LineChange(kind=ChangeKind.REWORDED, text=new[new_end], words=words)
+        old_start, new_start = old_end + 1, new_end + 1
+
+
+def _diff_words(before: str, after: str) -> Iterator[WordRun]:
+    old, new = _PIECE.findall(before), _PIECE.findall(after)
+    pieces: list[tuple[ChangeKind, str]] = []
+    old_start = new_start = 0
+    for old_end, new_end in (*_common(old, new), (len(old), len(new))):
+        pieces += ((ChangeKind.GONE, piece) for piece in old[old_start:old_end])
+        pieces += ((ChangeKind.NEW, piece) for piece in new[new_start:new_end])
+        pieces += ((ChangeKind.KEPT, piece) for piece in new[new_end : new_end + 1])
+        old_start, new_start = old_end + 1, new_end + 1
+    for kind, run in groupby(pieces, key=lambda piece: piece[0]):
+        yield WordRun(kind=kind, text="".join(text for _, text in run))
+
+
+def _similar(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Pair each line with the one that it was reworded from. The pairs keep both orders."""
+    if len(old) * len(new) > _MOST_PAIRS:
+        return
+    new_words = [_words(line) for line in new]
+    alike = [[_similarity(words, others) for others in new_words] for words in map(_words, old)]
+    best = [[0.0] * (len(new) + 1) for _ in range(len(old) + 1)]
+    for i in reversed(range(len(old))):
+        for j in reversed(range(len(new))):
+            best[i][j] = max(best[i + 1][j], best[i][j + 1], best[i + 1][j + 1] + alike[i][j])
+    i = j = 0
+    while i < len(old) and j < len(new):
+        if alike[i][j] and best[i][j] == best[i + 1][j + 1] + alike[i][j]:
+            yield i, j
+            i, j = i + 1, j + 1
+        elif best[i + 1][j] >= best[i][j + 1]:
+            i += 1
+        else:
+            j += 1
+
+
+def _words(line: str) -> set[str]:
+    # Without case: a line that only became upper case was reworded.
+    return {piece.casefold() for piece in _PIECE.findall(line) if any(map(str.isalnum, piece))}
+
+
+def _similarity(one: set[str], other: set[str]) -> float:
+    """Return the share of words that two lines have in common, or 0 below the least similarity."""
+    share = 2 * len(one & other) / (len(one) + len(other)) if one and other else 0.0
+    return share if share >= _LEAST_SIMILARITY else 0.0
+
+
+def _common(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
+    """Return the places of a longest common subsequence in both. Elements are matched as early as possible."""
+    shorter = min(len(old), len(new))
+    head = next((at for at in range(shorter) if old[at] != new[at]), shorter)
+    return [*((at, at) for at in range(head)), *((head + i, head + j) for i, j in _longest(old[head:], new[head:]))]
+
+
+def _longest(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
+    """Find a longest common subsequence with one bit for each old element (Hyyrö 2004).
+
+    A row of bits is one whole number, so that lines of thousands of words take milliseconds.
+    """
+    places: dict[str, int] = {}
+    for at, element in enumerate(old):
+        places[element] = places.get(element, 0) | 1 << at
+    row = full = (1 << len(old)) - 1
+    rows = [row]
+    for element in new:
+        hits = row & places.get(element, 0)
+        row = (row + hits | row - hits) & full
+        rows.append(row)
+    # Walk back. The bit of an old element is 0 where that element makes the common subsequence longer.
+    i, j = len(old), len(new)
+    pairs: list[tuple[int, int]] = []
+    while i and j:
+        if rows[j] >> i - 1 & 1:
+            i -= 1
+        elif not rows[j - 1] >> i - 1 & 1:
+            j -= 1
+        else:
+            i, j = i - 1, j - 1
+            pairs.append((i, j))
+    return pairs[::-1]

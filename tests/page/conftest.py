@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+import re
 import threading
+from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -27,11 +29,34 @@ CHROMIUMS = tuple(map(Path, ("/usr/bin/chromium", "/usr/bin/chromium-browser", "
 """Looked for in this order; then Playwright's own."""
 FLAGS = "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync"
 PLAN = Plan(chunk_tokens=110, memory_tokens=400)
+PATIENCE = 60_000
+"""Milliseconds that a wait may take on a busy machine; what comes is seen at once."""
+
+
+class GatedModel(ScriptedModel):
+    """A model whose gate can be closed: then it gives so many replies to each question and holds the next."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(keyword_reader, seconds_per_call=seconds, plan=PLAN)
+        self.open()
+
+    def open(self) -> None:
+        self.close_after(10**9)
+
+    def close_after(self, replies: int) -> None:
+        self.given, self.most = Counter(), replies
+
+    async def reply(self, messages, *, limit, sampling):
+        question = re.search(r"<question>.*?</question>", messages[-1].content, re.DOTALL | re.IGNORECASE)[0]
+        while self.given[question] >= self.most:  # noqa: ASYNC110 - the test opens the gate from another thread
+            await asyncio.sleep(0.002)
+        self.given[question] += 1
+        return await super().reply(messages, limit=limit, sampling=sampling)
 
 
 @contextmanager
-def serving(folder: Path, seconds: float, **settings: object):
-    model = ScriptedModel(keyword_reader, seconds_per_call=seconds, plan=PLAN)
+def serving(folder: Path, seconds: float, *, model: GatedModel | None = None, **settings: object):
+    model = model or GatedModel(seconds)
     with Journal(folder / "journal.sqlite") as journal:
         app = build_app(journal=journal, models={"scripted": model}, **settings)
         server = Server(app, listening("127.0.0.1", 0), grace=2)
@@ -63,9 +88,29 @@ def serving_with():
 
 
 @pytest.fixture(scope="module")
-def base(tmp_path_factory):
-    with serving(tmp_path_factory.mktemp("page"), 0.03) as address:
+def gated_model():
+    return GatedModel(0.005)
+
+
+@pytest.fixture(scope="module")
+def base(gated_model, tmp_path_factory):
+    with serving(tmp_path_factory.mktemp("page"), 0.0, model=gated_model) as address:
         yield address
+
+
+@pytest.fixture
+def gate(gated_model):
+    """Hold readings of the page's server where a test wants to look at them: `gate.close_after(calls)`, `gate.open()`."""
+    yield gated_model
+    gated_model.open()
+
+
+@pytest.fixture(scope="session")
+def expect():
+    """Playwright's assertions, which wait until they hold."""
+    assertions = pytest.importorskip("playwright.sync_api").expect
+    assertions.set_options(timeout=PATIENCE)
+    return assertions
 
 
 @pytest.fixture
@@ -83,7 +128,7 @@ def opened_page(chromium, base: str, *, width: int = 1280, scheme: str = "light"
         base_url=base,
         reduced_motion="reduce",
     )
-    context.set_default_timeout(15_000)
+    context.set_default_timeout(PATIENCE)
     page, wrong = context.new_page(), []
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.on(

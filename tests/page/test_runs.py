@@ -37,27 +37,27 @@ def test_runs_are_listed_and_opened(page):
     page.wait_for_selector("h1:has-text('first')")
 
 
-def test_an_evaluation_shows_its_table_and_its_plots(page):
+def test_an_evaluation_shows_its_table_and_its_plots(page, expect):
     open_run(page, "first")
     page.select_option("#report-task", "wheels")
     cells = page.locator(".grid tbody tr").first.locator("td")
     assert cells.first.inner_text().split() == ["100.0", "43.9–100.0"]
     assert "does not fit" in page.locator(".grid").inner_text()
     shown = page.locator(".plot svg").first
-    assert shown.locator(".mark").count() == 3
+    expect(shown.locator(".mark")).to_have_count(3)
     assert "whole · 150: 100% [43.9%, 100%], n = 3" in shown.locator("title").all_text_contents()
     page.get_by_role("button", name="whole", exact=True).click()
-    assert shown.locator(".mark").count() == 2
+    expect(shown.locator(".mark")).to_have_count(2)
     page.get_by_text("Every cell, with what it cost").click()
     page.get_by_role("columnheader", name="Tokens read").wait_for()
     page.get_by_text("How this was made").click()
     page.get_by_text("bookwheel eval wheels.toml").wait_for()
 
 
-def test_pointing_at_a_plot_reads_out_its_figures(page):
+def test_pointing_at_a_plot_reads_out_its_figures(page, expect):
     open_run(page, "first")
     page.locator(".plot").first.hover(position={"x": 60, "y": 100})
-    assert page.locator(".figures").first.inner_text().startswith("150 tokens · sequential 50%")
+    expect(page.locator(".figures").first).to_contain_text("150 tokens · sequential 50%")
 
 
 def test_samples_are_filtered_by_a_cell_and_by_what_is_wrong(page):
@@ -130,7 +130,7 @@ def test_a_kept_rollout_is_a_reading_with_its_advantage_beside_each_step(page):
     assert "-0.50" in page.locator(".transport .place").inner_text()
 
 
-def test_a_training_run_is_drawn_on_while_it_runs(page, folder):
+def test_a_training_run_is_drawn_on_while_it_runs(page, folder, expect):
     open_run(page, "deep/tiny")
     marks = page.locator(".plot").first.locator(".mark")
     before = marks.count()
@@ -141,7 +141,7 @@ def test_a_training_run_is_drawn_on_while_it_runs(page, folder):
     page.wait_for_function(
         "n => document.querySelector('.plot').querySelectorAll('.mark').length === n", arg=before + 1
     )
-    assert "75%" in page.locator(".facts").inner_text()
+    expect(page.locator(".facts")).to_contain_text("75%")
     assert page.get_by_role("region", name="Setting, Value").is_visible()
 
 
@@ -197,7 +197,8 @@ def test_a_late_refusal_takes_no_key_out_of_a_hand_that_types_it(locked):
     with page.expect_response("**/runs"):
         held.pop().continue_()
     page.unroute("**/runs")
-    page.wait_for_timeout(200)
+    # An answer to a later request: by then the page has dealt with the refusal.
+    page.evaluate("() => fetch('/healthz').then((answer) => answer.text())")
     assert page.input_value("#key") == secret
     page.get_by_role("button", name="Enter").click()
     page.wait_for_selector("code:has-text('bookwheel serve --runs FOLDER')")

@@ -10,6 +10,7 @@ SCRIPTS = sorted((Path(__file__).parent.parent / "benchmarks").glob("*.py"))
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+@pytest.mark.slow
 def test_a_benchmark_finds_what_it_imports(script, monkeypatch):
     monkeypatch.syspath_prepend(str(script.parent))
     name = f"benchmark_{script.stem}"

@@ -62,6 +62,7 @@ def desk(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.slow
 def test_code_blocks_run(page: Path, desk: Path, endpoint: str) -> None:
     environment = {
         **os.environ,

@@ -293,16 +293,22 @@ def test_doctor_and_models_tell_what_is_here(run, book: Path) -> None:
     assert "127.0.0.1:9" in ill.out
 
 
-SLOW = """
-import signal, sys
+HELD = """
+import asyncio, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background job, such as a test run, ignores
 from bookwheel.models import registry
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 
-async def slow(*_args, **_more):
-    return ScriptedModel(keyword_reader, seconds_per_call=0.05)
+class Held(ScriptedModel):
+    async def reply(self, messages, **settings):
+        if self.calls >= 6:
+            await asyncio.sleep(3600)
+        return await super().reply(messages, **settings)
 
-registry.open_model = slow
+async def held(*_args, **_more):
+    return Held(keyword_reader)
+
+registry.open_model = held
 from bookwheel.cli import main
 main(sys.argv[1:])
 """
@@ -318,11 +324,11 @@ def read_until(process: subprocess.Popen[str], words: str) -> None:
 
 @pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_keeps_everything_and_can_be_resumed(run, book: Path, kind: signal.Signals) -> None:
-    command = [sys.executable, "-c", SLOW, "ask", str(book), QUESTION, "--chunk-tokens", "60", "--memory-tokens", "40"]
+    command = [sys.executable, "-c", HELD, "ask", str(book), QUESTION, "--chunk-tokens", "60", "--memory-tokens", "40"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     read_until(process, "chunk 3 ")
     process.send_signal(kind)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=120)
     assert process.returncode == 130
     assert out == ""
     assert "bookwheel resume" in err
@@ -360,7 +366,7 @@ def test_no_secret_reaches_output_or_journal(run, book: Path) -> None:
 
 
 def test_waiting_for_another_process_is_refused_with_a_reason(run, book: Path) -> None:
-    command = [sys.executable, "-c", SLOW, "ask", str(book), QUESTION, "--chunk-tokens", "60", "--memory-tokens", "40"]
+    command = [sys.executable, "-c", HELD, "ask", str(book), QUESTION, "--chunk-tokens", "60", "--memory-tokens", "40"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         read_until(process, "chunk 1 ")

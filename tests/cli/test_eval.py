@@ -69,6 +69,7 @@ def test_flags_go_on_top_of_a_settings_file(tmp_path, capsys):
     assert (plan["budget"]["price_in"], plan["sampling"]["seed"], run["fixed"]["seed"]) == (3, 5, 5)
 
 
+@pytest.mark.slow
 def test_it_goes_on_where_it_was_and_refuses_another_configuration(tmp_path, capsys):
     words = [*WORDS, "--way", "sequential", "--out", "here", "--quiet"]
     assert bookwheel(*words) == 0
@@ -95,6 +96,7 @@ def test_an_interrupt_says_how_to_go_on(monkeypatch, capsys):
     assert json.loads(capsys.readouterr().out)["without_answer"] == 0
 
 
+@pytest.mark.slow
 def test_a_report_can_be_laid_out_anew_and_two_be_compared(tmp_path, capsys):
     assert bookwheel(*WORDS, "--way", "sequential", "--out", "a", "--quiet") == 0
     assert bookwheel(*WORDS, "--way", "closed-book", "--out", "b", "--quiet") == 0

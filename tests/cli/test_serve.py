@@ -21,15 +21,35 @@ from bookwheel.cli import main
 from bookwheel.journal import Journal
 from bookwheel.types import Status
 
-TEXT = "Gulls circle over the pier all day. " * 1000
+TEXT = "Gulls circle over the pier all day. " * 200
 SMALL = {"chunk_tokens": 40, "memory_tokens": 20, "answer_tokens": 20}
+
+HELD = """
+import asyncio, sys
+from bookwheel.cli import main
+from bookwheel.models.scripted import ScriptedModel
+
+reply = ScriptedModel.reply
+
+async def held(self, messages, **settings):
+    if self.calls >= 9:
+        await asyncio.sleep(3600)
+    return await reply(self, messages, **settings)
+
+ScriptedModel.reply = held
+main(sys.argv[1:])
+"""
+"""The command with a model that never comes to its tenth reply."""
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[tuple[subprocess.Popen, httpx2.Client]]:
+def served(folder: Path, *python: str) -> Iterator[tuple[subprocess.Popen, httpx2.Client]]:
     words = ["serve", "--model", "scripted", "--port", "0", "--journal", str(folder / "journal.sqlite")]
     process = subprocess.Popen(
-        [sys.executable, "-m", "bookwheel", *words], stderr=subprocess.PIPE, text=True, env=dict(os.environ)
+        [sys.executable, *(python or ("-m", "bookwheel")), *words],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=dict(os.environ),
     )
     try:
         address = None
@@ -37,7 +57,7 @@ def served(folder: Path) -> Iterator[tuple[subprocess.Popen, httpx2.Client]]:
             line = process.stderr.readline()
             assert line, "the server ended before it began"
             address = re.search(r"http://[\w.]+:\d+", line)
-        with httpx2.Client(base_url=address[0], timeout=20, trust_env=False) as client:
+        with httpx2.Client(base_url=address[0], timeout=60, trust_env=False) as client:
             while True:
                 try:
                     client.get("/healthz")
@@ -52,8 +72,9 @@ def served(folder: Path) -> Iterator[tuple[subprocess.Popen, httpx2.Client]]:
 
 
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+@pytest.mark.slow
 def test_a_server_that_is_ended_loses_no_step_and_goes_on_when_it_is_back(tmp_path: Path, end: signal.Signals) -> None:
-    with served(tmp_path) as (process, client):
+    with served(tmp_path, "-c", HELD) as (process, client):
         body = {"question": "Who circles?", "text": TEXT, "plan": SMALL}
         id_ = client.post("/readings", json=body).json()["reading"]
         with client.stream("GET", f"/readings/{id_}/events") as events:
@@ -61,7 +82,7 @@ def test_a_server_that_is_ended_loses_no_step_and_goes_on_when_it_is_back(tmp_pa
             for _ in range(5):
                 next(line for line in lines if line == "event: step")
         process.send_signal(end)
-        code = process.wait(timeout=20)
+        code = process.wait(timeout=60)
     assert code == (-signal.SIGKILL if end is signal.SIGKILL else 0)
     with Journal(tmp_path / "journal.sqlite") as journal:
         kept = journal.reading(id_)

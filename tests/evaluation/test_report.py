@@ -215,6 +215,7 @@ def test_the_page_needs_nothing_from_anywhere():
     assert "@import" not in page
 
 
+@pytest.mark.slow
 def test_plots_are_the_same_for_the_same_results_and_bear_any_script():
     pytest.importorskip("matplotlib")
     chinese = results(*(record(task="大海捞针", model="模型", length=n) for n in (100, 1000)))

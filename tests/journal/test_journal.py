@@ -524,6 +524,7 @@ def _write_steps(path, name, numbers, outcomes):
         outcomes.put(done)
 
 
+@pytest.mark.slow
 def test_two_processes_neither_corrupt_nor_duplicate(journal):
     reading, apart = begun(journal), [begun(journal), begun(journal)]
     spawn = multiprocessing.get_context("spawn")
@@ -536,10 +537,10 @@ def test_two_processes_neither_corrupt_nor_duplicate(journal):
     mine = spawn.Queue()
     _write_steps(journal.path, apart[0].id, range(40), mine)
     for process in both:
-        process.join(30)
+        process.join(120)
     assert [process.exitcode for process in both] == [0, 0]
-    assert outcomes.get(timeout=5) + outcomes.get(timeout=5) == 40
-    assert mine.get(timeout=5) == 40
+    assert outcomes.get(timeout=60) + outcomes.get(timeout=60) == 40
+    assert mine.get(timeout=60) == 40
     assert [done.chunk.index for done in journal.steps(reading.id)] == list(range(40))
     assert journal._reader.one("PRAGMA integrity_check") == ("ok",)
     mine.close()

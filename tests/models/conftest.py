@@ -219,10 +219,10 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Faulty]:
 
 @pytest.fixture
 def model(server: Faulty) -> Callable[..., OpenAIModel]:
-    """A model behind the faulty server; quick to give up."""
+    """A model behind the faulty server, without second tries."""
 
     def make(**settings: Any) -> OpenAIModel:
-        return OpenAIModel(**{"name": "m", "base_url": server.url, "retries": 0, "timeout": 5.0, **settings})
+        return OpenAIModel(**{"name": "m", "base_url": server.url, "retries": 0, "timeout": 60.0, **settings})
 
     return make
 

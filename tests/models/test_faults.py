@@ -181,7 +181,7 @@ def test_a_whole_reply_that_broke_is_asked_for_again(server, acts, model):
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_server_that_hangs_is_given_up(server, acts, model, stream):
     server.plays(server.hangs)
-    assert "sent nothing for 0.1 s" in failure(acts, model, TimedOut, stream=stream, timeout=0.1)
+    assert "sent nothing for 0.5 s" in failure(acts, model, TimedOut, stream=stream, timeout=0.5)
 
 
 def test_no_server_at_all_names_the_address(acts):

@@ -165,7 +165,7 @@ def test_a_cancelled_reply_stops_the_engine_and_the_next_one_is_answered():
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         assert all(task.cancelled() for task in tasks)
-        return await asyncio.wait_for(model.reply(user("Hello."), limit=4, sampling=GREEDY), timeout=30)
+        return await asyncio.wait_for(model.reply(user("Hello."), limit=4, sampling=GREEDY), timeout=120)
 
     assert using(work).text
 

@@ -124,6 +124,7 @@ def test_a_broken_source_leaves_nothing_and_every_failure_is_told():
     assert have(broken, source()).read_bytes() == KEPT
 
 
+@pytest.mark.slow
 def test_two_that_fetch_at_once_both_get_the_whole_file():
     async def both():
         return await asyncio.gather(*(ensure(weights=TINY, sources=(source(),)) for _ in range(4)))

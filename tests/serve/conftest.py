@@ -63,7 +63,7 @@ class Running:
         self.server, self.thread, self.loop = server, thread, loop
 
     def client(self, **settings: object) -> httpx2.Client:
-        return httpx2.Client(base_url=self.url, timeout=20, trust_env=False, **settings)
+        return httpx2.Client(base_url=self.url, timeout=60, trust_env=False, **settings)
 
     def begin(self, **body: object) -> dict:
         with self.client() as client:
@@ -90,12 +90,14 @@ class Running:
 
 
 @contextmanager
-def running(folder: Path, model: ScriptedModel | None = None, **settings: object) -> Iterator[Running]:
+def running(
+    folder: Path, model: ScriptedModel | None = None, grace: float = 2, **settings: object
+) -> Iterator[Running]:
     model = model or Gated()
     with ExitStack() as stack:
         journal = stack.enter_context(Journal(folder / "journal.sqlite"))
         app = build_app(journal=journal, models={model.name: model}, **settings)
-        server = Server(app, listening("127.0.0.1", 0), grace=2)
+        server = Server(app, listening("127.0.0.1", 0), grace=grace)
 
         loops = []
 

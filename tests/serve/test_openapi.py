@@ -13,6 +13,7 @@ MILD = settings(
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.slow
 def test_no_request_made_from_the_description_breaks_the_server(up) -> None:
     schemathesis = pytest.importorskip("schemathesis")
     seen = set()

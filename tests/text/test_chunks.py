@@ -133,6 +133,7 @@ def test_a_crlf_pair_is_never_split() -> None:
     assert all(not chunk.text.startswith("\n") for chunk in chunks)
 
 
+@pytest.mark.slow
 def test_one_line_of_ten_megabytes_is_read_in_budget() -> None:
     text = "x" * 10_000_000
     tokens = [chunk.tokens for chunk in split(one(text), WORDS, 5000)]
@@ -140,6 +141,7 @@ def test_one_line_of_ten_megabytes_is_read_in_budget() -> None:
     assert max(tokens) == 5000
 
 
+@pytest.mark.slow
 def test_ten_megabytes_of_blanks_do_not_become_one_chunk() -> None:
     assert max(len(chunk.text) for chunk in split(one(" " * 10_000_000), WORDS, 1000)) <= 64_000 * 2
 

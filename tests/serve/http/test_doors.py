@@ -27,7 +27,7 @@ def tool(up, name: str, key: str = "", **arguments: object):
     async def main():
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         async with (
-            httpx2.AsyncClient(headers=headers, timeout=20, trust_env=False) as http,
+            httpx2.AsyncClient(headers=headers, timeout=60, trust_env=False) as http,
             Client(streamable_http_client(f"{up.url}/mcp", http_client=http)) as client,
         ):
             return await client.call_tool(name, arguments)
@@ -144,7 +144,7 @@ def test_a_connected_client_does_not_hold_up_the_servers_end(serving, caplog: py
             while up.thread.is_alive():  # noqa: ASYNC110 - it is another thread that ends
                 await asyncio.sleep(0.01)
 
-    with serving() as up:
+    with serving(grace=60) as up:
         asyncio.run(main(up))
     assert "graceful shutdown exceeded" not in caplog.text
 

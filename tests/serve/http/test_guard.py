@@ -246,6 +246,7 @@ def test_no_id_leads_anywhere(up, id_: str) -> None:
         assert len(client.get("/readings").json()) == 1
 
 
+@pytest.mark.slow
 def test_a_picture_and_a_bomb_are_declined_with_a_reason(up) -> None:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as file:

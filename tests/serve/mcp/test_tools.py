@@ -505,6 +505,7 @@ def command(folder: Path, *more: str) -> StdioServerParameters:
     )
 
 
+@pytest.mark.slow
 def test_readings_over_standard_input_and_output(tmp_path: Path, shelf: Path) -> None:
     async def main() -> None:
         async with Client(command(tmp_path, "--root", str(shelf))) as client:
@@ -515,7 +516,7 @@ def test_readings_over_standard_input_and_output(tmp_path: Path, shelf: Path) ->
     asyncio.run(main())
 
 
-LONG = {"text": TEXT * 300, "question": QUESTION, "plan": {"chunk_tokens": 20}, "wait_seconds": 1}
+LONG = {"text": TEXT * 300, "question": QUESTION, "plan": {"chunk_tokens": 20}, "wait_seconds": 2}
 
 
 def status_of(folder: Path, id_: str) -> tuple[Status, bool]:
@@ -529,6 +530,7 @@ async def line_from(process: asyncio.subprocess.Process, method: str, number: in
     return json.loads(await process.stdout.readline())["result"]
 
 
+@pytest.mark.slow
 def test_a_terminated_server_ends_and_keeps_what_was_read(tmp_path: Path) -> None:
     """Its standard input stays open: what ends it is the signal alone."""
 
@@ -544,13 +546,14 @@ def test_a_terminated_server_ends_and_keeps_what_was_read(tmp_path: Path) -> Non
         said = await line_from(process, "tools/call", 2, {"name": "read", "arguments": LONG})
         assert said["structuredContent"]["status"] == "reading"
         process.send_signal(signal.SIGTERM)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             assert await process.wait() == 130
         return said["structuredContent"]["reading"]
 
     assert status_of(tmp_path, asyncio.run(main())) == (Status.CANCELLED, True)
 
 
+@pytest.mark.slow
 def test_a_terminated_http_server_keeps_what_was_read(tmp_path: Path) -> None:
     async def main() -> str:
         with socket.socket() as probe:
@@ -566,7 +569,7 @@ def test_a_terminated_http_server_keeps_what_was_read(tmp_path: Path) -> None:
         async with Client(f"http://127.0.0.1:{port}/mcp") as client:
             said = await call(client, "read", **LONG)
         process.send_signal(signal.SIGTERM)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             left = await process.stderr.read()
             assert await process.wait() == 130
         assert b"Traceback" not in left
@@ -576,7 +579,7 @@ def test_a_terminated_http_server_keeps_what_was_read(tmp_path: Path) -> None:
 
 
 async def up(port: int) -> None:
-    async with asyncio.timeout(20), httpx2.AsyncClient() as client:
+    async with asyncio.timeout(60), httpx2.AsyncClient() as client:
         while True:
             try:
                 await client.get(f"http://127.0.0.1:{port}/")

@@ -27,7 +27,9 @@ def packages_of(requirements: list[str]) -> set[str]:
 
 
 BASE = packages_of(PROJECT["dependencies"])
-EXTRAS = {name: packages_of(given) for name, given in PROJECT["optional-dependencies"].items() if name not in {"dev", "docs"}}
+EXTRAS = {
+    name: packages_of(given) for name, given in PROJECT["optional-dependencies"].items() if name not in {"dev", "docs"}
+}
 
 
 def modules_of(tree: ast.Module) -> set[str]:

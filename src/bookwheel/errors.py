@@ -1,28 +1,28 @@
-"""Everything that can go wrong on purpose: one tree, one type for each boundary.
+"""The exceptions of bookwheel: one tree, one type for each boundary.
 
     BookwheelError                 exit code
-    ├── InputError        2        what the user gave cannot be read or used
+    ├── InputError        2        the input cannot be read or used
     │   ├── SourceError            a file, folder, URL or stream that is not a readable document
-    │   ├── QuestionError          an empty or over-long question
+    │   ├── QuestionError          an empty question, or one over its token limit
     │   ├── PlanError              token budgets that do not fit the model's window
-    │   │   └── DocumentTooLong    a way needs the whole document in the window, and it does not fit
-    │   ├── PromptError            a prompt set that misses a part
+    │   │   └── DocumentTooLong    the way needs the whole document in the window, and it does not fit
+    │   ├── PromptError            a prompt set that cannot be loaded or lacks a part
     │   ├── TokenizerError         a tokenizer that cannot be loaded
     │   └── MissingExtra           an optional dependency that is not installed
-    ├── BudgetReached     4        a hard limit of tokens, seconds or money; what was read is kept
-    ├── JournalError      2        the journal cannot be opened, written or does not hold the reading
+    ├── BudgetReached     4        a hard limit of tokens, seconds or cost; finished steps are kept
+    ├── JournalError      2        the journal cannot be opened or written, or lacks the reading
     └── ModelError        3        the model did not give a usable reply
         ├── Unreachable            no server at that address, or the connection broke
-        ├── Refused                the key was refused
-        ├── UnknownModel           nothing by that name
-        ├── Overloaded             429 after all retries
+        ├── Refused                the server rejected the key
+        ├── UnknownModel           no model of that name
+        ├── Overloaded             the server still answered 429 after all retries
         ├── TimedOut               no reply within the timeout
         ├── WindowExceeded         the prompt is longer than the model's window
         ├── BadReply               a reply without choices, broken JSON, no text
-        ├── ServerFault            any other status
-        └── NoWeights              the local model's weights cannot be had, kept or loaded
+        ├── ServerFault            any other error of the server
+        └── NoWeights              the local model's weights cannot be downloaded, stored or loaded
 
-Every message says what to do about it.
+Every message says how to fix the problem.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from typing import ClassVar
 
 
 class BookwheelError(Exception):
-    """The root: catch it to catch everything that bookwheel raises on purpose."""
+    """The base class of every exception that bookwheel raises."""
 
     exit_code: ClassVar[int] = 1
 
 
 class InputError(BookwheelError):
-    """What the user gave cannot be used."""
+    """The input cannot be read or used."""
 
     exit_code = 2
 
@@ -47,7 +47,7 @@ class SourceError(InputError):
 
 
 class QuestionError(InputError):
-    """An empty question, or one over its budget."""
+    """An empty question, or one over its token limit."""
 
 
 class PlanError(InputError):
@@ -55,11 +55,11 @@ class PlanError(InputError):
 
 
 class DocumentTooLong(PlanError):
-    """A way of reading needs the whole document in the window, and it does not fit."""
+    """The way of reading needs the whole document in the window, and it does not fit."""
 
 
 class PromptError(InputError):
-    """A prompt set that cannot be loaded or misses a part."""
+    """A prompt set that cannot be loaded or lacks a part."""
 
 
 class TokenizerError(InputError):
@@ -70,17 +70,17 @@ class MissingExtra(InputError):
     """An optional dependency that is not installed."""
 
     def __init__(self, purpose: str, extra: str) -> None:
-        super().__init__(f"{purpose} needs an optional part: pip install 'bookwheel[{extra}]'")
+        super().__init__(f"{purpose} needs optional packages: pip install 'bookwheel[{extra}]'")
 
 
 class JournalError(BookwheelError):
-    """The journal cannot be opened or written, or does not hold what was asked for."""
+    """The journal cannot be opened or written, or lacks the reading."""
 
     exit_code = 2
 
 
 class BudgetReached(BookwheelError):
-    """A hard limit of tokens, seconds or money; what was read until then is kept."""
+    """A hard limit of tokens, seconds or cost was reached; finished steps are kept."""
 
     exit_code = 4
 
@@ -92,19 +92,19 @@ class ModelError(BookwheelError):
 
 
 class Unreachable(ModelError):
-    """No server at that address, or the connection broke in mid-reply."""
+    """No server at that address, or the connection broke during the reply."""
 
 
 class Refused(ModelError):
-    """The server refused the key."""
+    """The server rejected the key."""
 
 
 class UnknownModel(ModelError):
-    """Neither a model of ours nor one that the server knows."""
+    """No built-in or served model has that name."""
 
 
 class Overloaded(ModelError):
-    """The server kept answering 429."""
+    """The server still answered 429 after all retries."""
 
 
 class TimedOut(ModelError):
@@ -112,16 +112,16 @@ class TimedOut(ModelError):
 
 
 class WindowExceeded(ModelError):
-    """The server found the prompt longer than its window."""
+    """The prompt is longer than the model's window."""
 
 
 class BadReply(ModelError):
-    """A reply that cannot be read: no choices, broken JSON, no text."""
+    """A reply without choices or text, or with broken JSON."""
 
 
 class ServerFault(ModelError):
-    """Any other failure of the server."""
+    """Any other error of the server."""
 
 
 class NoWeights(ModelError):
-    """The local model's weights cannot be had, kept or loaded."""
+    """The local model's weights cannot be downloaded, stored or loaded."""

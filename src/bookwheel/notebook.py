@@ -1,4 +1,4 @@
-"""Readings as HTML in a notebook: `%load_ext bookwheel.notebook`."""
+"""Show readings as HTML in a notebook: `%load_ext bookwheel.notebook`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 def load_ipython_extension(shell: Any) -> None:
     """Show every Reading in this IPython shell as HTML."""
-    # By name, so that loading the extension imports nothing else.
+    # By name: the extension then loads without importing the types.
     shell.display_formatter.formatters["text/html"].for_type_by_name("bookwheel.types", "Reading", render_reading)
 
 

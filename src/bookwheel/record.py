@@ -1,10 +1,10 @@
-"""The one JSON shape of a reading: what `ask --json`, `show --json` and the server's pages give.
+"""A reading as JSON: the one shape that `ask --json`, `show --json` and the HTTP API return.
 
-Everything that was read, written and decided is in it, but not the document's text and not the prompts: both can be
-rebuilt from the document, and would make the record as large as what was read. A reading that comes back from JSON
-therefore has empty chunk texts and no messages, nor exact token records.
+The record leaves out the document's text and the prompts: both can be rebuilt from the document, and would make the
+record as large as the document. A reading parsed from JSON therefore has empty chunk texts, no messages and no token
+records.
 
-A text with lone surrogates survives `json.dumps` and `json.loads`, as long as the escapes are left as they are.
+Texts with lone surrogates survive `json.dumps` and `json.loads` with the default `ensure_ascii=True`.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 
 
 def reading_to_json(reading: Reading, *, steps: bool = True) -> dict[str, Any]:
-    """Plain values, ready for `json.dumps`; without steps and evidence where a list of many readings is wanted."""
+    """Return plain values for `json.dumps`. `steps=False` leaves out steps and evidence, for lists of readings."""
     values: dict[str, Any] = {
         "reading": reading.id,
         "status": str(reading.status),
         "question": reading.question,
         "answer": reading.answer.text if reading.answer else None,
-        "answer_turn": _answer_turn(reading.answer) if reading.answer else None,
+        "answer_turn": _answer_turn_to_json(reading.answer) if reading.answer else None,
         "model": reading.model,
         "way": reading.way,
         "language": reading.language,
@@ -52,13 +52,13 @@ def reading_to_json(reading: Reading, *, steps: bool = True) -> dict[str, Any]:
         "created": reading.created,
     }
     if steps:
-        values["steps"] = _steps(reading)
-        values["evidence"] = [evidence_to_json(found) for found in reading.evidence]
+        values["steps"] = _steps_to_json(reading)
+        values["evidence"] = [evidence_to_json(evidence) for evidence in reading.evidence]
     return values
 
 
 def reading_from_json(values: Mapping[str, Any]) -> Reading:
-    """The reading that such values tell of."""
+    """Return the reading of a record that `reading_to_json` made."""
     plan = Plan.from_json(values["plan"])
     return Reading(
         id=values["reading"],
@@ -69,36 +69,36 @@ def reading_from_json(values: Mapping[str, Any]) -> Reading:
         way=values["way"],
         language=values["language"],
         status=Status(values["status"]),
-        steps=_steps_from(values.get("steps", ()), plan.memory_tokens),
-        answer=_answer_from(values["answer"], values["answer_turn"]),
+        steps=_steps_from_json(values.get("steps", ()), plan.memory_tokens),
+        answer=_answer_from_json(values["answer"], values["answer_turn"]),
         usage=Usage(**values["usage"]),
-        evidence=tuple(evidence_from_json(found) for found in values.get("evidence", ())),
+        evidence=tuple(evidence_from_json(evidence) for evidence in values.get("evidence", ())),
         error=values["error"],
         parent=values["parent"],
         created=values["created"],
     )
 
 
-def evidence_to_json(found: Evidence) -> dict[str, Any]:
-    """One stretch of the document behind an answer."""
-    return {**asdict(found), "pages": list(found.pages)}
+def evidence_to_json(evidence: Evidence) -> dict[str, Any]:
+    """Return one passage behind an answer as plain values."""
+    return {**asdict(evidence), "pages": list(evidence.pages)}
 
 
 def evidence_from_json(values: Mapping[str, Any]) -> Evidence:
-    """The evidence of such values."""
+    """Return the evidence of a record that `evidence_to_json` made."""
     return Evidence(**{**values, "pages": tuple(values["pages"])})
 
 
-def _steps(reading: Reading) -> list[dict[str, Any]]:
-    listed, memory = [], Memory.blank(reading.plan.memory_tokens)
+def _steps_to_json(reading: Reading) -> list[dict[str, Any]]:
+    records, memory = [], Memory.blank(reading.plan.memory_tokens)
     for step in reading.steps:
-        listed.append(step_to_json(step, follows=step.before == memory))
+        records.append(step_to_json(step, follows=step.before == memory))
         memory = step.after
-    return listed
+    return records
 
 
 def step_to_json(step: Step, *, follows: bool = True) -> dict[str, Any]:
-    """One step; the memory before it is only told where it is not the one that the step before it left."""
+    """Return one step as plain values. `follows`: its memory before is the last step's after, and is left out."""
     chunk, reply = step.chunk, step.conversation.reply
     before = {} if follows else {"before": step.before.text, "before_tokens": step.before.tokens}
     return {
@@ -119,16 +119,16 @@ def step_to_json(step: Step, *, follows: bool = True) -> dict[str, Any]:
     }
 
 
-def _steps_from(listed: list[Mapping[str, Any]], limit: int) -> tuple[Step, ...]:
+def _steps_from_json(records: list[Mapping[str, Any]], limit: int) -> tuple[Step, ...]:
     steps: list[Step] = []
     memory = Memory.blank(limit)
-    for values in listed:
-        steps.append(_step_from(values, memory))
+    for values in records:
+        steps.append(_step_from_json(values, memory))
         memory = steps[-1].after
     return tuple(steps)
 
 
-def _step_from(values: Mapping[str, Any], memory: Memory) -> Step:
+def _step_from_json(values: Mapping[str, Any], memory: Memory) -> Step:
     before = memory
     if "before" in values:
         before = Memory(text=values["before"], tokens=values["before_tokens"], limit=memory.limit)
@@ -144,12 +144,12 @@ def _step_from(values: Mapping[str, Any], memory: Memory) -> Step:
         ),
         before=before,
         after=Memory(text=values["memory"], tokens=values["memory_tokens"], limit=memory.limit),
-        conversation=_conversation(values),
+        conversation=_conversation_from_json(values),
         flags=tuple(Flag(flag) for flag in values["flags"]),
     )
 
 
-def _answer_turn(answer: Answer) -> dict[str, Any]:
+def _answer_turn_to_json(answer: Answer) -> dict[str, Any]:
     reply = answer.conversation.reply
     return {
         "reply": reply.text,
@@ -159,12 +159,14 @@ def _answer_turn(answer: Answer) -> dict[str, Any]:
     }
 
 
-def _answer_from(text: str | None, turn: Mapping[str, Any] | None) -> Answer | None:
+def _answer_from_json(text: str | None, turn: Mapping[str, Any] | None) -> Answer | None:
     if text is None or turn is None:
         return None
-    return Answer(text=text, conversation=_conversation(turn), flags=tuple(Flag(flag) for flag in turn["flags"]))
+    return Answer(
+        text=text, conversation=_conversation_from_json(turn), flags=tuple(Flag(flag) for flag in turn["flags"])
+    )
 
 
-def _conversation(values: Mapping[str, Any]) -> Conversation:
+def _conversation_from_json(values: Mapping[str, Any]) -> Conversation:
     usage = Usage(**values["usage"])
     return Conversation(messages=(), reply=Reply(text=values["reply"], finish=Finish(values["finish"]), usage=usage))

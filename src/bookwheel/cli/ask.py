@@ -25,25 +25,28 @@ def ask(
     options: ReadingOptions | None = None,
     estimate: Annotated[bool, Parameter(negative="")] = False,
 ) -> int:
-    """Read the sources from beginning to end and answer the question.
+    """Read documents from beginning to end and answer a question.
+
+    The answer goes to standard output, progress and notes to standard error. Every step is kept in the journal, so an
+    interrupted reading can be resumed.
 
     Parameters
     ----------
     words
-        SOURCE... "QUESTION": files (txt, md, html, pdf, docx, epub, code), folders, URLs or "-" for standard input;
-        the last word is the question.
+        What to read, then the question in quotes. Sources are files (txt, md, html, pdf, docx, epub, code), folders,
+        URLs, or "-" for standard input. Piped text needs no "-".
     estimate
-        Only print how many calls and tokens the reading would take.
+        Print how many calls and tokens the reading would take, and stop.
 
     """
-    from bookwheel.cli.running import run
+    from bookwheel.cli.runner import run_command
 
-    sources, question = _divide(words)
-    return run(_ask(sources, question, options or ReadingOptions(), only_estimate=estimate))
+    sources, question = _split_words(words)
+    return run_command(_ask(sources, question, options or ReadingOptions(), only_estimate=estimate))
 
 
-def _divide(words: tuple[str, ...]) -> tuple[list[str], str]:
-    """Sources and question; what is piped in is the source when no other is named."""
+def _split_words(words: tuple[str, ...]) -> tuple[list[str], str]:
+    """Return the sources and the question. Piped input is the source if no other is named."""
     if not words:
         raise InputError('say what to read and what to ask: bookwheel ask FILE "QUESTION"')
     *sources, question = ("-" if word == STDIN else word for word in words)
@@ -55,7 +58,7 @@ def _divide(words: tuple[str, ...]) -> tuple[list[str], str]:
 
 
 async def _ask(sources: list[str], question: str, options: ReadingOptions, *, only_estimate: bool) -> int:
-    from bookwheel.cli.running import read_on, warn_about
+    from bookwheel.cli.runner import print_warnings, read_to_end
     from bookwheel.reading import runner
     from bookwheel.reading.estimate import estimate_cost
     from bookwheel.text.documents import open_document
@@ -66,35 +69,36 @@ async def _ask(sources: list[str], question: str, options: ReadingOptions, *, on
     with options.output.open_journal() as journal:
         model = await options.models.open()
         try:
-            plan = options.plan.upon(model.plan, options.budget.budget)
+            plan = options.plan.build(model.plan, options.budget.build())
             kept = await asyncio.to_thread(journal.keep, document)
-            warn_about(document, model, quiet=options.output.quiet)
-            expected = estimate_cost(kept, question, model, plan)
+            print_warnings(document, model, quiet=options.output.quiet)
+            # Needed with --quiet too: it refuses what cannot be read before the journal has a reading of it.
+            cost = estimate_cost(kept, question, model, plan)
             if only_estimate or not options.output.quiet:
-                _tell(expected, model, plan, options, only=only_estimate)
+                _print_estimate(cost, model, plan, options, only=only_estimate)
             if only_estimate:
                 return 0
             reading = runner.new_reading(kept.info, question, model, plan, options.way)
             journal.begin(reading)
-            return await read_on(reading, kept, model, journal, options.output)
+            return await read_to_end(reading, kept, model, journal, options.output)
         finally:
             await model.aclose()
 
 
-def _tell(expected: CostEstimate, model: Model, plan: Plan, options: ReadingOptions, *, only: bool) -> None:
-    """The estimate: on stderr before a reading, on stdout when nothing else was asked for."""
+def _print_estimate(cost: CostEstimate, model: Model, plan: Plan, options: ReadingOptions, *, only: bool) -> None:
+    """Print the estimate: to stderr before a reading, to stdout if nothing else was asked for."""
     from rich.text import Text
 
     from bookwheel.cli.output import print_line, stderr
 
     if only and options.output.as_json:
-        print_line(json.dumps({"model": model.name, "way": options.way, **asdict(expected)}))
+        print_line(json.dumps({"model": model.name, "way": options.way, **asdict(cost)}))
         return
-    about = "" if expected.exact else "about "
-    cost = f", at most {expected.cost:.4g} in cost" if expected.cost else ""
+    about = "" if cost.exact else "about "
+    price = f", at most {cost.cost:.4g} in cost" if cost.cost else ""
     text = (
-        f"{about}{expected.chunks} chunks of {plan.chunk_tokens} tokens: {about}{expected.calls} calls, "
-        f"at most {expected.prompt_tokens:,} prompt and {expected.completion_tokens:,} reply tokens{cost}"
+        f"{about}{cost.chunks} chunks of {plan.chunk_tokens} tokens: {about}{cost.calls} calls, "
+        f"at most {cost.prompt_tokens:,} prompt and {cost.completion_tokens:,} reply tokens{price}"
     )
     if only:
         print_line(text)

@@ -109,9 +109,9 @@ def filter_file(
     force: Annotated[bool, Parameter(negative="", help="Replace the file when it is there.")] = False,
 ) -> int:
     """Drop the samples that the model answers without their documents, and say how many went and why."""
-    from bookwheel.cli.running import run
+    from bookwheel.cli.runner import run_command
 
-    return run(_filter_file(source, out, models or ModelOptions(), tries=tries, force=force))
+    return run_command(_filter_file(source, out, models or ModelOptions(), tries=tries, force=force))
 
 
 async def _filter_file(source: Path, out: Path, models: ModelOptions, *, tries: int, force: bool) -> int:

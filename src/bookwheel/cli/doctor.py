@@ -1,4 +1,4 @@
-"""`bookwheel doctor`: what is wrong here, and how to mend it."""
+"""`bookwheel doctor`: check this installation and say how to fix what is wrong."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import platform
 import shutil
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
@@ -22,87 +22,91 @@ _EXTRAS: Final = {
     "local": ("the local model", ("xllamacpp",)),
     "documents": ("PDF, DOCX, EPUB and HTML", ("pypdf", "mammoth", "trafilatura")),
 }
-_WORTH_A_WARNING: Final = 500_000_000
-"""Bytes of free disk under which a journal can soon be full."""
+_LOW_DISK: Final = 500_000_000
+"""Bytes of free disk space below which a journal can soon be full."""
+_ENDPOINT_TIMEOUT: Final = 10.0
+"""Seconds that an endpoint has to list its models."""
 
 
-_PATIENCE: Final = 10.0
-"""Seconds that an endpoint may take to say what it serves."""
+class CheckStatus(StrEnum):
+    """The result of a check."""
 
-
-class Health(StrEnum):
-    """How a thing is."""
-
-    WELL = "ok"
-    MIND = "note"
-    ILL = "wrong"
+    OK = "ok"
+    NOTE = "note"
+    WRONG = "wrong"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One thing looked at."""
+class CheckResult:
+    """One check: its subject, its status, and what was seen or how to fix it."""
 
-    what: str
-    health: Health
-    says: str
-    """What was found and, if something is wrong, how to mend it."""
+    subject: str
+    status: CheckStatus
+    message: str
+
+    def to_json(self) -> dict[str, str]:
+        """Return the check as `doctor --json` prints it."""
+        return {"what": self.subject, "health": str(self.status), "says": self.message}
 
 
 def doctor(*, models: ModelOptions | None = None, output: OutputOptions | None = None) -> int:
-    """Look at everything that reading needs and say how to mend what is wrong."""
+    """Check Python, the optional parts, the local model, the journal and, with --base-url, the endpoint.
+
+    The exit code is 2 if something is wrong.
+    """
     from bookwheel.cli.output import print_line
-    from bookwheel.cli.running import run
+    from bookwheel.cli.runner import run_command
 
     models, output = models or ModelOptions(), output or OutputOptions()
-    findings = [*_machine(), *_extras(), _weights(), *_journal(output)]
+    results = [*_check_machine(), *_check_extras(), _check_weights(), *_check_journal(output)]
     if models.base_url:
-        findings.append(run(_endpoint(models)))
+        results.append(run_command(_check_endpoint(models)))
     if output.as_json:
-        print_line(json.dumps({"findings": [asdict(finding) for finding in findings]}))
+        print_line(json.dumps({"findings": [result.to_json() for result in results]}))
     else:
-        _print(findings)
-    return 2 if any(finding.health is Health.ILL for finding in findings) else 0
+        _print_results(results)
+    return 2 if any(result.status is CheckStatus.WRONG for result in results) else 0
 
 
-def _machine() -> Iterator[Finding]:
-    version = platform.python_version()
-    yield Finding(what="python", health=Health.WELL, says=f"{version} on {platform.system()} {platform.machine()}")
+def _check_machine() -> Iterator[CheckResult]:
+    system = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
+    yield CheckResult(subject="python", status=CheckStatus.OK, message=system)
     cores, load = os.cpu_count() or 1, os.getloadavg()[0]
-    busy = load >= cores
-    yield Finding(
-        what="processor",
-        health=Health.MIND if busy else Health.WELL,
-        says=f"{cores} cores, load {load:.1f}" + (": busy, the local model will be slow" if busy else ""),
+    is_busy = load >= cores
+    yield CheckResult(
+        subject="processor",
+        status=CheckStatus.NOTE if is_busy else CheckStatus.OK,
+        message=f"{cores} cores, load {load:.1f}" + (": busy, the local model will be slow" if is_busy else ""),
     )
     if (sys.stdout.encoding or "").lower().replace("-", "") != "utf8":
-        says = f"it writes {sys.stdout.encoding}; set PYTHONUTF8=1 to see every character"
-        yield Finding(what="terminal", health=Health.MIND, says=says)
+        message = f"its encoding is {sys.stdout.encoding}; set PYTHONUTF8=1 to see every character"
+        yield CheckResult(subject="terminal", status=CheckStatus.NOTE, message=message)
 
 
-def _extras() -> Iterator[Finding]:
+def _check_extras() -> Iterator[CheckResult]:
     for extra, (purpose, packages) in _EXTRAS.items():
         missing = [package for package in packages if find_spec(package) is None]
         if missing:
-            says = f"{purpose} cannot be read: pip install 'bookwheel[{extra}]' (missing: {', '.join(missing)})"
-            yield Finding(what=extra, health=Health.MIND, says=says)
+            message = f"{purpose} needs pip install 'bookwheel[{extra}]' (missing: {', '.join(missing)})"
+            yield CheckResult(subject=extra, status=CheckStatus.NOTE, message=message)
         else:
-            yield Finding(what=extra, health=Health.WELL, says=f"{purpose}: installed")
+            yield CheckResult(subject=extra, status=CheckStatus.OK, message=f"{purpose}: installed")
 
 
-def _weights() -> Finding:
+def _check_weights() -> CheckResult:
     from bookwheel.models import weights
 
     try:
         path = weights.at_hand()
     except BookwheelError as error:
-        return Finding(what="weights", health=Health.ILL, says=str(error))
+        return CheckResult(subject="weights", status=CheckStatus.WRONG, message=str(error))
     if path is None:
-        says = f"not here yet; the first `ask` fetches them ({weights.SMOLLM2.megabytes} MB)"
-        return Finding(what="weights", health=Health.MIND, says=says)
-    return Finding(what="weights", health=Health.WELL, says=f"{path}")
+        message = f"not downloaded yet; the first `ask` downloads them ({weights.SMOLLM2.megabytes} MB)"
+        return CheckResult(subject="weights", status=CheckStatus.NOTE, message=message)
+    return CheckResult(subject="weights", status=CheckStatus.OK, message=str(path))
 
 
-def _journal(output: OutputOptions) -> Iterator[Finding]:
+def _check_journal(output: OutputOptions) -> Iterator[CheckResult]:
     from bookwheel.journal import journal_path
 
     path = output.journal or journal_path()
@@ -110,34 +114,34 @@ def _journal(output: OutputOptions) -> Iterator[Finding]:
         with output.open_journal() as journal:
             count = len(journal.readings())
     except BookwheelError as error:
-        yield Finding(what="journal", health=Health.ILL, says=str(error))
+        yield CheckResult(subject="journal", status=CheckStatus.WRONG, message=str(error))
         return
-    yield Finding(what="journal", health=Health.WELL, says=f"{path}, {count} readings")
+    yield CheckResult(subject="journal", status=CheckStatus.OK, message=f"{path}, {count} readings")
     free = shutil.disk_usage(path.parent).free
-    health = Health.WELL if free > _WORTH_A_WARNING else Health.MIND
-    yield Finding(what="disk", health=health, says=f"{free / 1e9:.1f} GB free where the journal is")
+    status = CheckStatus.OK if free > _LOW_DISK else CheckStatus.NOTE
+    yield CheckResult(subject="disk", status=status, message=f"{free / 1e9:.1f} GB free where the journal is")
 
 
-async def _endpoint(options: ModelOptions) -> Finding:
+async def _check_endpoint(options: ModelOptions) -> CheckResult:
     from bookwheel.models.endpoint import Endpoint
     from bookwheel.models.served import list_served_models
 
-    endpoint = Endpoint.of(options.base_url, options.api_key, timeout=_PATIENCE)
+    endpoint = Endpoint.of(options.base_url, options.api_key, timeout=_ENDPOINT_TIMEOUT)
     try:
         names = ", ".join(model.name for model in await list_served_models(endpoint))
     except BookwheelError as error:
-        return Finding(what="endpoint", health=Health.ILL, says=str(error))
-    return Finding(what="endpoint", health=Health.WELL, says=f"{endpoint.shown} serves {names}")
+        return CheckResult(subject="endpoint", status=CheckStatus.WRONG, message=str(error))
+    return CheckResult(subject="endpoint", status=CheckStatus.OK, message=f"{endpoint.shown} serves {names}")
 
 
-def _print(findings: list[Finding]) -> None:
+def _print_results(results: list[CheckResult]) -> None:
     from rich.text import Text
 
     from bookwheel.cli.output import stdout
     from bookwheel.text.shield import plain
 
     console = stdout()
-    colours = {Health.WELL: "green", Health.MIND: "yellow", Health.ILL: "bold red"}
-    for finding in findings:
-        mark = Text(f"{finding.health:<6}", style=colours[finding.health])
-        console.print(mark + Text(f"{finding.what:<10} ", style="bold") + Text(plain(finding.says)))
+    colours = {CheckStatus.OK: "green", CheckStatus.NOTE: "yellow", CheckStatus.WRONG: "bold red"}
+    for result in results:
+        mark = Text(f"{result.status:<6}", style=colours[result.status])
+        console.print(mark + Text(f"{result.subject:<10} ", style="bold") + Text(plain(result.message)))

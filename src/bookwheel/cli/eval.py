@@ -115,7 +115,7 @@ def evaluate(
 
     """
     from bookwheel.cli.output import EXIT_CODES, stderr
-    from bookwheel.cli.running import run
+    from bookwheel.cli.runner import run_command
 
     options = options or EvalOptions()
     if compare:
@@ -125,7 +125,7 @@ def evaluate(
     evaluation = _settings(settings, options)
     folder = out or Path("runs/eval")
     try:
-        results = run(_measure(evaluation, folder, options, retry_failed=retry_failed))
+        results = run_command(_measure(evaluation, folder, options, retry_failed=retry_failed))
     except (asyncio.CancelledError, KeyboardInterrupt):
         stderr().print(f"interrupted; what was read is in {folder}, and the same command goes on from there")
         return EXIT_CODES[Status.CANCELLED]
@@ -167,7 +167,7 @@ def _plan(options: EvalOptions, plan: dict[str, Any]) -> dict[str, Any]:
     given.pop("language", None)
     preset = given.pop("preset", None)
     sampling: dict[str, Any] = {name: given.pop(name) for name in ("temperature", "top_p", "seed") if name in given}
-    budget = {name: value for name, value in asdict(options.budget.budget).items() if value}
+    budget = {name: value for name, value in asdict(options.budget.build()).items() if value}
     base: dict[str, Any] = {**load_preset_plan(preset).to_json(), **plan} if preset else plan
     layers: dict[str, dict[str, Any]] = {"sampling": sampling, "budget": budget}
     nested = {name: {**base.get(name, {}), **layer} for name, layer in layers.items() if layer or name in base}

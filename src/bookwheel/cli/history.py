@@ -1,4 +1,4 @@
-"""`bookwheel list` and `bookwheel show`: the journal, and a reading's timeline."""
+"""`bookwheel list` and `bookwheel show`: the readings in the journal, and one reading step by step."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
-from bookwheel.cli.options import OutputOptions
+from bookwheel.cli.options import OutputOptions, PositiveInt
 from bookwheel.types import Status
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from bookwheel.types import Reading
 
 _COLUMNS: Final = {"reading": 8, "when": 16, "status": 9, "document": 8, "question": 8, "answer": 8}
-"""The columns of a list and how narrow each may get."""
-_WIDEST: Final = 48
+"""The columns of a list, and the least width of each."""
+_MAX_WIDTH: Final = 48
 _COLOURS: Final = {
     Status.ANSWERED: "green",
     Status.FAILED: "red",
@@ -34,15 +34,17 @@ _COLOURS: Final = {
 }
 
 
-def list_readings(*, search: str | None = None, limit: int | None = None, output: OutputOptions | None = None) -> int:
+def list_readings(
+    *, search: str | None = None, limit: PositiveInt | None = None, output: OutputOptions | None = None
+) -> int:
     """List the readings in the journal, newest first.
 
     Parameters
     ----------
     search
-        Only those whose question, answer or document name holds these words.
+        List only readings with these words in the question, answer or document name.
     limit
-        At most so many.
+        List at most this many.
 
     """
     from bookwheel.cli.output import print_line, stderr, stdout
@@ -55,9 +57,9 @@ def list_readings(*, search: str | None = None, limit: int | None = None, output
         print_line(json.dumps([reading_to_json(reading, steps=False) for reading in readings]))
         return 0
     if not readings:
-        stderr().print('no readings yet; begin one with: bookwheel ask FILE "QUESTION"', style="dim")
+        stderr().print('no readings yet; start one with: bookwheel ask FILE "QUESTION"', style="dim")
         return 0
-    stdout().print(_table(readings))
+    stdout().print(_build_table(readings))
     return 0
 
 
@@ -68,16 +70,18 @@ def show(
     changes: Annotated[bool, Parameter(negative="")] = False,
     output: OutputOptions | None = None,
 ) -> int:
-    """Show a reading's timeline: what each step added to the memory and took out, and where a fact entered.
+    """Show a reading step by step: what each step added to the memory and removed.
+
+    For each line of the final memory, show the step at which it entered and the passage it comes from.
 
     Parameters
     ----------
     reading
-        Its id (the beginning is enough) or "last".
+        The reading's id, its first characters, or "last".
     html
-        Write the timeline to this file, as one page that needs nothing else.
+        Write the timeline to this file, as one self-contained HTML page.
     changes
-        Only the steps that changed the memory.
+        Show only steps that changed the memory.
 
     """
     from bookwheel.cli.output import print_line, stdout
@@ -86,29 +90,29 @@ def show(
 
     output = output or OutputOptions()
     with output.open_journal() as journal:
-        found = journal.reading(reading)
-        lines = find_origins(found.steps, journal.document_of(found.id))
-        rollout = _rollout(journal.path, found.id)
+        record = journal.reading(reading)
+        lines = find_origins(record.steps, journal.document_of(record.id))
+        rollout = _find_rollout(journal.path, record.id)
     if html:
-        _write_page(html, found, lines)
+        _write_page(html, record, lines)
     if output.as_json:
-        print_line(json.dumps(reading_to_json(found) | ({"rollout": asdict(rollout)} if rollout else {})))
+        print_line(json.dumps(reading_to_json(record) | ({"rollout": asdict(rollout)} if rollout else {})))
     elif not html:
-        _timeline(stdout(), found, rollout, only_changes=changes)
-        _origins(stdout(), lines)
+        _print_timeline(stdout(), record, rollout, only_changes=changes)
+        _print_origins(stdout(), lines)
     return 0
 
 
-def _rollout(journal: Path, id_: str) -> StoredRollout | None:
-    """What training says of this reading, where the journal is a training run's."""
+def _find_rollout(journal: Path, id_: str) -> StoredRollout | None:
+    """Return this reading's rollout if the journal belongs to a training run."""
     from bookwheel.training.rollout_store import load_rollouts
 
     if not journal.with_name("rollouts.jsonl").is_file():
         return None
-    return next((one for one in load_rollouts(journal.parent) if one.reading == id_), None)
+    return next((rollout for rollout in load_rollouts(journal.parent) if rollout.reading == id_), None)
 
 
-def _table(readings: list[Reading]) -> Table:
+def _build_table(readings: list[Reading]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
@@ -116,50 +120,50 @@ def _table(readings: list[Reading]) -> Table:
 
     table = Table(box=None, header_style="bold", pad_edge=False)
     for head, width in _COLUMNS.items():
-        table.add_column(head, overflow="ellipsis", no_wrap=True, min_width=width, max_width=max(width, _WIDEST))
+        table.add_column(head, overflow="ellipsis", no_wrap=True, min_width=width, max_width=max(width, _MAX_WIDTH))
     for reading in readings:
-        said = reading.answer.text if reading.answer else reading.error
+        answer = reading.answer.text if reading.answer else reading.error
         row = (reading.id[:8], reading.created[:16].replace("T", " "), reading.status)
-        words = (plain(text).replace("\n", " ") for text in (reading.document.name, reading.question, said))
+        cells = (plain(text).replace("\n", " ") for text in (reading.document.name, reading.question, answer))
         colour = _COLOURS.get(reading.status, "")
-        table.add_row(*(Text(text, style=colour if text == reading.status else "") for text in (*row, *words)))
+        table.add_row(*(Text(text, style=colour if text == reading.status else "") for text in (*row, *cells)))
     return table
 
 
-def _timeline(console: Console, reading: Reading, rollout: StoredRollout | None, *, only_changes: bool) -> None:
-    """Every step: its place in the document, its flags, what it did to the memory, what it was credited with."""
+def _print_timeline(console: Console, reading: Reading, rollout: StoredRollout | None, *, only_changes: bool) -> None:
+    """Print every step: its place in the document, its flags, its changes to the memory, its advantage."""
     from rich.text import Text
 
-    from bookwheel.cli.progress import memory_diff, step_title
+    from bookwheel.cli.progress import format_step_title, memory_diff
     from bookwheel.text.shield import plain
 
     console.print(Text(plain(reading.question), style="bold"))
-    kin = f" · forked from {reading.parent[:8]}" if reading.parent else ""
+    origin = f" · forked from {reading.parent[:8]}" if reading.parent else ""
     facts = (reading.id[:8], plain(reading.document.name), reading.model, reading.way, reading.status)
-    console.print(Text(" · ".join(facts) + kin, style="dim"))
+    console.print(Text(" · ".join(facts) + origin, style="dim"))
     if rollout:
-        console.print(Text(_earned(rollout), style="magenta"))
-    credit = Text(f" · advantage {rollout.advantage:+.3f}", style="magenta") if rollout else Text()
+        console.print(Text(_format_reward(rollout), style="magenta"))
+    advantage = Text(f" · advantage {rollout.advantage:+.3f}", style="magenta") if rollout else Text()
     for step in reading.steps:
         if only_changes and step.before.text == step.after.text:
             continue
-        console.print(Text("\n") + step_title(step) + credit)
+        console.print(Text("\n") + format_step_title(step) + advantage)
         for line in memory_diff(step.before.text, step.after.text):
             console.print(Text("  ") + line)
     if reading.answer:
-        console.print(Text("\nanswer", style="bold green") + credit)
+        console.print(Text("\nanswer", style="bold green") + advantage)
     console.print(Text(plain(reading.answer.text) if reading.answer else f"\n{plain(reading.error)}"))
 
 
-def _earned(rollout: StoredRollout) -> str:
-    """A rollout's reward and the parts that it is made of."""
+def _format_reward(rollout: StoredRollout) -> str:
+    """Return a rollout's reward and its parts as one line."""
     reward = "not scored" if rollout.reward is None else f"reward {rollout.reward:g}"
     parts = ", ".join(f"{name} {value:g}" for name, value in rollout.parts.items())
     return f"rollout of step {rollout.step} · sample {rollout.sample} · {reward}" + (f" ({parts})" if parts else "")
 
 
-def _origins(console: Console, lines: Sequence[LineOrigin]) -> None:
-    """Where each line of the final memory comes from."""
+def _print_origins(console: Console, lines: Sequence[LineOrigin]) -> None:
+    """Print where each line of the final memory comes from."""
     from rich.text import Text
 
     from bookwheel.text.shield import plain
@@ -189,4 +193,4 @@ def _write_page(path: Path, reading: Reading, lines: Sequence[LineOrigin]) -> No
         path.write_text(render_page(reading, lines), encoding="utf-8")
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error}") from error
-    stderr().print(f"written: {path}", style="dim")
+    stderr().print(f"wrote {path}", style="dim")

@@ -1,4 +1,4 @@
-"""`bookwheel mcp`: readings as tools for programs that speak the Model Context Protocol."""
+"""`bookwheel mcp`: serve readings as tools over the Model Context Protocol."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
-from bookwheel.cli.options import BudgetOptions, ModelOptions
+from bookwheel.cli.options import BudgetOptions, ModelOptions, Port
 from bookwheel.errors import MissingExtra
 
 if TYPE_CHECKING:
@@ -24,45 +24,45 @@ if TYPE_CHECKING:
 
 _INTERRUPTED: Final = 130
 _GRACE: Final = 3
-"""Seconds that open connections have when the server ends."""
-_LONGEST_TEXT: Final = 64 << 20
-"""Bytes of a request, so that a long text can be sent as it is."""
+"""Seconds that open connections have after the server is told to end."""
+_MAX_BODY: Final = 64 << 20
+"""Bytes of one request; a client may send a long text in the call itself."""
 
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class ServeOptions:
-    """How clients reach the server, and what it may read for them."""
+class McpOptions:
+    """The server's address, and the sources that clients may name."""
 
     root: Annotated[tuple[Path, ...], Parameter(negative="")] = ()
-    "A folder whose files may be read; can be given several times. Without it no file is read."
+    "A folder whose files clients may read; can be repeated. Without it, clients can read no files."
     allow_private: Annotated[bool, Parameter(negative="")] = False
-    "Fetch addresses inside this network too."
+    "Also fetch documents from private network addresses."
     http: Annotated[bool, Parameter(negative="")] = False
-    "Streamable HTTP instead of standard input and output."
+    "Serve streamable HTTP instead of standard input and output."
     host: str = "127.0.0.1"
-    "The address to listen at; any but this machine's own needs a key."
+    "The address to listen on; any but this machine's own needs --key."
     allow_host: Annotated[tuple[str, ...], Parameter(negative="")] = ()
-    "A name that the server may be called by, such as books.example.org; can be repeated."
-    port: int = 8765
-    "The port to listen at."
+    "A host name that requests may use, such as books.example.org; can be repeated."
+    port: Port = 8765
+    "The port to listen on; 0 picks a free one."
     key: Annotated[str | None, Parameter(env_var="BOOKWHEEL_MCP_KEY", show_env_var=True)] = None
-    "The key that clients have to send as a bearer token; better kept in the environment."
+    "The bearer token that clients must send. Prefer the environment variable: other users can see command lines."
     journal: Path | None = None
-    "The journal's file; by default $BOOKWHEEL_JOURNAL or the user's data folder."
+    "The journal's file; by default, $BOOKWHEEL_JOURNAL or a file in the user's data folder."
 
 
 def mcp(
     *,
-    serve: ServeOptions | None = None,
+    serve: McpOptions | None = None,
     models: ModelOptions | None = None,
     budget: BudgetOptions | None = None,
 ) -> int:
-    """Offer reading as MCP tools, over standard input and output or, with --http, over HTTP.
+    """Serve reading as MCP tools, over standard input and output or, with --http, over HTTP.
 
-    The budget holds for each reading. What is under way when the server ends is kept, and can be resumed.
+    The budget holds for each reading. Readings under way when the server ends are kept and can be resumed.
     """
-    from bookwheel.cli.running import run
+    from bookwheel.cli.runner import run_command
 
     try:
         import mcp as _protocol
@@ -71,26 +71,26 @@ def mcp(
     del _protocol
     from bookwheel.serve.engine.access import AccessPolicy
 
-    serve = serve or ServeOptions()
-    reach = AccessPolicy.of(serve.root, allow_private=serve.allow_private)
-    budgeted = (budget or BudgetOptions()).budget
+    serve = serve or McpOptions()
+    access = AccessPolicy.of(serve.root, allow_private=serve.allow_private)
+    budget = budget or BudgetOptions()
     try:
-        return run((_http if serve.http else _stdio)(serve, reach, models or ModelOptions(), budgeted))
+        return run_command((_http if serve.http else _stdio)(serve, access, models or ModelOptions(), budget.build()))
     except asyncio.CancelledError:
         return _INTERRUPTED
 
 
 @asynccontextmanager
-async def _service(
-    serve: ServeOptions, models: ModelOptions, budget: Budget, keys: KeyRing | None = None
+async def _open_service(
+    serve: McpOptions, models: ModelOptions, budget: Budget, keys: KeyRing | None = None
 ) -> AsyncIterator[Service]:
     from bookwheel.journal import Journal, journal_path
     from bookwheel.serve.engine.service import Service
     from bookwheel.serve.engine.settings import LOOPBACK, Limits, ServerSettings
 
-    limits = Limits(body=_LONGEST_TEXT, calls=models.concurrency)
-    names = {serve.host.strip("[]").lower(), *(name.lower() for name in serve.allow_host)}
-    settings = ServerSettings(hosts=LOOPBACK | names, limits=limits)
+    limits = Limits(body=_MAX_BODY, calls=models.concurrency)
+    hosts = {serve.host.strip("[]").lower(), *(name.lower() for name in serve.allow_host)}
+    settings = ServerSettings(hosts=LOOPBACK | hosts, limits=limits)
     with Journal(serve.journal or journal_path()) as journal:
         model = await models.open()
         plans = {model.name: replace(model.plan, budget=budget)}
@@ -102,25 +102,23 @@ async def _service(
             await model.aclose()
 
 
-async def _stdio(serve: ServeOptions, reach: AccessPolicy, models: ModelOptions, budget: Budget) -> int:
-    """Serve until standard input ends.
-
-    A thread that waits for standard input cannot be woken, so when a signal ends the server the process ends without
-    it, after everything was kept.
-    """
+async def _stdio(serve: McpOptions, access: AccessPolicy, models: ModelOptions, budget: Budget) -> int:
+    """Serve until standard input ends."""
     from bookwheel.serve.mcp.tools import build_server
 
     try:
-        async with _service(serve, models, budget) as service:
-            serving = asyncio.create_task(build_server(service, reach).run_stdio_async())
-            await asyncio.wait({serving})
-            serving.result()
+        async with _open_service(serve, models, budget) as service:
+            session = asyncio.create_task(build_server(service, access).run_stdio_async())
+            await asyncio.wait({session})
+            session.result()
     except asyncio.CancelledError:
+        # A thread blocked on standard input cannot be woken, and would keep the process alive after a signal.
+        # The service is closed by now, so nothing is lost.
         os._exit(_INTERRUPTED)
     return 0
 
 
-async def _http(serve: ServeOptions, reach: AccessPolicy, models: ModelOptions, budget: Budget) -> int:
+async def _http(serve: McpOptions, access: AccessPolicy, models: ModelOptions, budget: Budget) -> int:
     from bookwheel.cli.output import stderr
     from bookwheel.serve.app import wrap_app
     from bookwheel.serve.mcp.http import mount_tools, only_key
@@ -128,8 +126,8 @@ async def _http(serve: ServeOptions, reach: AccessPolicy, models: ModelOptions, 
 
     keys = only_key(serve.host, serve.key)
     with listening(serve.host, serve.port) as at:
-        async with _service(serve, models, budget, keys) as service:
-            server = Server(wrap_app(service, *mount_tools(service, reach, goes_on=False)), at, grace=_GRACE)
+        async with _open_service(serve, models, budget, keys) as service:
+            server = Server(wrap_app(service, *mount_tools(service, access, goes_on=False)), at, grace=_GRACE)
             stderr().print(f"MCP at {server.address}/mcp", style="dim")
             await server.serve()
     return _INTERRUPTED

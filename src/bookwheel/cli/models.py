@@ -1,9 +1,9 @@
-"""`bookwheel models`: what can read here, and the plans there are."""
+"""`bookwheel models`: the models and plans available here."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Row:
+class _ModelRow:
     name: str
     where: str
     ready: str
@@ -28,17 +28,19 @@ def models(
     models: ModelOptions | None = None,
     output: OutputOptions | None = None,
 ) -> int:
-    """List the models that can read here, and the plans that travel along.
+    """List the models available here, and the plans that `--preset` names.
+
+    With --base-url, the endpoint's models are listed too.
 
     Parameters
     ----------
     fetch
-        Fetch the local model's weights now, so that everything works offline later.
+        Download the local model's weights now, to work offline later.
 
     """
-    from bookwheel.cli.running import run
+    from bookwheel.cli.runner import run_command
 
-    return run(_models(models or ModelOptions(), output or OutputOptions(), fetch=fetch))
+    return run_command(_models(models or ModelOptions(), output or OutputOptions(), fetch=fetch))
 
 
 async def _models(options: ModelOptions, output: OutputOptions, *, fetch: bool) -> int:
@@ -49,36 +51,39 @@ async def _models(options: ModelOptions, output: OutputOptions, *, fetch: bool) 
     if fetch:
         with show_download() as progress:
             await weights.ensure(progress)
-    rows = [_local(), _Row(name="scripted", where="built in, for trying things out", ready="yes")]
+    rows = [
+        _describe_local(),
+        _ModelRow(name="scripted", where="built in, deterministic, for trials and tests", ready="yes"),
+    ]
     if options.base_url:
-        rows += await _served(options)
+        rows += await _list_endpoint_models(options)
     plans = {name: load_preset_plan(name) for name in list_presets()}
     if output.as_json:
-        found = [{"name": row.name, "where": row.where, "ready": row.ready} for row in rows]
-        print_line(json.dumps({"models": found, "presets": {name: plan.to_json() for name, plan in plans.items()}}))
+        models = [asdict(row) for row in rows]
+        print_line(json.dumps({"models": models, "presets": {name: plan.to_json() for name, plan in plans.items()}}))
         return 0
-    _print(rows, plans)
+    _print_tables(rows, plans)
     return 0
 
 
-def _local() -> _Row:
+def _describe_local() -> _ModelRow:
     from bookwheel.models import weights
 
     path = weights.at_hand()
     ready = "yes" if path else f"after a first download of {weights.SMOLLM2.megabytes} MB"
-    return _Row(name="local", where=f"SmolLM2-135M-Instruct, {path or weights.find_cached()}", ready=ready)
+    return _ModelRow(name="local", where=f"SmolLM2-135M-Instruct, {path or weights.find_cached()}", ready=ready)
 
 
-async def _served(options: ModelOptions) -> list[_Row]:
+async def _list_endpoint_models(options: ModelOptions) -> list[_ModelRow]:
     from bookwheel.models.endpoint import Endpoint
     from bookwheel.models.served import list_served_models
 
     endpoint = Endpoint.of(options.base_url, options.api_key, timeout=options.timeout)
     served = await list_served_models(endpoint)
-    return [_Row(name=model.name, where=endpoint.shown, ready="yes") for model in served]
+    return [_ModelRow(name=model.name, where=endpoint.shown, ready="yes") for model in served]
 
 
-def _print(rows: list[_Row], plans: dict[str, Plan]) -> None:
+def _print_tables(rows: list[_ModelRow], plans: dict[str, Plan]) -> None:
     from rich.table import Table
 
     from bookwheel.cli.output import stdout
@@ -89,7 +94,7 @@ def _print(rows: list[_Row], plans: dict[str, Plan]) -> None:
         table.add_row(row.name, row.where, row.ready)
     console.print(table)
     console.print()
-    shown = Table("preset", "chunk", "memory", "answer", "prompts", box=None, header_style="bold", pad_edge=False)
+    presets = Table("preset", "chunk", "memory", "answer", "prompts", box=None, header_style="bold", pad_edge=False)
     for name, plan in plans.items():
-        shown.add_row(name, str(plan.chunk_tokens), str(plan.memory_tokens), str(plan.answer_tokens), plan.prompts)
-    console.print(shown)
+        presets.add_row(name, str(plan.chunk_tokens), str(plan.memory_tokens), str(plan.answer_tokens), plan.prompts)
+    console.print(presets)

@@ -1,49 +1,67 @@
-"""The options that commands share, and what they make: a model, a plan, a journal."""
+"""The options that several commands share, and what is built from them: a model, a plan, a budget, a journal."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import astuple, dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
+from annotated_types import Ge, Gt, Le, Lt
 from cyclopts import Group, Parameter
+from cyclopts.validators import Number
 
-from bookwheel.plan import Budget, Plan, load_preset_plan
+from bookwheel.plan import Budget, Layout, Plan, Positive, Price, Seed, Temperature, Tokens, TopP, load_preset_plan
 
 if TYPE_CHECKING:
     from bookwheel.journal import Journal
     from bookwheel.models.base import Model
 
-_MODEL = Group("Model", sort_key=2)
-_PLAN = Group("Plan", sort_key=3)
-_BUDGET = Group("Budget", sort_key=4)
-_OUTPUT = Group("Output", sort_key=5)
+_MODEL: Final = Group("Model", sort_key=2)
+_PLAN: Final = Group("Plan", sort_key=3)
+_BUDGET: Final = Group("Budget", sort_key=4)
+_OUTPUT: Final = Group("Output", sort_key=5)
+
+_NUMBER_BOUNDS: Final = {Ge: "gte", Gt: "gt", Le: "lte", Lt: "lt"}
+
+
+def _check(annotation: Any) -> Parameter:
+    """Return a parameter that is refused by name if it is outside the bounds of the annotation."""
+    # The plan states its bounds once; without this, its message would name the plan's field, not the option.
+    bounds = {_NUMBER_BOUNDS[type(bound)]: astuple(bound)[0] for bound in annotation.__metadata__}
+    return Parameter(validator=Number(**bounds))
+
+
+PositiveInt = Annotated[int, Parameter(validator=Number(gt=0))]
+Port = Annotated[int, Parameter(validator=Number(gte=0, lte=65535))]
+_Positive = Annotated[Positive, _check(Positive)]
+_Price = Annotated[Price, _check(Price)]
+_Tokens = Annotated[Tokens, _check(Tokens)]
 
 
 @Parameter(name="*", group=_MODEL)
 @dataclass(frozen=True, kw_only=True)
 class ModelOptions:
-    """Which model reads, and how it is reached."""
+    """The model, and how to reach it."""
 
     model: str | None = None
-    "`local` (the default), `scripted`, a .gguf file, or any name that the endpoint serves."
+    "`local` (the default), `scripted`, a .gguf file, or the name of a model that the endpoint serves."
     base_url: Annotated[str | None, Parameter(env_var="OPENAI_BASE_URL")] = None
     "An OpenAI-compatible endpoint, such as http://localhost:8000/v1."
     api_key: Annotated[str | None, Parameter(env_var="OPENAI_API_KEY", show_env_var=True)] = None
-    "The endpoint's key, if it wants one; better kept in the environment."
+    "The endpoint's key, if it needs one. Prefer the environment variable: other users can see command lines."
     tokenizer: Path | None = None
-    "The model's tokenizer.json, where the endpoint cannot count tokens itself."
-    window: int | None = None
-    "The model's window in tokens, where the endpoint does not say."
-    timeout: float = 600.0
-    "Seconds that one reply may take."
-    concurrency: int = 16
-    "Requests at a time."
-    threads: int | None = None
-    "Threads of the local model; by default as many as are idle."
+    "The model's tokenizer.json, if the endpoint cannot count tokens."
+    window: PositiveInt | None = None
+    "The model's context window in tokens, if the endpoint does not report it."
+    timeout: _Positive = 600.0
+    "Seconds to wait for one reply."
+    concurrency: PositiveInt = 16
+    "Requests in flight at the same time."
+    threads: PositiveInt | None = None
+    "CPU threads of the local model; by default, the idle cores."
 
     async def open(self) -> Model:
-        """The model, ready to reply. The local one fetches its weights the first time."""
+        """Open the model. The local one downloads its weights the first time."""
         from bookwheel.cli.progress import show_download
         from bookwheel.models.registry import open_model
 
@@ -64,59 +82,58 @@ class ModelOptions:
 @Parameter(name="*", group=_PLAN)
 @dataclass(frozen=True, kw_only=True)
 class PlanOptions:
-    """What differs from the plan that the model recommends."""
+    """Changes to the plan that the model recommends."""
 
     preset: str | None = None
-    "A plan by name instead of the model's own; `bookwheel models` lists them."
-    chunk_tokens: int | None = None
-    "Tokens of the document in one call."
-    memory_tokens: int | None = None
-    "Tokens that the memory may have."
-    answer_tokens: int | None = None
-    "Tokens that the answer may have."
-    question_tokens: int | None = None
-    "Tokens that the question may have."
-    layout: str | None = None
-    "`memory-first`, or `section-first` so that a server can reuse the section's KV cache."
+    "Start from this plan instead of the model's own. `bookwheel models` lists them."
+    chunk_tokens: _Tokens | None = None
+    "Tokens of the document in each call."
+    memory_tokens: _Tokens | None = None
+    "Token limit of the memory."
+    answer_tokens: _Tokens | None = None
+    "Token limit of the answer."
+    question_tokens: _Tokens | None = None
+    "Token limit of the question."
+    layout: Layout | None = None
+    "Order of the prompt. With `section-first`, a server can reuse the chunk's KV cache."
     prompts: str | None = None
     "A prompt set by name, or a TOML file with one."
     language: Annotated[str | None, Parameter(name="--lang")] = None
-    "`en` or `zh`; by default the question's."
-    temperature: float | None = None
-    "0 is greedy."
-    top_p: float | None = None
-    "The share of the probability mass that is sampled from."
-    seed: int | None = None
-    "For sampling that can be repeated."
+    "Language of the prompts, `en` or `zh`; by default, the question's."
+    temperature: Annotated[Temperature, _check(Temperature)] | None = None
+    "Sampling temperature; 0 is greedy."
+    top_p: Annotated[TopP, _check(TopP)] | None = None
+    "Nucleus sampling: the probability mass to sample from, up to 1."
+    seed: Annotated[Seed, _check(Seed)] | None = None
+    "Seed of the sampling, for repeatable readings."
 
-    def upon(self, recommended: Plan, budget: Budget) -> Plan:
-        """The plan with these settings on top of the recommended ones."""
+    def build(self, recommended: Plan, budget: Budget) -> Plan:
+        """Return the recommended plan (or the preset) with these settings and this budget."""
         plan = load_preset_plan(self.preset) if self.preset else recommended
-        given = {f.name: value for f in fields(self) if (value := getattr(self, f.name)) is not None}
-        given.pop("preset", None)
-        sampling = {name: given.pop(name) for name in ("temperature", "top_p", "seed") if name in given}
-        return replace(plan.with_values({**given, "sampling": sampling}), budget=budget)
+        values = {f.name: value for f in fields(self) if (value := getattr(self, f.name)) is not None}
+        values.pop("preset", None)
+        sampling = {name: values.pop(name) for name in ("temperature", "top_p", "seed") if name in values}
+        return replace(plan.with_values({**values, "sampling": sampling}), budget=budget)
 
 
 @Parameter(name="*", group=_BUDGET)
 @dataclass(frozen=True, kw_only=True)
 class BudgetOptions:
-    """Hard limits; what was read when one is reached is kept and can be resumed."""
+    """Hard limits. A reading that reaches one is kept and can be resumed."""
 
-    max_tokens_total: int | None = None
-    "Prompt and reply tokens of all calls together."
-    max_seconds: float | None = None
-    "Wall-clock seconds."
-    max_cost: float | None = None
-    "In the currency of the prices."
-    price_in: float = 0.0
+    max_tokens_total: PositiveInt | None = None
+    "Limit of prompt and reply tokens over all calls."
+    max_seconds: _Positive | None = None
+    "Limit of wall-clock seconds."
+    max_cost: _Positive | None = None
+    "Limit of the cost, in the currency of the prices."
+    price_in: _Price = 0.0
     "Price of a million prompt tokens."
-    price_out: float = 0.0
+    price_out: _Price = 0.0
     "Price of a million reply tokens."
 
-    @property
-    def budget(self) -> Budget:
-        """The limits as a value."""
+    def build(self) -> Budget:
+        """Return the limits as a Budget."""
         return Budget(
             tokens=self.max_tokens_total,
             seconds=self.max_seconds,
@@ -129,17 +146,17 @@ class BudgetOptions:
 @Parameter(name="*", group=_OUTPUT)
 @dataclass(frozen=True, kw_only=True)
 class OutputOptions:
-    """Where things go and in which form."""
+    """The journal's place and the form of the output."""
 
     journal: Path | None = None
-    "The journal's file; by default $BOOKWHEEL_JOURNAL or the user's data folder."
+    "The journal's file; by default, $BOOKWHEEL_JOURNAL or a file in the user's data folder."
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False
-    "One JSON object on standard output and nothing else."
+    "Print one JSON object on standard output and nothing else."
     quiet: Annotated[bool, Parameter(negative="")] = False
-    "No progress; warnings and errors only."
+    "Print no progress, only warnings and errors."
 
     def open_journal(self) -> Journal:
-        """The journal, made when it is not there."""
+        """Open the journal; create it if there is none."""
         from bookwheel.journal import Journal, journal_path
 
         return Journal(self.journal or journal_path())
@@ -148,11 +165,11 @@ class OutputOptions:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class ReadingOptions:
-    """Everything that a command which reads can be told."""
+    """The options of a command that reads."""
 
     models: ModelOptions = field(default_factory=ModelOptions)
     plan: PlanOptions = field(default_factory=PlanOptions)
     budget: BudgetOptions = field(default_factory=BudgetOptions)
     output: OutputOptions = field(default_factory=OutputOptions)
     way: Annotated[str, Parameter(group=_PLAN)] = "sequential"
-    "The way of reading."
+    "The way of reading, such as `sequential`, `whole`, `map-reduce` or `refine`."

@@ -1,4 +1,4 @@
-"""How a command ends: the answer to stdout, everything else to stderr, and the exit code."""
+"""Print a command's result: the answer to stdout, everything else to stderr; and choose its exit code."""
 
 from __future__ import annotations
 
@@ -20,27 +20,28 @@ if TYPE_CHECKING:
 
 EXIT_CODES: Final = {Status.ANSWERED: 0, Status.FAILED: 3, Status.STOPPED: 4, Status.CANCELLED: 130}
 
-_UNFOLDED: Final = 10_000
+_NO_FOLDING: Final = 10_000
+"""Columns; more than any line of ours has."""
 
 
 def stderr() -> Console:
-    """A console for everything that is not the answer."""
+    """Return a console for everything but the answer."""
     return _console(stderr=True)
 
 
 def stdout() -> Console:
-    """A console for tables and timelines that were asked for."""
+    """Return a console for tables and timelines."""
     return _console(stderr=False)
 
 
 def _console(*, stderr: bool) -> Console:
-    """Lines are folded to a terminal's width only; what goes into a pipe or file keeps its lines."""
     console = Console(stderr=stderr, highlight=False)
-    return console if console.is_terminal else Console(stderr=stderr, highlight=False, width=_UNFOLDED)
+    # Rich folds lines at 80 columns in a pipe or file, which breaks `grep`.
+    return console if console.is_terminal else Console(stderr=stderr, highlight=False, width=_NO_FOLDING)
 
 
 def print_error(error: Exception, *, as_json: bool) -> int:
-    """Say what went wrong and what to do, and give the exit code."""
+    """Print the error and return its exit code. Errors of the argument parser point to --help."""
     ours = error if isinstance(error, BookwheelError) else None
     advice = "" if ours else "\nSee bookwheel --help."
     stderr().print(Text("error: ", style="bold red") + Text(plain(str(error)) + advice))
@@ -50,7 +51,7 @@ def print_error(error: Exception, *, as_json: bool) -> int:
 
 
 def print_answer(reading: Reading, *, as_json: bool, quiet: bool) -> int:
-    """Print how a reading ended, and give the exit code."""
+    """Print how a reading ended and return the exit code."""
     if as_json:
         print(json.dumps(reading_to_json(reading)))
         return EXIT_CODES[reading.status]
@@ -63,30 +64,30 @@ def print_answer(reading: Reading, *, as_json: bool, quiet: bool) -> int:
             console.print(Text(f"note: {_ANSWER_FLAGS.get(flag, flag)}", style="yellow"))
     else:
         console.print(Text(f"{reading.status}: {plain(reading.error)}", style="bold yellow"))
-        console.print(Text(f"{len(reading.steps)} steps are kept; go on with: bookwheel resume {reading.id[:8]}"))
+        console.print(Text(f"{len(reading.steps)} steps are kept; continue with: bookwheel resume {reading.id[:8]}"))
     if not quiet:
-        _footnotes(console, reading)
+        _print_footnotes(console, reading)
     return EXIT_CODES[reading.status]
 
 
 _ANSWER_FLAGS: Final = {
-    Flag.TRUNCATED: "the answer ran into its token limit; raise --answer-tokens",
-    Flag.FILTERED: "the server's content filter ended the answer",
+    Flag.TRUNCATED: "the answer was cut off at its token limit; raise --answer-tokens",
+    Flag.FILTERED: "the server's content filter cut off the answer",
     Flag.NO_ANSWER: "the model gave no answer",
-    Flag.CLEANED: "special tokens were taken out of the answer",
+    Flag.CLEANED: "special tokens were removed from the answer",
 }
 
 
-def _footnotes(console: Console, reading: Reading) -> None:
-    """What the answer rests on, what it cost and where to look further."""
+def _print_footnotes(console: Console, reading: Reading) -> None:
+    """Print the evidence for the answer, its cost, and the command that shows more."""
     if reading.status is Status.ANSWERED:
         if reading.evidence:
             console.print(Text("rests on", style="bold"))
         if reading.answer and not is_supported(reading.answer.text, reading.evidence):
-            console.print(Text("not all of this answer was found in the document: check it", style="yellow"))
+            console.print(Text("parts of this answer were not found in the document: check it", style="yellow"))
         for piece in reading.evidence:
             quote = Text(f"  “{plain(piece.quote).strip()}”", style="italic")
-            console.print(quote + Text(f"  {_place(piece)}", style="dim"))
+            console.print(quote + Text(f"  {_format_place(piece)}", style="dim"))
     usage = reading.usage
     console.print(
         Text(
@@ -97,11 +98,11 @@ def _footnotes(console: Console, reading: Reading) -> None:
     )
 
 
-def _place(piece: Evidence) -> str:
+def _format_place(piece: Evidence) -> str:
     pages = f"p. {', '.join(map(str, piece.pages))} · " if piece.pages else ""
     return f"{pages}characters {piece.start:,}–{piece.end:,} · step {piece.step}"
 
 
 def print_line(text: str) -> None:
-    """One line of plain output."""
+    """Write one line to stdout, unformatted."""
     sys.stdout.write(text + "\n")

@@ -1,4 +1,4 @@
-"""Watching a reading: the memory as it changes, how far it is, how long it will take."""
+"""Show a reading's progress: the memory as it changes, the share of the document read, the time left."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ if TYPE_CHECKING:
     from bookwheel.types import Answer, Reading
 
 _QUIET_FLAGS: Final = {Flag.UNCHANGED}
-_SHOWN_LINES: Final = 16
+_MEMORY_LINES: Final = 16
+"""The live view shows the end of a longer memory, so that it fits the terminal."""
 
 
 class ReadingProgress:
-    """Draws every step: on a terminal as a live view, elsewhere as one block of lines a step."""
+    """Progress of one reading: a live view on a terminal, else a few lines for each step."""
 
     def __init__(self, reading: Reading, console: Console | None = None) -> None:
         self._console = console or stderr()
@@ -37,7 +38,7 @@ class ReadingProgress:
         self._name = plain(reading.document.name)
         self._tokens = 0
         self._began = time.monotonic()
-        self._read_before = reading.steps[-1].chunk.end if reading.steps else 0
+        start = reading.steps[-1].chunk.end if reading.steps else 0
         self._bar = Progress(
             TextColumn("[bold]{task.description}"),
             BarColumn(None),
@@ -47,7 +48,7 @@ class ReadingProgress:
             console=self._console,
             expand=True,
         )
-        self._task = self._bar.add_task("reading", total=self._length, completed=self._read_before, rate="")
+        self._task = self._bar.add_task("reading", total=self._length, completed=start, rate="")
         self._live = Live(self._bar, console=self._console, transient=True, refresh_per_second=8)
 
     def __enter__(self) -> Self:
@@ -59,7 +60,7 @@ class ReadingProgress:
         self._live.stop()
 
     def __call__(self, event: Step | Answer) -> None:
-        """Show one event."""
+        """Draw one event."""
         usage = event.conversation.reply.usage
         self._tokens += usage.tokens
         if not isinstance(event, Step):
@@ -68,53 +69,53 @@ class ReadingProgress:
         self._bar.update(
             self._task,
             completed=event.chunk.end,
-            description=f"{event.chunk.index + 1} of about {self._chunks(event)}",
+            description=f"{event.chunk.index + 1} of about {self._estimate_chunks(event)}",
             rate=f"{self._tokens:,} tokens · {rate:,.0f}/s",
         )
         if self._console.is_terminal:
-            self._live.update(Group(_memory_panel(event), self._bar))
+            self._live.update(Group(_build_memory_panel(event), self._bar))
         else:
             self._log(event)
 
-    def _chunks(self, step: Step) -> int:
+    def _estimate_chunks(self, step: Step) -> int:
         read = step.chunk.index + 1
         return max(read, round(self._length * read / max(step.chunk.end, 1)))
 
     def _log(self, step: Step) -> None:
-        self._console.print(step_title(step, of=f" of about {self._chunks(step)}"))
+        self._console.print(format_step_title(step, of=f" of about {self._estimate_chunks(step)}"))
         for line in memory_diff(step.before.text, step.after.text, unchanged=False):
             self._console.print(Text("  ") + line)
 
 
-def step_title(step: Step, of: str = "") -> Text:
-    """A step in one line: its number, its place in the document, the memory's size, what was flagged."""
-    title = f"chunk {step.chunk.index}{of} · {_place(step)} · memory {step.after.tokens} tokens"
-    return Text(title, style="bold") + _flags(step)
+def format_step_title(step: Step, of: str = "") -> Text:
+    """Return a step as one line: its number, its place in the document, the memory's size, its flags."""
+    title = f"chunk {step.chunk.index}{of} · {_format_place(step)} · memory {step.after.tokens} tokens"
+    return Text(title, style="bold") + _format_flags(step)
 
 
-def _memory_panel(step: Step) -> Panel:
-    lines = list(memory_diff(step.before.text, step.after.text))[-_SHOWN_LINES:]
+def _build_memory_panel(step: Step) -> Panel:
+    lines = list(memory_diff(step.before.text, step.after.text))[-_MEMORY_LINES:]
     title = f"memory after chunk {step.chunk.index} · {step.after.tokens} of {step.after.limit} tokens"
     return Panel(
-        Group(*lines) if lines else Text("(nothing noted yet)", style="dim"),
+        Group(*lines) if lines else Text("(empty)", style="dim"),
         title=title,
         title_align="left",
-        subtitle=Text(_place(step)) + _flags(step),
+        subtitle=Text(_format_place(step)) + _format_flags(step),
         subtitle_align="right",
         border_style="cyan",
     )
 
 
-def _place(step: Step) -> str:
+def _format_place(step: Step) -> str:
     chunk = step.chunk
     source = plain(", ".join(chunk.sources[:2]) + (" …" if len(chunk.sources) > 2 else ""))  # noqa: PLR2004
     pages = f" p. {chunk.pages[0]}–{chunk.pages[-1]}" if chunk.pages else ""
     return f"{source}{pages} · characters {chunk.start:,}–{chunk.end:,}"
 
 
-def _flags(step: Step) -> Text:
-    loud = [flag for flag in step.flags if flag not in _QUIET_FLAGS]
-    return Text("".join(f" · {flag}" for flag in loud), style="yellow")
+def _format_flags(step: Step) -> Text:
+    flags = [flag for flag in step.flags if flag not in _QUIET_FLAGS]
+    return Text("".join(f" · {flag}" for flag in flags), style="yellow")
 
 
 def memory_diff(before: str, after: str, *, unchanged: bool = True) -> Iterator[Text]:
@@ -132,7 +133,7 @@ def memory_diff(before: str, after: str, *, unchanged: bool = True) -> Iterator[
 
 @contextmanager
 def show_progress(reading: Reading, *, quiet: bool) -> Iterator[Callable[[Step | Answer], None]]:
-    """What to call with each event of a reading."""
+    """Yield a function to call with each event of a reading."""
     if quiet:
         yield lambda _event: None
         return
@@ -142,9 +143,9 @@ def show_progress(reading: Reading, *, quiet: bool) -> Iterator[Callable[[Step |
 
 @contextmanager
 def show_download() -> Iterator[Callable[[int, int], None]]:
-    """A progress bar for weights that are fetched the first time, drawn only when something is."""
+    """Yield a callback for the download of the local model. The bar appears at its first call."""
     bar = Progress(
-        TextColumn("[bold]fetching the local model (once)"),
+        TextColumn("[bold]downloading the local model (once)"),
         BarColumn(),
         DownloadColumn(),
         TimeRemainingColumn(compact=True),
@@ -152,13 +153,13 @@ def show_download() -> Iterator[Callable[[int, int], None]]:
     )
     task = bar.add_task("weights", total=None)
 
-    def show(done: int, total: int) -> None:
+    def update(done: int, total: int) -> None:
         if not bar.live.is_started:
             bar.start()
         bar.update(task, completed=done, total=total)
 
     try:
-        yield show
+        yield update
     finally:
         if bar.live.is_started:
             bar.stop()

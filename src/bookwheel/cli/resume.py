@@ -1,4 +1,4 @@
-"""`bookwheel resume` and `bookwheel edit`: go on with a reading, as it is or with a memory changed by hand."""
+"""`bookwheel resume` and `bookwheel edit`: continue a reading, as it is or with a memory changed by hand."""
 
 from __future__ import annotations
 
@@ -29,39 +29,41 @@ def resume(
     budget: BudgetOptions | None = None,
     output: OutputOptions | None = None,
 ) -> int:
-    """Go on with a reading that was killed, interrupted, stopped by a budget or failed; no finished call is repeated.
+    """Continue a reading that was killed, interrupted, stopped by a budget, or failed.
+
+    No finished step is read again. A finished reading prints its answer. The budget counts from zero.
 
     Parameters
     ----------
     reading
-        Its id (the beginning is enough) or "last".
+        The reading's id, its first characters, or "last".
 
     """
-    from bookwheel.cli.running import run
+    from bookwheel.cli.runner import run_command
 
-    return run(_resume(reading, models or ModelOptions(), budget or BudgetOptions(), output or OutputOptions()))
+    return run_command(_resume(reading, models or ModelOptions(), budget or BudgetOptions(), output or OutputOptions()))
 
 
 async def _resume(name: str, models: ModelOptions, budget: BudgetOptions, output: OutputOptions) -> int:
     from bookwheel.cli.output import print_answer
 
     with output.open_journal() as journal:
-        found = journal.reading(name)
-        if found.status is Status.ANSWERED:
-            return print_answer(found, as_json=output.as_json, quiet=output.quiet)
-    return await _go_on(found, models, budget, output)
+        old = journal.reading(name)
+        if old.status is Status.ANSWERED:
+            return print_answer(old, as_json=output.as_json, quiet=output.quiet)
+    return await _continue_reading(old, models, budget, output)
 
 
-async def _go_on(found: Reading, models: ModelOptions, budget: BudgetOptions, output: OutputOptions) -> int:
-    """Read on with the model that began, unless another is named; the budget counts anew."""
-    from bookwheel.cli.running import read_on
+async def _continue_reading(old: Reading, models: ModelOptions, budget: BudgetOptions, output: OutputOptions) -> int:
+    """Read on with the model that began, unless another is named."""
+    from bookwheel.cli.runner import read_to_end
 
-    model = await replace(models, model=models.model or found.model).open()
+    model = await replace(models, model=models.model or old.model).open()
     try:
         with output.open_journal() as journal:
-            plan = replace(found.plan, budget=budget.budget)
-            reading = replace(found, plan=plan, status=Status.READING, model=model.name, error="")
-            return await read_on(reading, journal.document_of(found.id), model, journal, output)
+            plan = replace(old.plan, budget=budget.build())
+            reading = replace(old, plan=plan, status=Status.READING, model=model.name, error="")
+            return await read_to_end(reading, journal.document_of(old.id), model, journal, output)
     finally:
         await model.aclose()
 
@@ -76,21 +78,21 @@ def edit(
     budget: BudgetOptions | None = None,
     output: OutputOptions | None = None,
 ) -> int:
-    """Change the memory after a step by hand and read on from there. A new reading; the old one stays as it is.
+    """Change the memory after a step and read on from there, as a new reading. The old reading stays as it is.
 
     Parameters
     ----------
     reading
-        Its id (the beginning is enough) or "last".
+        The reading's id, its first characters, or "last".
     step
-        The step after which the memory is changed, counted from 0 as `show` does.
+        The step whose memory is changed, counted from 0 as in `show`.
     memory
-        The new memory; without it $EDITOR opens the old one.
+        The new memory. Without it, $EDITOR opens the old one.
     memory_file
-        A file with the new memory; "-" is standard input.
+        A file with the new memory, or "-" for standard input.
 
     """
-    from bookwheel.cli.running import run
+    from bookwheel.cli.runner import run_command
 
     work = _edit(
         reading,
@@ -100,13 +102,13 @@ def edit(
         budget or BudgetOptions(),
         output or OutputOptions(),
     )
-    return run(work)
+    return run_command(work)
 
 
 async def _edit(
     name: str,
     step: int,
-    given: tuple[str | None, Path | None],
+    replacement: tuple[str | None, Path | None],
     models: ModelOptions,
     budget: BudgetOptions,
     output: OutputOptions,
@@ -114,8 +116,8 @@ async def _edit(
     with output.open_journal() as journal:
         old = journal.reading(name)
     if not 0 <= step < len(old.steps):
-        raise InputError(f"the reading has steps 0 to {len(old.steps) - 1}, not {step}")
-    text = _new_memory(old.steps[step].after.text, *given)
+        raise InputError(f"--step {step}: the reading has steps 0 to {len(old.steps) - 1}")
+    text = _choose_memory(old.steps[step].after.text, *replacement)
     model = await replace(models, model=models.model or old.model).open()
     try:
         tokens = model.tokenizer.count(text)
@@ -123,39 +125,39 @@ async def _edit(
         await model.aclose()
     limit = old.plan.memory_tokens
     if tokens > limit:
-        raise InputError(f"the new memory has {tokens} tokens and the plan gives it {limit}; shorten it")
+        raise InputError(f"the new memory has {tokens} tokens and the plan allows {limit}; shorten it")
     with output.open_journal() as journal:
         fork = journal.fork(old.id, step, Memory(text=text, tokens=tokens, limit=limit))
-    return await _go_on(fork, models, budget, output)
+    return await _continue_reading(fork, models, budget, output)
 
 
-def _new_memory(old: str, text: str | None, file: Path | None) -> str:
+def _choose_memory(old: str, text: str | None, file: Path | None) -> str:
     if text is not None:
         return text
     if file is not None:
-        return sys.stdin.read() if str(file) == STDIN else _read(file)
+        return sys.stdin.read() if str(file) == STDIN else _read_memory_file(file)
     if not sys.stdin.isatty():
         raise InputError("give the new memory with --memory TEXT or --memory-file FILE")
-    return _from_editor(old)
+    return _edit_in_editor(old)
 
 
-def _read(file: Path) -> str:
+def _read_memory_file(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{file} cannot be read: {error}") from error
 
 
-def _from_editor(old: str) -> str:
-    """The old memory as the user left it in $EDITOR."""
+def _edit_in_editor(old: str) -> str:
+    """Let the user change the memory in $EDITOR and return it."""
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "memory.txt"
         file.write_text(old, encoding="utf-8")
-        done = subprocess.run([*shlex.split(editor), str(file)], check=False)  # noqa: S603 - the user's own editor
-        if done.returncode:
-            raise InputError(f"the editor ended with {done.returncode}; nothing was changed")
-        new = _read(file)
+        result = subprocess.run([*shlex.split(editor), str(file)], check=False)  # noqa: S603 - the user's own editor
+        if result.returncode:
+            raise InputError(f"the editor exited with code {result.returncode}; nothing was changed")
+        new = _read_memory_file(file)
     if new.strip() == old.strip():
-        raise InputError("the memory was not changed; no new reading was made")
+        raise InputError("the memory is unchanged, so there is no new reading")
     return new.strip()

@@ -1,4 +1,4 @@
-"""`bookwheel serve`: the HTTP front, OpenAI-compatible, with its page."""
+"""`bookwheel serve`: the HTTP server, with an OpenAI-compatible API and a web page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Group, Parameter
 
-from bookwheel.cli.options import BudgetOptions, ModelOptions, OutputOptions, PlanOptions
+from bookwheel.cli.options import BudgetOptions, ModelOptions, OutputOptions, PlanOptions, Port, PositiveInt
 from bookwheel.errors import InputError, MissingExtra
 
 if TYPE_CHECKING:
@@ -19,44 +19,46 @@ if TYPE_CHECKING:
 
 _SERVER: Final = Group("Server", sort_key=1)
 _GRACE: Final = 10
-"""Seconds that open connections have when the server ends."""
+"""Seconds that open connections have after the server is told to end."""
 
 
 def serve(
     *,
     host: Annotated[str, Parameter(group=_SERVER)] = "127.0.0.1",
-    port: Annotated[int, Parameter(group=_SERVER)] = 8470,
+    port: Annotated[Port, Parameter(group=_SERVER)] = 8470,
     key_file: Annotated[Path | None, Parameter(group=_SERVER)] = None,
     new_key: Annotated[str | None, Parameter(group=_SERVER)] = None,
     allow_host: Annotated[tuple[str, ...], Parameter(group=_SERVER, negative="")] = (),
     allow_private: Annotated[bool, Parameter(group=_SERVER, negative="")] = False,
-    readings: Annotated[int, Parameter(group=_SERVER)] = 64,
+    readings: Annotated[PositiveInt, Parameter(group=_SERVER)] = 64,
     runs: Annotated[Path | None, Parameter(group=_SERVER)] = None,
     models: ModelOptions | None = None,
     plan: PlanOptions | None = None,
     budget: BudgetOptions | None = None,
     output: OutputOptions | None = None,
 ) -> int:
-    """Serve an OpenAI-compatible API, readings over HTTP, and a page to watch them. Ends with Ctrl-C.
+    """Serve an OpenAI-compatible API, readings over HTTP, and a web page that shows them. Ctrl-C ends it.
+
+    The plan and budget options hold for every reading. Readings under way are kept, and go on when it is started again.
 
     Parameters
     ----------
     host
-        The address to listen at. Any but this machine's own needs --key-file.
+        The address to listen on. Any but this machine's own needs --key-file.
     port
-        The port to listen at; 0 takes a free one.
+        The port to listen on; 0 picks a free one.
     key_file
-        A TOML file with the hashes of the keys that may ask.
+        A TOML file with the hashes of the clients' keys.
     new_key
-        Make a key of this name, add it to --key-file, print it once, and end.
+        Create a key with this name, add it to --key-file, print it once, and stop.
     allow_host
-        A name that the server may be called by, such as books.example.org; can be repeated.
+        A host name that requests may use, such as books.example.org; can be repeated.
     allow_private
-        Let documents be fetched from private addresses too.
+        Also fetch documents from private network addresses.
     readings
-        How many readings may be under way at once.
+        How many readings may run at the same time.
     runs
-        A folder whose evaluations and training runs the page shows; nothing in it is changed.
+        A folder of evaluations and training runs to show on the page; it is only read.
 
     """
     from bookwheel.cli.output import print_line
@@ -67,28 +69,26 @@ def serve(
         raise MissingExtra("serving", "serve") from error
     if new_key is not None:
         if key_file is None:
-            raise InputError("say where the key's hash is kept: --key-file FILE")
+            raise InputError("--new-key needs a file for the key's hash: --key-file FILE")
         print_line(add_key(key_file, new_key))
         return 0
     keys = read_keys(key_file) if key_file else KeyRing()
-    settings = _settings(host, keys, allow_host, models or ModelOptions(), readings, private=allow_private)
+    settings = _build_settings(host, keys, allow_host, models or ModelOptions(), readings, private=allow_private)
     settings = replace(settings, runs=runs)
-    asked = (plan or PlanOptions(), budget or BudgetOptions(), output or OutputOptions())
-    return asyncio.run(_serve(host, port, keys, settings, models or ModelOptions(), asked))
+    options = (plan or PlanOptions(), budget or BudgetOptions(), output or OutputOptions())
+    return asyncio.run(_serve(host, port, keys, settings, models or ModelOptions(), options))
 
 
-def _settings(
+def _build_settings(
     host: str, keys: KeyRing, names: tuple[str, ...], models: ModelOptions, readings: int, *, private: bool
 ) -> ServerSettings:
     from bookwheel.serve.engine.settings import LOOPBACK, Limits, ServerSettings, is_loopback
 
     if not is_loopback(host) and not keys:
         raise InputError(
-            f"{host} can be reached by others, so a key is needed: "
-            f"bookwheel serve --new-key NAME --key-file keys.toml, then add --key-file keys.toml"
+            f"--host {host} can be reached by others, so clients need a key: make one with "
+            f"bookwheel serve --new-key NAME --key-file keys.toml, then serve with --key-file keys.toml"
         )
-    if readings < 1:
-        raise InputError(f"--readings must be at least 1, not {readings}")
     hosts = LOOPBACK | {host.strip("[]").lower()} | {name.lower() for name in names}
     limits = Limits(readings=readings, calls=models.concurrency)
     return ServerSettings(hosts=frozenset(hosts), limits=limits, allow_private=private)
@@ -100,7 +100,7 @@ async def _serve(
     keys: KeyRing,
     settings: ServerSettings,
     models: ModelOptions,
-    asked: tuple[PlanOptions, BudgetOptions, OutputOptions],
+    options: tuple[PlanOptions, BudgetOptions, OutputOptions],
 ) -> int:
     from rich.text import Text
 
@@ -108,18 +108,18 @@ async def _serve(
     from bookwheel.serve.app import build_app
     from bookwheel.serve.server import Server, listening
 
-    plan, budget, output = asked
+    plan, budget, output = options
     logging.basicConfig(level=logging.WARNING if output.quiet else logging.INFO, format="%(levelname)s %(message)s")
     logging.getLogger("httpx2").setLevel(logging.WARNING)
     with listening(host, port) as at, output.open_journal() as journal:
         model = await models.open()
         try:
-            plans = {model.name: plan.upon(model.plan, budget.budget)}
+            plans = {model.name: plan.build(model.plan, budget.build())}
             app = build_app(journal=journal, models={model.name: model}, plans=plans, keys=keys, settings=settings)
             server = Server(app, at, grace=_GRACE)
             if not output.quiet:
-                told = f"bookwheel is at {server.address} (Ctrl-C ends it; readings are kept)"
-                stderr().print(Text(told, style="bold"))
+                text = f"bookwheel is at {server.address} (Ctrl-C ends it; readings are kept)"
+                stderr().print(Text(text, style="bold"))
             await server.serve()
         finally:
             await model.aclose()

@@ -1,4 +1,4 @@
-"""Carrying a reading out under the terminal's eyes: progress, interrupts, ending."""
+"""Run a command's coroutine, and a reading with its progress on the terminal."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 
-def run(work: Coroutine[Any, Any, _T]) -> _T:
-    """Run a command; SIGTERM interrupts it as gently as Ctrl-C does."""
+def run_command(work: Coroutine[Any, Any, _T]) -> _T:
+    """Run the coroutine to its end. SIGTERM cancels it, as Ctrl-C does."""
 
     async def main() -> _T:
         task = asyncio.current_task()
@@ -40,32 +40,30 @@ def run(work: Coroutine[Any, Any, _T]) -> _T:
     return asyncio.run(main())
 
 
-async def read_on(
+async def read_to_end(
     reading: Reading, document: KeptDocument, model: Model, journal: Journal, output: OutputOptions
 ) -> int:
-    """Read from where the reading stands to its end, show it, and give the exit code."""
+    """Run the reading from where it stands, print its answer, and return the exit code."""
     quiet = output.quiet or output.as_json
+    way = load_way(reading.way)
     with journal.claim(reading.id):
         try:
             with show_progress(reading, quiet=quiet) as watch:
-                reading = await run_reading(
-                    reading, document, model, way=load_way(reading.way), journal=journal, watch=watch
-                )
+                reading = await run_reading(reading, document, model, way=way, journal=journal, watch=watch)
         except asyncio.CancelledError:
+            # The runner has kept the interrupted reading; the user is told how to resume it.
             reading = journal.reading(reading.id)
     return print_answer(reading, as_json=output.as_json, quiet=output.quiet)
 
 
-def warn_about(document: Document, model: Model, *, quiet: bool) -> None:
-    """Tell what was left out of the document, and when tokens are only estimated."""
+def print_warnings(document: Document, model: Model, *, quiet: bool) -> None:
+    """Print what was left out of the document, and whether token counts are estimates."""
     console = stderr()
     for note in getattr(document, "notes", ()):
         console.print(Text(f"note: {plain(note)}", style="yellow"))
     if not model.tokenizer.exact and not quiet:
-        console.print(
-            Text(
-                "note: this endpoint does not tell its tokenizer, so tokens are estimated, on the high side; "
-                "--tokenizer FILE makes them exact",
-                style="yellow",
-            )
+        text = (
+            "note: the endpoint does not name its tokenizer, so token counts are estimates, on the high side; "
+            "--tokenizer FILE makes them exact"
         )
+        console.print(Text(text, style="yellow"))

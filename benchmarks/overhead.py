@@ -25,7 +25,7 @@ from bookwheel.plan import Plan
 from bookwheel.reading import runner
 from bookwheel.reading.loop import read
 from bookwheel.text.documents import TextDocument
-from bookwheel.text.tokens import EstimatedTokens
+from bookwheel.text.tokens import EstimatingTokenizer
 from bookwheel.types import Answer, Message
 
 CHUNKS = 20
@@ -96,7 +96,7 @@ async def main() -> None:
     """Pairs of both sides, in turn."""
     readings = int(sys.argv[1]) if len(sys.argv) > 1 else 256
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 5
-    text = PARAGRAPH * (CHUNKS * PLAN.chunk_tokens // EstimatedTokens().count(PARAGRAPH))
+    text = PARAGRAPH * (CHUNKS * PLAN.chunk_tokens // EstimatingTokenizer().count(PARAGRAPH))
     port = free_port()
     server = subprocess.Popen([sys.executable, str(Path(__file__).with_name("loopback.py")), str(port)])
     base = f"http://127.0.0.1:{port}/v1"

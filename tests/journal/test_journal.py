@@ -18,7 +18,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bookwheel.errors import JournalError
-from bookwheel.journal import Journal, claims, documents, journal_path, new_id, rows, schema, writer
+from bookwheel.journal import Journal, documents, journal_path, locks, new_id, rows, schema, writer
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Plan
 from bookwheel.reading.loop import read
@@ -178,7 +178,7 @@ record = st.builds(
 @given(record)
 @settings(deadline=None)
 def test_token_records_are_packed_without_loss(tokens):
-    assert rows.decompress(rows.compress(tokens)) == tokens
+    assert rows.unpack_tokens(rows.pack_tokens(tokens)) == tokens
 
 
 @given(
@@ -638,15 +638,15 @@ def test_a_claim_passes_from_hand_to_hand_and_is_never_in_two(journal):
 
 
 def test_a_claim_is_of_the_file_that_has_its_name_even_when_the_last_holder_removed_it(journal, monkeypatch):
-    lock, calls = claims._lock, []
+    lock, calls = locks._lock, []
 
     def removed_just_before(handle, *, wait):
         calls.append(handle)
         if len(calls) == 1:
-            next(claims.locks_of(journal.path).iterdir()).unlink()
+            next(locks.lock_folder(journal.path).iterdir()).unlink()
         lock(handle, wait=wait)
 
-    monkeypatch.setattr(claims, "_lock", removed_just_before)
+    monkeypatch.setattr(locks, "_lock", removed_just_before)
     with journal.claim("abc"), pytest.raises(JournalError, match="another process"), journal.claim("abc"):
         pass
     assert len(calls) == 3
@@ -672,12 +672,12 @@ def test_the_journal_can_be_read_while_it_is_written(journal):
 def test_a_journal_that_is_only_looked_at_is_never_written_to(tmp_path):
     path = tmp_path / "kept" / "journal.sqlite"
     with pytest.raises(JournalError):
-        Journal(path, look_only=True).readings()
+        Journal(path, read_only=True).readings()
     assert not path.parent.exists()
     with Journal(path) as journal:
         begun(journal)
     before = {one.name: one.read_bytes() for one in path.parent.iterdir() if one.is_file()}
-    with Journal(path, look_only=True) as looked:
+    with Journal(path, read_only=True) as looked:
         (reading,) = looked.readings()
         assert looked.document_of(reading.id).length == reading.document.length
         with pytest.raises(JournalError, match="readonly"):
@@ -689,11 +689,11 @@ def test_a_look_sees_what_another_process_has_just_written(tmp_path):
     path = tmp_path / "journal.sqlite"
     with Journal(path) as journal:
         begun(journal)
-        with Journal(path, look_only=True) as looked:
+        with Journal(path, read_only=True) as looked:
             assert len(looked.readings()) == 1
 
 
 def test_a_database_of_something_else_is_not_looked_at(tmp_path):
     sqlite3.connect(tmp_path / "other.sqlite").execute("CREATE TABLE readings (id)").connection.close()
     with pytest.raises(JournalError, match="no journal of this version"):
-        Journal(tmp_path / "other.sqlite", look_only=True).readings()
+        Journal(tmp_path / "other.sqlite", read_only=True).readings()

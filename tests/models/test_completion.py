@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bookwheel.errors import BadReply, ModelError, ServerFault, Unreachable
-from bookwheel.models.completion import gather, read_completion
+from bookwheel.models.completion import join_stream, parse_completion
 from bookwheel.types import Finish
 
 JSON = st.recursive(
@@ -48,7 +48,7 @@ def whole(content, finish="stop", written=5, **message):
 @settings(deadline=None)
 def test_whatever_a_server_sends_is_a_completion_or_an_error_of_ours(body):
     with suppress(ModelError):
-        said = read_completion(body, 8)
+        said = parse_completion(body, 8)
         assert isinstance(said.text, str)
         assert isinstance(said.finish, Finish)
 
@@ -63,32 +63,34 @@ def test_pieces_make_up_what_the_whole_would_have_been(pieces, finish):
         yield {"choices": [{"delta": {}, "finish_reason": finish}]}
         yield {"choices": [], "usage": {"completion_tokens": 5}}
 
-    assert read_completion(asyncio.run(gather(chunks())), 8) == read_completion(whole("".join(pieces), finish), 8)
+    assert parse_completion(asyncio.run(join_stream(chunks())), 8) == parse_completion(
+        whole("".join(pieces), finish), 8
+    )
 
 
 @pytest.mark.parametrize("content", ["", None])
 def test_an_empty_reply_is_a_reply(content):
-    assert read_completion(whole(content, written=1), 8).text == ""
+    assert parse_completion(whole(content, written=1), 8).text == ""
 
 
 def test_a_filtered_reply_may_have_no_text():
-    said = read_completion(whole(None, "content_filter", written=40), 8)
+    said = parse_completion(whole(None, "content_filter", written=40), 8)
     assert (said.text, said.finish) == ("", Finish.FILTER)
 
 
 def test_a_refusal_in_its_own_field_is_the_text():
-    assert read_completion(whole(None, refusal="I can't help with that."), 8).text == "I can't help with that."
+    assert parse_completion(whole(None, refusal="I can't help with that."), 8).text == "I can't help with that."
 
 
 def test_text_in_typed_parts_is_joined():
     assert (
-        read_completion(whole([{"type": "text", "text": "Signed "}, {"type": "text", "text": "by Ada"}]), 8).text
+        parse_completion(whole([{"type": "text", "text": "Signed "}, {"type": "text", "text": "by Ada"}]), 8).text
         == "Signed by Ada"
     )
 
 
 def test_reasoning_beside_a_text_is_left_out():
-    assert read_completion(whole("Ada", reasoning_content="Who could it be?"), 8).text == "Ada"
+    assert parse_completion(whole("Ada", reasoning_content="Who could it be?"), 8).text == "Ada"
 
 
 @pytest.mark.parametrize(
@@ -105,13 +107,13 @@ def test_reasoning_beside_a_text_is_left_out():
 )
 def test_text_that_went_elsewhere_is_an_error_and_not_an_empty_memory(body, advice):
     with pytest.raises(BadReply, match=advice):
-        read_completion(body, 8)
+        parse_completion(body, 8)
 
 
 @pytest.mark.parametrize("reason", ["abort", "error"])
 def test_a_reply_that_the_server_gave_up_is_no_reply(reason):
     with pytest.raises(ServerFault, match=reason):
-        read_completion(whole("half a", reason), 8)
+        parse_completion(whole("half a", reason), 8)
 
 
 def test_a_stream_without_an_end_is_a_broken_connection():
@@ -119,14 +121,14 @@ def test_a_stream_without_an_end_is_a_broken_connection():
         yield {"choices": [{"delta": {"content": "half a"}, "finish_reason": None}]}
 
     with pytest.raises(Unreachable):
-        asyncio.run(gather(chunks()))
+        asyncio.run(join_stream(chunks()))
 
 
 def test_probabilities_become_logprobs_and_a_lost_one_voids_all():
     def told(*entries):
         body = whole("ab")
         body["choices"][0]["logprobs"] = {"content": list(entries)}
-        return read_completion(body, 8)
+        return parse_completion(body, 8)
 
     assert told({"id": 4, "prob": 0.5}, {"id": 5, "prob": 1.0}).logprobs == (math.log(0.5), 0.0)
     assert told({"id": 4, "logprob": -1}, {"id": 5, "logprob": -2.5}).reply_ids == (4, 5)

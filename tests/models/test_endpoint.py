@@ -15,8 +15,8 @@ def _bare(monkeypatch):
 def test_address_and_key_come_from_the_environment_unless_given(monkeypatch):
     monkeypatch.setenv("OPENAI_BASE_URL", "http://one:8000/v1/")
     monkeypatch.setenv("OPENAI_API_KEY", " sk-one\n")
-    assert Endpoint.of() == Endpoint(url="http://one:8000/v1", key="sk-one")
-    assert Endpoint.of("http://two/v1", "sk-two") == Endpoint(url="http://two/v1", key="sk-two")
+    assert Endpoint.resolve() == Endpoint(url="http://one:8000/v1", key="sk-one")
+    assert Endpoint.resolve("http://two/v1", "sk-two") == Endpoint(url="http://two/v1", key="sk-two")
 
 
 @pytest.mark.parametrize(
@@ -24,20 +24,20 @@ def test_address_and_key_come_from_the_environment_unless_given(monkeypatch):
 )
 def test_what_is_no_address_is_bad_input(url):
     with pytest.raises(InputError, match="is not an address"):
-        Endpoint.of(url)
+        Endpoint.resolve(url)
 
 
 @pytest.mark.parametrize("key", ["sk-\nX: y", "sk-schlüssel"])
 def test_a_key_that_no_header_can_carry_is_refused_without_being_shown(key):
     with pytest.raises(Refused) as caught:
-        Endpoint.of("http://host/v1", key)
+        Endpoint.resolve("http://host/v1", key)
     assert key not in str(caught.value)
 
 
 def test_neither_key_nor_password_is_shown():
-    endpoint = Endpoint.of("https://ada:quill@host:1/v1?token=t", "sk-secret")
+    endpoint = Endpoint.resolve("https://ada:quill@host:1/v1?token=t", "sk-secret")
     assert "sk-secret" not in repr(endpoint)
-    assert endpoint.shown == "https://host:1/v1"
+    assert endpoint.display_url == "https://host:1/v1"
     assert endpoint.hide_key("bad key sk-secret") == "bad key ***"
 
 
@@ -51,11 +51,11 @@ def test_neither_key_nor_password_is_shown():
     ],
 )
 def test_the_root_is_what_stands_before_v1(url, root):
-    assert Endpoint.of(url).root == root
+    assert Endpoint.resolve(url).root == root
 
 
 def test_retries_and_patience_are_the_sdks_own():
-    client = Endpoint.of("http://h/v1", timeout=3, retries=2).client()
+    client = Endpoint.resolve("http://h/v1", timeout=3, retries=2).open_client()
     assert client.max_retries == 2
     assert (client.timeout.read, client.timeout.connect) == (3, 3)
-    assert Endpoint.of("http://h/v1").client().timeout.connect < 60
+    assert Endpoint.resolve("http://h/v1").open_client().timeout.connect < 60

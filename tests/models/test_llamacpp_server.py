@@ -9,11 +9,11 @@ import pytest
 
 from bookwheel.errors import WindowExceeded
 from bookwheel.models.openai import OpenAIModel
-from bookwheel.models.served import ServerSoftware
-from bookwheel.models.server_tokens import ServerTokenizer
+from bookwheel.models.server_models import ServerSoftware
+from bookwheel.models.server_tokenizer import ServerTokenizer
 from bookwheel.plan import Plan, Sampling
 from bookwheel.reading.loop import read
-from bookwheel.text.shield import shield
+from bookwheel.text.sanitize import escape_markup
 from bookwheel.types import Answer, Finish, Message, Part
 
 pytestmark = pytest.mark.weights
@@ -150,4 +150,4 @@ def test_a_whole_document_is_read_through_the_endpoint(llama):
         usage = step.conversation.reply.usage
         assert step.chunk.tokens <= 80
         assert usage.prompt_tokens >= step.chunk.tokens
-        assert shield(step.chunk.text) in step.conversation.messages[-1].content
+        assert escape_markup(step.chunk.text) in step.conversation.messages[-1].content

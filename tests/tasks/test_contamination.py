@@ -49,8 +49,8 @@ def test_a_sample_is_kept_when_no_try_answers_it_and_order_is_kept():
 def test_the_document_is_never_shown():
     model = ScriptedModel(lambda messages: "\\boxed{Quenby}")
     sifted([sample(0)], model)
-    assert "Torvale" not in model.heard[-1].content
-    assert "Where is lamp 0?" in model.heard[-1].content
+    assert "Torvale" not in model.last_messages[-1].content
+    assert "Where is lamp 0?" in model.last_messages[-1].content
 
 
 def test_a_failed_request_leaves_a_sample_unasked_and_counted():

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 from bookwheel.text.chunks import split
-from bookwheel.text.shield import shield
-from bookwheel.text.tokens import EstimatedTokens, FileTokenizer, WordTokenizer
+from bookwheel.text.sanitize import escape_markup
+from bookwheel.text.tokens import EstimatingTokenizer, FileTokenizer, WordTokenizer
 from bookwheel.types import Part
 
 WORDS = WordTokenizer()
@@ -71,7 +71,7 @@ def test_chunks_tile_any_text_and_keep_to_the_budget(text: str, limit: int, cuts
     assert "".join(chunk.text for chunk in chunks) == text
     assert [chunk.start for chunk in chunks] == [0, *(chunk.end for chunk in chunks[:-1])][: len(chunks)]
     assert all(chunk.text == text[chunk.start : chunk.end] for chunk in chunks)
-    assert all(chunk.tokens == WORDS.count(shield(chunk.text)) <= limit for chunk in chunks)
+    assert all(chunk.tokens == WORDS.count(escape_markup(chunk.text)) <= limit for chunk in chunks)
     assert [chunk.index for chunk in chunks] == list(range(len(chunks)))
 
 
@@ -80,15 +80,15 @@ def test_chunks_tile_any_text_and_keep_to_the_budget(text: str, limit: int, cuts
 def test_the_budget_holds_by_a_byte_level_tokenizer(bpe: FileTokenizer, text: str, limit: int) -> None:
     chunks = list(split(one(text), bpe, limit))
     assert "".join(chunk.text for chunk in chunks) == text
-    assert all(bpe.count(shield(chunk.text)) <= limit for chunk in chunks)
+    assert all(bpe.count(escape_markup(chunk.text)) <= limit for chunk in chunks)
 
 
 @given(text=ANY_TEXT, limit=st.integers(8, 40))
 @settings(deadline=None, max_examples=100)
 def test_the_budget_holds_by_the_estimate(text: str, limit: int) -> None:
-    chunks = list(split(one(text), EstimatedTokens(), limit))
+    chunks = list(split(one(text), EstimatingTokenizer(), limit))
     assert "".join(chunk.text for chunk in chunks) == text
-    assert all(EstimatedTokens().count(shield(chunk.text)) <= limit for chunk in chunks)
+    assert all(EstimatingTokenizer().count(escape_markup(chunk.text)) <= limit for chunk in chunks)
 
 
 @given(text=ANY_TEXT, limit=st.integers(8, 40))

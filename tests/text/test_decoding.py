@@ -4,8 +4,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from bookwheel.text.decoding import BLOCK, decode, whole
-from bookwheel.text.volumes import Notes
+from bookwheel.text.decoding import BLOCK, decode, decode_bytes
+from bookwheel.text.sources import SourceWarnings
 
 CHINESE = "渡口的老人说，磨坊去年秋天就停了。河水太浅，轮子转不动，他们只好把麦子运到下游去。\n" * 6
 TRADITIONAL = "渡口的老人說，磨坊去年秋天就停了。河水太淺，輪子轉不動，他們只好把麥子運到下游去。\n" * 6
@@ -33,7 +33,7 @@ GERMAN = "Der Fährmann erzählte, die Mühle sei schon im Frühjahr stehen gebl
     ],
 )
 def test_a_text_in_any_common_encoding_is_read_as_it_was_written(text, encoding):
-    assert whole(text.encode(encoding), "a.txt", Notes()) == text
+    assert decode_bytes(text.encode(encoding), "a.txt", SourceWarnings()) == text
 
 
 @pytest.mark.parametrize(
@@ -41,14 +41,14 @@ def test_a_text_in_any_common_encoding_is_read_as_it_was_written(text, encoding)
     [("naïve café", "cp1252"), ("The café was “closed”.", "cp1252"), ("图书馆", "gb18030"), ("这是短文。", "gb18030")],
 )
 def test_a_few_words_are_read_in_the_encoding_most_met(text, encoding):
-    assert whole(text.encode(encoding), "a.txt", Notes()) == text
+    assert decode_bytes(text.encode(encoding), "a.txt", SourceWarnings()) == text
 
 
 def test_a_guess_is_told_and_certainty_is_not():
-    notes = Notes()
-    whole(CHINESE.encode("gb18030"), "old.txt", notes)
-    whole(CHINESE.encode(), "new.txt", notes)
-    whole(FRENCH.encode("latin-1"), "declared.html", notes, "iso-8859-1")
+    notes = SourceWarnings()
+    decode_bytes(CHINESE.encode("gb18030"), "old.txt", notes)
+    decode_bytes(CHINESE.encode(), "new.txt", notes)
+    decode_bytes(FRENCH.encode("latin-1"), "declared.html", notes, "iso-8859-1")
     assert notes.lines() == ("the encoding is a guess: old.txt (gb18030)",)
 
 
@@ -57,35 +57,35 @@ def test_the_encoding_is_found_where_the_first_foreign_character_stands(encoding
     tail = {"gb18030": CHINESE, "big5": TRADITIONAL, "shift_jis": JAPANESE}.get(encoding, FRENCH)
     for before in (10, 40_000, BLOCK - 1, BLOCK, BLOCK + 7):
         text = "a" * before + tail
-        assert whole(text.encode(encoding), "a.txt", Notes()) == text
+        assert decode_bytes(text.encode(encoding), "a.txt", SourceWarnings()) == text
 
 
 def test_a_character_across_the_end_of_a_sample_does_not_spoil_the_guess():
     text = "渡口的老人说磨坊停了河水太浅" * 4000
     for lead in ("", "x", "xx"):
-        assert whole((lead + text).encode("gb18030"), "a.txt", Notes()) == lead + text
+        assert decode_bytes((lead + text).encode("gb18030"), "a.txt", SourceWarnings()) == lead + text
 
 
 @pytest.mark.parametrize("charset", ["zlib", "rot13", "idna", "unicode_escape", "no-such-thing", "undefined", "x\0y"])
 def test_a_declared_charset_that_is_none_is_passed_over(charset):
-    assert whole(CHINESE.encode(), "a.txt", Notes(), charset) == CHINESE
+    assert decode_bytes(CHINESE.encode(), "a.txt", SourceWarnings(), charset) == CHINESE
 
 
 def test_a_declared_charset_that_does_not_fit_is_passed_over():
-    assert whole(CHINESE.encode("gb18030"), "a.txt", Notes(), "utf-8") == CHINESE
+    assert decode_bytes(CHINESE.encode("gb18030"), "a.txt", SourceWarnings(), "utf-8") == CHINESE
 
 
 def test_bytes_that_do_not_decode_stay_visible_and_are_counted():
     data = CHINESE.encode() + b"broken \xff\xfe here\n" + CHINESE.encode()
-    notes = Notes()
-    assert whole(data, "a.txt", notes) == f"{CHINESE}broken \\xff\\xfe here\n{CHINESE}"
+    notes = SourceWarnings()
+    assert decode_bytes(data, "a.txt", notes) == f"{CHINESE}broken \\xff\\xfe here\n{CHINESE}"
     assert notes.lines() == (r"bytes that are not text in their file's encoding are shown as \xNN: a.txt (2 bytes)",)
 
 
 def test_a_multibyte_file_that_ends_in_the_middle_of_a_character_keeps_the_stray_byte():
     for encoding in ("utf-8", "gb18030", "utf-16-le"):
         data = CHINESE.strip().encode(encoding)[:-1]
-        text = whole(data, "a.txt", Notes(), encoding)
+        text = decode_bytes(data, "a.txt", SourceWarnings(), encoding)
         assert text.startswith(CHINESE.strip()[:-1])
         assert "\\x" in text[-8:]
 
@@ -94,7 +94,7 @@ def test_a_multibyte_file_that_ends_in_the_middle_of_a_character_keeps_the_stray
     "text", ["one\r\ntwo\rthree\n\r\n", "a\0b\0\0c", "ab\0cd", "\x0cpage\x0b\x1b[31mred", "\u2028\x85", ""]
 )
 def test_line_ends_nuls_and_controls_are_left_as_they_are(text):
-    assert whole(text.encode(), "a.txt", Notes()) == text
+    assert decode_bytes(text.encode(), "a.txt", SourceWarnings()) == text
 
 
 READABLE = st.text(st.characters(exclude_categories=["Cs", "Cc"], include_characters="\n\r\t"))
@@ -105,7 +105,7 @@ READABLE = st.text(st.characters(exclude_categories=["Cs", "Cc"], include_charac
 def test_utf8_text_comes_back_whole_however_it_is_streamed(text, size):
     text = text.lstrip("\ufeff")
     stream = BytesIO(text.encode())
-    assert "".join(decode(lambda _: stream.read(size), "a.txt", Notes())) == text
+    assert "".join(decode(lambda _: stream.read(size), "a.txt", SourceWarnings())) == text
 
 
 @settings(deadline=None, max_examples=100)
@@ -114,5 +114,5 @@ def test_no_byte_is_lost_whatever_the_bytes(data):
     marks = (b"\xff\xfe\0\0", b"\0\0\xfe\xff", b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf", b"\x84\x31\x95\x33")
     assume(data not in marks)
     assume(b"\x1b$" not in data)
-    text = whole(data, "a.bin", Notes())
+    text = decode_bytes(data, "a.bin", SourceWarnings())
     assert bool(text) == bool(data)

@@ -5,7 +5,7 @@ import tarfile
 import pytest
 
 from bookwheel.errors import SourceError
-from bookwheel.text import volumes
+from bookwheel.text import sources
 from bookwheel.text.documents import open_document
 
 CHINESE = "渡口的老人说，磨坊去年秋天就停了。\r\n" * 30
@@ -19,7 +19,7 @@ def test_a_packed_text_is_read_as_what_was_packed(tmp_path):
 
 
 def test_a_packed_bomb_stops_at_its_bound(tmp_path, monkeypatch):
-    monkeypatch.setattr(volumes, "_FREE", 1 << 20)
+    monkeypatch.setattr(sources, "_FREE", 1 << 20)
     path = tmp_path / "bomb.gz"
     path.write_bytes(gzip.compress(b"a" * (30 << 20)))
     document = open_document([path])

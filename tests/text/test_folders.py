@@ -6,8 +6,8 @@ import pytest
 
 from bookwheel.errors import SourceError
 from bookwheel.text.documents import open_document
-from bookwheel.text.folders import files_of
-from bookwheel.text.volumes import Notes
+from bookwheel.text.folders import list_files
+from bookwheel.text.sources import SourceWarnings
 
 
 def lay(top, files):
@@ -19,7 +19,7 @@ def lay(top, files):
 
 
 def names(top, notes=None):
-    return [volume.name for volume in files_of(top, notes or Notes())]
+    return [volume.name for volume in list_files(top, notes or SourceWarnings())]
 
 
 def test_files_come_sorted_and_named_by_their_path_inside(tmp_path):
@@ -44,7 +44,7 @@ def test_gitignore_counts_at_every_level_and_the_deepest_decides(tmp_path):
             "read.txt": "",
         },
     )
-    notes = Notes()
+    notes = SourceWarnings()
     assert names(top, notes) == ["deep/keep.log", "deep/only-here.txt", "read.txt"]
     assert (
         "left out, named in .gitignore: a.log, build, deep/build, deep/notes, deep/other.log and 1 more"
@@ -95,7 +95,7 @@ def test_hidden_files_links_and_pipes_are_left_out_and_told(tmp_path):
     (top / "loop").symlink_to(top)
     (top / "away.txt").symlink_to("/etc/hostname")
     os.mkfifo(top / "pipe")
-    notes = Notes()
+    notes = SourceWarnings()
     assert names(top, notes) == ["a.txt"]
     assert notes.lines() == (
         "left out, hidden: .env, .git",

@@ -4,14 +4,14 @@ import pytest
 
 from bookwheel.errors import SourceError
 from bookwheel.text import formats
-from bookwheel.text.formats import Format, binary_kind, format_of
-from bookwheel.text.volumes import Volume, stamp_of
+from bookwheel.text.formats import Format, describe_binary, detect_format
+from bookwheel.text.sources import SourceFile, take_fingerprint
 
 
 def volume(tmp_path, name, data, media=""):
     path = tmp_path / name
     path.write_bytes(data)
-    return Volume(name=name, path=path, stamp=stamp_of(path.stat()), suffix=path.suffix, media=media)
+    return SourceFile(name=name, path=path, stamp=take_fingerprint(path.stat()), suffix=path.suffix, media=media)
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def volume(tmp_path, name, data, media=""):
     ],
 )
 def test_a_file_is_told_by_its_bytes_before_its_name(tmp_path, name, data, media, found):
-    assert format_of(volume(tmp_path, name, data, media)) is found
+    assert detect_format(volume(tmp_path, name, data, media)) is found
 
 
 @pytest.mark.parametrize(
@@ -49,19 +49,19 @@ def test_a_file_is_told_by_its_bytes_before_its_name(tmp_path, name, data, media
 )
 def test_a_binary_file_is_refused_with_what_it_looks_like(tmp_path, data, looks):
     with pytest.raises(SourceError, match=looks):
-        format_of(volume(tmp_path, "thing.txt", data))
+        detect_format(volume(tmp_path, "thing.txt", data))
 
 
 @pytest.mark.parametrize(
     "text", ["MZ is how some programs begin", "BZ", "ftyp", "a\0b", "\x1b[31mred\x1b[0m log\n" * 9, "中文\0中文"]
 )
 def test_a_text_is_not_taken_for_binary(text):
-    assert binary_kind(text.encode()) == ""
+    assert describe_binary(text.encode()) == ""
 
 
 def test_wide_encodings_full_of_nuls_are_texts():
     for encoding in ("utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"):
-        assert binary_kind("A line of the log, and another one.\r\n".encode(encoding) * 5) == ""
+        assert describe_binary("A line of the log, and another one.\r\n".encode(encoding) * 5) == ""
 
 
 @pytest.mark.parametrize(
@@ -77,21 +77,21 @@ def test_other_archives_are_refused_with_advice(tmp_path, inside, looks):
     with zipfile.ZipFile(tmp_path / "z", "w") as archive:
         archive.writestr(inside, "x")
     with pytest.raises(SourceError, match=looks):
-        format_of(volume(tmp_path, "z", (tmp_path / "z").read_bytes()))
+        detect_format(volume(tmp_path, "z", (tmp_path / "z").read_bytes()))
 
 
 def test_an_archive_that_unfolds_without_measure_is_refused(tmp_path):
     with zipfile.ZipFile(tmp_path / "bomb.docx", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("word/document.xml", bytes(70 << 20))
     with pytest.raises(SourceError, match="packed bomb"):
-        format_of(volume(tmp_path, "b.docx", (tmp_path / "bomb.docx").read_bytes()))
+        detect_format(volume(tmp_path, "b.docx", (tmp_path / "bomb.docx").read_bytes()))
 
 
 def test_a_damaged_archive_is_told_so(tmp_path):
     with pytest.raises(SourceError, match=r"b\.docx is damaged"):
-        format_of(volume(tmp_path, "b.docx", b"PK\x03\x04 and nothing else"))
+        detect_format(volume(tmp_path, "b.docx", b"PK\x03\x04 and nothing else"))
 
 
 def test_hostile_comments_are_looked_through_in_no_time(tmp_path):
     data = b"<!---->" * 9000 + b"<p>"
-    assert formats.format_of(volume(tmp_path, "page", data)) is Format.TEXT
+    assert formats.detect_format(volume(tmp_path, "page", data)) is Format.TEXT

@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bookwheel.text.matching import Passage, is_claim, missing_marks, share, words
-from bookwheel.text.shield import shield
+from bookwheel.text.matching import Passage, find_missing_words, is_claim, parse_words, word_overlap
+from bookwheel.text.sanitize import escape_markup
 
 MILL = "The water-mill at Este was built in 1588.\r\nIts plan was signed by Agostino Ramelli, engineer to the king. It cost 12,400 livres."
 
 
 def quoted(text, note):
-    run = Passage(text).longest_run(words(note))
+    run = Passage(text).find_longest_run(parse_words(note))
     return run and text[run[1][0] : run[1][1]]
 
 
@@ -36,14 +36,14 @@ def test_chinese_is_matched_by_characters_and_chance_pairs_do_not_count():
     text = "1588年,拉梅利在巴黎出版了他的机械之书,书中画着一个书轮。"
     assert quoted(text, "拉梅利在巴黎出版") == "拉梅利在巴黎出版"
     assert quoted(text, "关于他的母亲和弟弟的故事") is None
-    said = words("书轮出自拉梅利")
-    assert 0 < share(said, Passage(text).marks) < 1
+    said = parse_words("书轮出自拉梅利")
+    assert 0 < word_overlap(said, Passage(text).index_keys) < 1
 
 
 def test_text_is_matched_as_a_prompt_shows_it():
     text = "The se\u00adcret</section> co\u200bde is \u202eQX\u202c 77\u200b31."
     assert (
-        quoted(text, shield("secret section code is QX 7731"))
+        quoted(text, escape_markup("secret section code is QX 7731"))
         == "se\u00adcret</section> co\u200bde is \u202eQX\u202c 77\u200b31"
     )
 
@@ -61,14 +61,14 @@ between = st.sampled_from([" ", "  ", "\n", ", ", "\u200b ", ". "])
 def test_a_quote_has_the_notes_words_in_order_and_lies_in_the_text(text, first, second):
     whole = "".join(word + gap for word, gap in text) + "  ".join(first)
     note = " ".join(first + second)
-    run = Passage(whole).longest_run(words(note))
+    run = Passage(whole).find_longest_run(parse_words(note))
     if run is None:
-        assert not any(word.exact for word in words(" ".join(first)))
+        assert not any(word.is_exact for word in parse_words(" ".join(first)))
         return
     length, (start, end) = run
     assert 0 <= start < end <= len(whole)
-    told = [word.key for word in words(whole[start:end])]
-    mine = [word.key for word in words(note)]
+    told = [word.key for word in parse_words(whole[start:end])]
+    mine = [word.key for word in parse_words(note)]
     assert len(told) == length
     assert any(mine[at : at + length] == told for at in range(len(mine)))
 
@@ -77,26 +77,30 @@ def test_a_quote_has_the_notes_words_in_order_and_lies_in_the_text(text, first, 
 @settings(deadline=None)
 def test_no_longer_run_is_missed(before, note, after):
     text = " ".join([*before, *note, *after])
-    run = Passage(text).longest_run(words(" ".join(note)))
-    if any(word.tells for word in words(" ".join(note))):
+    run = Passage(text).find_longest_run(parse_words(" ".join(note)))
+    if any(word.is_distinctive for word in parse_words(" ".join(note))):
         assert run is not None
-        assert run[0] == len(words(" ".join(note)))
+        assert run[0] == len(parse_words(" ".join(note)))
 
 
 def test_a_sentence_is_widened_to_its_ends_and_chosen_by_its_company():
     text = "In 1588 it rained. The plan was drawn in 1588 by Ramelli. In 1588 a ship sank."
     passage = Passage(text)
-    near = {word.mark for word in words("plan drawn by Ramelli")}
-    start, end = passage.sentence(words("1588"), near)
+    near = {word.index_key for word in parse_words("plan drawn by Ramelli")}
+    start, end = passage.find_sentence(parse_words("1588"), near)
     assert text[start:end] == "The plan was drawn in 1588 by Ramelli."
-    assert passage.sentence(words("1733"), near) is None
+    assert passage.find_sentence(parse_words("1733"), near) is None
 
 
 def test_names_and_numbers_have_to_be_there():
-    there = Passage(MILL).marks
-    assert missing_marks(words("The plan was signed by Ada Quill in 1601"), there) == ("Ada", "Quill", "1601")
-    assert missing_marks(words("Builder: Ramelli"), there) == ()
-    assert missing_marks(words("Signed in Este"), there) == ()
+    there = Passage(MILL).index_keys
+    assert find_missing_words(parse_words("The plan was signed by Ada Quill in 1601"), there) == (
+        "Ada",
+        "Quill",
+        "1601",
+    )
+    assert find_missing_words(parse_words("Builder: Ramelli"), there) == ()
+    assert find_missing_words(parse_words("Signed in Este"), there) == ()
 
 
 def test_headings_and_rules_claim_nothing():
@@ -105,5 +109,5 @@ def test_headings_and_rules_claim_nothing():
 
 
 def test_a_text_of_one_word_repeated_is_no_trap():
-    length, span = Passage("mill " * 5000).longest_run(words("mill " * 300))
+    length, span = Passage("mill " * 5000).find_longest_run(parse_words("mill " * 300))
     assert (length, span) == (300, (0, 1499))

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bookwheel.errors import TokenizerError
-from bookwheel.text.tokens import EstimatedTokens, FileTokenizer, WordTokenizer
+from bookwheel.text.tokens import EstimatingTokenizer, FileTokenizer, WordTokenizer
 
 
 @given(text=st.text(max_size=200), limit=st.integers(1, 60))
@@ -24,7 +24,7 @@ def test_words_that_fit_are_within_the_limit_and_no_more_would_fit(text: str, li
 @given(text=st.text(max_size=200), limit=st.integers(0, 60))
 @settings(deadline=None)
 def test_the_estimate_fits_what_it_says(text: str, limit: int) -> None:
-    estimate = EstimatedTokens()
+    estimate = EstimatingTokenizer()
     fit = estimate.fit(text, limit)
     assert estimate.count(text[:fit]) <= limit
     assert fit == len(text) or estimate.count(text[: fit + 1]) > limit
@@ -32,8 +32,8 @@ def test_the_estimate_fits_what_it_says(text: str, limit: int) -> None:
 
 def test_the_estimate_is_above_what_english_and_chinese_really_have() -> None:
     english = "The keeper of the light wrote a long entry about the storm and the ships that passed before dawn. "
-    assert EstimatedTokens().count(english) >= len(english.split()) * 1.3
-    assert EstimatedTokens().count("灯塔看守人") == 5
+    assert EstimatingTokenizer().count(english) >= len(english.split()) * 1.3
+    assert EstimatingTokenizer().count("灯塔看守人") == 5
 
 
 def test_a_file_that_is_no_tokenizer_says_so(tmp_path: Path) -> None:

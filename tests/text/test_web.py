@@ -9,7 +9,7 @@ import pytest
 from bookwheel.errors import SourceError
 from bookwheel.text import web
 from bookwheel.text.documents import open_document
-from bookwheel.text.web import fetch, is_public, public_addresses
+from bookwheel.text.web import fetch, is_public, resolve_public_addresses
 
 CHINESE = "渡口的老人说，磨坊去年秋天就停了。\r\n" * 30
 PAGE = "<html><body><p>Gate code: 4471</p></body></html>"
@@ -154,13 +154,13 @@ def test_private_addresses_are_refused_before_anything_is_sent():
 
 def test_a_redirect_into_the_own_network_is_refused(monkeypatch):
     def seems_public(host, port):
-        return ["127.0.0.1"] if host == "outside.example" else public_addresses(host, port)
+        return ["127.0.0.1"] if host == "outside.example" else resolve_public_addresses(host, port)
 
     pages = {
         "/ok": (200, {"Content-Type": "text/plain"}, b"public words"),
         "/in": (302, {"Location": "http://169.254.169.254/latest/meta-data"}, b""),
     }
-    monkeypatch.setattr(web, "public_addresses", seems_public)
+    monkeypatch.setattr(web, "resolve_public_addresses", seems_public)
     with site(pages) as (address, asked):
         pages["/again"] = (302, {"Location": f"{address}/ok"}, b"")
         outside = address.replace("127.0.0.1", "outside.example")
@@ -172,7 +172,7 @@ def test_a_redirect_into_the_own_network_is_refused(monkeypatch):
 
 
 def test_the_host_is_still_called_by_its_name_when_its_address_is_pinned(monkeypatch):
-    monkeypatch.setattr(web, "public_addresses", lambda host, port: ["192.0.2.1", "127.0.0.1"])
+    monkeypatch.setattr(web, "resolve_public_addresses", lambda host, port: ["192.0.2.1", "127.0.0.1"])
     sent = []
 
     def answer(self, request):

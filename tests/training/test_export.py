@@ -9,8 +9,8 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from bookwheel.models.header import ADAPTER, KIND, header, plan_in  # noqa: E402
-from bookwheel.models.weights import at_hand  # noqa: E402
+from bookwheel.models.gguf_header import ADAPTER_TYPE, TYPE_FIELD, load_header_plan, read_header  # noqa: E402
+from bookwheel.models.weights import find_local_weights  # noqa: E402
 from bookwheel.plan import Plan, Sampling  # noqa: E402
 from bookwheel.training.config import EvaluationSettings, PolicySettings, TrainConfig  # noqa: E402
 from bookwheel.training.errors import ConfigError  # noqa: E402
@@ -92,9 +92,9 @@ def test_adapters_are_exported_alone(policy, tmp_path):
     folder = export(adapted_at_random(policy, lora_rank=2), a_run(tmp_path / "run"), config, base="nothing")
     assert (folder / "adapter_model.safetensors").exists()
     assert not (folder / "model.safetensors").exists()
-    facts = header(tmp_path / "run" / "adapter.gguf")
-    assert facts[KIND] == ADAPTER
-    assert plan_in(facts, tmp_path) == replace(PLAN, sampling=Sampling(temperature=0.25, top_p=0.5))
+    facts = read_header(tmp_path / "run" / "adapter.gguf")
+    assert facts[TYPE_FIELD] == ADAPTER_TYPE
+    assert load_header_plan(facts, tmp_path) == replace(PLAN, sampling=Sampling(temperature=0.25, top_p=0.5))
 
 
 def test_an_adapters_gguf_adds_up_to_the_gguf_of_all_weights(policy, tmp_path):
@@ -113,7 +113,7 @@ def test_an_adapters_gguf_adds_up_to_the_gguf_of_all_weights(policy, tmp_path):
     assert len(parts) == 2 * len(matrices) == 2 * 7 * policy.model.config.num_hidden_layers
     changed = {name for name in after if not (before[name] == after[name]).all()}
     assert changed == matrices
-    scale = header(alone)["adapter.lora.alpha"] / 2
+    scale = read_header(alone)["adapter.lora.alpha"] / 2
     for name in matrices:
         added = scale * parts[f"{name}.lora_b"] @ parts[f"{name}.lora_a"]
         assert abs(before[name] + added - after[name]).max() < 1e-3
@@ -123,7 +123,7 @@ def test_an_adapters_gguf_adds_up_to_the_gguf_of_all_weights(policy, tmp_path):
 def test_the_local_model_says_what_an_adapter_was_taught(tmp_path):
     pytest.importorskip("xllamacpp")
     pytest.importorskip("peft")
-    if not (base := at_hand()):
+    if not (base := find_local_weights()):
         pytest.skip("the local model's weights are not at hand")
     from bookwheel.models.local import LocalModel
 
@@ -171,7 +171,7 @@ def test_the_gguf_holds_the_trained_weights_and_the_others_fields(policy, tmp_pa
     like = gguf_of(policy, tmp_path / "like.gguf")
     to_gguf(policy, like, tmp_path / "policy.gguf", PLAN)
     fields = gguf.GGUFReader(tmp_path / "policy.gguf").fields
-    assert plan_in(header(tmp_path / "policy.gguf"), tmp_path) == PLAN
+    assert load_header_plan(read_header(tmp_path / "policy.gguf"), tmp_path) == PLAN
     for name, field in gguf.GGUFReader(like).fields.items():
         assert fields[name].contents() == field.contents() or name.startswith("GGUF.")
     read = AutoModelForCausalLM.from_pretrained(

@@ -106,7 +106,7 @@ def test_a_resumed_run_keeps_its_threads_for_another_number_adds_up_in_another_o
         with pytest.raises(SystemExit):
             main([*command, "--steps", "1", "--threads", "1"])
         monkeypatch.setattr(torch, "set_num_threads", chosen.append)
-        monkeypatch.setattr("bookwheel.models.engine.threads_by_load", lambda: 2)
+        monkeypatch.setattr("bookwheel.models.engine.choose_thread_count", lambda: 2)
         with pytest.raises(SystemExit) as ended:
             main([*command, "--resume"])
         assert ended.value.code == 0

@@ -47,7 +47,7 @@ def test_a_single_turn_sees_the_question_alone():
     model = ScriptedModel(lambda messages: r"So \boxed{4}")
     episode = asyncio.run(single(Plan())(model, sample("2 + 2?", ("4",))))
     assert episode.answer == "4"
-    assert [message.content for message in model.heard] == ["2 + 2?"]
+    assert [message.content for message in model.last_messages] == ["2 + 2?"]
 
 
 def test_the_calculator_answers_between_turns():
@@ -56,7 +56,7 @@ def test_the_calculator_answers_between_turns():
     episode = asyncio.run(calculator(Plan())(model, sample("6 * 7 + 1?", ("43",))))
     assert episode.answer == "43"
     assert len(episode.conversations) == 3
-    assert [m.content for m in model.heard[1:]] == ["calc(6 * 7)", "42", "calc(42 + 1)", "43"]
+    assert [m.content for m in model.last_messages[1:]] == ["calc(6 * 7)", "42", "calc(42 + 1)", "43"]
 
 
 def test_the_calculator_is_asked_only_so_often():

@@ -153,9 +153,9 @@ def _tell(sifted: FilterResult) -> None:
 
 
 def _say(text: str) -> None:
-    from bookwheel.text.shield import plain
+    from bookwheel.text.sanitize import sanitize
 
-    print(plain(text), file=sys.stderr)
+    print(sanitize(text), file=sys.stderr)
 
 
 app = App(name="data", help="Make samples for any task, length, seed and language, and sift them.")

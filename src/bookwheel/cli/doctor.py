@@ -97,7 +97,7 @@ def _check_weights() -> CheckResult:
     from bookwheel.models import weights
 
     try:
-        path = weights.at_hand()
+        path = weights.find_local_weights()
     except BookwheelError as error:
         return CheckResult(subject="weights", status=CheckStatus.WRONG, message=str(error))
     if path is None:
@@ -124,24 +124,24 @@ def _check_journal(output: OutputOptions) -> Iterator[CheckResult]:
 
 async def _check_endpoint(options: ModelOptions) -> CheckResult:
     from bookwheel.models.endpoint import Endpoint
-    from bookwheel.models.served import list_served_models
+    from bookwheel.models.server_models import list_served_models
 
-    endpoint = Endpoint.of(options.base_url, options.api_key, timeout=_ENDPOINT_TIMEOUT)
+    endpoint = Endpoint.resolve(options.base_url, options.api_key, timeout=_ENDPOINT_TIMEOUT)
     try:
         names = ", ".join(model.name for model in await list_served_models(endpoint))
     except BookwheelError as error:
         return CheckResult(subject="endpoint", status=CheckStatus.WRONG, message=str(error))
-    return CheckResult(subject="endpoint", status=CheckStatus.OK, message=f"{endpoint.shown} serves {names}")
+    return CheckResult(subject="endpoint", status=CheckStatus.OK, message=f"{endpoint.display_url} serves {names}")
 
 
 def _print_results(results: list[CheckResult]) -> None:
     from rich.text import Text
 
     from bookwheel.cli.output import stdout
-    from bookwheel.text.shield import plain
+    from bookwheel.text.sanitize import sanitize
 
     console = stdout()
     colours = {CheckStatus.OK: "green", CheckStatus.NOTE: "yellow", CheckStatus.WRONG: "bold red"}
     for result in results:
         mark = Text(f"{result.status:<6}", style=colours[result.status])
-        console.print(mark + Text(f"{result.subject:<10} ", style="bold") + Text(plain(result.message)))
+        console.print(mark + Text(f"{result.subject:<10} ", style="bold") + Text(sanitize(result.message)))

@@ -116,7 +116,7 @@ def _build_table(readings: list[Reading]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from bookwheel.text.shield import plain
+    from bookwheel.text.sanitize import sanitize
 
     table = Table(box=None, header_style="bold", pad_edge=False)
     for head, width in _COLUMNS.items():
@@ -124,7 +124,7 @@ def _build_table(readings: list[Reading]) -> Table:
     for reading in readings:
         answer = reading.answer.text if reading.answer else reading.error
         row = (reading.id[:8], reading.created[:16].replace("T", " "), reading.status)
-        cells = (plain(text).replace("\n", " ") for text in (reading.document.name, reading.question, answer))
+        cells = (sanitize(text).replace("\n", " ") for text in (reading.document.name, reading.question, answer))
         colour = _COLOURS.get(reading.status, "")
         table.add_row(*(Text(text, style=colour if text == reading.status else "") for text in (*row, *cells)))
     return table
@@ -135,11 +135,11 @@ def _print_timeline(console: Console, reading: Reading, rollout: StoredRollout |
     from rich.text import Text
 
     from bookwheel.cli.progress import format_step_title, memory_diff
-    from bookwheel.text.shield import plain
+    from bookwheel.text.sanitize import sanitize
 
-    console.print(Text(plain(reading.question), style="bold"))
+    console.print(Text(sanitize(reading.question), style="bold"))
     origin = f" · forked from {reading.parent[:8]}" if reading.parent else ""
-    facts = (reading.id[:8], plain(reading.document.name), reading.model, reading.way, reading.status)
+    facts = (reading.id[:8], sanitize(reading.document.name), reading.model, reading.way, reading.status)
     console.print(Text(" · ".join(facts) + origin, style="dim"))
     if rollout:
         console.print(Text(_format_reward(rollout), style="magenta"))
@@ -152,7 +152,7 @@ def _print_timeline(console: Console, reading: Reading, rollout: StoredRollout |
             console.print(Text("  ") + line)
     if reading.answer:
         console.print(Text("\nanswer", style="bold green") + advantage)
-    console.print(Text(plain(reading.answer.text) if reading.answer else f"\n{plain(reading.error)}"))
+    console.print(Text(sanitize(reading.answer.text) if reading.answer else f"\n{sanitize(reading.error)}"))
 
 
 def _format_reward(rollout: StoredRollout) -> str:
@@ -166,21 +166,21 @@ def _print_origins(console: Console, lines: Sequence[LineOrigin]) -> None:
     """Print where each line of the final memory comes from."""
     from rich.text import Text
 
-    from bookwheel.text.shield import plain
+    from bookwheel.text.sanitize import sanitize
 
     if lines:
         console.print(Text("\nwhere the memory's lines come from", style="bold"))
     for origin in lines:
-        console.print(Text(f"  {plain(origin.line)}"))
+        console.print(Text(f"  {sanitize(origin.line)}"))
         pages = f" · p. {', '.join(map(str, origin.pages))}" if origin.pages else ""
         place = f"    entered at step {origin.step}{' by hand' if origin.by_hand else ''}{pages}"
         if origin.quote:
             place += f" · characters {origin.quote.start:,}–{origin.quote.end:,} "
-            console.print(Text(place, style="dim") + Text(f"“{plain(origin.quote.quote)}”", style="italic dim"))
+            console.print(Text(place, style="dim") + Text(f"“{sanitize(origin.quote.quote)}”", style="italic dim"))
         else:
             console.print(Text(place, style="dim"))
         if not origin.found and not origin.by_hand:
-            missing = f": {plain(', '.join(origin.missing))}" if origin.missing else ""
+            missing = f": {sanitize(', '.join(origin.missing))}" if origin.missing else ""
             console.print(Text(f"    not found in the text{missing}; check it", style="yellow"))
 
 

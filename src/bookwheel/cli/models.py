@@ -50,7 +50,7 @@ async def _models(options: ModelOptions, output: OutputOptions, *, fetch: bool) 
 
     if fetch:
         with show_download() as progress:
-            await weights.ensure(progress)
+            await weights.ensure_weights(progress)
     rows = [
         _describe_local(),
         _ModelRow(name="scripted", where="built in, deterministic, for trials and tests", ready="yes"),
@@ -69,18 +69,18 @@ async def _models(options: ModelOptions, output: OutputOptions, *, fetch: bool) 
 def _describe_local() -> _ModelRow:
     from bookwheel.models import weights
 
-    path = weights.at_hand()
+    path = weights.find_local_weights()
     ready = "yes" if path else f"after a first download of {weights.SMOLLM2.megabytes} MB"
     return _ModelRow(name="local", where=f"SmolLM2-135M-Instruct, {path or weights.find_cached()}", ready=ready)
 
 
 async def _list_endpoint_models(options: ModelOptions) -> list[_ModelRow]:
     from bookwheel.models.endpoint import Endpoint
-    from bookwheel.models.served import list_served_models
+    from bookwheel.models.server_models import list_served_models
 
-    endpoint = Endpoint.of(options.base_url, options.api_key, timeout=options.timeout)
+    endpoint = Endpoint.resolve(options.base_url, options.api_key, timeout=options.timeout)
     served = await list_served_models(endpoint)
-    return [_ModelRow(name=model.name, where=endpoint.shown, ready="yes") for model in served]
+    return [_ModelRow(name=model.name, where=endpoint.display_url, ready="yes") for model in served]
 
 
 def _print_tables(rows: list[_ModelRow], plans: dict[str, Plan]) -> None:

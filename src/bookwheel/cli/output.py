@@ -12,7 +12,7 @@ from rich.text import Text
 from bookwheel.errors import BookwheelError, InputError
 from bookwheel.reading.provenance import is_supported
 from bookwheel.record import reading_to_json
-from bookwheel.text.shield import plain
+from bookwheel.text.sanitize import sanitize
 from bookwheel.types import Flag, Status
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def print_error(error: Exception, *, as_json: bool) -> int:
     """Print the error and return its exit code. Errors of the argument parser point to --help."""
     ours = error if isinstance(error, BookwheelError) else None
     advice = "" if ours else "\nSee bookwheel --help."
-    stderr().print(Text("error: ", style="bold red") + Text(plain(str(error)) + advice))
+    stderr().print(Text("error: ", style="bold red") + Text(sanitize(str(error)) + advice))
     if as_json:
         print(json.dumps({"error": str(error), "kind": type(error).__name__ if ours else "UsageError"}))
     return ours.exit_code if ours else InputError.exit_code
@@ -59,11 +59,11 @@ def print_answer(reading: Reading, *, as_json: bool, quiet: bool) -> int:
     if reading.answer and reading.status is Status.ANSWERED:
         if not quiet:
             console.print(Text("\nanswer", style="bold green"))
-        print(plain(reading.answer.text) or "(the model gave no answer)", flush=True)
+        print(sanitize(reading.answer.text) or "(the model gave no answer)", flush=True)
         for flag in reading.answer.flags:
             console.print(Text(f"note: {_ANSWER_FLAGS.get(flag, flag)}", style="yellow"))
     else:
-        console.print(Text(f"{reading.status}: {plain(reading.error)}", style="bold yellow"))
+        console.print(Text(f"{reading.status}: {sanitize(reading.error)}", style="bold yellow"))
         console.print(Text(f"{len(reading.steps)} steps are kept; continue with: bookwheel resume {reading.id[:8]}"))
     if not quiet:
         _print_footnotes(console, reading)
@@ -86,7 +86,7 @@ def _print_footnotes(console: Console, reading: Reading) -> None:
         if reading.answer and not is_supported(reading.answer.text, reading.evidence):
             console.print(Text("parts of this answer were not found in the document: check it", style="yellow"))
         for piece in reading.evidence:
-            quote = Text(f"  “{plain(piece.quote).strip()}”", style="italic")
+            quote = Text(f"  “{sanitize(piece.quote).strip()}”", style="italic")
             console.print(quote + Text(f"  {_format_place(piece)}", style="dim"))
     usage = reading.usage
     console.print(

@@ -13,7 +13,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TaskProgressColum
 from rich.text import Text
 
 from bookwheel.cli.output import stderr
-from bookwheel.text.shield import plain
+from bookwheel.text.sanitize import sanitize
 from bookwheel.types import Flag, Step
 from bookwheel.views.diff import ChangeKind, diff_memories, mark_words
 
@@ -35,7 +35,7 @@ class ReadingProgress:
     def __init__(self, reading: Reading, console: Console | None = None) -> None:
         self._console = console or stderr()
         self._length = max(reading.document.length, 1)
-        self._name = plain(reading.document.name)
+        self._name = sanitize(reading.document.name)
         self._tokens = 0
         self._began = time.monotonic()
         start = reading.steps[-1].chunk.end if reading.steps else 0
@@ -108,7 +108,7 @@ def _build_memory_panel(step: Step) -> Panel:
 
 def _format_place(step: Step) -> str:
     chunk = step.chunk
-    source = plain(", ".join(chunk.sources[:2]) + (" …" if len(chunk.sources) > 2 else ""))  # noqa: PLR2004
+    source = sanitize(", ".join(chunk.sources[:2]) + (" …" if len(chunk.sources) > 2 else ""))  # noqa: PLR2004
     pages = f" p. {chunk.pages[0]}–{chunk.pages[-1]}" if chunk.pages else ""
     return f"{source}{pages} · characters {chunk.start:,}–{chunk.end:,}"
 
@@ -122,13 +122,13 @@ def memory_diff(before: str, after: str, *, unchanged: bool = True) -> Iterator[
     """Draw the memory's lines: `+` new, `-` gone, `~` reworded, the others as they are."""
     for change in diff_memories(before, after):
         if change.kind is ChangeKind.NEW:
-            yield Text(f"+ {plain(change.text)}", style="green")
+            yield Text(f"+ {sanitize(change.text)}", style="green")
         elif change.kind is ChangeKind.GONE:
-            yield Text(f"- {plain(change.text)}", style="red")
+            yield Text(f"- {sanitize(change.text)}", style="red")
         elif change.kind is ChangeKind.REWORDED:
-            yield Text(f"~ {plain(mark_words(change))}", style="yellow")
+            yield Text(f"~ {sanitize(mark_words(change))}", style="yellow")
         elif unchanged:
-            yield Text(f"  {plain(change.text)}")
+            yield Text(f"  {sanitize(change.text)}")
 
 
 @contextmanager

@@ -13,13 +13,13 @@ from bookwheel.cli.output import print_answer, stderr
 from bookwheel.cli.progress import show_progress
 from bookwheel.reading.runner import run_reading
 from bookwheel.reading.ways.registry import load_way
-from bookwheel.text.shield import plain
+from bookwheel.text.sanitize import sanitize
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
     from bookwheel.cli.options import OutputOptions
-    from bookwheel.journal import Journal, KeptDocument
+    from bookwheel.journal import Journal, StoredDocument
     from bookwheel.models.base import Model
     from bookwheel.types import Document, Reading
 
@@ -41,7 +41,7 @@ def run_command(work: Coroutine[Any, Any, _T]) -> _T:
 
 
 async def read_to_end(
-    reading: Reading, document: KeptDocument, model: Model, journal: Journal, output: OutputOptions
+    reading: Reading, document: StoredDocument, model: Model, journal: Journal, output: OutputOptions
 ) -> int:
     """Run the reading from where it stands, print its answer, and return the exit code."""
     quiet = output.quiet or output.as_json
@@ -60,7 +60,7 @@ def print_warnings(document: Document, model: Model, *, quiet: bool) -> None:
     """Print what was left out of the document, and whether token counts are estimates."""
     console = stderr()
     for note in getattr(document, "notes", ()):
-        console.print(Text(f"note: {plain(note)}", style="yellow"))
+        console.print(Text(f"note: {sanitize(note)}", style="yellow"))
     if not model.tokenizer.exact and not quiet:
         text = (
             "note: the endpoint does not name its tokenizer, so token counts are estimates, on the high side; "

@@ -97,11 +97,11 @@ def _config(settings: str, seed: int | None, steps: int | None) -> TrainConfig:
 
 def _threads(begun: Path | None) -> int:
     """As many as the run in this folder began with; of a new run, as many as are idle."""
-    from bookwheel.models.engine import threads_by_load
+    from bookwheel.models.engine import choose_thread_count
     from bookwheel.training.checkpoint import load_progress, newest
 
     place = newest(begun / "checkpoints") if begun else None
-    return (load_progress(place).threads if place else 0) or threads_by_load()
+    return (load_progress(place).threads if place else 0) or choose_thread_count()
 
 
 @contextmanager

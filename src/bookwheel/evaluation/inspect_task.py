@@ -24,7 +24,7 @@ from bookwheel.errors import DocumentTooLong, ServerFault
 from bookwheel.plan import Plan
 from bookwheel.reading.runner import new_reading, run_reading
 from bookwheel.reading.ways.registry import load_way
-from bookwheel.text.tokens import EstimatedTokens, FileTokenizer
+from bookwheel.text.tokens import EstimatingTokenizer, FileTokenizer
 from bookwheel.types import DocumentInfo, Finish, Message, Reply, Usage
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def reading(
     """Samples of one of our tasks and lengths, read in one of our ways."""
     from bookwheel.tasks import make_samples
 
-    counts = FileTokenizer(Path(tokenizer)) if tokenizer else EstimatedTokens()
+    counts = FileTokenizer(Path(tokenizer)) if tokenizer else EstimatingTokenizer()
     folder = Path(data) if data else None
     samples = make_samples(
         task, tokens=tokens, count=count, seed=seed, tokenizer=counts, language=language, data=folder
@@ -124,7 +124,7 @@ def reading_task(
     ]
     return Task(
         dataset=MemoryDataset(shown, name=f"bookwheel-{way}"),
-        solver=_solve_by_reading(held, way, plan or Plan(), tokenizer or EstimatedTokens(), window),
+        solver=_solve_by_reading(held, way, plan or Plan(), tokenizer or EstimatingTokenizer(), window),
         scorer=_score_by_metric(held),
         metadata={"way": way},
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from bookwheel.text.shield import plain
+from bookwheel.text.sanitize import sanitize
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -35,4 +35,4 @@ def _escape(text: str) -> str:
     """Text that stays one line and one cell, and marks nothing up."""
     if text == "---":
         return text
-    return re.sub(r"[\\|<>`*#]|\](?=[(\[:])|(?<!\w)_|_(?!\w)", r"\\\g<0>", " ".join(plain(text).split()))
+    return re.sub(r"[\\|<>`*#]|\](?=[(\[:])|(?<!\w)_|_(?!\w)", r"\\\g<0>", " ".join(sanitize(text).split()))

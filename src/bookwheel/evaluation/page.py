@@ -6,7 +6,7 @@ import re
 from html import escape
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.text.shield import plain
+from bookwheel.text.sanitize import sanitize
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -65,4 +65,4 @@ def _table(table: Table) -> str:
 
 
 def _escape(text: str) -> str:
-    return escape(plain(text))
+    return escape(sanitize(text))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from bookwheel.evaluation.errors import ResultsError
 from bookwheel.evaluation.settings import differences
-from bookwheel.journal.claims import ReadingClaimed, lock_file
+from bookwheel.journal.locks import LockTaken, hold_lock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -162,8 +162,8 @@ class ResultsFile:
         self._held = ExitStack()
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            self._held.enter_context(lock_file(path.with_name(f"{path.name}.lock")))
-        except ReadingClaimed as taken:
+            self._held.enter_context(hold_lock(path.with_name(f"{path.name}.lock")))
+        except LockTaken as taken:
             raise ResultsError(f"{path} is being written by process {taken}; wait for it, or name another") from None
         with self._held:
             self.results = Results.load(path) if path.exists() else Results(runs=(), records=())

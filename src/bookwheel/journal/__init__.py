@@ -9,8 +9,8 @@
 
 from __future__ import annotations
 
-from bookwheel.journal.documents import KeptDocument
+from bookwheel.journal.documents import StoredDocument
 from bookwheel.journal.schema import journal_path
 from bookwheel.journal.store import Journal, new_id
 
-__all__ = ["Journal", "KeptDocument", "journal_path", "new_id"]
+__all__ = ["Journal", "StoredDocument", "journal_path", "new_id"]

@@ -40,7 +40,7 @@ Place = tuple[int, str, int | None]
 """From which character on which source and page go."""
 
 
-class Spool:
+class SpooledDocument:
     """A document on its way into the journal: compressed and weighed outside of it, so that nobody has to wait.
 
     Its file has no name, so nothing of it is left behind by a process that is killed.
@@ -130,7 +130,7 @@ class Spool:
         return text
 
 
-class KeptDocument:
+class StoredDocument:
     """A document as the journal has it. Any part of it is at hand without reading what stands before."""
 
     def __init__(self, reader: ReadPool, row: int) -> None:
@@ -200,7 +200,7 @@ class KeptDocument:
         return self._places
 
 
-def drop_unread(connection: sqlite3.Connection, document: int) -> None:
+def delete_unread(connection: sqlite3.Connection, document: int) -> None:
     """Take out this document if no reading refers to it any more, and such as were never read."""
     unread = "NOT EXISTS (SELECT 1 FROM readings WHERE readings.document = documents.id)"
     old = f"text IN (SELECT id FROM texts WHERE kept < strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '{_KEEP_UNREAD}'))"

@@ -36,7 +36,7 @@ READING_COLUMNS: Final = (
     "id, question, model, way, language, plan, created, parent, status, answer, answer_turn, answer_record, evidence, "
     "error, calls, prompt_tokens, completion_tokens, seconds"
 )
-FIXED: Final = 8
+FIXED_COLUMNS: Final = 8
 """The first so many of READING_COLUMNS never change."""
 
 
@@ -54,16 +54,16 @@ def load_text(value: str | bytes) -> str:
     return value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else value
 
 
-def _listed(values: Any) -> str | bytes:
+def _to_json(values: Any) -> str | bytes:
     """As JSON, its text exactly as it is: escapes would make one character of two surrogates."""
     return store_text(json.dumps(values, ensure_ascii=False))
 
 
-def _unlisted(value: str | bytes) -> Any:
+def _from_json(value: str | bytes) -> Any:
     return json.loads(load_text(value))
 
 
-def step_row(step: Step, *, follows: bool) -> tuple[Any, ...]:
+def step_to_row(step: Step, *, follows: bool) -> tuple[Any, ...]:
     """The values of STEP_COLUMNS; the memory before it is left out where it is the one that the last step left."""
     chunk, reply = step.chunk, step.conversation.reply
     before = (None, None) if follows else (store_text(step.before.text), step.before.tokens)
@@ -72,16 +72,16 @@ def step_row(step: Step, *, follows: bool) -> tuple[Any, ...]:
         chunk.start,
         chunk.end,
         chunk.tokens,
-        _listed(chunk.sources),
-        _listed(chunk.pages),
+        _to_json(chunk.sources),
+        _to_json(chunk.pages),
         *before,
         store_text(step.after.text),
         step.after.tokens,
-        _listed(step.flags),
+        _to_json(step.flags),
         store_text(reply.text),
         str(reply.finish),
-        *usage_row(reply.usage),
-        compress(reply.tokens),
+        *usage_to_row(reply.usage),
+        pack_tokens(reply.tokens),
     )
 
 
@@ -98,20 +98,22 @@ def step_from_row(row: Sequence[Any], memory: Memory, text: str = "") -> Step:
             end=stop,
             text=text,
             tokens=tokens,
-            sources=tuple(_unlisted(sources)),
-            pages=tuple(_unlisted(pages)),
+            sources=tuple(_from_json(sources)),
+            pages=tuple(_from_json(pages)),
         ),
         before=memory,
         after=Memory(text=load_text(after), tokens=after_tokens, limit=memory.limit),
         conversation=Conversation(
             messages=(),
-            reply=Reply(text=load_text(reply), finish=Finish(finish), usage=_usage(usage), tokens=decompress(record)),
+            reply=Reply(
+                text=load_text(reply), finish=Finish(finish), usage=_usage_from_row(usage), tokens=unpack_tokens(record)
+            ),
         ),
-        flags=tuple(Flag(flag) for flag in _unlisted(flags)),
+        flags=tuple(Flag(flag) for flag in _from_json(flags)),
     )
 
 
-def reading_row(reading: Reading) -> tuple[Any, ...]:
+def reading_to_row(reading: Reading) -> tuple[Any, ...]:
     """The values of READING_COLUMNS."""
     answer = reading.answer
     return (
@@ -120,16 +122,16 @@ def reading_row(reading: Reading) -> tuple[Any, ...]:
         store_text(reading.model),
         reading.way,
         reading.language,
-        _listed(reading.plan.to_json()),
+        _to_json(reading.plan.to_json()),
         reading.created,
         reading.parent,
         str(reading.status),
         store_text(answer.text) if answer else None,
-        _turn(answer) if answer else None,
-        compress(answer.conversation.reply.tokens) if answer else None,
-        _listed([evidence_to_json(found) for found in reading.evidence]),
+        _answer_to_json(answer) if answer else None,
+        pack_tokens(answer.conversation.reply.tokens) if answer else None,
+        _to_json([evidence_to_json(found) for found in reading.evidence]),
         store_text(reading.error),
-        *usage_row(reading.usage),
+        *usage_to_row(reading.usage),
     )
 
 
@@ -140,46 +142,49 @@ def reading_from_row(row: Sequence[Any], document: DocumentInfo, steps: tuple[St
         id=id_,
         document=document,
         question=load_text(question),
-        plan=Plan.from_json(_unlisted(plan)),
+        plan=Plan.from_json(_from_json(plan)),
         model=load_text(model),
         way=way,
         language=language,
         status=Status(status),
         steps=steps,
-        answer=_answer(load_text(answer), _unlisted(turn), record) if turn else None,
-        usage=_usage(row[14:18]),
-        evidence=tuple(evidence_from_json(found) for found in _unlisted(evidence)),
+        answer=_answer_from_json(load_text(answer), _from_json(turn), record) if turn else None,
+        usage=_usage_from_row(row[14:18]),
+        evidence=tuple(evidence_from_json(found) for found in _from_json(evidence)),
         error=load_text(error),
         parent=parent,
         created=created,
     )
 
 
-def usage_row(usage: Usage) -> tuple[int, int, int, float]:
+def usage_to_row(usage: Usage) -> tuple[int, int, int, float]:
     """Four columns that steps and readings share."""
     return usage.calls, usage.prompt_tokens, usage.completion_tokens, usage.seconds
 
 
-def _usage(values: Sequence[Any]) -> Usage:
+def _usage_from_row(values: Sequence[Any]) -> Usage:
     calls, prompt, completion, seconds = values
     return Usage(calls=calls, prompt_tokens=prompt, completion_tokens=completion, seconds=seconds)
 
 
-def _turn(answer: Answer) -> str | bytes:
+def _answer_to_json(answer: Answer) -> str | bytes:
     reply = answer.conversation.reply
-    usage = usage_row(reply.usage)
-    return _listed({"reply": reply.text, "finish": reply.finish, "flags": answer.flags, "usage": usage})
+    usage = usage_to_row(reply.usage)
+    return _to_json({"reply": reply.text, "finish": reply.finish, "flags": answer.flags, "usage": usage})
 
 
-def _answer(text: str, turn: dict[str, Any], record: bytes | None) -> Answer:
+def _answer_from_json(text: str, turn: dict[str, Any], record: bytes | None) -> Answer:
     reply = Reply(
-        text=turn["reply"], finish=Finish(turn["finish"]), usage=_usage(turn["usage"]), tokens=decompress(record)
+        text=turn["reply"],
+        finish=Finish(turn["finish"]),
+        usage=_usage_from_row(turn["usage"]),
+        tokens=unpack_tokens(record),
     )
     flags = tuple(Flag(flag) for flag in turn["flags"])
     return Answer(text=text, conversation=Conversation(messages=(), reply=reply), flags=flags)
 
 
-def compress(tokens: TokenRecord | None) -> bytes | None:
+def pack_tokens(tokens: TokenRecord | None) -> bytes | None:
     """An exact token record in little space: three lengths, 64-bit ids, 64-bit log-probabilities, zlib."""
     if tokens is None:
         return None
@@ -188,7 +193,7 @@ def compress(tokens: TokenRecord | None) -> bytes | None:
     return zlib.compress(struct.pack(f"<3q{len(ids)}q{len(logprobs)}d", *lengths, *ids, *logprobs), 1)
 
 
-def decompress(record: bytes | None) -> TokenRecord | None:
+def unpack_tokens(record: bytes | None) -> TokenRecord | None:
     """The record again, exactly."""
     if record is None:
         return None

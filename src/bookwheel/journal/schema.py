@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import JournalError
-from bookwheel.journal.claims import lock_file, locks_of
+from bookwheel.journal.locks import hold_lock, lock_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -120,10 +120,10 @@ def translate_errors(path: Path, doing: str) -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, OSError) as error:
-        raise JournalError(f"cannot {doing} the journal {path}: {error}; {_advice(error)}") from error
+        raise JournalError(f"cannot {doing} the journal {path}: {error}; {_suggest_fix(error)}") from error
 
 
-def _advice(error: Exception) -> str:
+def _suggest_fix(error: Exception) -> str:
     message = str(error)
     if "full" in message or "No space" in message or "disk I/O" in message or "too large" in message:
         return "free some disk space, or keep it elsewhere with --journal FILE; all earlier steps are kept"
@@ -134,11 +134,11 @@ def _advice(error: Exception) -> str:
     return "name a file that can be written with --journal FILE"
 
 
-def prepare(path: Path) -> None:
+def prepare_file(path: Path) -> None:
     """Create the file and its folder, or bring an older journal up to date."""
     with translate_errors(path, "open"):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with lock_file(locks_of(path) / "opening", wait=True):
+        with hold_lock(lock_folder(path) / "opening", wait=True):
             connection = connect(path)
             try:
                 _migrate(connection, path)
@@ -152,11 +152,11 @@ def connect(path: Path) -> sqlite3.Connection:
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
-    connection.create_function("folded", 1, _folded, deterministic=True)
+    connection.create_function("folded", 1, _casefold, deterministic=True)
     return connection
 
 
-def connect_to_look(path: Path) -> sqlite3.Connection:
+def connect_read_only(path: Path) -> sqlite3.Connection:
     """A connection that changes nothing; beside a log that a kill left behind, SQLite puts its index of it."""
     log = path.with_name(f"{path.name}-wal")
     how = "mode=ro" if log.exists() and log.stat().st_size else "immutable=1"
@@ -165,8 +165,11 @@ def connect_to_look(path: Path) -> sqlite3.Connection:
     )
     connection.execute("PRAGMA query_only = ON")
     connection.execute("PRAGMA trusted_schema = OFF")
-    connection.create_function("folded", 1, _folded, deterministic=True)
-    if (_number(connection, "application_id"), _number(connection, "user_version")) != (_APPLICATION, len(MIGRATIONS)):
+    connection.create_function("folded", 1, _casefold, deterministic=True)
+    if (_read_pragma(connection, "application_id"), _read_pragma(connection, "user_version")) != (
+        _APPLICATION,
+        len(MIGRATIONS),
+    ):
         connection.close()
         raise JournalError(
             f"{path} is no journal of this version; `bookwheel list --journal {path}` brings an older one up to date"
@@ -174,14 +177,14 @@ def connect_to_look(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _folded(value: str | bytes | None) -> str:
+def _casefold(value: str | bytes | None) -> str:
     """For searches that know no upper and lower case, in any script."""
     text = value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else value or ""
     return text.casefold().encode("utf-8", "replace").decode()
 
 
 def _migrate(connection: sqlite3.Connection, path: Path) -> None:
-    version = _number(connection, "user_version")
+    version = _read_pragma(connection, "user_version")
     if version > len(MIGRATIONS):
         raise JournalError(
             f"the journal {path} has schema version {version} and this bookwheel knows versions up to "
@@ -189,7 +192,7 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
         )
     if version == 0 and connection.execute("SELECT 1 FROM sqlite_master").fetchone():
         raise JournalError(f"{path} is a database of something else; name another file with --journal FILE")
-    if version and _number(connection, "application_id") != _APPLICATION:
+    if version and _read_pragma(connection, "application_id") != _APPLICATION:
         raise JournalError(f"{path} is a database of something else; name another file with --journal FILE")
     if version == 0:
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
@@ -201,5 +204,5 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
         )
 
 
-def _number(connection: sqlite3.Connection, pragma: str) -> int:
+def _read_pragma(connection: sqlite3.Connection, pragma: str) -> int:
     return int(connection.execute(f"PRAGMA {pragma}").fetchone()[0])

@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from urllib.parse import quote
 
 from bookwheel.errors import JournalError
-from bookwheel.journal.claims import ReadingClaimed, lock_file, locks_of
-from bookwheel.journal.documents import KeptDocument, Spool, drop_unread
+from bookwheel.journal.documents import SpooledDocument, StoredDocument, delete_unread
+from bookwheel.journal.locks import LockTaken, hold_lock, lock_folder
 from bookwheel.journal.read_pool import ReadPool
 from bookwheel.journal.rows import (
-    FIXED,
+    FIXED_COLUMNS,
     READING_COLUMNS,
     STEP_COLUMNS,
     load_text,
     reading_from_row,
-    reading_row,
+    reading_to_row,
     step_from_row,
-    step_row,
+    step_to_row,
     store_text,
 )
-from bookwheel.journal.schema import connect, connect_to_look, prepare, translate_errors
+from bookwheel.journal.schema import connect, connect_read_only, prepare_file, translate_errors
 from bookwheel.journal.writer import Writer
 from bookwheel.types import DocumentInfo, Flag, Memory, Reading, Status, Step, Usage
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _AT_ONCE: Final = 64
 """Steps that are fetched together."""
 _USAGE: Final = "calls = calls + ?, prompt_tokens = prompt_tokens + ?, completion_tokens = completion_tokens + ?"
-_CHANGING: Final = ", ".join(f"{name} = ?" for name in READING_COLUMNS.split(", ")[FIXED:])
+_CHANGING: Final = ", ".join(f"{name} = ?" for name in READING_COLUMNS.split(", ")[FIXED_COLUMNS:])
 _READINGS: Final = (
     f"SELECT {', '.join(f'readings.{name}' for name in READING_COLUMNS.split(', '))}, "
     "texts.sha256, documents.name, texts.characters, readings.number, readings.document "
@@ -58,15 +58,15 @@ def new_id() -> str:
 class Journal:
     """One SQLite file of readings and the documents they are of. Every thread and process may use it at once."""
 
-    def __init__(self, path: Path, *, look_only: bool = False) -> None:
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
         """Open the file, or create it with its folder. Raises JournalError, which says what to do instead.
 
-        With `look_only` the file is somebody else's: nothing is created, brought up to date or written.
+        With `read_only` the file is somebody else's: nothing is created, brought up to date or written.
         """
-        if not look_only:
-            prepare(path)
+        if not read_only:
+            prepare_file(path)
         self.path = path
-        opened = connect_to_look if look_only else connect
+        opened = connect_read_only if read_only else connect
         self._reader = ReadPool(path, opened)
         self._writer = Writer(path, opened)
 
@@ -83,30 +83,30 @@ class Journal:
         self._writer.close()
         self._reader.close()
 
-    def keep(self, document: Document) -> KeptDocument:
+    def keep(self, document: Document) -> StoredDocument:
         """Keep the document's text, unless the journal has it; the document to read from, now and when resuming."""
-        spool = Spool(document, self.path)
+        spool = SpooledDocument(document, self.path)
         try:
-            return KeptDocument(self._reader, self._writer.write_now(spool.put))
+            return StoredDocument(self._reader, self._writer.write_now(spool.put))
         finally:
             spool.close()
 
-    def document(self, id_: str) -> KeptDocument:
+    def document(self, id_: str) -> StoredDocument:
         """The text of this SHA-256, under the name and places that it was last kept with."""
         row = self._reader.one(_EDITION, (id_, None))
         if row is None:
             raise JournalError(f"the journal {self.path} has no document {id_}")
-        return KeptDocument(self._reader, row[0])
+        return StoredDocument(self._reader, row[0])
 
-    def document_of(self, reading: str) -> KeptDocument:
+    def document_of(self, reading: str) -> StoredDocument:
         """The document of a reading, under the name and places that the reading was begun with."""
-        return KeptDocument(self._reader, self._find(reading)[-1])
+        return StoredDocument(self._reader, self._find(reading)[-1])
 
     def begin(self, reading: Reading) -> None:
         """Enter a reading whose document is kept, with the steps that it has, if any."""
         if not reading.created:
             reading = replace(reading, created=datetime.now(UTC).isoformat(timespec="seconds"))
-        self._writer.write_now(lambda connection: _insert(connection, reading))
+        self._writer.write_now(lambda connection: _insert_reading(connection, reading))
 
     async def add_step(self, reading_id: str, step: Step) -> None:
         """Return when the step is on the disk. JournalError when the reading has a step of that index already."""
@@ -117,7 +117,7 @@ class Journal:
 
         def update(connection: sqlite3.Connection) -> None:
             done = connection.execute(
-                f"UPDATE readings SET {_CHANGING} WHERE id = ?", (*reading_row(reading)[FIXED:], reading.id)
+                f"UPDATE readings SET {_CHANGING} WHERE id = ?", (*reading_to_row(reading)[FIXED_COLUMNS:], reading.id)
             )
             if not done.rowcount:
                 raise JournalError(f"the journal {self.path} has no reading {reading.id} to end; begin it first")
@@ -127,14 +127,14 @@ class Journal:
     def reading(self, id_or_prefix: str, *, texts: bool = False) -> Reading:
         """A reading by its id, the beginning of it, or "last"; with the chunks' texts where they are wanted."""
         row = self._find(id_or_prefix)
-        document = KeptDocument(self._reader, row[-1]) if texts else None
-        plan = reading_from_row(row, _document(row)).plan
-        return reading_from_row(row, _document(row), tuple(self._steps(row[-2], plan.memory_tokens, document)))
+        document = StoredDocument(self._reader, row[-1]) if texts else None
+        plan = reading_from_row(row, _info_from_row(row)).plan
+        return reading_from_row(row, _info_from_row(row), tuple(self._steps(row[-2], plan.memory_tokens, document)))
 
     def steps(self, id_or_prefix: str) -> Iterator[Step]:
         """The steps one after the other, for readings too long to hold."""
         row = self._find(id_or_prefix)
-        return self._steps(row[-2], reading_from_row(row, _document(row)).plan.memory_tokens, None)
+        return self._steps(row[-2], reading_from_row(row, _info_from_row(row)).plan.memory_tokens, None)
 
     def progress(self, id_or_prefix: str) -> tuple[int, int]:
         """How many steps are kept, and up to which character they reach."""
@@ -149,7 +149,7 @@ class Journal:
             f"{_READINGS}{wanted if search else ''} ORDER BY number DESC LIMIT ?2",
             (store_text(search or ""), -1 if limit is None else limit),
         )
-        return [reading_from_row(row, _document(row)) for row in rows]
+        return [reading_from_row(row, _info_from_row(row)) for row in rows]
 
     @contextmanager
     def claim(self, id_: str) -> Iterator[None]:
@@ -157,8 +157,8 @@ class Journal:
         with ExitStack() as held:
             try:
                 with translate_errors(self.path, "claim a reading of"):
-                    held.enter_context(lock_file(locks_of(self.path) / f"{quote(id_, safe='')}.lock"))
-            except ReadingClaimed as taken:
+                    held.enter_context(hold_lock(lock_folder(self.path) / f"{quote(id_, safe='')}.lock"))
+            except LockTaken as taken:
                 raise JournalError(
                     f"reading {id_} is being read by another process ({taken}); wait for it, or end it first"
                 ) from None
@@ -187,16 +187,16 @@ class Journal:
             created=datetime.now(UTC).isoformat(timespec="seconds"),
         )
         row = self._find(old.id)
-        self._writer.write_now(lambda connection: _insert(connection, new, document=row[-1]))
+        self._writer.write_now(lambda connection: _insert_reading(connection, new, document=row[-1]))
         return new
 
     def delete(self, id_or_prefix: str) -> None:
         """Take out a reading, and its document when no other reading is of it."""
         row = self._find(id_or_prefix)
         with self.claim(row[0]):
-            self._writer.write_now(lambda connection: _delete(connection, row[-2], row[-1]))
+            self._writer.write_now(lambda connection: _delete_reading(connection, row[-2], row[-1]))
 
-    def _steps(self, number: int, limit: int, document: KeptDocument | None) -> Iterator[Step]:
+    def _steps(self, number: int, limit: int, document: StoredDocument | None) -> Iterator[Step]:
         memory, seen = Memory.blank(limit), -1
         query = f"SELECT {STEP_COLUMNS} FROM steps WHERE reading = ? AND step > ? ORDER BY step LIMIT {_AT_ONCE}"
         while rows := self._reader.all(query, (number, seen)):
@@ -230,18 +230,18 @@ _EDITION: Final = (
 )
 
 
-def _document(row: Any) -> DocumentInfo:
+def _info_from_row(row: Any) -> DocumentInfo:
     sha256, name, length = row[-5:-2]
     return DocumentInfo(id=sha256, name=load_text(name), length=length)
 
 
-def _insert(connection: sqlite3.Connection, reading: Reading, document: int | None = None) -> None:
+def _insert_reading(connection: sqlite3.Connection, reading: Reading, document: int | None = None) -> None:
     if document is None:
         kept = connection.execute(_EDITION, (reading.document.id, store_text(reading.document.name))).fetchone()
         if kept is None:
             raise JournalError(f"the document of reading {reading.id} is not in the journal; keep it before you begin")
         document = kept[0]
-    values = (document, *reading_row(reading))
+    values = (document, *reading_to_row(reading))
     places = ", ".join("?" * len(values))
     try:
         connection.execute(f"INSERT INTO readings (document, {READING_COLUMNS}) VALUES ({places})", values)
@@ -250,7 +250,7 @@ def _insert(connection: sqlite3.Connection, reading: Reading, document: int | No
     number = connection.execute("SELECT number FROM readings WHERE id = ?", (reading.id,)).fetchone()[0]
     memory = Memory.blank(reading.plan.memory_tokens)
     for step in reading.steps:
-        _step_into(connection, number, step, follows=step.before == memory)
+        _insert_step_row(connection, number, step, follows=step.before == memory)
         memory = step.after
 
 
@@ -265,7 +265,7 @@ def _insert_step(connection: sqlite3.Connection, reading_id: str, step: Step) ->
     number, memory, tokens = found
     before = (load_text(memory), tokens) if memory is not None else ("", 0)
     try:
-        _step_into(connection, number, step, follows=(step.before.text, step.before.tokens) == before)
+        _insert_step_row(connection, number, step, follows=(step.before.text, step.before.tokens) == before)
     except sqlite3.IntegrityError as error:
         raise JournalError(
             f"step {step.chunk.index} of reading {reading_id} is in the journal already; another process may have "
@@ -278,13 +278,13 @@ def _insert_step(connection: sqlite3.Connection, reading_id: str, step: Step) ->
     )
 
 
-def _step_into(connection: sqlite3.Connection, number: int, step: Step, *, follows: bool) -> None:
-    values = (number, *step_row(step, follows=follows))
+def _insert_step_row(connection: sqlite3.Connection, number: int, step: Step, *, follows: bool) -> None:
+    values = (number, *step_to_row(step, follows=follows))
     places = ", ".join("?" * len(values))
     connection.execute(f"INSERT INTO steps (reading, {STEP_COLUMNS}) VALUES ({places})", values)
 
 
-def _delete(connection: sqlite3.Connection, number: int, document: int) -> None:
+def _delete_reading(connection: sqlite3.Connection, number: int, document: int) -> None:
     connection.execute("DELETE FROM readings WHERE number = ?", (number,))
-    drop_unread(connection, document)
+    delete_unread(connection, document)
     connection.execute("PRAGMA incremental_vacuum").fetchall()

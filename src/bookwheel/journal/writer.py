@@ -29,7 +29,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(slots=True, kw_only=True)
-class _Write:
+class _WriteRequest:
     """One thing to write, and who waits for it."""
 
     work: Callable[[sqlite3.Connection], Any]
@@ -53,7 +53,7 @@ class Writer:
     def __init__(self, path: Path, opened: Callable[[Path], sqlite3.Connection] = connect) -> None:
         self._path = path
         self._opened = opened
-        self._queue: SimpleQueue[_Write | None] = SimpleQueue()
+        self._queue: SimpleQueue[_WriteRequest | None] = SimpleQueue()
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
         self._closed = False
@@ -61,13 +61,13 @@ class Writer:
     async def write(self, work: Callable[[sqlite3.Connection], None]) -> None:
         """Return when what `work` did is on the disk."""
         waiter = asyncio.get_running_loop().create_future()
-        self._put(_Write(work=work, waiter=waiter))
+        self._put(_WriteRequest(work=work, waiter=waiter))
         await waiter
 
     def write_now(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
         """The same for callers without an event loop; gives what `work` gave."""
         waiter: Future[_T] = Future()
-        self._put(_Write(work=work, waiter=waiter))
+        self._put(_WriteRequest(work=work, waiter=waiter))
         return waiter.result()
 
     def close(self) -> None:
@@ -79,7 +79,7 @@ class Writer:
                 self._thread.join()
                 self._thread = None
 
-    def _put(self, write: _Write) -> None:
+    def _put(self, write: _WriteRequest) -> None:
         with self._starting:
             if self._closed:
                 raise JournalError(f"the journal {self._path} was closed; open it again to write to it")
@@ -95,10 +95,10 @@ class Writer:
             try:
                 connection = connection or self._connect()
             except JournalError as error:
-                _fail(batch, error)
+                _fail_all(batch, error)
             else:
                 self._commit(connection, batch)
-            _settle(batch)
+            _notify_waiters(batch)
             if last:
                 break
         if connection:
@@ -108,7 +108,7 @@ class Writer:
         with translate_errors(self._path, "write to"):
             return self._opened(self._path)
 
-    def _batch(self, first: _Write) -> tuple[list[_Write], bool]:
+    def _batch(self, first: _WriteRequest) -> tuple[list[_WriteRequest], bool]:
         """All that is waiting, and whether the writer is to stop after it."""
         batch = [first]
         while len(batch) < _MOST_AT_ONCE:
@@ -121,7 +121,7 @@ class Writer:
             batch.append(write)
         return batch, False
 
-    def _commit(self, connection: sqlite3.Connection, batch: list[_Write]) -> None:
+    def _commit(self, connection: sqlite3.Connection, batch: list[_WriteRequest]) -> None:
         try:
             with translate_errors(self._path, "write to"):
                 self._transact(connection, batch)
@@ -132,7 +132,7 @@ class Writer:
             for write in batch:
                 self._commit(connection, [write])
 
-    def _transact(self, connection: sqlite3.Connection, batch: Iterable[_Write]) -> None:
+    def _transact(self, connection: sqlite3.Connection, batch: Iterable[_WriteRequest]) -> None:
         connection.execute("BEGIN IMMEDIATE")
         try:
             for write in batch:
@@ -144,14 +144,14 @@ class Writer:
             raise
 
 
-def _fail(batch: Iterable[_Write], error: Exception) -> None:
+def _fail_all(batch: Iterable[_WriteRequest], error: Exception) -> None:
     for write in batch:
         write.failure = error
 
 
-def _settle(batch: Iterable[_Write]) -> None:
+def _notify_waiters(batch: Iterable[_WriteRequest]) -> None:
     """Wake each event loop once, not once for every write."""
-    loops: dict[asyncio.AbstractEventLoop, list[_Write]] = defaultdict(list)
+    loops: dict[asyncio.AbstractEventLoop, list[_WriteRequest]] = defaultdict(list)
     for write in batch:
         if isinstance(write.waiter, Future):
             write.settle()
@@ -159,9 +159,9 @@ def _settle(batch: Iterable[_Write]) -> None:
             loops[write.waiter.get_loop()].append(write)
     for loop, writes in loops.items():
         with suppress(RuntimeError):  # the loop was closed: nobody waits any more
-            loop.call_soon_threadsafe(_settle_all, writes)
+            loop.call_soon_threadsafe(_resolve_all, writes)
 
 
-def _settle_all(writes: Iterable[_Write]) -> None:
+def _resolve_all(writes: Iterable[_WriteRequest]) -> None:
     for write in writes:
         write.settle()

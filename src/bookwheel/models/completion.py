@@ -42,37 +42,40 @@ class Completion:
     logprobs: tuple[float, ...] | None
 
 
-def read_completion(body: object, limit: int) -> Completion:
+def parse_completion(body: object, limit: int) -> Completion:
     """The completion in a reply's JSON; BadReply when there is none."""
     if not isinstance(body, Mapping):
-        raise BadReply(f"the server's reply is no completion but {_kind(body)}. Is this a chat model's address?")
-    choice = next(iter(_list(body.get("choices"))), None)
+        raise BadReply(
+            f"the server's reply is no completion but {_describe_type(body)}. Is this a chat model's address?"
+        )
+    choice = next(iter(_as_list(body.get("choices"))), None)
     if not isinstance(choice, Mapping):
         raise BadReply("the server's reply has no choices, so it says nothing. Look at the server's log and try again.")
     reason = str(choice.get("finish_reason")).lower()
     if reason in _BROKEN_OFF:
         raise ServerFault(f"the server broke its reply off (finish_reason {reason}). Its log may say why; try again.")
-    usage, logprobs = _dict(body.get("usage")), _list(_dict(choice.get("logprobs")).get("content"))
+    usage, logprobs = _as_mapping(body.get("usage")), _as_list(_as_mapping(choice.get("logprobs")).get("content"))
     finish = _FINISHES.get(reason, Finish.STOP)
-    written = _count(usage.get("completion_tokens"))
+    written = _parse_count(usage.get("completion_tokens"))
     return Completion(
-        text=_text(_dict(choice.get("message")), finish, written, limit),
+        text=_extract_text(_as_mapping(choice.get("message")), finish, written, limit),
         finish=finish,
-        prompt_tokens=_count(usage.get("prompt_tokens")) or None,  # no prompt is empty: 0 is a count not made
+        prompt_tokens=_parse_count(usage.get("prompt_tokens")) or None,  # no prompt is empty: 0 is a count not made
         completion_tokens=written,
-        prompt_ids=_ids(body.get("prompt_token_ids")),
-        reply_ids=_ids(choice.get("token_ids")) or _ids([_dict(entry).get("id") for entry in logprobs]),
-        logprobs=_logprobs(logprobs),
+        prompt_ids=_parse_ids(body.get("prompt_token_ids")),
+        reply_ids=_parse_ids(choice.get("token_ids"))
+        or _parse_ids([_as_mapping(entry).get("id") for entry in logprobs]),
+        logprobs=_parse_logprobs(logprobs),
     )
 
 
-def _text(message: Mapping[str, Any], finish: Finish, written: int | None, limit: int) -> str:
+def _extract_text(message: Mapping[str, Any], finish: Finish, written: int | None, limit: int) -> str:
     """The reply's text. Empty is a reply too, but not where the text must have gone elsewhere."""
     content = message.get("content")
     if isinstance(content, list):  # some servers send it in typed parts
-        content = "".join(str(_dict(part).get("text") or "") for part in content)
+        content = "".join(str(_as_mapping(part).get("text") or "") for part in content)
     if content is not None and not isinstance(content, str):
-        raise BadReply(f"the reply's content is {_kind(content)}, not text. Is this a chat model?")
+        raise BadReply(f"the reply's content is {_describe_type(content)}, not text. Is this a chat model?")
     if content:
         return content
     if isinstance(refusal := message.get("refusal"), str) and refusal:
@@ -95,18 +98,18 @@ def _text(message: Mapping[str, Any], finish: Finish, written: int | None, limit
     return ""
 
 
-async def gather(chunks: AsyncIterator[object]) -> dict[str, Any]:
+async def join_stream(chunks: AsyncIterator[object]) -> dict[str, Any]:
     """The whole reply that streamed pieces make up. Unreachable when they end before the reply does."""
     body: dict[str, Any] = {}
     message: dict[str, Any] = {}
     choice: dict[str, Any] = {"message": message}
     async for chunk in chunks:
-        piece = _dict(chunk)
+        piece = _as_mapping(chunk)
         body |= {"usage": piece["usage"]} if piece.get("usage") else {}
-        for part in map(_dict, _list(piece.get("choices"))):
+        for part in map(_as_mapping, _as_list(piece.get("choices"))):
             body["choices"] = [choice]
             choice["finish_reason"] = part.get("finish_reason") or choice.get("finish_reason")
-            _append(message, _dict(part.get("delta")))
+            _append_delta(message, _as_mapping(part.get("delta")))
     if "choices" in body and choice["finish_reason"] is None:
         raise Unreachable(
             "the connection broke in mid-reply: the stream ended before the reply did. "
@@ -115,7 +118,7 @@ async def gather(chunks: AsyncIterator[object]) -> dict[str, Any]:
     return body
 
 
-def _append(message: dict[str, Any], delta: Mapping[str, Any]) -> None:
+def _append_delta(message: dict[str, Any], delta: Mapping[str, Any]) -> None:
     """Put one more piece of a message behind those that came before."""
     for name in ("content", "refusal", *_REASONING):
         if isinstance(delta.get(name), str):
@@ -124,16 +127,16 @@ def _append(message: dict[str, Any], delta: Mapping[str, Any]) -> None:
         message["tool_calls"] = True
 
 
-def _ids(found: object) -> tuple[int, ...] | None:
+def _parse_ids(found: object) -> tuple[int, ...] | None:
     """Token ids, when each of them is one."""
-    ids = _list(found)
+    ids = _as_list(found)
     return tuple(ids) if ids and all(type(value) is int for value in ids) else None
 
 
-def _logprobs(entries: list[Any]) -> tuple[float, ...] | None:
+def _parse_logprobs(entries: list[Any]) -> tuple[float, ...] | None:
     """Log-probabilities, from `logprob` or, after sampling, from llama.cpp's `prob`; None where one is missing."""
     found = []
-    for entry in map(_dict, entries):
+    for entry in map(_as_mapping, entries):
         value, share = entry.get("logprob"), entry.get("prob")
         if value is None and isinstance(share, int | float) and share > 0:
             value = math.log(share)
@@ -143,18 +146,18 @@ def _logprobs(entries: list[Any]) -> tuple[float, ...] | None:
     return tuple(found) or None
 
 
-def _count(value: object) -> int | None:
+def _parse_count(value: object) -> int | None:
     return value if type(value) is int and value >= 0 else None
 
 
-def _dict(value: object) -> Mapping[str, Any]:
+def _as_mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _list(value: object) -> list[Any]:
+def _as_list(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _kind(value: object) -> str:
+def _describe_type(value: object) -> str:
     names = {str: "a text", list: "a list", bool: "a yes or no", int: "a number", float: "a number", type(None): "null"}
     return names.get(type(value), "an object")

@@ -3,7 +3,7 @@
 The one place that builds the SDK's clients, so that retries, timeouts and authorization are set once and no other
 layer of retries stands on theirs.
 
->>> Endpoint.of("http://localhost:8000/v1", timeout=30).root
+>>> Endpoint.resolve("http://localhost:8000/v1", timeout=30).root
 'http://localhost:8000'
 """
 
@@ -40,7 +40,7 @@ class Endpoint:
     """The SDK's own: it tries again after 408, 409, 429, 5xx, broken connections and timeouts."""
 
     @classmethod
-    def of(
+    def resolve(
         cls,
         url: str | None = None,
         key: str | None = None,
@@ -65,7 +65,7 @@ class Endpoint:
         return self.url.removesuffix("/v1")
 
     @property
-    def shown(self) -> str:
+    def display_url(self) -> str:
         """The base URL as messages may show it: no password, no query."""
         parts = urlsplit(self.url)
         return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
@@ -74,23 +74,23 @@ class Endpoint:
         """The text with the key blotted out; some servers quote it in their messages."""
         return text.replace(self.key, "***") if self.key else text
 
-    def client(self) -> AsyncOpenAI:
+    def open_client(self) -> AsyncOpenAI:
         """The SDK's client."""
         from openai import AsyncOpenAI
 
         return AsyncOpenAI(
-            base_url=self.url, api_key=self.key or _NO_KEY, timeout=self._patience(), max_retries=self.retries
+            base_url=self.url, api_key=self.key or _NO_KEY, timeout=self._build_timeout(), max_retries=self.retries
         )
 
-    def blocking_client(self) -> OpenAI:
+    def open_sync_client(self) -> OpenAI:
         """The same for callers that are not asynchronous: tokenizers."""
         from openai import OpenAI
 
         return OpenAI(
-            base_url=self.url, api_key=self.key or _NO_KEY, timeout=self._patience(), max_retries=self.retries
+            base_url=self.url, api_key=self.key or _NO_KEY, timeout=self._build_timeout(), max_retries=self.retries
         )
 
-    def _patience(self) -> Timeout:
+    def _build_timeout(self) -> Timeout:
         from openai import Timeout
 
         return Timeout(self.timeout, connect=min(self.timeout, _SECONDS_TO_CONNECT))

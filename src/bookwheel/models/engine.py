@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import BadReply, MissingExtra, NoWeights, ServerFault, WindowExceeded
-from bookwheel.text.tokens import encodable
+from bookwheel.text.tokens import replace_surrogates
 from bookwheel.types import Finish
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class EngineCompletion:
     """llama.cpp's own: `prompt_n`, `prompt_per_second`, `predicted_n`, `predicted_per_second` and more."""
 
 
-def threads_by_load() -> int:
+def choose_thread_count() -> int:
     """As many threads as there are idle cores, one at least.
 
     A thread more than that is dearer than one less: all of them wait for the slowest at every layer.
@@ -85,7 +85,7 @@ class Engine:
         try:
             return cls(xllamacpp.Server(wish), key)
         except RuntimeError as error:
-            raise NoWeights(_why_not(weights, adapter)) from error
+            raise NoWeights(_load_failure(weights, adapter)) from error
 
     def tokens(self, text: str, *, special: bool = False, first: bool = False) -> list[int]:
         """The text's ids; `special` reads special tokens in it, `first` puts those in front that open a prompt."""
@@ -118,7 +118,7 @@ class Engine:
             **({"n_probs": 1, "post_sampling_probs": True} if logprobs else {}),
         }
         body = {name: value for name, value in wish.items() if value is not None}
-        return _completion(_body(await self._replies.post("/completion", json=body)))
+        return _parse_completion(_parse_response(await self._replies.post("/completion", json=body)))
 
     async def aclose(self) -> None:
         """Stop the server and free the weights."""
@@ -127,16 +127,16 @@ class Engine:
         self._stop()
 
     def _tokenize(self, text: str, **how: bool) -> list[Any]:
-        return list(self._post("/tokenize", {"content": encodable(text), **how})["tokens"])
+        return list(self._post("/tokenize", {"content": replace_surrogates(text), **how})["tokens"])
 
     def _get(self, path: str) -> dict[str, Any]:
-        return _body(self._calls.get(path))
+        return _parse_response(self._calls.get(path))
 
     def _post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        return _body(self._calls.post(path, json=body))
+        return _parse_response(self._calls.post(path, json=body))
 
 
-def _why_not(weights: Path, adapter: Path | None) -> str:
+def _load_failure(weights: Path, adapter: Path | None) -> str:
     if adapter:
         return (
             f"llama.cpp cannot lay the adapter {adapter} over {weights}: it is damaged, or was made for another model; "
@@ -148,7 +148,7 @@ def _why_not(weights: Path, adapter: Path | None) -> str:
     )
 
 
-def _body(response: httpx2.Response) -> dict[str, Any]:
+def _parse_response(response: httpx2.Response) -> dict[str, Any]:
     """The server's JSON, or its complaint as one of our errors."""
     try:
         body = response.json()
@@ -167,7 +167,7 @@ def _body(response: httpx2.Response) -> dict[str, Any]:
     raise ServerFault(f"llama.cpp refused the call (status {response.status_code}): {fault.get('message', body)}")
 
 
-def _completion(body: Mapping[str, Any]) -> EngineCompletion:
+def _parse_completion(body: Mapping[str, Any]) -> EngineCompletion:
     ids = tuple(int(token) for token in body["tokens"])
     likely = [entry["prob"] for entry in body.get("completion_probabilities", ())]
     return EngineCompletion(

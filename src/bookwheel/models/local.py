@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import BadReply, WindowExceeded
 from bookwheel.models import weights as kept
-from bookwheel.models.engine import Engine, threads_by_load
-from bookwheel.models.header import ADAPTER, KIND, header, plan_in
+from bookwheel.models.engine import Engine, choose_thread_count
+from bookwheel.models.gguf_header import ADAPTER_TYPE, TYPE_FIELD, load_header_plan, read_header
 from bookwheel.plan import Plan, Sampling, load_preset_plan
-from bookwheel.text.tokens import encodable
+from bookwheel.text.tokens import replace_surrogates
 from bookwheel.types import Message, Reply, TokenRecord, Usage
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class GgufTokenizer:
         lengths = self._engine.piece_lengths(text) if text else []
         if len(lengths) <= limit:
             return len(text)
-        shown = encodable(text).encode()[: sum(lengths[: max(0, limit)])]
+        shown = replace_surrogates(text).encode()[: sum(lengths[: max(0, limit)])]
         return len(shown.decode("utf-8", "ignore"))
 
 
@@ -100,12 +100,12 @@ class LocalModel:
         reply carries its exact ids and log-probabilities, except one with a character of several tokens, for which
         llama.cpp tells only one.
         """
-        path = weights or await kept.ensure(progress)
-        facts = await asyncio.to_thread(header, path)
-        plan = plan_in(facts, path)
-        adapter = path if facts.get(KIND) == ADAPTER else None
-        base = await kept.ensure(progress) if adapter else path
-        threads = threads or threads_by_load()
+        path = weights or await kept.ensure_weights(progress)
+        facts = await asyncio.to_thread(read_header, path)
+        plan = load_header_plan(facts, path)
+        adapter = path if facts.get(TYPE_FIELD) == ADAPTER_TYPE else None
+        base = await kept.ensure_weights(progress) if adapter else path
+        threads = threads or choose_thread_count()
         engine = await asyncio.to_thread(
             Engine.start, base, threads=threads, slots=slots, window=_WINDOW, adapter=adapter
         )

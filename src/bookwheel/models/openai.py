@@ -21,13 +21,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypedDict, Unpack
 
 from bookwheel.errors import WindowExceeded
-from bookwheel.models.completion import Completion, gather, read_completion
+from bookwheel.models.completion import Completion, join_stream, parse_completion
 from bookwheel.models.endpoint import DEFAULT_RETRIES, DEFAULT_TIMEOUT, Endpoint
-from bookwheel.models.faults import explain, in_place_of_reply, is_page, refused_setting, wrong_address
-from bookwheel.models.served import ServedModel, ServerSoftware, find_model, list_served_models
-from bookwheel.models.server_tokens import ServerTokenizer
+from bookwheel.models.sdk_errors import (
+    find_rejected_setting,
+    is_html,
+    parse_error_body,
+    translate_error,
+    wrong_address_error,
+)
+from bookwheel.models.server_models import ServedModel, ServerSoftware, find_model, list_served_models
+from bookwheel.models.server_tokenizer import ServerTokenizer
 from bookwheel.plan import Plan, Sampling
-from bookwheel.text.tokens import EstimatedTokens, FileTokenizer, Tokenizer, encodable
+from bookwheel.text.tokens import EstimatingTokenizer, FileTokenizer, Tokenizer, replace_surrogates
 from bookwheel.types import Reply, TokenRecord, Usage
 
 if TYPE_CHECKING:
@@ -88,19 +94,19 @@ class OpenAIModel:
         stream: bool = False,
     ) -> None:
         self.name = name
-        self.endpoint = Endpoint.of(base_url, api_key, timeout=timeout, retries=retries)
+        self.endpoint = Endpoint.resolve(base_url, api_key, timeout=timeout, retries=retries)
         self.plan = plan or Plan()
-        self.tokenizer = tokenizer or EstimatedTokens()
+        self.tokenizer = tokenizer or EstimatingTokenizer()
         self.window = window
         self.template_tokens = _TEMPLATE_TOKENS
-        self.untaken: set[str] = set()
+        self.unsupported: set[str] = set()
         """The settings that this server turned out not to take."""
         self._record = record_tokens
         self._extra = dict(extra_body or {})
         self._stream = stream
         self._software: ServerSoftware | None = None
         self._slots = asyncio.Semaphore(concurrency)
-        self._client = self.endpoint.client()
+        self._client = self.endpoint.open_client()
 
     @classmethod
     async def connect(
@@ -139,11 +145,11 @@ class OpenAIModel:
 
     async def reply(self, messages: Sequence[Message], *, limit: int, sampling: Sampling) -> Reply:
         """One independent conversation."""
-        spoken = [{"role": message.role, "content": encodable(message.content)} for message in messages]
+        spoken = [{"role": message.role, "content": replace_surrogates(message.content)} for message in messages]
         async with self._slots:
             began = time.perf_counter()
             extras = await self._recording(sampling) if self._record else {}
-            said = read_completion(await self._ask(spoken, limit, sampling, extras), limit)
+            said = parse_completion(await self._ask(spoken, limit, sampling, extras), limit)
             self._check_all_was_read(messages, said)
             tokens = await self._record_of(spoken, said) if extras else None
             seconds = time.perf_counter() - began
@@ -167,14 +173,16 @@ class OpenAIModel:
             try:
                 return await self._send(body, stream=self._stream and not extras)
             except (BadRequestError, UnprocessableEntityError) as error:
-                untaken = refused_setting(error, {name: body[name] for name in _DISPENSABLE if name in settings})
-                if untaken is None:
-                    raise explain(error, self.endpoint, self.name) from error
-                self.untaken.add(untaken)
-                if untaken != "max_tokens":
-                    _log.warning("%s does not take %s; it is left to the server", self.name, untaken)
+                unsupported = find_rejected_setting(
+                    error, {name: body[name] for name in _DISPENSABLE if name in settings}
+                )
+                if unsupported is None:
+                    raise translate_error(error, self.endpoint, self.name) from error
+                self.unsupported.add(unsupported)
+                if unsupported != "max_tokens":
+                    _log.warning("%s does not take %s; it is left to the server", self.name, unsupported)
             except (OpenAIError, ValueError) as error:
-                raise explain(error, self.endpoint, self.name) from error
+                raise translate_error(error, self.endpoint, self.name) from error
 
     def _settings(self, limit: int, sampling: Sampling) -> dict[str, Any]:
         """What is asked of the server, but for what it is known not to take."""
@@ -186,7 +194,7 @@ class OpenAIModel:
             "repeat_penalty": sampling.repeat_penalty,
             "repetition_penalty": sampling.repeat_penalty,
         }
-        taken = {name: value for name, value in wanted.items() if value is not None and name not in self.untaken}
+        taken = {name: value for name, value in wanted.items() if value is not None and name not in self.unsupported}
         return taken if "max_tokens" in taken else {**taken, "max_completion_tokens": limit}
 
     async def _send(self, body: Mapping[str, Any], *, stream: bool) -> object:
@@ -202,14 +210,14 @@ class OpenAIModel:
             )
             if "html" in pieces.response.headers.get("content-type", ""):
                 await pieces.close()
-                raise wrong_address(self.endpoint, "it answers with a web page")
-            return await gather(pieces)
+                raise wrong_address_error(self.endpoint, "it answers with a web page")
+            return await join_stream(pieces)
         answer = await self._client.post(route, cast_to=Response, body=body)
-        if is_page(answer.text):
-            raise wrong_address(self.endpoint, "it answers with a web page")
+        if is_html(answer.text):
+            raise wrong_address_error(self.endpoint, "it answers with a web page")
         told = json.loads(answer.content)
         if isinstance(told, dict) and told.get("error") and not told.get("choices"):
-            raise in_place_of_reply(told["error"], self.endpoint)
+            raise parse_error_body(told["error"], self.endpoint)
         return told
 
     async def _recording(self, sampling: Sampling) -> Mapping[str, Any]:

@@ -56,11 +56,11 @@ async def open_model(
         settings["timeout"] = timeout
     if concurrency is not None:
         settings["concurrency"] = concurrency
-    return await OpenAIModel.connect(name or await _only_name(url, api_key), tokenizer=tokenizer, **settings)
+    return await OpenAIModel.connect(name or await _find_only_name(url, api_key), tokenizer=tokenizer, **settings)
 
 
-async def _only_name(url: str, api_key: str | None) -> str:
+async def _find_only_name(url: str, api_key: str | None) -> str:
     from bookwheel.models.endpoint import Endpoint
-    from bookwheel.models.served import only_model
+    from bookwheel.models.server_models import find_only_model
 
-    return await only_model(Endpoint.of(url, api_key))
+    return await find_only_model(Endpoint.resolve(url, api_key))

@@ -47,7 +47,7 @@ class ScriptedModel:
         self.tokenizer = tokenizer or WordTokenizer()
         self.template_tokens = 0
         self.calls = 0
-        self.heard: tuple[Message, ...] = ()
+        self.last_messages: tuple[Message, ...] = ()
         self._script = script
         self._seconds = seconds_per_call
         self._faults = faults or {}
@@ -57,7 +57,7 @@ class ScriptedModel:
         del sampling
         began, number = time.perf_counter(), self.calls
         self.calls += 1
-        self.heard = tuple(messages)
+        self.last_messages = tuple(messages)
         if self._seconds:
             await asyncio.sleep(self._seconds)
         if number in self._faults:
@@ -111,21 +111,21 @@ _COMMON: Final = frozenset(
 def keyword_reader(messages: Sequence[Message]) -> str:
     """Note the sentences that share the most words with the question; answer with the best of them."""
     prompt = messages[-1].content
-    question = _words(_between(prompt, "question"))
-    section = _between(prompt, "section")
-    notes = [line for line in _between(prompt, "memory").splitlines() if _words(line) & question]
+    question = _keywords(_extract_tag(prompt, "question"))
+    section = _extract_tag(prompt, "section")
+    notes = [line for line in _extract_tag(prompt, "memory").splitlines() if _keywords(line) & question]
     found = [sentence.strip() for sentence in _SENTENCE.findall(section)]
-    notes += [line for line in found if len(_words(line) & question) >= min(2, len(question)) and line not in notes]
-    best = sorted(notes, key=lambda line: -len(_words(line) & question))[:8]
+    notes += [line for line in found if len(_keywords(line) & question) >= min(2, len(question)) and line not in notes]
+    best = sorted(notes, key=lambda line: -len(_keywords(line) & question))[:8]
     if section:
         return "\n".join(line for line in notes if line in best) or "UNCHANGED"
     return f"\\boxed{{{best[0]}}}" if best else "\\boxed{the document does not say}"
 
 
-def _words(text: str) -> set[str]:
+def _keywords(text: str) -> set[str]:
     return {word.casefold().rstrip("s") for word in _WORD.findall(text)} - _COMMON
 
 
-def _between(prompt: str, tag: str) -> str:
+def _extract_tag(prompt: str, tag: str) -> str:
     """What stands inside the last pair of these tags."""
     return prompt.rpartition(f"<{tag}>")[2].partition(f"</{tag}>")[0].strip() if f"<{tag}>" in prompt else ""

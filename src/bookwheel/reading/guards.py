@@ -19,8 +19,8 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.reading.remarks import is_refusal, is_remark
-from bookwheel.text.matching import Passage, missing_marks, share, words
-from bookwheel.text.shield import TAGS
+from bookwheel.text.matching import Passage, find_missing_words, parse_words, word_overlap
+from bookwheel.text.sanitize import TAGS
 from bookwheel.types import Finish, Flag, Memory, Reply
 
 if TYPE_CHECKING:
@@ -82,8 +82,8 @@ def next_memory(
 
 def is_founded(line: str, shown: str) -> bool:
     """Whether all names and numbers of a line, and nearly all of its other words, stand in what was shown."""
-    said, there = words(line), Passage(shown).marks
-    return not missing_marks(said, there) and share(said, there) >= _NEARLY_ALL
+    said, there = parse_words(line), Passage(shown).index_keys
+    return not find_missing_words(said, there) and word_overlap(said, there) >= _NEARLY_ALL
 
 
 def _why_keep(text: str, unchanged: str) -> Flag | None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from bookwheel.errors import PromptError
 from bookwheel.plan import Layout
-from bookwheel.text.shield import shield
+from bookwheel.text.sanitize import escape_markup
 from bookwheel.types import Message
 
 if TYPE_CHECKING:
@@ -78,9 +78,9 @@ class Prompts:
 
     def _messages(self, template: str, *, question: str, memory: str, section: str) -> tuple[Message, ...]:
         parts = {
-            "question": shield(question.strip()),
-            "memory": shield(memory) or self.blank,
-            "section": shield(section),
+            "question": escape_markup(question.strip()),
+            "memory": escape_markup(memory) or self.blank,
+            "section": escape_markup(section),
         }
         text = _PLACE.sub(lambda place: parts[place[1]], template)
         user = Message(role="user", content=text)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Protocol, Self
 
-from bookwheel.text.matching import Passage, Word, is_claim, missing_marks, share, words
+from bookwheel.text.matching import Passage, Word, find_missing_words, is_claim, parse_words, word_overlap
 from bookwheel.types import Evidence, Flag, Step
 
 if TYPE_CHECKING:
@@ -75,8 +75,8 @@ def find_origins(steps: Sequence[Step], document: SupportsSlice) -> tuple[LineOr
 
 def find_evidence(answer: str, steps: Sequence[Step], document: SupportsSlice) -> tuple[Evidence, ...]:
     """The sentences of the document that the answer rests on, best first: through the memory lines that speak of it."""
-    said = words(answer)
-    wanted = {word.mark for word in said if word.tells}
+    said = parse_words(answer)
+    wanted = {word.index_key for word in said if word.is_distinctive}
     if not wanted or not steps:
         return ()
     library = _Library(steps, document)
@@ -85,18 +85,18 @@ def find_evidence(answer: str, steps: Sequence[Step], document: SupportsSlice) -
     speaking = sorted((pair for pair in trails if pair[1] >= least), key=lambda pair: -pair[1])[:_MOST_EVIDENCE]
     found: list[Evidence] = []
     for trail, _ in speaking:
-        spans = [(at, library.passage(at).sentence(said, trail.marks)) for at in trail.chunks]
+        spans = [(at, library.passage(at).find_sentence(said, trail.marks)) for at in trail.chunks]
         if not any(span for _, span in spans):
-            spans = [(at, library.passage(at).sentence(trail.words, wanted)) for at in trail.chunks]
+            spans = [(at, library.passage(at).find_sentence(trail.words, wanted)) for at in trail.chunks]
         found += [library.evidence(at, span) for at, span in spans if span]
-    found.sort(key=lambda piece: -len(wanted & {word.mark for word in words(piece.quote)}))
+    found.sort(key=lambda piece: -len(wanted & {word.index_key for word in parse_words(piece.quote)}))
     return _apart(found)[:_MOST_EVIDENCE]
 
 
 def is_supported(answer: str, found: Sequence[Evidence]) -> bool:
     """Whether the answer stands in its evidence: every number and name of it, and at least half of its other words."""
-    there = {word.key for piece in found for word in words(piece.quote)}
-    return not missing_marks(words(answer), there) and share(words(answer), there) >= _SAME
+    there = {word.key for piece in found for word in parse_words(piece.quote)}
+    return not find_missing_words(parse_words(answer), there) and word_overlap(parse_words(answer), there) >= _SAME
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class _Trail:
     @property
     def marks(self) -> set[str]:
         """What it is about."""
-        return {word.mark for word in self.words if word.tells}
+        return {word.index_key for word in self.words if word.is_distinctive}
 
     @property
     def chunks(self) -> list[int]:
@@ -142,7 +142,7 @@ def _trails(steps: Sequence[Step]) -> list[_Trail]:
     for number in following:
         changes[number].append(0)
     return [
-        _Trail(line, words(line), changes[number][::-1], _is_by_hand(line, steps[changes[number][0]]))
+        _Trail(line, parse_words(line), changes[number][::-1], _is_by_hand(line, steps[changes[number][0]]))
         for number, line in current.items()
     ]
 
@@ -195,8 +195,8 @@ class _Wording:
 @lru_cache(maxsize=4096)
 def _key(line: str) -> tuple[str, ...]:
     """A line as it is compared: its telling words, or all of them where it has none."""
-    said = words(line)
-    return tuple(word.mark for word in said if word.tells) or tuple(word.key for word in said)
+    said = parse_words(line)
+    return tuple(word.index_key for word in said if word.is_distinctive) or tuple(word.key for word in said)
 
 
 def _lines(memory: str) -> Iterator[str]:
@@ -241,11 +241,11 @@ def _origin(trail: _Trail, library: _Library) -> LineOrigin:
     there: set[str] = set()
     for at in trail.chunks:
         passage = library.passage(at)
-        there |= passage.marks
-        run = passage.longest_run(trail.words)
+        there |= passage.index_keys
+        run = passage.find_longest_run(trail.words)
         if run and (best is None or run[0] > best[0]):
             best = (run[0], at, run[1])
-    missing = missing_marks(trail.words, there)
+    missing = find_missing_words(trail.words, there)
     chunk = library.steps[trail.changes[0]].chunk
     return LineOrigin(
         line=trail.line,
@@ -256,7 +256,7 @@ def _origin(trail: _Trail, library: _Library) -> LineOrigin:
         start=chunk.start,
         end=chunk.end,
         quote=library.evidence(best[1], best[2]) if best else None,
-        found=bool(best) and not missing and share(trail.words, there) >= _SAME,
+        found=bool(best) and not missing and word_overlap(trail.words, there) >= _SAME,
         missing=missing,
         by_hand=trail.by_hand,
     )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.errors import ModelError
 from bookwheel.plan import Sampling
 from bookwheel.reading.guards import clean
-from bookwheel.text.shield import shield
+from bookwheel.text.sanitize import escape_markup
 from bookwheel.types import Message
 
 if TYPE_CHECKING:
@@ -75,8 +75,8 @@ async def judge(
     """What the model thinks of the answer; an empty answer is wrong without asking."""
     if not answer.strip():
         return Judgement(verdict=Verdict.WRONG, reason="the answer is empty")
-    references = "\n".join(f"- {shield(gold)}" for gold in golds)
-    filled = {"question": shield(question), "golds": references, "answer": shield(answer)}
+    references = "\n".join(f"- {escape_markup(gold)}" for gold in golds)
+    filled = {"question": escape_markup(question), "golds": references, "answer": escape_markup(answer)}
     text = re.sub(r"\{(question|golds|answer)\}", lambda place: filled[place[1]], _PROMPT)
     try:
         reply = await model.reply((Message(role="user", content=text),), limit=_LIMIT, sampling=sampling)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import InputError, ModelError
 from bookwheel.reading.loop import conclude, converse
-from bookwheel.text.shield import shield
+from bookwheel.text.sanitize import escape_markup
 from bookwheel.types import Message
 
 if TYPE_CHECKING:
@@ -102,6 +102,6 @@ async def _check_sample(
 
 
 async def _ask(sample: Sample, model: Model, sampling: Sampling) -> str:
-    prompt = _PROMPTS["zh" if sample.language == "zh" else "en"].replace("{question}", shield(sample.question))
+    prompt = _PROMPTS["zh" if sample.language == "zh" else "en"].replace("{question}", escape_markup(sample.question))
     said = await converse((Message(role="user", content=prompt),), model, model.plan.answer_tokens, sampling)
     return conclude(said).text

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bookwheel.errors import TokenizerError
-from bookwheel.text.tokens import EstimatedTokens, FileTokenizer, WordTokenizer
+from bookwheel.text.tokens import EstimatingTokenizer, FileTokenizer, WordTokenizer
 
 if TYPE_CHECKING:
     from bookwheel.text.tokens import Tokenizer
@@ -16,8 +16,8 @@ def load_tokenizer(name: str) -> Tokenizer:
     """`words` (the scripted model's), `estimate`, or the path of a tokenizer.json or of the folder it is in."""
     if name == WordTokenizer.name:
         return WordTokenizer()
-    if name == EstimatedTokens.name:
-        return EstimatedTokens()
+    if name == EstimatingTokenizer.name:
+        return EstimatingTokenizer()
     path = Path(name)
     if path.is_dir():
         path /= "tokenizer.json"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.text.shield import shield
+from bookwheel.text.sanitize import escape_markup
 from bookwheel.types import Chunk
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def split(document: Document, tokenizer: Tokenizer, limit: int, *, start: int = 
     """The document's chunks from character `start` on, numbered from `index`; each holds at most `limit` tokens."""
     window = _Window(document.parts(start), start)
     while window.text(1):
-        cut, tokens = _cut(window, tokenizer, limit)
+        cut, tokens = _find_cut(window, tokenizer, limit)
         sources, pages = window.places(cut)
         yield Chunk(
             index=index,
@@ -50,29 +50,29 @@ def split(document: Document, tokenizer: Tokenizer, limit: int, *, start: int = 
         index += 1
 
 
-def _cut(window: _Window, tokenizer: Tokenizer, limit: int) -> tuple[int, int]:
+def _find_cut(window: _Window, tokenizer: Tokenizer, limit: int) -> tuple[int, int]:
     """How many characters the next chunk takes, and its tokens."""
     text = window.text(limit * _CHARACTERS_PER_TOKEN)
-    fit = _fit(text, tokenizer, limit)
+    fit = _fit_tokens(text, tokenizer, limit)
     while fit == len(text) < limit * _MOST_PER_TOKEN and len(longer := window.text(2 * len(text))) > len(text):
         text = longer
-        fit = _fit(text, tokenizer, limit)
-    cut = fit if fit == len(text) else _liked_end(text, fit)
-    tokens = tokenizer.count(shield(text[:cut]))
+        fit = _fit_tokens(text, tokenizer, limit)
+    cut = fit if fit == len(text) else _find_chunk_end(text, fit)
+    tokens = tokenizer.count(escape_markup(text[:cut]))
     while tokens > limit and cut > 1:
-        cut = _liked_end(text, max(1, min(cut - 1, cut * limit // tokens)))
-        tokens = tokenizer.count(shield(text[:cut]))
+        cut = _find_chunk_end(text, max(1, min(cut - 1, cut * limit // tokens)))
+        tokens = tokenizer.count(escape_markup(text[:cut]))
     return cut, tokens
 
 
-def _fit(text: str, tokenizer: Tokenizer, limit: int) -> int:
+def _fit_tokens(text: str, tokenizer: Tokenizer, limit: int) -> int:
     """How many leading characters are within the limit, or a few less; shielding only ever shortens a text."""
-    shown = shield(text)
+    shown = escape_markup(text)
     fit = tokenizer.fit(shown, limit)
     return len(text) if fit >= len(shown) else max(1, fit)
 
 
-def _liked_end(text: str, fit: int) -> int:
+def _find_chunk_end(text: str, fit: int) -> int:
     """The best place to end a chunk that may take `fit` characters."""
     for end, share in _ENDS:
         worth = int(fit * share)

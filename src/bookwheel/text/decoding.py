@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from charset_normalizer import CharsetMatch
 
-    from bookwheel.text.volumes import Notes
+    from bookwheel.text.sources import SourceWarnings
 
 BLOCK: Final = 1 << 20
 SAMPLE: Final = 1 << 16
@@ -54,37 +54,39 @@ class _Tally(threading.local):
 _tally = _Tally()
 
 
-def _visible(error: UnicodeError) -> tuple[str | bytes, int]:
+def _escape_undecodable(error: UnicodeError) -> tuple[str | bytes, int]:
     if isinstance(error, UnicodeDecodeError):
         _tally.bytes += error.end - error.start
     return codecs.backslashreplace_errors(error)
 
 
 _VISIBLE: Final = "bookwheel.visible"
-codecs.register_error(_VISIBLE, _visible)
+codecs.register_error(_VISIBLE, _escape_undecodable)
 
 
-def decode(read: Callable[[int], bytes], name: str, notes: Notes, charset: str = "") -> Iterator[str]:
+def decode(read: Callable[[int], bytes], name: str, notes: SourceWarnings, charset: str = "") -> Iterator[str]:
     """The text of a stream of bytes, block by block; `charset` is what its source said of it."""
     block = read(BLOCK)
     mark, encoding = next(((len(mark), e) for mark, e in _MARKS if block.startswith(mark)), (0, ""))
     block = block[mark:]
-    encoding = encoding or wide_encoding(block[:SAMPLE])
+    encoding = encoding or detect_wide_encoding(block[:SAMPLE])
     first = True
     while block and not encoding:
         found = _NOT_ASCII.search(block)
         if found:
             block += read(BLOCK) if len(block) - found.start() < SAMPLE else b""
-            encoding = _encoding(_sample(block, found.start()), name, notes, charset, first)
+            encoding = _detect_encoding(_take_sample(block, found.start()), name, notes, charset, first)
         else:
             yield block.decode("ascii")
             block = read(BLOCK)
         first = False
     if block:
-        yield from _rest(block, read, encoding, (name, notes))
+        yield from _decode_rest(block, read, encoding, (name, notes))
 
 
-def _rest(block: bytes, read: Callable[[int], bytes], encoding: str, report: tuple[str, Notes]) -> Iterator[str]:
+def _decode_rest(
+    block: bytes, read: Callable[[int], bytes], encoding: str, report: tuple[str, SourceWarnings]
+) -> Iterator[str]:
     decoder = codecs.getincrementaldecoder(encoding)(_VISIBLE)
     lost = 0
     while True:
@@ -101,28 +103,28 @@ def _rest(block: bytes, read: Callable[[int], bytes], encoding: str, report: tup
         notes.add(r"bytes that are not text in their file's encoding are shown as \xNN", f"{name} ({lost} bytes)")
 
 
-def whole(data: bytes, name: str, notes: Notes, charset: str = "") -> str:
+def decode_bytes(data: bytes, name: str, notes: SourceWarnings, charset: str = "") -> str:
     """The text of bytes that are in memory already."""
     from io import BytesIO
 
     return "".join(decode(BytesIO(data).read, name, notes, charset))
 
 
-def _sample(block: bytes, start: int) -> bytes:
+def _take_sample(block: bytes, start: int) -> bytes:
     return block[:SAMPLE] if start < SAMPLE // 2 else block[start : start + SAMPLE]
 
 
-def _encoding(sample: bytes, name: str, notes: Notes, charset: str, first: bool) -> str:
-    if charset and decodes(sample, charset := _charset(charset)):
+def _detect_encoding(sample: bytes, name: str, notes: SourceWarnings, charset: str, first: bool) -> str:
+    if charset and can_decode(sample, charset := _resolve_charset(charset)):
         return charset
-    if mostly_utf8(sample):
+    if is_mostly_utf8(sample):
         return "utf-8"
     guess = guess_encoding(sample, wide=first)
     notes.add("the encoding is a guess", f"{name} ({guess or 'cp1252, for want of a better one'})")
     return guess or "cp1252"
 
 
-def _charset(declared: str) -> str:
+def _resolve_charset(declared: str) -> str:
     """The codec to try for a declared name; empty for what is no encoding of text."""
     try:
         b"\0\0\0\0".decode(declared, "ignore")
@@ -132,7 +134,7 @@ def _charset(declared: str) -> str:
     return "" if known in _NO_CHARSETS else _WIDER.get(known, known)
 
 
-def decodes(sample: bytes, encoding: str) -> bool:
+def can_decode(sample: bytes, encoding: str) -> bool:
     """Whether the sample is text of that encoding, but for a character that its end cuts."""
     try:
         codecs.getincrementaldecoder(encoding)("strict").decode(sample)
@@ -141,18 +143,18 @@ def decodes(sample: bytes, encoding: str) -> bool:
     return True
 
 
-def mostly_utf8(sample: bytes) -> bool:
+def is_mostly_utf8(sample: bytes) -> bool:
     """UTF-8, or so much of it that the rest must be damage."""
     if b"\x1b$" in sample and sample.isascii():
         return False
-    if decodes(sample, "utf-8"):
+    if can_decode(sample, "utf-8"):
         return True
     text = sample.decode("utf-8", "replace")
     broken = text.count("\N{REPLACEMENT CHARACTER}")
     return sum(1 for c in text if not c.isascii()) - broken > 10 * broken
 
 
-def wide_encoding(sample: bytes) -> str:
+def detect_wide_encoding(sample: bytes) -> str:
     """UTF-16 or UTF-32 without a byte order mark, told by where its NULs stand; empty when it is neither.
 
     A quarter of NULs is asked of what would pass for UTF-8 otherwise: that may be a text with a few NULs in it.
@@ -161,7 +163,7 @@ def wide_encoding(sample: bytes) -> str:
         return ""
     even, odd = sample[::2].count(0), sample[1::2].count(0)
     stray = len(_STRAY.findall(sample))
-    least = 0.25 if decodes(sample, "utf-8") and 50 * stray < len(sample) else 0.01
+    least = 0.25 if can_decode(sample, "utf-8") and 50 * stray < len(sample) else 0.01
     for encoding, many, few in (
         ("utf-32-le", sample[3::4].count(0), sample[::4].count(0)),
         ("utf-32-be", sample[::4].count(0), sample[3::4].count(0)),
@@ -169,7 +171,7 @@ def wide_encoding(sample: bytes) -> str:
         ("utf-16-be", even, odd),
     ):
         enough = len(sample) // 4 * 0.9 if encoding.startswith("utf-32") else len(sample) * least
-        if many > max(enough, 20 * few) and decodes(sample, encoding) and _is_text(sample, encoding):
+        if many > max(enough, 20 * few) and can_decode(sample, encoding) and _is_text(sample, encoding):
             return encoding
     return ""
 
@@ -193,11 +195,11 @@ def guess_encoding(sample: bytes, *, wide: bool = True) -> str:
                 break
             matches.extend(from_bytes(sample[: len(sample) - cut], enable_fallback=False, **known))
         if matches:
-            return _likeliest(sorted(matches), western=_western(sample))
+            return _choose_match(sorted(matches), western=_has_lone_accents(sample))
     return ""
 
 
-def _likeliest(matches: list[CharsetMatch], *, western: bool) -> str:
+def _choose_match(matches: list[CharsetMatch], *, western: bool) -> str:
     """Of the matches that the evidence hardly tells apart, the one that makes most letters; then the one most met."""
     best = matches[0]
     near = [m for m in matches if m.chaos <= best.chaos + 0.02 and m.coherence >= best.coherence - 0.1]
@@ -206,17 +208,17 @@ def _likeliest(matches: list[CharsetMatch], *, western: bool) -> str:
     def merit(match: CharsetMatch) -> tuple[float, float, int]:
         place = order.index(match.encoding) if match.encoding in order else len(order)
         likeness = 0.0 if western else -round(match.coherence, 1)
-        return -round(_letters(str(match)), 1), likeness, place
+        return -round(_letter_share(str(match)), 1), likeness, place
 
     return min(near, key=merit).encoding
 
 
-def _letters(text: str) -> float:
+def _letter_share(text: str) -> float:
     beyond = [c for c in text if not c.isascii()]
     return sum(c.isalpha() or c in _EASTERN for c in beyond) / max(1, len(beyond))
 
 
-def _western(sample: bytes) -> bool:
+def _has_lone_accents(sample: bytes) -> bool:
     """Whether bytes beyond ASCII mostly stand alone, as accents do and double-byte characters do not."""
     beyond = sum(1 for byte in sample if byte > 0x7F)  # noqa: PLR2004
     return 2 * len(_LONE_BYTES.findall(sample)) > beyond

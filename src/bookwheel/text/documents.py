@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import InputError, SourceError
 from bookwheel.text.files import read_parts
-from bookwheel.text.folders import files_of
-from bookwheel.text.volumes import Notes, Volume, spool, stamp_of, to_printable
+from bookwheel.text.folders import list_files
+from bookwheel.text.sources import SourceFile, SourceWarnings, spool, take_fingerprint, to_printable
 from bookwheel.types import Part
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class TextDocument:
 
     def parts(self, start: int = 0) -> Iterator[Part]:
         """The text from character `start` on."""
-        return _pieces(Part(text=self.text, source=self._source), start)
+        return _split_part(Part(text=self.text, source=self._source), start)
 
     def slice(self, start: int, end: int) -> str:
         """The characters from `start` up to `end`."""
@@ -62,8 +62,8 @@ class TextDocument:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Item:
-    volume: Volume
+class _SourceItem:
+    volume: SourceFile
     asked: bool
     """Named by the user, so that a fault is an error; in a folder it is a note."""
 
@@ -71,7 +71,7 @@ class _Item:
 class SourceDocument:
     """Files, folders, addresses and streams as one text; made by `open_document`."""
 
-    def __init__(self, name: str, items: Sequence[_Item], notes: Notes, *, headed: bool) -> None:
+    def __init__(self, name: str, items: Sequence[_SourceItem], notes: SourceWarnings, *, headed: bool) -> None:
         self.name = name
         self.length: int | None = None
         self._items = items
@@ -87,7 +87,7 @@ class SourceDocument:
         """The text from character `start` on; what lies before it is read over."""
         read = 0
         for part in self._whole():
-            yield from _pieces(part, start - read)
+            yield from _split_part(part, start - read)
             read += len(part.text)
         self.length = read
 
@@ -127,7 +127,7 @@ class SourceDocument:
             else:
                 start = "\n"
 
-    def _parts(self, item: _Item) -> Iterator[Part]:
+    def _parts(self, item: _SourceItem) -> Iterator[Part]:
         name = item.volume.name
         happened = "left out"
         try:
@@ -136,7 +136,7 @@ class SourceDocument:
                     happened = "read in part"
                     yield part
         except (InputError, OSError) as error:
-            fault = error if isinstance(error, InputError) else _unreadable(name, error)
+            fault = error if isinstance(error, InputError) else _read_error(name, error)
             if item.asked:
                 raise fault from error
             self._notes.add(f"{happened}, {str(fault).removeprefix(name).strip()}", name)
@@ -155,24 +155,24 @@ def open_document(
         raise SourceError('nothing to read: give a file, a folder, an address or "-" for standard input')
     if given.count("-") > 1:
         raise SourceError('standard input can be read once only: give "-" once')
-    notes = Notes()
-    items: list[_Item] = []
+    notes = SourceWarnings()
+    items: list[_SourceItem] = []
     titles: list[str] = []
     headed = len(given) > 1
     for source in given:
-        opened, is_folder = _opened(source, notes, stdin=stdin, allow_private=allow_private, alone=len(given) == 1)
-        items.extend(_Item(volume=volume, asked=not is_folder) for volume in opened)
+        opened, is_folder = _open_source(source, notes, stdin=stdin, allow_private=allow_private, alone=len(given) == 1)
+        items.extend(_SourceItem(volume=volume, asked=not is_folder) for volume in opened)
         titles.append(_title(source, opened, is_folder=is_folder))
         headed = headed or is_folder
     name = ", ".join(titles) if len(titles) <= _NAMED else f"{titles[0]} and {len(titles) - 1} more"
-    document = SourceDocument(name, _distinct(items), notes, headed=headed)
+    document = SourceDocument(name, _rename_duplicates(items), notes, headed=headed)
     document.check()
     return document
 
 
-def _opened(
-    source: str | Path, notes: Notes, *, stdin: BinaryIO | None, allow_private: bool, alone: bool
-) -> tuple[list[Volume], bool]:
+def _open_source(
+    source: str | Path, notes: SourceWarnings, *, stdin: BinaryIO | None, allow_private: bool, alone: bool
+) -> tuple[list[SourceFile], bool]:
     """The volumes behind one source, and whether it is a folder."""
     if source == "-":
         stream = stdin or sys.stdin.buffer
@@ -185,23 +185,23 @@ def _opened(
     if scheme:
         raise SourceError(f"{source} cannot be fetched: only http and https can. Download it and give the file.")
     try:
-        return _on_disk(Path(source), notes, alone=alone)
+        return _open_path(Path(source), notes, alone=alone)
     except (OSError, ValueError) as error:
-        raise _unreadable(to_printable(str(source)), error) from error
+        raise _read_error(to_printable(str(source)), error) from error
 
 
-def _on_disk(path: Path, notes: Notes, *, alone: bool) -> tuple[list[Volume], bool]:
+def _open_path(path: Path, notes: SourceWarnings, *, alone: bool) -> tuple[list[SourceFile], bool]:
     found = path.stat()
     if stat.S_ISDIR(found.st_mode):
-        return list(files_of(path, notes, "" if alone else path.resolve().name)), True
+        return list(list_files(path, notes, "" if alone else path.resolve().name)), True
     name, suffix = to_printable(path.name), path.suffix.lower()
     if stat.S_ISREG(found.st_mode):
-        return [Volume(name=name, path=path.absolute(), stamp=stamp_of(found), suffix=suffix)], False
+        return [SourceFile(name=name, path=path.absolute(), stamp=take_fingerprint(found), suffix=suffix)], False
     with path.open("rb") as stream:
         return [spool(iter(partial(stream.read, _BLOCK), b""), name, suffix=suffix)], False
 
 
-def _unreadable(name: str, error: Exception) -> SourceError:
+def _read_error(name: str, error: Exception) -> SourceError:
     if isinstance(error, FileNotFoundError):
         return SourceError(f"{name} is not there: check the path, or quote it if it has spaces")
     if isinstance(error, PermissionError):
@@ -209,7 +209,7 @@ def _unreadable(name: str, error: Exception) -> SourceError:
     return SourceError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}")
 
 
-def _distinct(items: list[_Item]) -> list[_Item]:
+def _rename_duplicates(items: list[_SourceItem]) -> list[_SourceItem]:
     """Files that would be called the same are called by their whole paths."""
     names = Counter(item.volume.name for item in items)
     return [
@@ -220,13 +220,13 @@ def _distinct(items: list[_Item]) -> list[_Item]:
     ]
 
 
-def _title(source: str | Path, opened: list[Volume], *, is_folder: bool) -> str:
+def _title(source: str | Path, opened: list[SourceFile], *, is_folder: bool) -> str:
     if is_folder:
         return to_printable(Path(source).resolve().name)
     return "standard input" if source == "-" else opened[0].name
 
 
-def _pieces(part: Part, start: int) -> Iterator[Part]:
+def _split_part(part: Part, start: int) -> Iterator[Part]:
     """A part cut small, from its character `start` on."""
     for at in range(max(0, start), len(part.text), _PIECE):
         yield Part(text=part.text[at : at + _PIECE], source=part.source, page=part.page)

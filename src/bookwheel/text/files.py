@@ -8,56 +8,58 @@ from typing import TYPE_CHECKING
 
 from bookwheel.errors import SourceError
 from bookwheel.text.decoding import SAMPLE, decode
-from bookwheel.text.formats import Format, format_of, refuse_binary
-from bookwheel.text.volumes import bound_iterator, unfolding
+from bookwheel.text.formats import Format, detect_format, reject_binary
+from bookwheel.text.sources import limit_read, max_unpacked_size
 from bookwheel.types import Part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bookwheel.text.volumes import Notes, Volume
+    from bookwheel.text.sources import SourceFile, SourceWarnings
 
 
-def read_parts(volume: Volume, notes: Notes) -> Iterator[Part]:
+def read_parts(volume: SourceFile, notes: SourceWarnings) -> Iterator[Part]:
     """The volume's text; SourceError, at the latest when it has been read through, when it gives none."""
-    found = format_of(volume)
+    found = detect_format(volume)
     if found is Format.PDF:
-        from bookwheel.text.pages import pdf_parts
+        from bookwheel.text.pdf import read_pdf
 
-        yield from pdf_parts(volume, notes)
+        yield from read_pdf(volume, notes)
     elif found is Format.EPUB:
-        from bookwheel.text.books import epub_parts
+        from bookwheel.text.epub import read_epub
 
-        yield from epub_parts(volume, notes)
+        yield from read_epub(volume, notes)
     else:
-        texts = {Format.TEXT: _plain, Format.GZIP: _unpacked, Format.HTML: _page, Format.DOCX: _word}[found]
+        texts = {Format.TEXT: _read_text, Format.GZIP: _read_gzip, Format.HTML: _read_html, Format.DOCX: _read_docx}[
+            found
+        ]
         for text in texts(volume, notes):
             yield Part(text=text, source=volume.name)
 
 
-def _plain(volume: Volume, notes: Notes) -> Iterator[str]:
+def _read_text(volume: SourceFile, notes: SourceWarnings) -> Iterator[str]:
     with volume.open() as file:
         yield from decode(file.read, volume.name, notes, volume.charset)
 
 
-def _unpacked(volume: Volume, notes: Notes) -> Iterator[str]:
+def _read_gzip(volume: SourceFile, notes: SourceWarnings) -> Iterator[str]:
     try:
         with volume.open() as file, gzip.open(file) as packed:
-            refuse_binary(packed.read(SAMPLE), volume.name)
+            reject_binary(packed.read(SAMPLE), volume.name)
             packed.seek(0)
-            read = bound_iterator(packed.read, unfolding(volume.stamp.size), volume.name)
+            read = limit_read(packed.read, max_unpacked_size(volume.stamp.size), volume.name)
             yield from decode(read, volume.name, notes, volume.charset)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise SourceError(f"{volume.name} is a damaged gzip file: {error}. Fetch or pack it again.") from error
 
 
-def _page(volume: Volume, notes: Notes) -> Iterator[str]:
-    from bookwheel.text.markup import html_text
+def _read_html(volume: SourceFile, notes: SourceWarnings) -> Iterator[str]:
+    from bookwheel.text.html import read_html
 
-    yield html_text(volume, notes)
+    yield read_html(volume, notes)
 
 
-def _word(volume: Volume, notes: Notes) -> Iterator[str]:
-    from bookwheel.text.markup import docx_text
+def _read_docx(volume: SourceFile, notes: SourceWarnings) -> Iterator[str]:
+    from bookwheel.text.html import read_docx
 
-    yield docx_text(volume, notes)
+    yield read_docx(volume, notes)

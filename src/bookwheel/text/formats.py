@@ -11,13 +11,13 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import SourceError
-from bookwheel.text.decoding import SAMPLE, guess_encoding, mostly_utf8, wide_encoding
-from bookwheel.text.volumes import unfolding
+from bookwheel.text.decoding import SAMPLE, detect_wide_encoding, guess_encoding, is_mostly_utf8
+from bookwheel.text.sources import max_unpacked_size
 
 if TYPE_CHECKING:
     from typing import BinaryIO
 
-    from bookwheel.text.volumes import Volume
+    from bookwheel.text.sources import SourceFile
 
 
 class Format(StrEnum):
@@ -71,44 +71,44 @@ _TELLS_NOTHING: Final = frozenset({"", ".php", ".asp", ".aspx", ".jsp"})
 """Endings of names that HTML has too; a file called .txt or .py is read as it is, whatever it begins with."""
 
 
-def format_of(volume: Volume) -> Format:
+def detect_format(volume: SourceFile) -> Format:
     """What the volume is; SourceError when it is nothing that can be read."""
     with volume.open() as file:
         head = file.read(SAMPLE)
         if _PDF.search(head):
             return Format.PDF
         if head.startswith(b"PK\x03\x04"):
-            return _zip_format(file, volume.name)
+            return _detect_zip_format(file, volume.name)
     if head.startswith(b"\x1f\x8b"):
         return Format.GZIP
-    refuse_binary(head, volume.name)
+    reject_binary(head, volume.name)
     if volume.media in _HTML_MEDIA or (volume.suffix in _HTML_SUFFIXES and not volume.media):
         return Format.HTML
     return Format.HTML if not volume.media and volume.suffix in _TELLS_NOTHING and _HTML.search(head) else Format.TEXT
 
 
-def refuse_binary(head: bytes, name: str) -> None:
+def reject_binary(head: bytes, name: str) -> None:
     """Raise SourceError, saying what it looks like, when these first bytes of a file are not those of a text."""
-    if looks := binary_kind(head):
+    if looks := describe_binary(head):
         raise SourceError(f"{name} is not a text: it looks like {looks}")
 
 
-def binary_kind(head: bytes) -> str:
+def describe_binary(head: bytes) -> str:
     """What a binary file looks like; empty for a text."""
     for offset, signature, looks in _SIGNATURES:
         if head.startswith(signature, offset):
             return looks
     controls = len(head) - len(head.translate(None, _CONTROLS))
-    if not controls or head.startswith((b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")) or wide_encoding(head):
+    if not controls or head.startswith((b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")) or detect_wide_encoding(head):
         return ""
     share = controls / len(head)
-    if mostly_utf8(head):
+    if is_mostly_utf8(head):
         return "binary data" if share > 0.3 else ""  # noqa: PLR2004
     return "binary data" if share > 0.02 and guess_encoding(head) not in {"utf_16_le", "utf_16_be"} else ""  # noqa: PLR2004
 
 
-def _zip_format(file: BinaryIO, name: str) -> Format:
-    with gunzip(file, name) as archive:
+def _detect_zip_format(file: BinaryIO, name: str) -> Format:
+    with open_zip(file, name) as archive:
         names = set(archive.namelist())
     if "word/document.xml" in names:
         return Format.DOCX
@@ -128,7 +128,7 @@ _MOST_MARKUP: Final = 256 << 20
 """Bytes of markup in one archive; it is taken apart in memory."""
 
 
-def gunzip(file: BinaryIO, name: str) -> zipfile.ZipFile:
+def open_zip(file: BinaryIO, name: str) -> zipfile.ZipFile:
     """The archive in a file, after a look at what it would unfold to."""
     try:
         archive = zipfile.ZipFile(file)
@@ -137,7 +137,7 @@ def gunzip(file: BinaryIO, name: str) -> zipfile.ZipFile:
     entries = archive.infolist()
     markup = sum(e.file_size for e in entries if e.filename.endswith((".xml", ".rels", "html", ".htm", ".opf", ".ncx")))
     packed = sum(e.compress_size for e in entries)
-    if markup > _MOST_MARKUP or sum(e.file_size for e in entries) > unfolding(packed):
+    if markup > _MOST_MARKUP or sum(e.file_size for e in entries) > max_unpacked_size(packed):
         archive.close()
         raise SourceError(f"{name} unfolds to far more than such a document holds: it is refused as a packed bomb")
     if any(e.flag_bits & 1 for e in entries):

@@ -2,7 +2,7 @@
 
 Models copy words and change what is between them: blanks, line ends, punctuation, letter case. So texts are compared
 word by word, and character by character where a script writes no blanks. What a prompt does not show of a text
-(`text/shield.py`) does not count either. Every span is in the characters of the text as it is.
+(`text/sanitize.py`) does not count either. Every span is in the characters of the text as it is.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.text.shield import plain
+from bookwheel.text.sanitize import sanitize
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,55 +49,55 @@ class Word:
     text: str
     key: str
     """How it is compared one to one."""
-    mark: str
+    index_key: str
     """How it is looked up among all words of a text: with the next character, in scripts without blanks."""
-    tells: bool
+    is_distinctive: bool
     """Whether it says something by itself, unlike "the"."""
-    exact: bool
+    is_exact: bool
     """A number or a name: nothing else would do in its place."""
 
 
 @lru_cache(maxsize=4096)
-def words(note: str) -> tuple[Word, ...]:
+def parse_words(note: str) -> tuple[Word, ...]:
     """The words of a note, without its bullet. A memory's lines come again at every step, so they are remembered."""
     bullet = _BULLET.match(note)
-    note = plain(note[bullet.end() :] if bullet else note)
+    note = sanitize(note[bullet.end() :] if bullet else note)
     label = _LABEL.match(note)
     named_from = label.end() if label else 0
     found = list(_WORD.finditer(note))
-    return tuple(_word(note, here, after, named_from) for here, after in zip_longest(found, found[1:]))
+    return tuple(_make_word(note, here, after, named_from) for here, after in zip_longest(found, found[1:]))
 
 
-def _word(note: str, here: re.Match[str], after: re.Match[str] | None, named_from: int) -> Word:
+def _make_word(note: str, here: re.Match[str], after: re.Match[str] | None, named_from: int) -> Word:
     text = here[0]
-    key = _key(text)
+    key = _fold_word(text)
     if _IS_SINGLE.match(text):
         paired = after is not None and after.start() == here.end() and _IS_SINGLE.match(after[0]) is not None
-        return Word(text, key, text + after[0] if after and paired else text, paired, exact=False)
+        return Word(text, key, text + after[0] if after and paired else text, paired, is_exact=False)
     tells = key not in _COMMON and (len(key) > 1 or key.isdigit())
     inside = here.start() >= named_from and not _SENTENCE_START.search(note[max(0, here.start() - 8) : here.start()])
     named = text[0].isupper() and (inside or (len(text) > 1 and text.isupper()))
-    return Word(text, key, key, tells, exact=tells and (named or any(map(str.isdigit, text))))
+    return Word(text, key, key, tells, is_exact=tells and (named or any(map(str.isdigit, text))))
 
 
-def _key(text: str) -> str:
+def _fold_word(text: str) -> str:
     return text.replace(",", "") if text[0].isdigit() else text.casefold()
 
 
 def is_claim(line: str) -> bool:
     """Whether a line of a memory says anything: a heading, a rule or a bare label does not."""
-    return not _HEADING.match(line) and any(word.tells for word in words(line))
+    return not _HEADING.match(line) and any(word.is_distinctive for word in parse_words(line))
 
 
-def share(said: Sequence[Word], there: set[str]) -> float:
+def word_overlap(said: Sequence[Word], there: set[str]) -> float:
     """How many of the telling words are among those marks, from 0 to 1."""
-    telling = [word.mark in there for word in said if word.tells]
+    telling = [word.index_key in there for word in said if word.is_distinctive]
     return sum(telling) / len(telling) if telling else 0.0
 
 
-def missing_marks(said: Sequence[Word], there: set[str]) -> tuple[str, ...]:
+def find_missing_words(said: Sequence[Word], there: set[str]) -> tuple[str, ...]:
     """The numbers and names that are not among those marks."""
-    return tuple(dict.fromkeys(word.text for word in said if word.exact and word.mark not in there))
+    return tuple(dict.fromkeys(word.text for word in said if word.is_exact and word.index_key not in there))
 
 
 class Passage:
@@ -105,17 +105,17 @@ class Passage:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        shown, offsets = _shown(text)
+        shown, offsets = _drop_invisible(text)
         self._keys: list[str] = []
         self._spans: list[tuple[int, int]] = []
         for found in _WORD.finditer(shown):
-            self._keys.append(_key(found[0]))
+            self._keys.append(_fold_word(found[0]))
             start, last = found.start(), found.end() - 1
             self._spans.append((offsets[start], offsets[last] + 1) if offsets else (start, last + 1))
 
     @cached_property
-    def marks(self) -> set[str]:
-        """What `Word.mark` is looked up in."""
+    def index_keys(self) -> set[str]:
+        """What `Word.index_key` is looked up in."""
         return {*self._keys, *(a + b for a, b in pairwise(self._keys) if _IS_SINGLE.match(a) and _IS_SINGLE.match(b))}
 
     @cached_property
@@ -125,16 +125,16 @@ class Passage:
             places.setdefault(key, []).append(at)
         return places
 
-    def longest_run(self, said: Sequence[Word]) -> tuple[int, tuple[int, int]] | None:
+    def find_longest_run(self, said: Sequence[Word]) -> tuple[int, tuple[int, int]] | None:
         """The longest run of these words that stands here and is no mere chance: how many words, and the span."""
         length, ends = self._runs(said)
         return (length, self._span(length, ends[0])) if ends else None
 
-    def sentence(self, said: Sequence[Word], near: set[str]) -> tuple[int, int] | None:
+    def find_sentence(self, said: Sequence[Word], near: set[str]) -> tuple[int, int] | None:
         """The sentence around the longest such run; of several, the one with the most of the marks `near`."""
         length, ends = self._runs(said)
         spans = dict.fromkeys(self._widened(*self._span(length, end)) for end in ends[:_MOST_SENTENCES])
-        return max(spans, key=lambda span: len(near & Passage(self.text[slice(*span)]).marks), default=None)
+        return max(spans, key=lambda span: len(near & Passage(self.text[slice(*span)]).index_keys), default=None)
 
     def _span(self, length: int, end: int) -> tuple[int, int]:
         return self._spans[end - length][0], self._spans[end - 1][1]
@@ -146,7 +146,7 @@ class Passage:
         for at, word in enumerate(said):
             running = {place: running.get(place - 1, 0) + 1 for place in self._places.get(word.key, ())}
             length = max(running.values(), default=0)
-            if length < max(best, 1) or not _is_no_chance(said, at + 1 - length, at + 1):
+            if length < max(best, 1) or not _is_significant(said, at + 1 - length, at + 1):
                 continue
             if length > best:
                 best, ends = length, []
@@ -163,20 +163,22 @@ class Passage:
         return first + len(quote) - len(quote.lstrip()), first + len(quote.rstrip())
 
 
-def _is_no_chance(said: Sequence[Word], start: int, end: int) -> bool:
+def _is_significant(said: Sequence[Word], start: int, end: int) -> bool:
     run = said[start:end]
-    telling = sum(word.tells for word in run)
+    telling = sum(word.is_distinctive for word in run)
     if not telling:
         return False
-    if telling == sum(word.tells for word in said) or any(word.exact and len(word.text) > 1 for word in run):
+    if telling == sum(word.is_distinctive for word in said) or any(
+        word.is_exact and len(word.text) > 1 for word in run
+    ):
         return True
     single = sum(_IS_SINGLE.match(word.key) is not None for word in run)
     return single >= _LEAST_SINGLE or len(run) - single >= _LEAST_WORDS
 
 
-def _shown(text: str) -> tuple[str, list[int] | None]:
+def _drop_invisible(text: str) -> tuple[str, list[int] | None]:
     """The text without what cannot be seen, and where each character of that is; None when nothing is left out."""
-    unseen = {character for character in set(text) if not plain(character)}
+    unseen = {character for character in set(text) if not sanitize(character)}
     if not unseen:
         return text, None
     offsets = [at for at, character in enumerate(text) if character not in unseen]

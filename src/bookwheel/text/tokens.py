@@ -65,7 +65,7 @@ class WordTokenizer:
         return last.end() if last else len(text)
 
 
-class EstimatedTokens:
+class EstimatingTokenizer:
     """For endpoints with an unknown tokenizer: deliberately high, so that budgets hold.
 
     A token is taken as 3.2 bytes of ASCII or as one character of anything else; English text has 4 to 5 bytes a token.
@@ -111,17 +111,17 @@ class FileTokenizer:
 
     def count(self, text: str) -> int:
         """By the file's own rules."""
-        return len(self._fast.encode(encodable(text), add_special_tokens=False).ids)
+        return len(self._fast.encode(replace_surrogates(text), add_special_tokens=False).ids)
 
     def fit(self, text: str, limit: int) -> int:
         """Where token number `limit` ends."""
-        offsets = self._fast.encode(encodable(text), add_special_tokens=False).offsets
+        offsets = self._fast.encode(replace_surrogates(text), add_special_tokens=False).offsets
         return len(text) if len(offsets) <= limit else int(offsets[limit][0])
 
 
 _LONE = re.compile("[\ud800-\udfff]")
 
 
-def encodable(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """Lone surrogates cannot be encoded; each counts like the replacement character that prompts show for it."""
     return _LONE.sub("\N{REPLACEMENT CHARACTER}", text)

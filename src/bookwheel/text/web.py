@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Final
 import httpx2
 
 from bookwheel.errors import SourceError
-from bookwheel.text.volumes import spool
+from bookwheel.text.sources import spool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bookwheel.text.volumes import Volume
+    from bookwheel.text.sources import SourceFile
 
 MOST_BYTES: Final = 256 << 20
 MOST_SECONDS: Final = 600.0
@@ -35,7 +35,7 @@ _ADVICE: Final = {
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
 
 
-def fetch(url: str, *, allow_private: bool = True, most_bytes: int = MOST_BYTES) -> Volume:
+def fetch(url: str, *, allow_private: bool = True, most_bytes: int = MOST_BYTES) -> SourceFile:
     """What stands at an http or https address; every redirect is held to the same rules as the address itself."""
     try:
         name = str(httpx2.URL(url).copy_with(username="", password="", fragment=None))
@@ -48,7 +48,7 @@ def fetch(url: str, *, allow_private: bool = True, most_bytes: int = MOST_BYTES)
             headers=_HEADERS,
         )
         with client, client.stream("GET", url) as response:
-            return _volume(response, name, most_bytes)
+            return _store_response(response, name, most_bytes)
     except httpx2.InvalidURL as error:
         raise SourceError(f"{url} is not an address: {error}") from error
     except httpx2.UnsupportedProtocol as error:
@@ -61,7 +61,7 @@ def fetch(url: str, *, allow_private: bool = True, most_bytes: int = MOST_BYTES)
         raise SourceError(f"{name} cannot be fetched: {error}. Check the address and the connection.") from error
 
 
-def _volume(response: httpx2.Response, name: str, most_bytes: int) -> Volume:
+def _store_response(response: httpx2.Response, name: str, most_bytes: int) -> SourceFile:
     if response.is_error:
         advice = _ADVICE.get(response.status_code, "try again later, or download it and give the file")
         raise SourceError(f"{name} gave status {response.status_code}: {advice}")
@@ -69,7 +69,7 @@ def _volume(response: httpx2.Response, name: str, most_bytes: int) -> Volume:
     header["Content-Type"] = response.headers.get("Content-Type", "")
     media = header.get_content_type() if response.headers.get("Content-Type") else ""
     return spool(
-        _blocks(response, name, most_bytes),
+        _limited_blocks(response, name, most_bytes),
         name,
         media="" if media in _UNTOLD else media,
         charset=str(header.get_param("charset") or ""),
@@ -77,7 +77,7 @@ def _volume(response: httpx2.Response, name: str, most_bytes: int) -> Volume:
     )
 
 
-def _blocks(response: httpx2.Response, name: str, most_bytes: int) -> Iterator[bytes]:
+def _limited_blocks(response: httpx2.Response, name: str, most_bytes: int) -> Iterator[bytes]:
     end = time.monotonic() + MOST_SECONDS
     size = 0
     for block in response.iter_bytes(1 << 16):
@@ -99,7 +99,7 @@ class PublicOnly(httpx2.HTTPTransport):
         """Send the request to the first of its host's addresses that takes it."""
         host = request.url.host
         failure: httpx2.ConnectError | None = None
-        for address in public_addresses(host, request.url.port):
+        for address in resolve_public_addresses(host, request.url.port):
             pinned = httpx2.Request(
                 request.method,
                 request.url.copy_with(host=address),
@@ -114,7 +114,7 @@ class PublicOnly(httpx2.HTTPTransport):
         raise failure or httpx2.ConnectError(f"{host} has no address")
 
 
-def public_addresses(host: str, port: int | None) -> list[str]:
+def resolve_public_addresses(host: str, port: int | None) -> list[str]:
     """The host's addresses; SourceError when any of them is not on the public internet."""
     try:
         found = socket.getaddrinfo(host, port or 443, type=socket.SOCK_STREAM)

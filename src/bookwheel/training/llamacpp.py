@@ -13,8 +13,8 @@ import copy
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.models.header import PLAN
-from bookwheel.models.recast import copy_of_fields, open_gguf, write_gguf
+from bookwheel.models.gguf_header import PLAN_FIELD
+from bookwheel.models.gguf_writer import copy_fields, open_gguf, write_gguf
 from bookwheel.training.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def to_gguf(policy: Policy, like: Path, path: Path, plan: Plan) -> None:
     model = policy.model
     if has_adapters(policy):
         model = copy.deepcopy(model).merge_and_unload()
-    writer = copy_of_fields(source, path, **{PLAN: json.dumps(plan.to_json())})
+    writer = copy_fields(source, path, **{PLAN_FIELD: json.dumps(plan.to_json())})
     wanted = {tensor.name: tuple(int(size) for size in reversed(tensor.shape)) for tensor in source.tensors}
     form = _Form(model.config)
     for name, weight in model.named_parameters():
@@ -60,7 +60,7 @@ def to_adapter(policy: Policy, path: Path, plan: Plan) -> None:
     writer.add_type(GGUFType.ADAPTER)
     writer.add_string(Keys.Adapter.TYPE, "lora")
     writer.add_float32(Keys.Adapter.LORA_ALPHA, float(settings.lora_alpha))
-    writer.add_string(PLAN, json.dumps(plan.to_json()))
+    writer.add_string(PLAN_FIELD, json.dumps(plan.to_json()))
     for name, weight in model.named_parameters():
         matrix, found, side = name.removeprefix("base_model.model.").partition(".lora_")
         if not found:

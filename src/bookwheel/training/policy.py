@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 from torch.utils.checkpoint import checkpoint
 
-from bookwheel.models.weights import at_hand
+from bookwheel.models.weights import find_local_weights
 from bookwheel.training import ranks
 from bookwheel.training.errors import ConfigError
 
@@ -236,7 +236,7 @@ def gguf_path(path: str) -> Path | None:
     """The file that a policy's path names where it is a GGUF; `local` is the local model's own."""
     if path != LOCAL:
         return Path(path) if path.endswith(".gguf") else None
-    if file := at_hand():
+    if file := find_local_weights():
         return file
     raise ConfigError("the local model's weights are not here yet: fetch them once with `bookwheel models --fetch`")
 

@@ -54,7 +54,7 @@ def test_what_fits_the_window_goes_straight_to_the_model(up) -> None:
     with client(up) as ai:
         said = ai.chat.completions.create(model="scripted", messages=[{"role": USER, "content": "Hello there"}])
     assert up.model.calls == 1
-    assert up.model.heard[0].content == "Hello there"
+    assert up.model.last_messages[0].content == "Hello there"
     assert said.usage.prompt_tokens == 2
     assert up.journal.readings() == []
 

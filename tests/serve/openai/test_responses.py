@@ -28,7 +28,7 @@ def asked(words: tuple[str, str]) -> list[dict[str, str]]:
 def test_what_fits_the_window_goes_straight_to_the_model(up) -> None:
     with client(up) as ai:
         said = ai.responses.create(model="scripted", input="Hello there", instructions="Be brief.")
-    assert [message.content for message in up.model.heard] == ["Be brief.", "Hello there"]
+    assert [message.content for message in up.model.last_messages] == ["Be brief.", "Hello there"]
     assert (said.status, said.usage.input_tokens) == ("completed", 5)
     assert said.output_text
     assert up.journal.readings() == []
@@ -117,7 +117,7 @@ def test_earlier_outputs_are_sent_back_as_input_and_files_are_read(up, words) ->
         talk = [{"role": USER, "content": "Hello"}, *first.output, {"role": USER, "content": "And now?"}]
         ai.responses.create(model="scripted", input=talk)
     assert "Ada Quill" in first.output_text == beside.output_text
-    assert [message.role for message in up.model.heard] == ["user", "assistant", "user"]
+    assert [message.role for message in up.model.last_messages] == ["user", "assistant", "user"]
 
 
 def test_an_endpoint_that_knows_only_chats_is_asked_by_chat(serving, gated, words) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.errors import MissingExtra
 from bookwheel.reading.ways.single_turn import ask_once, join_chunks, room
 from bookwheel.text.chunks import split
-from bookwheel.text.shield import shield
+from bookwheel.text.sanitize import escape_markup
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
@@ -42,7 +42,7 @@ def _found(document: Document, question: str, model: Model, limit: int) -> str:
         if tokens > limit:
             break
         taken.append(passages[place])
-    while taken and model.tokenizer.count(shield(join_chunks(taken))) > limit:
+    while taken and model.tokenizer.count(escape_markup(join_chunks(taken))) > limit:
         taken.pop()
     return join_chunks(taken)
 

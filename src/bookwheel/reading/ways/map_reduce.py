@@ -20,7 +20,7 @@ from bookwheel.reading.loop import check_question, conclude, converse
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.single_turn import room, template_tokens
 from bookwheel.text.chunks import split
-from bookwheel.text.shield import shield
+from bookwheel.text.sanitize import escape_markup
 from bookwheel.types import Chunk, Flag, Memory, Step
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ async def map_reduce(
         yield step
     limit = room(question, model, plan, "combine", plan.answer_tokens)
     notes = _texts(steps)
-    while len(notes) > 1 and model.tokenizer.count(shield(_BETWEEN.join(notes))) > limit:
+    while len(notes) > 1 and model.tokenizer.count(escape_markup(_BETWEEN.join(notes))) > limit:
         sheets = grouped(notes, model, room(question, model, plan, "collapse", plan.memory_tokens))
         shorter, kept = list(kept[: len(sheets)]), kept[len(sheets) :]
         ahead = enumerate(sheets[len(shorter) :], start=len(steps) + len(shorter))
@@ -88,7 +88,7 @@ def grouped(notes: Sequence[str], model: Model, limit: int) -> list[Sheet]:
     groups: list[list[str]] = [[]]
     for note in notes:
         together = _BETWEEN.join((*groups[-1], note))
-        if len(groups[-1]) > 1 and model.tokenizer.count(shield(together)) > limit:
+        if len(groups[-1]) > 1 and model.tokenizer.count(escape_markup(together)) > limit:
             groups.append([])
         groups[-1].append(note)
     return [_sheet(group, model, limit) for group in groups]
@@ -97,10 +97,10 @@ def grouped(notes: Sequence[str], model: Model, limit: int) -> list[Sheet]:
 def _sheet(notes: Sequence[str], model: Model, limit: int) -> Sheet:
     """One set of notes within the limit."""
     text = _BETWEEN.join(notes)
-    cut = model.tokenizer.count(shield(text)) > limit
+    cut = model.tokenizer.count(escape_markup(text)) > limit
     if cut:
         share = max(1, limit // len(notes) - model.tokenizer.count(_BETWEEN))
-        text = _BETWEEN.join(trim(shield(note), share, model.tokenizer)[0] for note in notes)
+        text = _BETWEEN.join(trim(escape_markup(note), share, model.tokenizer)[0] for note in notes)
     return Sheet(notes=Memory(text=text, tokens=model.tokenizer.count(text), limit=limit), cut=cut)
 
 

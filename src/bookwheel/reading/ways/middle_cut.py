@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.reading.ways.single_turn import ask_once, room
 from bookwheel.reading.ways.whole import load_if_fits
 from bookwheel.text.chunks import split
-from bookwheel.text.shield import shield
+from bookwheel.text.sanitize import escape_markup
 from bookwheel.types import Flag
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def _end(document: Document, model: Model, limit: int) -> str:
             pieces = ["".join(pieces)[-reach:]]
             held = reach
     text = "".join(pieces)[-reach:]
-    start = bisect_left(range(len(text)), -limit, key=lambda place: -model.tokenizer.count(shield(text[place:])))
+    start = bisect_left(range(len(text)), -limit, key=lambda place: -model.tokenizer.count(escape_markup(text[place:])))
     while 0 < start < len(text) and not (text[start - 1].isspace() or text[start].isspace()):
         start += 1
     return text[start:]

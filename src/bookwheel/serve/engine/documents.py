@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import SourceError
 from bookwheel.text.documents import TextDocument, open_document
-from bookwheel.text.volumes import to_printable
+from bookwheel.text.sources import to_printable
 
 if TYPE_CHECKING:
     from bookwheel.journal import Journal

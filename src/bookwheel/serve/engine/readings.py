@@ -26,7 +26,7 @@ from bookwheel.types import Answer, Reading, Status, Step
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping
 
-    from bookwheel.journal import Journal, KeptDocument
+    from bookwheel.journal import Journal, StoredDocument
     from bookwheel.models.base import Model
     from bookwheel.serve.engine.fair_queue import FairQueue
     from bookwheel.serve.engine.keys import TokenQuota
@@ -220,7 +220,7 @@ class ReadingPool:
                 "reading %s: %s after %.1f s", id_, ended.status if ended else "not begun", time.monotonic() - began
             )
 
-    async def _enter(self, running: RunningReading) -> KeptDocument:
+    async def _enter(self, running: RunningReading) -> StoredDocument:
         """The reading's document, when journal and ledger have the reading."""
         asked, id_ = running.asked, running.reading.id
         document, running.notes = await self._opened(running)
@@ -249,7 +249,7 @@ class ReadingPool:
                 raise
             raise ApiError(409, "it was ended before its document was open: start it anew", kind="cancelled") from None
 
-    async def _carry_out(self, running: RunningReading, document: KeptDocument) -> Reading:
+    async def _carry_out(self, running: RunningReading, document: StoredDocument) -> Reading:
         """The reading as it was kept in the end."""
         asked, reading, home = running.asked, running.reading, asyncio.get_running_loop()
         lent = SharedModel(

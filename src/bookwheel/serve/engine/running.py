@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from bookwheel.journal import KeptDocument
+from bookwheel.journal import StoredDocument
 from bookwheel.reading import runner
 from bookwheel.types import Answer
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bookwheel.serve.engine.worker_loop import WorkerJob
     from bookwheel.types import Reading, Step
 
-Opened: TypeAlias = tuple[KeptDocument, tuple[str, ...]]
+Opened: TypeAlias = tuple[StoredDocument, tuple[str, ...]]
 """A document, and what was left out of it."""
 Opening: TypeAlias = Callable[[], Coroutine[Any, Any, Opened]]
 

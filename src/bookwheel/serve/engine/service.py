@@ -25,7 +25,7 @@ from bookwheel.types import DocumentInfo, Reading, Status
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bookwheel.journal import Journal, KeptDocument
+    from bookwheel.journal import Journal, StoredDocument
     from bookwheel.models.base import Model
     from bookwheel.plan import Budget, Plan
     from bookwheel.serve.engine.keys import Key
@@ -131,7 +131,7 @@ class Service:
         plan = base.with_values(values)
         return replace(plan, budget=_within(plan.budget, base.budget))
 
-    async def document(self, sha: str) -> KeptDocument:
+    async def document(self, sha: str) -> StoredDocument:
         """The document of this SHA-256."""
         if not _SHA.fullmatch(sha):
             raise not_found("document of that name")

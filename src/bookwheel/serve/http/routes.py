@@ -25,7 +25,7 @@ from bookwheel.types import Memory
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from bookwheel.journal import KeptDocument
+    from bookwheel.journal import StoredDocument
     from bookwheel.reading.provenance import LineOrigin
     from bookwheel.serve.engine.running import Opened
     from bookwheel.serve.engine.service import Service
@@ -178,7 +178,7 @@ def _origin(line: LineOrigin) -> dict[str, Any]:
     return asdict(line)
 
 
-def span_of(request: Request, kept: KeptDocument) -> dict[str, Any]:
+def span_of(request: Request, kept: StoredDocument) -> dict[str, Any]:
     """The span of a document's text that is asked for."""
     start, end = number_in(request, "start", 0), number_in(request, "end", kept.length)
     if end - start > _MOST_TEXT:

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from bookwheel.journal import Journal, KeptDocument
+    from bookwheel.journal import Journal, StoredDocument
 
 _BLOCK: Final = 1 << 20
 _MOST_FIELDS: Final = 8
 
 
-async def store_upload(request: Request, journal: Journal) -> tuple[KeptDocument, tuple[str, ...], int]:
+async def store_upload(request: Request, journal: Journal) -> tuple[StoredDocument, tuple[str, ...], int]:
     """Store the uploaded document; return it, notes on what was left out, and its size in bytes."""
     if request.headers.get("content-type", "").startswith("multipart/form-data"):
         async with request.form(max_files=1, max_fields=_MOST_FIELDS) as form:
@@ -46,7 +46,7 @@ async def _iterate_blocks(file: UploadFile) -> AsyncIterator[bytes]:
 
 async def _store(
     blocks: AsyncIterator[bytes], name: str, journal: Journal
-) -> tuple[KeptDocument, tuple[str, ...], int]:
+) -> tuple[StoredDocument, tuple[str, ...], int]:
     # The converters read files, and tell a document's format by its name as well.
     with tempfile.TemporaryDirectory(prefix="bookwheel-") as folder:
         path, size = Path(folder) / safe_name(name), 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
-from bookwheel.text.shield import plain
+from bookwheel.text.sanitize import sanitize
 from bookwheel.types import Status
 from bookwheel.views.diff import ChangeKind, diff_memories, mark_words
 
@@ -58,17 +58,17 @@ def reading_state(reading: Reading, notes: Sequence[str]) -> ReadingState:
     return {
         "reading": reading.id,
         "status": cast("ReadingState", {"status": str(reading.status)})["status"],
-        "question": plain(reading.question),
-        "document": plain(reading.document.name),
+        "question": sanitize(reading.question),
+        "document": sanitize(reading.document.name),
         "answer": _answer(reading),
         "evidence": [_quote(passage) for passage in reading.evidence],
-        "memory": plain(reading.memory.text),
+        "memory": sanitize(reading.memory.text),
         "steps": len(reading.steps),
         "read_to": reading.steps[-1].chunk.end if reading.steps else 0,
         "length": reading.document.length,
         "tokens": reading.usage.tokens,
-        "error": plain(reading.error),
-        "notes": [plain(note) for note in notes],
+        "error": sanitize(reading.error),
+        "notes": [sanitize(note) for note in notes],
         "resource": resource_uri(reading.id),
         "next": _NEXT[reading.status],
     }
@@ -79,8 +79,8 @@ def reading_summary(reading: Reading) -> ReadingSummary:
     return {
         "reading": reading.id,
         "status": str(reading.status),
-        "question": plain(reading.question),
-        "document": plain(reading.document.name),
+        "question": sanitize(reading.question),
+        "document": sanitize(reading.document.name),
         "answer": _answer(reading),
         "created": reading.created,
         "resource": resource_uri(reading.id),
@@ -95,14 +95,14 @@ def step_changes(step: Step) -> StepChanges:
         "start": step.chunk.start,
         "end": step.chunk.end,
         "pages": list(step.chunk.pages),
-        "sources": [plain(source) for source in step.chunk.sources],
-        "added": [plain(change.text) for change in changes if change.kind is ChangeKind.NEW],
+        "sources": [sanitize(source) for source in step.chunk.sources],
+        "added": [sanitize(change.text) for change in changes if change.kind is ChangeKind.NEW],
         "reworded": [
-            {"before": plain(change.old_text), "after": plain(change.text)}
+            {"before": sanitize(change.old_text), "after": sanitize(change.text)}
             for change in changes
             if change.kind is ChangeKind.REWORDED
         ],
-        "removed": [plain(change.text) for change in changes if change.kind is ChangeKind.GONE],
+        "removed": [sanitize(change.text) for change in changes if change.kind is ChangeKind.GONE],
         "memory_tokens": step.after.tokens,
         "flags": [str(flag) for flag in step.flags],
     }
@@ -111,13 +111,13 @@ def step_changes(step: Step) -> StepChanges:
 def origin_info(line: LineOrigin) -> OriginInfo:
     """Return the place in the document that a line of the memory comes from."""
     return {
-        "line": plain(line.line),
+        "line": sanitize(line.line),
         "step": line.step,
         "pages": list(line.pages),
-        "sources": [plain(source) for source in line.sources],
+        "sources": [sanitize(source) for source in line.sources],
         "quote": _quote(line.quote) if line.quote else None,
         "found": line.found,
-        "missing": [plain(word) for word in line.missing],
+        "missing": [sanitize(word) for word in line.missing],
         "by_hand": line.by_hand,
     }
 
@@ -125,28 +125,31 @@ def origin_info(line: LineOrigin) -> OriginInfo:
 def reading_text(reading: Reading) -> str:
     """Return a reading as plain text: question, answer, evidence and the changes of each step."""
     lines = [
-        f"question: {plain(reading.question)}",
-        f"document: {plain(reading.document.name)} ({reading.document.length:,} characters)",
-        f"model: {plain(reading.model)}, way: {reading.way}, status: {reading.status}",
-        *([f"error: {plain(reading.error)}"] if reading.error else []),
+        f"question: {sanitize(reading.question)}",
+        f"document: {sanitize(reading.document.name)} ({reading.document.length:,} characters)",
+        f"model: {sanitize(reading.model)}, way: {reading.way}, status: {reading.status}",
+        *([f"error: {sanitize(reading.error)}"] if reading.error else []),
         *([f"answer: {_answer(reading)}"] if reading.answer else []),
-        *(f"  “{plain(passage.quote)}” (characters {passage.start:,}–{passage.end:,})" for passage in reading.evidence),
+        *(
+            f"  “{sanitize(passage.quote)}” (characters {passage.start:,}–{passage.end:,})"
+            for passage in reading.evidence
+        ),
     ]
     for step in reading.steps:
         changes = diff_memories(step.before.text, step.after.text)
         if changed := [change for change in changes if change.kind is not ChangeKind.KEPT]:
             lines.append(f"\nsection {step.chunk.index} (characters {step.chunk.start:,}–{step.chunk.end:,})")
-            lines += [f"{_MARKS[change.kind]} {plain(mark_words(change))}" for change in changed]
-    return "\n".join((*lines, "", "memory:", plain(reading.memory.text) or "(empty)"))
+            lines += [f"{_MARKS[change.kind]} {sanitize(mark_words(change))}" for change in changed]
+    return "\n".join((*lines, "", "memory:", sanitize(reading.memory.text) or "(empty)"))
 
 
 def _answer(reading: Reading) -> str | None:
-    return plain(reading.answer.text) if reading.answer else None
+    return sanitize(reading.answer.text) if reading.answer else None
 
 
 def _quote(passage: Evidence) -> Quote:
     return {
-        "quote": plain(passage.quote),
+        "quote": sanitize(passage.quote),
         "start": passage.start,
         "end": passage.end,
         "pages": list(passage.pages),

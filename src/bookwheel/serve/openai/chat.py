@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from bookwheel.errors import BookwheelError
-    from bookwheel.journal import KeptDocument
+    from bookwheel.journal import StoredDocument
     from bookwheel.serve.engine.running import Opened, Opening, RunningReading
     from bookwheel.serve.engine.service import Service
     from bookwheel.serve.openai.messages import ChatContents
@@ -233,7 +233,7 @@ def _model(name: str) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": _MODELS_SINCE, "owned_by": "bookwheel"}
 
 
-def _file(kept: KeptDocument, size: int) -> dict[str, Any]:
+def _file(kept: StoredDocument, size: int) -> dict[str, Any]:
     return {
         "id": f"{_FILE}{kept.id}",
         "object": "file",

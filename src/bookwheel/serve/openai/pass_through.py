@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 from anyio import CancelScope
 
-from bookwheel.models.faults import explain
 from bookwheel.models.openai import OpenAIModel
+from bookwheel.models.sdk_errors import translate_error
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.shared_model import SharedModel
 from bookwheel.serve.http.errors import code_of, openai_error, status_of
@@ -126,7 +126,7 @@ class PassThrough:
         from httpx2 import Response as Answer
         from openai import APIStatusError, AsyncStream, OpenAIError
 
-        client = self._clients.get(model.name) or self._clients.setdefault(model.name, model.endpoint.client())
+        client = self._clients.get(model.name) or self._clients.setdefault(model.name, model.endpoint.open_client())
         body = {name: value for name, value in body.items() if name not in _OURS}
         began, turns = time.perf_counter(), self._service.turns
         await turns.take(owner)
@@ -146,7 +146,7 @@ class PassThrough:
         except APIStatusError as error:
             return self._refused(error, model)
         except (OpenAIError, ValueError) as error:
-            raise explain(error, model.endpoint, model.name) from error
+            raise translate_error(error, model.endpoint, model.name) from error
         finally:
             if not streaming:
                 turns.give()
@@ -161,7 +161,7 @@ class PassThrough:
                 await self._count(told, model, key, began)
                 yield told
         except (OpenAIError, ValueError) as error:
-            fault = explain(error, model.endpoint, model.name)
+            fault = translate_error(error, model.endpoint, model.name)
             yield openai_error(str(fault), status_of(fault), code_of(fault))
         finally:
             with CancelScope(shield=True):
@@ -179,7 +179,7 @@ class PassThrough:
 
     def _refused(self, error: Any, model: OpenAIModel) -> ChatResult:
         """The endpoint's refusal; its complaint about our own key is ours to mend, not the caller's."""
-        fault = explain(error, model.endpoint, model.name)
+        fault = translate_error(error, model.endpoint, model.name)
         status = 502 if error.status_code in {401, 403} else error.status_code
         said = error.body if status != 502 and isinstance(error.body, dict) else {}  # noqa: PLR2004
         message = model.endpoint.hide_key(str(said.get("message") or fault))

@@ -139,7 +139,7 @@ class RunRoutes:
         path = self._shelf.journal(run)
         if path is None:
             raise not_found(f"journal of {run.name}")
-        with Journal(path, look_only=True) as journal:
+        with Journal(path, read_only=True) as journal:
             try:
                 return look(request, journal)
             except JournalError as error:
@@ -192,7 +192,7 @@ def _kept_of(samples: Sequence[Record], path: Path | None) -> set[str]:
     found: set[str] = set()
     if path is None:
         return found
-    with Journal(path, look_only=True) as journal:
+    with Journal(path, read_only=True) as journal:
         for one in samples:
             with suppress(JournalError):
                 journal.progress(one.reading)

@@ -23,7 +23,7 @@ _SHOWN: Final = 5
 """How many names a note lists before it only counts."""
 
 
-class Notes:
+class SourceWarnings:
     """What was left out or guessed while reading, each kind once, however often the same text is read."""
 
     def __init__(self) -> None:
@@ -35,16 +35,16 @@ class Notes:
 
     def lines(self) -> tuple[str, ...]:
         """One sentence for each kind of thing, in the order they came up."""
-        return tuple(f"{what}: {_listed(list(places))}" for what, places in self._found.items())
+        return tuple(f"{what}: {_join_places(list(places))}" for what, places in self._found.items())
 
 
-def _listed(places: list[str]) -> str:
+def _join_places(places: list[str]) -> str:
     shown = ", ".join(places[:_SHOWN])
     return f"{shown} and {len(places) - _SHOWN} more" if len(places) > _SHOWN else shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stamp:
+class Fingerprint:
     """By what a change of a file shows."""
 
     size: int
@@ -52,13 +52,13 @@ class Stamp:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Volume:
+class SourceFile:
     """One file's bytes; every `open` begins anew."""
 
     name: str
     """As notes, headers and parts call it."""
     path: Path
-    stamp: Stamp
+    stamp: Fingerprint
     media: str = ""
     """The content type that a server gave, without parameters."""
     charset: str = ""
@@ -71,15 +71,15 @@ class Volume:
     def open(self) -> BinaryIO:
         """The bytes from the first on. A file that changed since it was opened first is refused: spans would lie."""
         file = self.path.open("rb")
-        if stamp_of(os.fstat(file.fileno())) != self.stamp:
+        if take_fingerprint(os.fstat(file.fileno())) != self.stamp:
             file.close()
             raise SourceError(f"{self.name} has changed since its reading began: ask again to read it as it is now")
         return file
 
 
-def stamp_of(found: os.stat_result) -> Stamp:
+def take_fingerprint(found: os.stat_result) -> Fingerprint:
     """The stamp of a file as it is now."""
-    return Stamp(size=found.st_size, modified=found.st_mtime_ns)
+    return Fingerprint(size=found.st_size, modified=found.st_mtime_ns)
 
 
 def to_printable(name: str) -> str:
@@ -94,7 +94,7 @@ class TempFile:
         try:
             handle, path = tempfile.mkstemp(prefix="bookwheel-")
         except OSError as error:
-            raise _no_room(name, error) from error
+            raise _storage_error(name, error) from error
         self.path = Path(path)
         weakref.finalize(self, self.path.unlink, missing_ok=True)
         try:
@@ -102,23 +102,23 @@ class TempFile:
                 for block in blocks:
                     file.write(block)
         except OSError as error:
-            raise _no_room(name, error) from error
+            raise _storage_error(name, error) from error
 
 
-def _no_room(name: str, error: OSError) -> SourceError:
+def _storage_error(name: str, error: OSError) -> SourceError:
     return SourceError(
         f"{name} cannot be kept in {tempfile.gettempdir()} while it is read: {error.strerror or error}. "
         f"Make room there, or name another folder in TMPDIR."
     )
 
 
-def spool(blocks: Iterable[bytes], name: str, *, media: str = "", charset: str = "", suffix: str = "") -> Volume:
+def spool(blocks: Iterable[bytes], name: str, *, media: str = "", charset: str = "", suffix: str = "") -> SourceFile:
     """A volume of bytes that can be had only once."""
     kept = TempFile(blocks, name)
-    return Volume(
+    return SourceFile(
         name=name,
         path=kept.path,
-        stamp=stamp_of(kept.path.stat()),
+        stamp=take_fingerprint(kept.path.stat()),
         media=media,
         charset=charset,
         suffix=suffix,
@@ -126,7 +126,7 @@ def spool(blocks: Iterable[bytes], name: str, *, media: str = "", charset: str =
     )
 
 
-def bound_iterator(read: Callable[[int], bytes], limit: int, name: str) -> Callable[[int], bytes]:
+def limit_read(read: Callable[[int], bytes], limit: int, name: str) -> Callable[[int], bytes]:
     """Reads on until more than `limit` bytes came out: a small file can be packed to unfold without end."""
     so_far = 0
 
@@ -145,6 +145,6 @@ _FREE: Final = 64 << 20
 _RATIO: Final = 200
 
 
-def unfolding(packed: int) -> int:
+def max_unpacked_size(packed: int) -> int:
     """How many bytes that many packed bytes may unfold to; text packs to a third, logs to a fiftieth."""
     return max(_FREE, _RATIO * packed)

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import UnknownModel
-from bookwheel.models.faults import explain, is_page, wrong_address
+from bookwheel.models.sdk_errors import is_html, translate_error, wrong_address_error
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,38 +56,38 @@ async def list_served_models(endpoint: Endpoint) -> tuple[ServedModel, ...]:
     """The server's models; empty when it has an API of this kind but no list. Raises a ModelError when it has none."""
     from openai import APIStatusError, OpenAIError
 
-    async with replace(endpoint, retries=min(endpoint.retries, 1)).client() as client:
+    async with replace(endpoint, retries=min(endpoint.retries, 1)).open_client() as client:
         try:
             body = await client.get("/models", cast_to=object)
             if isinstance(body, str):
-                raise wrong_address(
-                    endpoint, "it answers with a web page" if is_page(body) else "its answer is no JSON"
+                raise wrong_address_error(
+                    endpoint, "it answers with a web page" if is_html(body) else "its answer is no JSON"
                 )
         except APIStatusError as error:
             if error.status_code not in _NO_LIST:
-                raise explain(error, endpoint) from error
+                raise translate_error(error, endpoint) from error
             body = None
         except (OpenAIError, ValueError) as error:
-            raise explain(error, endpoint) from error
+            raise translate_error(error, endpoint) from error
         entries = body.get("data") if isinstance(body, Mapping) else None
         if not isinstance(entries, list):
-            await _knock(client, endpoint)
+            await _check_chat_route(client, endpoint)
             return ()
-        return tuple(_served(entry) for entry in entries if isinstance(entry, Mapping) and entry.get("id"))
+        return tuple(_parse_model(entry) for entry in entries if isinstance(entry, Mapping) and entry.get("id"))
 
 
-async def _knock(client: AsyncOpenAI, endpoint: Endpoint) -> None:
+async def _check_chat_route(client: AsyncOpenAI, endpoint: Endpoint) -> None:
     """Whether anyone chats there: an empty request is refused by every server, and only a missing route with a 404."""
     from openai import APIStatusError, OpenAIError
 
     try:
         await client.post("/chat/completions", cast_to=object, body={})
     except APIStatusError as error:
-        fault = explain(error, endpoint)
-        if error.status_code in _NO_LIST | _REFUSALS or is_page(error.response.text):
+        fault = translate_error(error, endpoint)
+        if error.status_code in _NO_LIST | _REFUSALS or is_html(error.response.text):
             raise fault from error
     except (OpenAIError, ValueError) as error:
-        raise explain(error, endpoint) from error
+        raise translate_error(error, endpoint) from error
 
 
 def find_model(served: Sequence[ServedModel], name: str, endpoint: Endpoint) -> ServedModel:
@@ -101,28 +101,32 @@ def find_model(served: Sequence[ServedModel], name: str, endpoint: Endpoint) -> 
             return replace(model, name=name)
     software = {model.software for model in served}
     if software == {ServerSoftware.VLLM}:
-        raise UnknownModel(f"{endpoint.shown} has no model {name!r}; it has {_names(served)}. Choose one with --model.")
+        raise UnknownModel(
+            f"{endpoint.display_url} has no model {name!r}; it has {_join_names(served)}. Choose one with --model."
+        )
     if software == {ServerSoftware.LLAMA_CPP} and len(served) == 1:
         return replace(served[0], name=name)
     return ServedModel(name=name)
 
 
-async def only_model(endpoint: Endpoint) -> str:
+async def find_only_model(endpoint: Endpoint) -> str:
     """The name of the one model that a server has."""
     served = await list_served_models(endpoint)
     if len(served) == 1:
         return served[0].name
     if not served:
-        raise UnknownModel(f"{endpoint.shown} does not say which models it has: name one with --model.")
-    raise UnknownModel(f"{endpoint.shown} has {len(served)} models: {_names(served)}. Choose one with --model.")
+        raise UnknownModel(f"{endpoint.display_url} does not say which models it has: name one with --model.")
+    raise UnknownModel(
+        f"{endpoint.display_url} has {len(served)} models: {_join_names(served)}. Choose one with --model."
+    )
 
 
-def _names(served: Sequence[ServedModel]) -> str:
+def _join_names(served: Sequence[ServedModel]) -> str:
     names = ", ".join(model.name for model in served[:_MOST_NAMES])
     return f"{names}, …" if len(served) > _MOST_NAMES else names
 
 
-def _served(entry: Mapping[str, Any]) -> ServedModel:
+def _parse_model(entry: Mapping[str, Any]) -> ServedModel:
     meta = entry.get("meta")
     said = {**meta, **entry} if isinstance(meta, Mapping) else entry
     windows = [said[name] for name in _WINDOWS if type(said.get(name)) is int and said[name] > 0]

@@ -30,15 +30,15 @@ _UNPRINTABLE: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\ud
 _ANYTHING: Final = re.compile(f"{_UNSEEN.pattern}|{_UNPRINTABLE.pattern}|[<\\[\r]")
 
 
-def shield(text: str) -> str:
+def escape_markup(text: str) -> str:
     """The text as a prompt may show it: same words, no markup that a model or template could obey."""
     if not _ANYTHING.search(text):
         return text
-    text = plain(text)
+    text = sanitize(text)
     return _TAG.sub(lambda found: "‹" if found[0] == "<" else "［", text)
 
 
-def plain(text: str) -> str:
+def sanitize(text: str) -> str:
     """Text from a model or document as a terminal may show it: no control characters, no invisible ones."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", _UNSEEN.sub("", text))

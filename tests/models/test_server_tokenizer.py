@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from bookwheel.errors import ServerFault
 from bookwheel.models.endpoint import Endpoint
-from bookwheel.models.server_tokens import ServerTokenizer
+from bookwheel.models.server_tokenizer import ServerTokenizer
 from bookwheel.text.chunks import split
 from bookwheel.text.tokens import WordTokenizer
 from bookwheel.types import Part
@@ -39,7 +39,7 @@ def tokenizer(server, acts):
         server.plays(tokenize, route=TOKENIZE)
         if detokenized_as:
             server.plays(detokenize, route=DETOKENIZE)
-        made.append(ServerTokenizer(Endpoint.of(server.url, retries=0), "m"))
+        made.append(ServerTokenizer(Endpoint.resolve(server.url, retries=0), "m"))
         return made[-1]
 
     made = []
@@ -92,12 +92,12 @@ def test_chunks_by_the_servers_tokens_tile_the_text(tokenizer):
 )
 def test_a_server_without_a_tokenizer_has_none(server, acts, bad):
     server.plays(acts.sends(bad), route=TOKENIZE)
-    assert ServerTokenizer.find(Endpoint.of(server.url), "m") is None
+    assert ServerTokenizer.find(Endpoint.resolve(server.url), "m") is None
 
 
 def test_looking_for_a_tokenizer_does_not_wait_for_retries(server, acts):
     server.plays(acts.fault(503, "what?"), route=TOKENIZE)
-    assert ServerTokenizer.find(Endpoint.of(server.url, retries=4), "m") is None
+    assert ServerTokenizer.find(Endpoint.resolve(server.url, retries=4), "m") is None
     assert len(server.asked) == 1
 
 

@@ -20,7 +20,7 @@ _OWN: Final = ("GGUF.", "general.architecture", "general.quantization_version", 
 def requantize(source: Path, target: Path) -> None:
     """Write `source` anew, every quantised tensor in Q8_0; what is written in full stays so."""
     reader = open_gguf(source)
-    writer = copy_of_fields(reader, target)
+    writer = copy_fields(reader, target)
     from gguf import GGML_QUANT_VERSION, LlamaFileType, dequantize, quantize
     from gguf import GGMLQuantizationType as Kind
 
@@ -45,7 +45,7 @@ def open_gguf(path: Path) -> Any:
     return GGUFReader(path)
 
 
-def copy_of_fields(reader: Any, target: Path, **own: str) -> Any:
+def copy_fields(reader: Any, target: Path, **own: str) -> Any:
     """A writer to `target` that has everything of an opened GGUF but its tensors: tokenizer, template, settings.
 
     `own` texts stand first, where they are found without reading the vocabulary, and in place of the source's.

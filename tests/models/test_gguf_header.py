@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bookwheel.errors import NoWeights
-from bookwheel.models.header import PLAN, header, plan_in
+from bookwheel.models.gguf_header import PLAN_FIELD, load_header_plan, read_header
 from bookwheel.plan import Plan
 
 
@@ -39,22 +39,22 @@ WHOLE = b"GGUF" + struct.pack("<IQQ", 3, 0, len(FIELDS)) + b"".join(FIELDS.value
 def test_single_values_are_told_up_to_the_first_list(tmp_path):
     path = tmp_path / "a.gguf"
     path.write_bytes(WHOLE + b"tensors")
-    assert header(path) == {"general.type": "adapter", "alpha": 16.0, "flag": True, "blocks": 30}
+    assert read_header(path) == {"general.type": "adapter", "alpha": 16.0, "flag": True, "blocks": 30}
 
 
 def test_it_agrees_with_the_format_s_own_library(tmp_path):
     gguf = pytest.importorskip("gguf")
     writer = gguf.GGUFWriter(tmp_path / "a.gguf", "llama")
     writer.add_context_length(8192)
-    writer.add_string(PLAN, json.dumps(Plan(chunk_tokens=300).to_json()))
+    writer.add_string(PLAN_FIELD, json.dumps(Plan(chunk_tokens=300).to_json()))
     writer.add_token_list(["a", "b"])
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
-    found = header(tmp_path / "a.gguf")
+    found = read_header(tmp_path / "a.gguf")
     assert (found["general.architecture"], found["llama.context_length"]) == ("llama", 8192)
-    assert plan_in(found, tmp_path / "a.gguf") == Plan(chunk_tokens=300)
+    assert load_header_plan(found, tmp_path / "a.gguf") == Plan(chunk_tokens=300)
 
 
 @pytest.mark.parametrize("length", range(4, WHOLE.index(b"words"), 7))
@@ -62,7 +62,7 @@ def test_the_beginning_of_a_file_is_told_as_damage(tmp_path, length):
     path = tmp_path / "a.gguf"
     path.write_bytes(WHOLE[:length])
     with pytest.raises(NoWeights, match="damaged"):
-        header(path)
+        read_header(path)
 
 
 @settings(deadline=None, max_examples=200)
@@ -71,7 +71,7 @@ def test_whatever_stands_in_it_is_fields_or_a_clear_error(tmp_path_factory, nois
     path = tmp_path_factory.getbasetemp() / "noise.gguf"
     path.write_bytes(WHOLE[:place] + noise)
     with suppress(NoWeights):
-        assert isinstance(header(path), dict)
+        assert isinstance(read_header(path), dict)
 
 
 @pytest.mark.parametrize(
@@ -79,8 +79,8 @@ def test_whatever_stands_in_it_is_fields_or_a_clear_error(tmp_path_factory, nois
 )
 def test_a_plan_that_cannot_be_used_says_whose_it_is(tmp_path, brought):
     with pytest.raises(NoWeights, match="brings a plan"):
-        plan_in({PLAN: brought}, tmp_path / "policy.gguf")
+        load_header_plan({PLAN_FIELD: brought}, tmp_path / "policy.gguf")
 
 
 def test_most_files_bring_no_plan(tmp_path):
-    assert plan_in({"general.type": "model"}, tmp_path / "model.gguf") is None
+    assert load_header_plan({"general.type": "model"}, tmp_path / "model.gguf") is None

@@ -12,17 +12,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-class ReadingClaimed(Exception):
+class LockTaken(Exception):
     """Somebody else holds the lock; the message is that process's number, where it could be read."""
 
 
-def locks_of(journal: Path) -> Path:
+def lock_folder(journal: Path) -> Path:
     """The folder beside the journal where its locks lie."""
     return journal.with_name(f"{journal.name}.locks")
 
 
 @contextmanager
-def lock_file(path: Path, *, wait: bool = False) -> Iterator[None]:
+def hold_lock(path: Path, *, wait: bool = False) -> Iterator[None]:
     """Hold the lock of this name; without `wait`, raise Claimed when it is taken."""
     handle = _open(path, wait=wait)
     try:
@@ -48,7 +48,7 @@ def _open(path: Path, *, wait: bool) -> int:
         except BlockingIOError:
             holder = os.pread(handle, 20, 0).decode("ascii", "replace")
             os.close(handle)
-            raise ReadingClaimed(holder) from None
+            raise LockTaken(holder) from None
         except BaseException:
             os.close(handle)
             raise

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import BinaryIO
 
-    from bookwheel.text.volumes import Notes, Volume
+    from bookwheel.text.sources import SourceFile, SourceWarnings
 
 _BROKEN: Final = (
     ValueError,
@@ -26,7 +26,7 @@ _BROKEN: Final = (
 """What the parser stumbles into on damaged files besides its own errors."""
 
 
-def pdf_parts(volume: Volume, notes: Notes) -> Iterator[Part]:
+def read_pdf(volume: SourceFile, notes: SourceWarnings) -> Iterator[Part]:
     """A part for every page that has text; pages are counted from 1."""
     try:
         from pypdf.errors import PyPdfError
@@ -35,8 +35,8 @@ def pdf_parts(volume: Volume, notes: Notes) -> Iterator[Part]:
     broken = (PyPdfError, *_BROKEN)
     empty = True
     with volume.open() as file:
-        reader = _reader(file, volume.name, broken)
-        for number in range(_count(reader, volume.name, broken)):
+        reader = _open_reader(file, volume.name, broken)
+        for number in range(_count_pages(reader, volume.name, broken)):
             try:
                 text = reader.pages[number].extract_text()
             except broken as error:
@@ -54,7 +54,7 @@ def pdf_parts(volume: Volume, notes: Notes) -> Iterator[Part]:
         )
 
 
-def _reader(file: BinaryIO, name: str, broken: tuple[type[Exception], ...]) -> Any:
+def _open_reader(file: BinaryIO, name: str, broken: tuple[type[Exception], ...]) -> Any:
     from pypdf import PdfReader
     from pypdf.errors import DependencyError
 
@@ -70,7 +70,7 @@ def _reader(file: BinaryIO, name: str, broken: tuple[type[Exception], ...]) -> A
             f"(`qpdf --decrypt {name} readable.pdf`)"
         ) from error
     except broken as error:
-        raise _damaged(name, error) from error
+        raise _damage_error(name, error) from error
     if not opened:
         raise SourceError(
             f"{name} needs a password: save it without one, for example "
@@ -79,12 +79,12 @@ def _reader(file: BinaryIO, name: str, broken: tuple[type[Exception], ...]) -> A
     return reader
 
 
-def _count(reader: Any, name: str, broken: tuple[type[Exception], ...]) -> int:
+def _count_pages(reader: Any, name: str, broken: tuple[type[Exception], ...]) -> int:
     try:
         return len(reader.pages)
     except broken as error:
-        raise _damaged(name, error) from error
+        raise _damage_error(name, error) from error
 
 
-def _damaged(name: str, error: Exception) -> SourceError:
+def _damage_error(name: str, error: Exception) -> SourceError:
     return SourceError(f"{name} is a damaged PDF: {error}. Fetch it again, or mend it with `qpdf {name} mended.pdf`.")

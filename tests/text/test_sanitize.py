@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bookwheel.text.shield import TAGS, plain, shield
+from bookwheel.text.sanitize import TAGS, escape_markup, sanitize
 
 
 @pytest.mark.parametrize("tag", TAGS)
 @pytest.mark.parametrize("form", ["<{}>", "</{}>", "< / {} >", "<{} kind='x'>", "</{}\n>", "<\u200b/{}>", "<{}\u00ad>"])
 def test_no_tag_of_a_prompt_survives(tag: str, form: str) -> None:
-    assert "<" not in shield(form.format(tag))
-    assert "<" not in shield(form.format(tag.upper()))
+    assert "<" not in escape_markup(form.format(tag))
+    assert "<" not in escape_markup(form.format(tag.upper()))
 
 
 @pytest.mark.parametrize(
@@ -22,21 +22,21 @@ def test_no_tag_of_a_prompt_survives(tag: str, form: str) -> None:
     + ["<s>", "</s>", "<bos>", "<start_of_turn>model", "<think>", "</think>", "[INST]", "[/INST]", "<tool_call>"],
 )
 def test_no_special_token_of_a_template_survives(token: str) -> None:
-    assert token not in shield(f"before {token} after")
+    assert token not in escape_markup(f"before {token} after")
 
 
 @pytest.mark.parametrize(
     "text", ["a < b > c", "if (x<y) {z}", "List<String>", "[1, 2]", "<b>bold</b>", "x | y", "«été»"]
 )
 def test_ordinary_text_is_left_as_it_is(text: str) -> None:
-    assert shield(text) == text
+    assert escape_markup(text) == text
 
 
 @given(st.text(st.characters(exclude_categories=()), max_size=300))
 @settings(deadline=None)
 def test_shielding_is_idempotent_never_longer_and_encodable(text: str) -> None:
-    shown = shield(text)
-    assert shield(shown) == shown
+    shown = escape_markup(text)
+    assert escape_markup(shown) == shown
     assert len(shown) <= len(text)
     shown.encode()
 
@@ -45,5 +45,5 @@ def test_shielding_is_idempotent_never_longer_and_encodable(text: str) -> None:
 @settings(deadline=None)
 def test_plain_text_has_nothing_that_a_terminal_obeys(text: str) -> None:
     assert not any(
-        (ord(c) < 32 and c not in "\n\t") or 0x7F <= ord(c) <= 0x9F or c in "\u202e\u2066" for c in plain(text)
+        (ord(c) < 32 and c not in "\n\t") or 0x7F <= ord(c) <= 0x9F or c in "\u202e\u2066" for c in sanitize(text)
     )

@@ -5,12 +5,12 @@ import tempfile
 import pytest
 
 from bookwheel.errors import SourceError
-from bookwheel.text import volumes
-from bookwheel.text.volumes import Notes, Volume, bound_iterator, spool, stamp_of, unfolding
+from bookwheel.text import sources
+from bookwheel.text.sources import SourceFile, SourceWarnings, limit_read, max_unpacked_size, spool, take_fingerprint
 
 
 def test_notes_say_each_thing_once_and_count_what_is_too_much_to_list():
-    notes = Notes()
+    notes = SourceWarnings()
     for _ in range(2):
         for i in range(8):
             notes.add("pages without text", str(i))
@@ -48,7 +48,7 @@ def test_a_stream_that_finds_no_room_is_an_error_with_advice(tmp_path, monkeypat
 def test_a_file_that_changed_since_it_was_opened_is_refused(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("one")
-    volume = Volume(name="a.txt", path=path, stamp=stamp_of(path.stat()))
+    volume = SourceFile(name="a.txt", path=path, stamp=take_fingerprint(path.stat()))
     volume.open().close()
     os.utime(path, ns=(0, volume.stamp.modified + 1))
     with pytest.raises(SourceError, match=r"a\.txt has changed"):
@@ -56,7 +56,7 @@ def test_a_file_that_changed_since_it_was_opened_is_refused(tmp_path):
 
 
 def test_reading_stops_where_the_bound_is():
-    read = bound_iterator(lambda size: b"x" * size, 3 << 20, "a.gz")
+    read = limit_read(lambda size: b"x" * size, 3 << 20, "a.gz")
     for _ in range(3):
         read(1 << 20)
     with pytest.raises(SourceError, match=r"a\.gz unfolds to more than 3 MiB"):
@@ -64,5 +64,5 @@ def test_reading_stops_where_the_bound_is():
 
 
 def test_small_files_may_unfold_to_something_and_large_ones_in_proportion():
-    assert unfolding(10) == volumes._FREE
-    assert unfolding(10 << 20) == 2000 << 20
+    assert max_unpacked_size(10) == sources._FREE
+    assert max_unpacked_size(10 << 20) == 2000 << 20

@@ -25,7 +25,7 @@ from bookwheel.errors import (
     Unreachable,
     WindowExceeded,
 )
-from bookwheel.text.shield import plain
+from bookwheel.text.sanitize import sanitize
 
 if TYPE_CHECKING:
     from openai import APIStatusError
@@ -49,89 +49,95 @@ _NO_ROUTE: Final = frozenset({404, 405, 501})
 _BAD_REQUEST: Final = frozenset({400, 413, 422})
 
 
-def explain(error: Exception, endpoint: Endpoint, model: str = "") -> ModelError:
+def translate_error(error: Exception, endpoint: Endpoint, model: str = "") -> ModelError:
     """The error of ours that says what happened and what to do about it."""
     import openai
 
     if isinstance(error, ModelError):
         return error
     if isinstance(error, openai.APITimeoutError | openai.APIConnectionError):
-        return _of_connection(error, endpoint)
+        return _translate_connection_error(error, endpoint)
     if isinstance(error, openai.APIStatusError):
-        return _of_status(error, endpoint, model)
+        return _translate_status_error(error, endpoint, model)
     if isinstance(error, openai.APIError):  # sent inside a stream, after a good status
-        return in_place_of_reply(error.body or error.message, endpoint)
+        return parse_error_body(error.body or error.message, endpoint)
     return BadReply(
-        f"{endpoint.shown} sent a reply that is not JSON ({endpoint.hide_key(str(error))[:120]}). "
+        f"{endpoint.display_url} sent a reply that is not JSON ({endpoint.hide_key(str(error))[:120]}). "
         f"Something between here and the server may have cut or changed it; try again, or look at the server's log."
     )
 
 
-def _of_connection(error: Exception, endpoint: Endpoint) -> ModelError:
+def _translate_connection_error(error: Exception, endpoint: Endpoint) -> ModelError:
     import httpx2
 
     cause = error.__cause__
     if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout):
         why = endpoint.hide_key(str(cause)) or "no answer"
         return Unreachable(
-            f"no server answers at {endpoint.shown}: {why}. Is it running, and is the base URL right? "
+            f"no server answers at {endpoint.display_url}: {why}. Is it running, and is the base URL right? "
             f"Set it with --base-url or OPENAI_BASE_URL."
         )
     if isinstance(cause, httpx2.TimeoutException):
         return TimedOut(
-            f"{endpoint.shown} sent nothing for {endpoint.timeout:g} s. The server hangs or is too busy: "
+            f"{endpoint.display_url} sent nothing for {endpoint.timeout:g} s. The server hangs or is too busy: "
             f"look at it, allow more time, or ask for fewer tokens at once."
         )
     why = endpoint.hide_key(str(cause or error))
     return Unreachable(
-        f"the connection to {endpoint.shown} broke in mid-reply: {why}. "
+        f"the connection to {endpoint.display_url} broke in mid-reply: {why}. "
         f"Resume when the server and the network are well again."
     )
 
 
-def _of_status(error: APIStatusError, endpoint: Endpoint, model: str) -> ModelError:
-    status, said = error.status_code, quote(error.body, endpoint)
+def _translate_status_error(error: APIStatusError, endpoint: Endpoint, model: str) -> ModelError:
+    status, said = error.status_code, format_server_message(error.body, endpoint)
     if status in {401, 403}:
         advice = "Check OPENAI_API_KEY." if endpoint.key else "It wants a key: set OPENAI_API_KEY."
-        return Refused(f"{endpoint.shown} refused the key (HTTP {status}): {said} {advice}")
-    if _names_model(error):
+        return Refused(f"{endpoint.display_url} refused the key (HTTP {status}): {said} {advice}")
+    if _is_unknown_model(error):
         return UnknownModel(
-            f"{endpoint.shown} has no model {model!r}: {said} "
+            f"{endpoint.display_url} has no model {model!r}: {said} "
             f"`bookwheel models` lists what it has; choose with --model."
         )
     if status in _NO_ROUTE or (status < HTTPStatus.INTERNAL_SERVER_ERROR and _HTML.match(error.response.text)):
-        return wrong_address(endpoint, f"HTTP {status}")
+        return wrong_address_error(endpoint, f"HTTP {status}")
     if status == HTTPStatus.TOO_MANY_REQUESTS:
-        return _overloaded(error, endpoint, said)
+        return _overload_error(error, endpoint, said)
     if status in _BAD_REQUEST and _TOO_LONG.search(f"{said} {error.code} {error.type}"):
-        return too_long(said)
-    return ServerFault(f"{endpoint.shown} failed with HTTP {status}: {said} Its log may say more.")
+        return window_error(said)
+    return ServerFault(f"{endpoint.display_url} failed with HTTP {status}: {said} Its log may say more.")
 
 
-def _overloaded(error: APIStatusError, endpoint: Endpoint, said: str) -> Overloaded:
+def _overload_error(error: APIStatusError, endpoint: Endpoint, said: str) -> Overloaded:
     if "insufficient_quota" in {error.code, error.type}:
-        return Overloaded(f"the account's quota at {endpoint.shown} is used up: {said} Add credit, then resume.")
+        return Overloaded(f"the account's quota at {endpoint.display_url} is used up: {said} Add credit, then resume.")
     after = error.response.headers.get("retry-after", "")
     seconds = " s" if re.fullmatch(r"[0-9.]+", after) else ""
     wait = f"It asks to wait: {after}{seconds}." if after else "Try again later."
-    return Overloaded(f"{endpoint.shown} is overloaded (HTTP 429): {said} {wait} Ask it for less at once, then resume.")
+    return Overloaded(
+        f"{endpoint.display_url} is overloaded (HTTP 429): {said} {wait} Ask it for less at once, then resume."
+    )
 
 
-def in_place_of_reply(said: object, endpoint: Endpoint) -> ModelError:
+def parse_error_body(said: object, endpoint: Endpoint) -> ModelError:
     """An error that came with a good status: inside a stream, or as the whole reply."""
-    text = quote(said, endpoint)
-    return too_long(text) if _TOO_LONG.search(text) else ServerFault(f"{endpoint.shown} failed in mid-reply: {text}")
+    text = format_server_message(said, endpoint)
+    return (
+        window_error(text)
+        if _TOO_LONG.search(text)
+        else ServerFault(f"{endpoint.display_url} failed in mid-reply: {text}")
+    )
 
 
-def wrong_address(endpoint: Endpoint, what: str) -> Unreachable:
+def wrong_address_error(endpoint: Endpoint, what: str) -> Unreachable:
     """There is a server, but not of this kind."""
     return Unreachable(
-        f"there is no OpenAI-compatible API at {endpoint.shown} ({what}). "
+        f"there is no OpenAI-compatible API at {endpoint.display_url} ({what}). "
         f"Is the base URL right? It usually ends in /v1."
     )
 
 
-def too_long(said: str) -> WindowExceeded:
+def window_error(said: str) -> WindowExceeded:
     """The server's own numbers are in what it said."""
     return WindowExceeded(
         f"the prompt and its reply do not fit the model's window. The server says: {said} "
@@ -139,12 +145,12 @@ def too_long(said: str) -> WindowExceeded:
     )
 
 
-def is_page(text: str) -> bool:
+def is_html(text: str) -> bool:
     """Whether this is a web page, where JSON was asked for."""
     return bool(_HTML.match(text))
 
 
-def refused_setting(error: APIStatusError, settings: Mapping[str, Any]) -> str | None:
+def find_rejected_setting(error: APIStatusError, settings: Mapping[str, Any]) -> str | None:
     """Which of the request's settings the server does not take, when that is what it complains of."""
     said = str(error.body)
     if _TOO_LONG.search(said) or not _UNSUPPORTED.search(f"{said} {error.code}"):
@@ -154,25 +160,27 @@ def refused_setting(error: APIStatusError, settings: Mapping[str, Any]) -> str |
     return next((name for name in settings if re.search(rf"\b{name}\b", said)), None)
 
 
-def quote(body: object, endpoint: Endpoint) -> str:
+def format_server_message(body: object, endpoint: Endpoint) -> str:
     """What the server said, as a sentence fit for a terminal: its message, and the counts that some servers add."""
     if isinstance(body, Mapping):
         found = body.get("message") or body.get("error") or body.get("detail") or body
         text = (
-            quote(found, endpoint).removesuffix(".") if isinstance(found, Mapping) and found is not body else str(found)
+            format_server_message(found, endpoint).removesuffix(".")
+            if isinstance(found, Mapping) and found is not body
+            else str(found)
         )
         counts = [f"{name} = {body[name]}" for name in ("n_prompt_tokens", "n_ctx") if name in body]
         text += f" ({', '.join(counts)})" if counts else ""
     else:
-        text = "" if body is None or is_page(str(body)) else str(body)
-    text = plain(endpoint.hide_key(" ".join(text.split())))
+        text = "" if body is None or is_html(str(body)) else str(body)
+    text = sanitize(endpoint.hide_key(" ".join(text.split())))
     if not text:
         return "no reason given."
     text = text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}…"
     return text if text[-1] in ".!?…。" else f"{text}."
 
 
-def _names_model(error: APIStatusError) -> bool:
+def _is_unknown_model(error: APIStatusError) -> bool:
     """Whether this is about the model's name and not about the address."""
     if error.status_code not in {400, 404} or not isinstance(error.body, Mapping):
         return False

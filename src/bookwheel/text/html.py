@@ -12,13 +12,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import MissingExtra, SourceError
-from bookwheel.text.decoding import whole
+from bookwheel.text.decoding import decode_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from bookwheel.text.volumes import Notes, Stamp, Volume
+    from bookwheel.text.sources import Fingerprint, SourceFile, SourceWarnings
 
 _MOST_HTML: Final = 32 << 20
 """Bytes; its tree in memory takes a multiple of that."""
@@ -34,15 +34,15 @@ _BLANKS: Final = re.compile(r"\n{3,}")
 _UNKNOWN_ELEMENT: Final = re.compile(r"unrecognised element was ignored: (?:\{[^}]*\}|[\w-]+:)?(\w+)")
 
 
-def html_text(volume: Volume, notes: Notes) -> str:
+def read_html(volume: SourceFile, notes: SourceWarnings) -> str:
     """The main text of a page, or all of it when that is surer."""
     with volume.open() as file:
         data = file.read(_MOST_HTML + 1)
     if len(data) > _MOST_HTML:
         raise SourceError(f"{volume.name} is over {_MOST_HTML >> 20} MiB of HTML: convert it to text first")
-    page = whole(data, volume.name, notes, volume.charset or declared(data))
-    everything, title = page_text(page, volume.name, (*_UNREAD, *_AROUND))
-    main = _main_text(page)
+    page = decode_bytes(data, volume.name, notes, volume.charset or find_charset(data))
+    everything, title = convert_page(page, volume.name, (*_UNREAD, *_AROUND))
+    main = _extract_main_text(page)
     if len(main.split()) < _LITTLE * len(everything.split()):
         if main:
             notes.add("the main text could not be told from the rest, so all of the page is read", volume.name)
@@ -50,23 +50,23 @@ def html_text(volume: Volume, notes: Notes) -> str:
     return f"# {title}\n\n{main}\n" if main and title and title not in main else f"{main}\n"
 
 
-def declared(data: bytes) -> str:
+def find_charset(data: bytes) -> str:
     """The encoding that a page names in its own head."""
     found = _DECLARED.search(data[:4096])
     return (found[1] or found[2]).decode("ascii", "replace") if found else ""
 
 
-def _main_text(page: str) -> str:
+def _extract_main_text(page: str) -> str:
     try:
         import trafilatura
     except ImportError as error:
         raise MissingExtra("reading HTML", "documents") from error
-    _quiet("trafilatura")
+    _silence("trafilatura")
     found = trafilatura.extract(page, output_format="markdown", include_formatting=False, favor_recall=True)
     return found or ""
 
 
-def page_text(page: str, name: str, unread: Sequence[str] = _UNREAD) -> tuple[str, str]:
+def convert_page(page: str, name: str, unread: Sequence[str] = _UNREAD) -> tuple[str, str]:
     """All that a page shows outside the `unread` elements, and its title."""
     try:
         from bs4 import BeautifulSoup
@@ -87,17 +87,17 @@ def page_text(page: str, name: str, unread: Sequence[str] = _UNREAD) -> tuple[st
     return _BLANKS.sub("\n\n", text).strip(), title
 
 
-def docx_text(volume: Volume, notes: Notes) -> str:
+def read_docx(volume: SourceFile, notes: SourceWarnings) -> str:
     """The text of a DOCX; what mammoth could not show goes to the notes."""
     volume.open().close()
-    text, unseen = _docx(volume.path, volume.stamp, volume.name)
+    text, unseen = _convert_docx(volume.path, volume.stamp, volume.name)
     for element in unseen:
         notes.add(f"Word elements of the kind {element} are not shown", volume.name)
     return text
 
 
 @lru_cache(maxsize=2)
-def _docx(path: Path, _stamp: Stamp, name: str) -> tuple[str, tuple[str, ...]]:
+def _convert_docx(path: Path, _stamp: Fingerprint, name: str) -> tuple[str, tuple[str, ...]]:
     """Kept, since opening a document and then reading it would otherwise convert it twice."""
     try:
         import mammoth
@@ -111,11 +111,11 @@ def _docx(path: Path, _stamp: Stamp, name: str) -> tuple[str, tuple[str, ...]]:
         except (ExpatError, KeyError, ValueError, OSError, AttributeError, RecursionError) as error:
             raise SourceError(f"{name} is damaged: {error or type(error).__name__}. Save it again as .docx.") from error
     unseen = (_UNKNOWN_ELEMENT.search(message.message) for message in result.messages)
-    text, _ = page_text(result.value, name)
+    text, _ = convert_page(result.value, name)
     return f"{text}\n" if text else "", tuple(dict.fromkeys(found[1] for found in unseen if found))
 
 
-def _quiet(name: str) -> None:
+def _silence(name: str) -> None:
     """A library's log lines have no place in a terminal that shows progress, unless the program asks for them."""
     logger = logging.getLogger(name)
     if not logger.handlers:

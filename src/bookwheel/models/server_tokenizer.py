@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from bookwheel.errors import BadReply, ModelError
-from bookwheel.models.faults import explain
-from bookwheel.text.tokens import encodable
+from bookwheel.models.sdk_errors import translate_error
+from bookwheel.text.tokens import replace_surrogates
 
 if TYPE_CHECKING:
     from bookwheel.models.endpoint import Endpoint
@@ -32,10 +32,10 @@ class ServerTokenizer:
     exact: Final = True
 
     def __init__(self, endpoint: Endpoint, model: str) -> None:
-        self.name = f"{endpoint.shown} {model}"
+        self.name = f"{endpoint.display_url} {model}"
         self._endpoint = endpoint
         self._model = model
-        self._client = endpoint.blocking_client()
+        self._client = endpoint.open_sync_client()
         self._count = lru_cache(_COUNTS_KEPT)(lambda text: len(self.ids(text)))
 
     @classmethod
@@ -57,7 +57,7 @@ class ServerTokenizer:
         """Where token number `limit` ends, or a little before."""
         if limit <= 0:
             return 0
-        text, head = encodable(text), limit * _CHARACTERS_PER_TOKEN
+        text, head = replace_surrogates(text), limit * _CHARACTERS_PER_TOKEN
         while len(ids := self.ids(text[:head])) <= limit:
             if head >= len(text):
                 return len(text)
@@ -69,11 +69,11 @@ class ServerTokenizer:
 
     def ids(self, text: str, *, special: bool = False) -> list[int]:
         """The text's token ids; `special` reads a chat template's markers as what they stand for."""
-        body = {"content": encodable(text), "add_special": special, "parse_special": special}
+        body = {"content": replace_surrogates(text), "add_special": special, "parse_special": special}
         tokens = self._post("tokenize", body | {"prompt": body["content"], "add_special_tokens": special}).get("tokens")
         if not isinstance(tokens, list) or not all(type(token) is int for token in tokens):
             raise BadReply(
-                f"{self._endpoint.shown} sent no token ids from /tokenize; give --tokenizer a tokenizer.json"
+                f"{self._endpoint.display_url} sent no token ids from /tokenize; give --tokenizer a tokenizer.json"
             )
         return tokens
 
@@ -130,5 +130,5 @@ class ServerTokenizer:
                 f"{self._endpoint.root}/{route}", cast_to=object, body={"model": self._model, **body}
             )
         except (OpenAIError, ValueError) as error:
-            raise explain(error, self._endpoint, self._model) from error
+            raise translate_error(error, self._endpoint, self._model) from error
         return said if isinstance(said, dict) else {}

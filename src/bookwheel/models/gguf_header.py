@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-PLAN: Final = "bookwheel.plan"
+PLAN_FIELD: Final = "bookwheel.plan"
 """The field with the plan that a policy was trained with, as JSON."""
-KIND: Final = "general.type"
-ADAPTER: Final = "adapter"
+TYPE_FIELD: Final = "general.type"
+ADAPTER_TYPE: Final = "adapter"
 
 Value = str | int | float | bool
 
@@ -32,19 +32,19 @@ _LONGEST: Final = 1 << 24
 """Bytes of a string; more than that is no length but damage."""
 
 
-def header(path: Path) -> dict[str, Value]:
+def read_header(path: Path) -> dict[str, Value]:
     """The fields before the first list. Raises NoWeights for what is no GGUF, or only the beginning of one."""
     try:
         with path.open("rb") as file:
             if file.read(len(_MAGIC)) != _MAGIC:
                 raise NoWeights(f"{path} is no GGUF file: the local model needs weights in llama.cpp's .gguf format")
-            _, _, count = _numbers(file, "IQQ")
+            _, _, count = _read_numbers(file, "IQQ")
             found: dict[str, Value] = {}
             for _ in range(count):
-                name, (kind,) = _string(file), _numbers(file, "I")
+                name, (kind,) = _read_string(file), _read_numbers(file, "I")
                 if kind == _LIST:
                     break
-                found[name] = _string(file) if kind == _STRING else _numbers(file, _NUMBERS[kind])[0]
+                found[name] = _read_string(file) if kind == _STRING else _read_numbers(file, _NUMBERS[kind])[0]
             return found
     except OSError as error:
         raise NoWeights(f"{path} cannot be read ({error.strerror}): name an existing .gguf file") from error
@@ -52,22 +52,22 @@ def header(path: Path) -> dict[str, Value]:
         raise NoWeights(f"{path} is damaged at its head: copy or fetch the file anew") from error
 
 
-def plan_in(found: Mapping[str, Value], path: Path) -> Plan | None:
+def load_header_plan(found: Mapping[str, Value], path: Path) -> Plan | None:
     """The plan that a trained policy brings along; None where it brings none."""
-    if PLAN not in found:
+    if PLAN_FIELD not in found:
         return None
     try:
-        return Plan.from_json(json.loads(str(found[PLAN])))
+        return Plan.from_json(json.loads(str(found[PLAN_FIELD])))
     except (ValueError, TypeError, AttributeError, PlanError) as error:
         raise NoWeights(f"{path} brings a plan along that cannot be used ({error}): export the policy anew") from error
 
 
-def _string(file: BinaryIO) -> str:
-    (length,) = _numbers(file, "Q")
+def _read_string(file: BinaryIO) -> str:
+    (length,) = _read_numbers(file, "Q")
     if length > _LONGEST or len(found := file.read(length)) < length:
         raise ValueError(f"a string of {length} bytes")
     return found.decode("utf-8")
 
 
-def _numbers(file: BinaryIO, kinds: str) -> tuple[int, ...]:
+def _read_numbers(file: BinaryIO, kinds: str) -> tuple[int, ...]:
     return struct.unpack("<" + kinds, file.read(struct.calcsize("<" + kinds)))

@@ -6,14 +6,14 @@ import pytest
 
 from bookwheel.errors import Refused, UnknownModel, Unreachable
 from bookwheel.models.endpoint import Endpoint
-from bookwheel.models.served import ServedModel, ServerSoftware, find_model, list_served_models, only_model
+from bookwheel.models.server_models import ServedModel, ServerSoftware, find_model, find_only_model, list_served_models
 
 MODELS = "/v1/models"
-HERE = Endpoint.of("http://here/v1")
+HERE = Endpoint.resolve("http://here/v1")
 
 
 def listed(server):
-    return asyncio.run(list_served_models(Endpoint.of(server.url, retries=0)))
+    return asyncio.run(list_served_models(Endpoint.resolve(server.url, retries=0)))
 
 
 def test_names_windows_and_owners_are_read_from_the_list(server, acts):
@@ -76,7 +76,7 @@ def test_a_gateway_may_have_models_that_it_does_not_list():
 def test_the_only_model_needs_no_name_and_several_are_listed(server, acts):
     def only(*names):
         server.plays(acts.sends({"data": [{"id": name} for name in names]}), route=MODELS)
-        return asyncio.run(only_model(Endpoint.of(server.url, retries=0)))
+        return asyncio.run(find_only_model(Endpoint.resolve(server.url, retries=0)))
 
     assert only("a") == "a"
     with pytest.raises(UnknownModel, match="2 models: a, b"):

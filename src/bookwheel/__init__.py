@@ -12,25 +12,68 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bookwheel.api import aread, read
-    from bookwheel.plan import Budget, Plan, Sampling
+    from bookwheel.models.base import Model
+    from bookwheel.plan import Budget, Layout, Plan, Sampling
+    from bookwheel.reading.loop import Way
     from bookwheel.text.documents import TextDocument
-    from bookwheel.types import Reading, Status
+    from bookwheel.types import (
+        Answer,
+        Chunk,
+        Conversation,
+        Document,
+        Evidence,
+        Finish,
+        Flag,
+        Memory,
+        Message,
+        Reading,
+        Reply,
+        Status,
+        Step,
+        Usage,
+    )
 
-__all__ = ["Budget", "Plan", "Reading", "Sampling", "Status", "TextDocument", "aread", "read"]
+__all__ = [
+    "Answer",
+    "Budget",
+    "Chunk",
+    "Conversation",
+    "Document",
+    "Evidence",
+    "Finish",
+    "Flag",
+    "Layout",
+    "Memory",
+    "Message",
+    "Model",
+    "Plan",
+    "Reading",
+    "Reply",
+    "Sampling",
+    "Status",
+    "Step",
+    "TextDocument",
+    "Usage",
+    "Way",
+    "aread",
+    "read",
+]
 
+# Names are imported when they are first used, so that `import bookwheel` stays fast.
 _HOMES = {
     "aread": "api",
     "read": "api",
+    "Model": "models.base",
     "Budget": "plan",
+    "Layout": "plan",
     "Plan": "plan",
     "Sampling": "plan",
+    "Way": "reading.loop",
     "TextDocument": "text.documents",
-    "Reading": "types",
-    "Status": "types",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module 'bookwheel' has no attribute {name!r}")
-    return getattr(import_module(f"bookwheel.{_HOMES[name]}"), name)
+    return getattr(import_module(f"bookwheel.{_HOMES.get(name, 'types')}"), name)

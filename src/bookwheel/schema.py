@@ -158,7 +158,7 @@ def _allowed(found: ErrorDetails) -> str:
         words, key = _BOUNDS[kind]
         return _limit(words, context[key])
     if kind in {"enum", "literal_error"}:
-        return f"one of {context['expected']}"
+        return str(context["expected"]).replace("'", "")
     return _KINDS.get(kind) or f"valid ({found['msg']})"
 
 

@@ -1,4 +1,4 @@
-"""The values that everything else passes around. They know nothing of files, models or journals.
+"""The values that everything else passes around. They know nothing about files, models or journals.
 
 A reading of a document of three chunks, as training and the page see it:
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 class Status(StrEnum):
-    """How far a reading has come."""
+    """The state of a reading."""
 
     READING = "reading"
-    """Under way, or killed while it was: it can be resumed."""
+    """In progress, or killed while it was: it can be resumed."""
     ANSWERED = "answered"
     STOPPED = "stopped"
     """A budget was reached."""
@@ -46,7 +46,7 @@ class Finish(StrEnum):
 
 
 class Flag(StrEnum):
-    """What a step or an answer wants known about its reply."""
+    """A fact about the reply of a step or an answer."""
 
     TRUNCATED = "truncated"
     """The reply ran into its token limit."""
@@ -63,13 +63,13 @@ class Flag(StrEnum):
     KEPT_COMMENT = "kept-comment"
     """The reply only remarked that there was nothing new; the previous memory was kept."""
     UNFOUNDED = "unfounded"
-    """Lines that stand neither in the section nor in the notes were left out; if none was left, the memory was kept."""
+    """Lines that stand neither in the section nor in the notes were dropped; if none was left, the memory was kept."""
     FILTERED = "filtered"
     """The server's content filter ended the reply; the previous memory was kept."""
     EDITED = "edited"
     """The memory after this step was changed by hand."""
     CUT = "cut"
-    """A part of the document was left out so that the rest fits the window; only ways that are named for it do this."""
+    """Part of the document was left out to fit the window; only the way `middle-cut` does this."""
     NO_ANSWER = "no-answer"
     """The answer turn gave no text."""
 
@@ -84,7 +84,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What calls cost; usages add up."""
+    """The cost of calls; usages add up."""
 
     calls: int = 0
     prompt_tokens: int = 0
@@ -93,7 +93,7 @@ class Usage:
 
     @property
     def tokens(self) -> int:
-        """Prompt and reply together."""
+        """Prompt and reply tokens together."""
         return self.prompt_tokens + self.completion_tokens
 
     def __add__(self, other: Usage) -> Usage:
@@ -107,28 +107,28 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenRecord:
-    """The exact ids a server read and sampled, never re-tokenised text; training rows are made of these."""
+    """The exact ids that a server read and sampled, never re-tokenised text. Training rows are made of these."""
 
     prompt: tuple[int, ...]
     reply: tuple[int, ...]
     logprobs: tuple[float, ...]
-    """Of the sampled ids, under the sampling distribution; as many as `reply`."""
+    """Log-probabilities of the sampled ids under the sampling distribution; as many as `reply`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What a model gave back for one conversation."""
+    """A model's reply in one conversation."""
 
     text: str
     finish: Finish = Finish.STOP
     usage: Usage = field(default_factory=Usage)
     tokens: TokenRecord | None = None
-    """Only where the server can give it."""
+    """None where the server cannot return it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
-    """One independent model call: what was said and what came back."""
+    """One independent model call: the messages and the reply."""
 
     messages: tuple[Message, ...]
     reply: Reply
@@ -136,7 +136,7 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A run of a document's text that comes from one place."""
+    """A piece of a document's text that comes from one place."""
 
     text: str
     source: str
@@ -150,20 +150,20 @@ class Document(Protocol):
 
     @property
     def name(self) -> str:
-        """What to call it in lists and reports."""
+        """The name in lists and reports."""
         ...
 
     @property
     def length(self) -> int | None:
-        """Characters in all; None while that is not known without reading it."""
+        """Number of characters; None while that is unknown without reading it."""
         ...
 
     def parts(self, start: int = 0) -> Iterator[Part]:
-        """The text from character `start` on; every call begins anew."""
+        """Yield the text from character `start` on; every call starts again."""
         ...
 
     def slice(self, start: int, end: int) -> str:
-        """The characters from `start` up to `end`."""
+        """Return the characters from `start` up to `end`."""
         ...
 
 
@@ -177,7 +177,7 @@ class Chunk:
     end: int
     text: str
     tokens: int
-    """By the model's own tokenizer, as the prompt shows the text."""
+    """Counted by the model's own tokenizer, as the prompt shows the text."""
     sources: tuple[str, ...] = ()
     pages: tuple[int, ...] = ()
 
@@ -192,7 +192,7 @@ class Memory:
 
     @classmethod
     def blank(cls, limit: int) -> Self:
-        """The memory before the first chunk."""
+        """Return the memory before the first chunk."""
         return cls(text="", tokens=0, limit=limit)
 
 
@@ -209,7 +209,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    r"""The last conversation's outcome. `text` is what stands in the last \boxed{}, else the whole reply."""
+    r"""The result of the last conversation. `text` is the content of the last \boxed{}, else the whole reply."""
 
     text: str
     conversation: Conversation
@@ -218,7 +218,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """A stretch of the document that stands verbatim behind an answer or a memory line."""
+    """A verbatim span of the document behind an answer or a memory line."""
 
     quote: str
     start: int
@@ -229,7 +229,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentInfo:
-    """Which document a reading is of; the text itself stays in the journal or with the caller."""
+    """The document of a reading, without its text, which stays in the journal or with the caller."""
 
     id: str
     """The SHA-256 of its text."""
@@ -255,9 +255,9 @@ class Reading:
     usage: Usage = field(default_factory=Usage)
     evidence: tuple[Evidence, ...] = ()
     error: str = ""
-    """Why it failed or stopped, in a sentence; empty when it did not."""
+    """The reason it failed or stopped, in a sentence; else empty."""
     parent: str = ""
-    """The reading that this one was forked from by an edit."""
+    """The reading that an edit forked this one from."""
     created: str = ""
     """ISO 8601, UTC."""
 
@@ -268,14 +268,14 @@ class Reading:
 
     @property
     def conversations(self) -> tuple[Conversation, ...]:
-        """Every model call in order: the updates, then the answer. This is what training sees."""
+        """Every model call in order: the updates, then the answer. Training sees these."""
         updates = tuple(step.conversation for step in self.steps)
         return (*updates, self.answer.conversation) if self.answer else updates
 
     def with_step(self, step: Step) -> Self:
-        """This reading one step further."""
+        """Return this reading with one more step."""
         return replace(self, steps=(*self.steps, step), usage=self.usage + step.conversation.reply.usage)
 
     def __repr__(self) -> str:
-        said = self.answer.text if self.answer else self.error
-        return f"<Reading {self.id[:8]} of {self.document.name!r}: {self.status}, {len(self.steps)} steps, {said!r}>"
+        outcome = self.answer.text if self.answer else self.error
+        return f"<Reading {self.id[:8]} of {self.document.name!r}: {self.status}, {len(self.steps)} steps, {outcome!r}>"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bookwheel.reading.guards import clean, next_memory, trim
+from bookwheel.reading.guards import clean, is_grounded, next_memory, trim
 from bookwheel.text.tokens import WordTokenizer
 from bookwheel.types import Finish, Flag, Memory, Reply
 
@@ -187,3 +187,29 @@ def test_of_a_mixed_reply_only_the_quotes_are_let_in() -> None:
 def test_only_prompt_sets_that_ask_for_quotes_keep_inventions_out() -> None:
     memory, _ = next_memory(BEFORE, Reply(text="The total is 1,234."), WORDS)
     assert memory.text == "The total is 1,234."
+
+
+MILL = "the old mill by the river was sold in spring to a baker from the coast who paid in silver coins"
+
+
+@pytest.mark.parametrize(
+    ("line", "grounded"),
+    [
+        ("the old mill by the river was sold in spring to a baker", True),
+        ("old mill river sold spring baker coast paid silver today", True),  # one word in ten is new
+        ("old mill river sold spring baker coast today gladly", False),  # two words in nine are new
+        ("old mill river gladly today cheaply", False),  # half of the words are new
+        ("the old mill by the river was sold in 1875", False),  # a number that is not there
+        ("the old mill by the river was sold to Anna", False),  # a name that is not there
+    ],
+)
+def test_a_line_is_admitted_when_nearly_all_of_its_words_were_shown(line: str, grounded: bool) -> None:
+    assert is_grounded(line, MILL) is grounded
+
+
+def test_only_a_short_reply_can_be_a_remark() -> None:
+    clause = "No new information about the lease. "
+    short, long = (clause * 4).strip(), (clause * 5).strip()
+    assert len(short) < 160 < len(long)
+    assert after(short) == (BEFORE, (Flag.KEPT_COMMENT,))
+    assert after(long)[0].text.startswith(clause)

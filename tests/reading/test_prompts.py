@@ -71,7 +71,7 @@ def test_nothing_inside_a_part_changes_the_structure(text: str, layout: Layout) 
 
 def test_the_template_takes_about_two_hundred_tokens() -> None:
     for layout in Layout:
-        (update,), (answer,) = prompts_for(Plan(language="en"), QUESTION).bare(layout)
+        (update,), (answer,) = prompts_for(Plan(language="en"), QUESTION).empty(layout)
         assert len(update.content.split()) < 150
         assert len(answer.content.split()) < 80
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bookwheel.errors import PlanError, ServerFault, Unreachable
+from bookwheel.errors import PlanError, Unreachable
 from bookwheel.journal import Journal
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Budget, Plan
@@ -157,27 +157,3 @@ def test_without_a_journal_the_reading_holds_everything(tmp_path: Path) -> None:
     reading = asyncio.run(runner.run_reading(runner.new_reading(info, QUESTION, model, PLAN), document, model))
     assert "".join(step.chunk.text for step in reading.steps) == TEXT
     assert all(conversation.messages for conversation in reading.conversations)
-
-
-def test_concurrent_calls_share_one_budget() -> None:
-    async def many() -> list[object]:
-        model = ScriptedModel(lambda _m: "word " * 10, seconds_per_call=0.01)
-        meter = runner.BudgetedModel(model, Budget(tokens=100))
-        message = (Message(role="user", content="a b c d e"),)
-        calls = (meter.reply(message, limit=20, sampling=PLAN.sampling) for _ in range(10))
-        outcomes = await asyncio.gather(*calls, return_exceptions=True)
-        assert meter.spent.tokens <= 100
-        return outcomes
-
-    refused = [outcome for outcome in asyncio.run(many()) if isinstance(outcome, Exception)]
-    assert 0 < len(refused) < 10
-
-
-def test_a_fault_of_the_server_is_not_counted_as_spent() -> None:
-    async def one() -> None:
-        meter = runner.BudgetedModel(ScriptedModel(keyword_reader, faults={0: ServerFault("no")}), Budget(tokens=1000))
-        with pytest.raises(ServerFault):
-            await meter.reply((Message(role="user", content="a"),), limit=5, sampling=PLAN.sampling)
-        assert meter.spent.tokens == 0
-
-    asyncio.run(one())

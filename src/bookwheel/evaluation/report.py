@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from bookwheel.evaluation.errors import ResultsError
 from bookwheel.evaluation.results import SampleOutcome
 from bookwheel.evaluation.statistics import Difference, IntervalEstimate, compare_pairs, estimate
-from bookwheel.reading.ways.registry import WAYS
+from bookwheel.reading.ways.registry import list_ways
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -105,7 +105,7 @@ def build_report(results: Results, *, reference: str = "sequential", seed: int =
 def _sort_records(records: Sequence[Record]) -> list[Record]:
     """Models and tasks as they first came, ways as the registry lists them, lengths rising."""
     models, tasks = (list(dict.fromkeys(getattr(record, name) for record in records)) for name in ("model", "task"))
-    ways = list(dict.fromkeys((*WAYS, *(record.way for record in records))))
+    ways = list(dict.fromkeys((*list_ways(), *(record.way for record in records))))
     return sorted(records, key=lambda r: (models.index(r.model), ways.index(r.way), tasks.index(r.task), r.length))
 
 

@@ -1,4 +1,4 @@
-"""What a reading will cost, before the first call is made."""
+"""The cost of a reading, estimated before the first call."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from bookwheel.plan import Plan
     from bookwheel.types import Document
 
-_LOOKED_AT: Final = 200
-"""Chunks that are really cut; the rest of a longer document is taken to be like them."""
+# Only the first chunks are really cut; the rest of a longer document is taken to be like them.
+_SAMPLED_CHUNKS: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,16 +37,16 @@ class CostEstimate:
 
 
 def estimate_cost(document: Document, question: str, model: Model, plan: Plan) -> CostEstimate:
-    """Cut the first chunks and reckon on. Raises what a reading would raise before its first call."""
+    """Cut the first chunks and extrapolate. Raise what a reading would raise before its first call."""
     prompts = prompts_for(plan, question)
     check(question, model, plan, prompts)
-    looked = list(islice(split(document, model.tokenizer, plan.chunk_tokens), _LOOKED_AT))
-    seen = looked[-1].end if looked else 0
+    sampled = list(islice(split(document, model.tokenizer, plan.chunk_tokens), _SAMPLED_CHUNKS))
+    seen = sampled[-1].end if sampled else 0
     length = document.length or seen
     share = length / seen if seen else 0.0
-    chunks = ceil(len(looked) * share)
+    chunks = ceil(len(sampled) * share)
     each = template_tokens(model, plan, prompts) + model.tokenizer.count(question)
-    prompt = ceil(sum(chunk.tokens for chunk in looked) * share)
+    prompt = ceil(sum(chunk.tokens for chunk in sampled) * share)
     prompt += chunks * (each + plan.memory_tokens) + each + plan.memory_tokens
     completion = chunks * plan.memory_tokens + plan.answer_tokens
     return CostEstimate(

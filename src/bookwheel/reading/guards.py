@@ -1,11 +1,11 @@
-r"""From a reply to the next memory: what a model may and may not do to its notes.
+r"""Turn a reply into the next memory, and guard the notes that are there.
 
-The whole reply overwrites the memory, unless it is no memory at all: nothing, a refusal, the word for "unchanged",
-a remark that there was nothing new. Then the old memory stays and a flag says why. What is taken over is cleaned of
-special tokens, prompt tags and reasoning blocks, and cut at a line end when it is over its limit.
+The whole reply overwrites the memory, unless it holds no notes: an empty reply, a refusal, the word for "unchanged", or
+a remark that nothing is new. Then the old memory stays and a flag says why. Special tokens, prompt tags and reasoning
+blocks are removed, and a memory over its limit is cut at a line end.
 
-Small models invent where a section says nothing. A prompt set that asks for quotes therefore lets only those lines in
-whose names and numbers, and nearly all other words, stand in what the model was shown.
+Small models invent where a section says nothing. A prompt set that asks for quotes therefore admits only lines whose
+names and numbers, and nearly all other words, stand in what the model was shown.
 
 >>> from bookwheel.text.tokens import WordTokenizer
 >>> before = Memory(text="Signed by Ada.", tokens=4, limit=100)
@@ -40,13 +40,14 @@ _LABEL: Final = re.compile(
     r"(?:\*\*)?\s*[:：](?:\*\*)?\s*",
     re.IGNORECASE,
 )
-_NEARLY_ALL: Final = 0.85
+# A quote may change a word or two ("was" for "is"); an invented sentence shares far fewer words with the text.
+_GROUNDED_SHARE: Final = 0.85
+# A longer reply says something worth keeping, whatever it begins with.
 _LONGEST_REMARK: Final = 160
-"""Characters: a longer reply says something worth keeping, whatever it begins with."""
 
 
 def clean(text: str) -> tuple[str, bool]:
-    """The reply without reasoning, special tokens, prompt tags, code fence and label; and whether any was there."""
+    """Strip reasoning, special tokens, tags, code fence and label; return also whether any was there."""
     bare = _TAG.sub("", _SPECIAL.sub("", _REASONING.sub("", text)))
     cleaned = bare != text
     bare = _LABEL.sub("", bare.strip())
@@ -57,21 +58,21 @@ def clean(text: str) -> tuple[str, bool]:
 def next_memory(
     before: Memory, reply: Reply, tokenizer: Tokenizer, unchanged: str = "", shown: str | None = None
 ) -> tuple[Memory, tuple[Flag, ...]]:
-    """The memory after a reply, and what is to be known about it. With `shown`, only what stands there is let in."""
+    """Return the memory after a reply, and its flags. With `shown`, admit only lines that stand there."""
     text, cleaned = clean(reply.text)
     flags = [Flag.TRUNCATED] if reply.finish is Finish.LENGTH else []
     if cleaned:
         flags.append(Flag.CLEANED)
-    kept = Flag.FILTERED if reply.finish is Finish.FILTER else _why_keep(text, unchanged)
-    if kept:
-        return before, (*flags, kept)
+    reason = Flag.FILTERED if reply.finish is Finish.FILTER else _reason_to_keep(text, unchanged)
+    if reason:
+        return before, (*flags, reason)
     if shown is not None:
-        founded = "\n".join(line for line in text.splitlines() if is_founded(line, shown))
-        if founded != text:
+        grounded = "\n".join(line for line in text.splitlines() if is_grounded(line, shown))
+        if grounded != text:
             flags.append(Flag.UNFOUNDED)
-        if not founded.strip():
+        if not grounded.strip():
             return before, tuple(flags)
-        text = founded
+        text = grounded
     text, tokens, trimmed = trim(text, before.limit, tokenizer)
     if not text:
         return before, (*flags, Flag.KEPT_EMPTY)
@@ -80,14 +81,14 @@ def next_memory(
     return Memory(text=text, tokens=tokens, limit=before.limit), tuple(flags)
 
 
-def is_founded(line: str, shown: str) -> bool:
-    """Whether all names and numbers of a line, and nearly all of its other words, stand in what was shown."""
+def is_grounded(line: str, shown: str) -> bool:
+    """Return whether all names and numbers of a line, and nearly all of its other words, stand in what was shown."""
     said, there = parse_words(line), Passage(shown).index_keys
-    return not find_missing_words(said, there) and word_overlap(said, there) >= _NEARLY_ALL
+    return not find_missing_words(said, there) and word_overlap(said, there) >= _GROUNDED_SHARE
 
 
-def _why_keep(text: str, unchanged: str) -> Flag | None:
-    """The reason for which a reply is no memory, if there is one."""
+def _reason_to_keep(text: str, unchanged: str) -> Flag | None:
+    """Return why the old memory stays, or None when the reply holds notes."""
     if not text or not re.search(r"\w", text):
         return Flag.KEPT_EMPTY
     if unchanged and text.strip("\"'.。*` \n").casefold() == unchanged.casefold():
@@ -101,7 +102,7 @@ def _why_keep(text: str, unchanged: str) -> Flag | None:
 
 
 def trim(text: str, limit: int, tokenizer: Tokenizer) -> tuple[str, int, bool]:
-    """The text cut at a line end (or where it must) to hold at most `limit` tokens; its tokens; whether it was cut."""
+    """Return the text cut to `limit` tokens, at a line end if possible, its tokens, and whether it was cut."""
     tokens = tokenizer.count(text)
     trimmed = tokens > limit
     while tokens > limit:

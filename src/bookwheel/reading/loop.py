@@ -64,12 +64,12 @@ async def update(question: str, memory: Memory, chunk: Chunk, model: Model, plan
 
 
 async def answer(question: str, memory: Memory, model: Model, plan: Plan, prompts: Prompts) -> Answer:
-    """The last turn: question and memory in, the answer out, under a token limit of its own."""
+    """Take the last turn: question and memory in, the answer out, under a token limit of its own."""
     return conclude(await converse(prompts.answer(question, memory), model, plan.answer_tokens, plan.sampling))
 
 
 def conclude(said: Conversation) -> Answer:
-    """What a conversation that was to answer has answered."""
+    """Return the answer that the last conversation gave."""
     text, cleaned = clean(said.reply.text)
     boxes = _BOX.findall(text)
     final = boxes[-1].strip() if boxes else text
@@ -95,7 +95,7 @@ def check(question: str, model: Model, plan: Plan, prompts: Prompts) -> None:
 
 
 def check_question(question: str, model: Model, plan: Plan) -> int:
-    """The question's tokens; QuestionError when there is none or it is over its budget."""
+    """Return the question's tokens; QuestionError when it is empty or over its budget."""
     if not question.strip():
         raise QuestionError("the question is empty; ask something about the document")
     tokens = model.tokenizer.count(question)
@@ -108,7 +108,7 @@ def check_question(question: str, model: Model, plan: Plan) -> int:
 
 
 def template_tokens(model: Model, plan: Plan, prompts: Prompts) -> int:
-    """What prompt and chat template cost by themselves, whichever of the two turns costs more."""
-    turns = prompts.bare(plan.layout)
+    """Return the tokens of prompt and chat template alone, for the longer of the two turns."""
+    turns = prompts.empty(plan.layout)
     words = max(sum(model.tokenizer.count(message.content) for message in turn) for turn in turns)
     return words + model.template_tokens + model.tokenizer.count(prompts.blank)

@@ -1,4 +1,4 @@
-"""The words that a model is asked with: one object for reading, evaluation and training.
+"""Prompts: one object for reading, evaluation and training.
 
 A prompt set is a TOML file with an update template for each layout and an answer template. Templates name
 `{question}`, `{memory}` and `{section}`; each is filled once, from text that was shielded, so nothing inside a
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _PLACE: Final = re.compile(r"\{(question|memory|section)\}")
 _HAN: Final = re.compile("[\u4e00-\u9fff\u3400-\u4dbf]")
 _LETTER: Final = re.compile(r"[^\W\d_]")
-_SHELF: Final = resources.files("bookwheel") / "prompts"
+_PROMPTS_FOLDER: Final = resources.files("bookwheel") / "prompts"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,34 +41,34 @@ class Prompts:
     updates: Mapping[Layout, str]
     answer_template: str
     blank: str
-    """Stands for the memory before the first section."""
+    """Shown in place of the memory before the first section."""
     unchanged: str
-    """The one word by which a model says that its notes stay as they are; empty where the set has none."""
+    """The word that a model replies with when its notes stay as they are; empty if the set has none."""
     quotes: bool = False
-    """The set asks for quotes: lines that stand neither in the section nor in the notes are no memory."""
+    """The set asks for quotes, so lines that stand neither in the section nor in the notes are dropped."""
     system: str = ""
     baselines: Mapping[str, str] = field(default_factory=dict)
-    """Templates of the ways of reading that evaluation compares with, by name."""
+    """Templates of the other ways of reading, by name."""
 
     def update(self, question: str, memory: Memory, chunk: Chunk, layout: Layout) -> tuple[Message, ...]:
-        """The conversation that turns a memory and a chunk into the next memory."""
+        """Return the messages that turn a memory and a chunk into the next memory."""
         return self._messages(self._layout(layout), question=question, memory=memory.text, section=chunk.text)
 
     def answer(self, question: str, memory: Memory) -> tuple[Message, ...]:
-        """The last conversation: question and memory, no document."""
+        """Return the messages of the last conversation: question and memory, no document."""
         return self._messages(self.answer_template, question=question, memory=memory.text, section="")
 
     def baseline(self, name: str, *, question: str, memory: str = "", section: str = "") -> tuple[Message, ...]:
-        """A conversation of a way that evaluation compares with: `whole`, `passages`, `refine`, `map` and so on."""
+        """Return the messages of another way of reading: `whole`, `passages`, `refine`, `map` and so on."""
         template = self.baselines.get(name)
         if template is None:
             raise PromptError(f"the prompt set {self.name} has no template {name!r}; add it under [baselines]")
         return self._messages(template, question=question, memory=memory, section=section)
 
-    def bare(self, layout: Layout) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
-        """Both conversations with nothing filled in: what the template itself costs."""
-        empty = {"question": "", "memory": "", "section": ""}
-        return self._messages(self._layout(layout), **empty), self._messages(self.answer_template, **empty)
+    def empty(self, layout: Layout) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
+        """Return both conversations with nothing filled in, to count what the template costs."""
+        blanks = {"question": "", "memory": "", "section": ""}
+        return self._messages(self._layout(layout), **blanks), self._messages(self.answer_template, **blanks)
 
     def _layout(self, layout: Layout) -> str:
         template = self.updates.get(layout)
@@ -88,14 +88,14 @@ class Prompts:
 
     @classmethod
     def from_toml(cls, text: str, name: str) -> Self:
-        """Read a prompt set; PromptError says which part is missing."""
+        """Parse a prompt set; PromptError says which part is missing."""
         try:
             table = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise PromptError(f"the prompt set {name} is not valid TOML: {error}") from error
         updates = {layout: table["update"][layout] for layout in Layout if layout in table.get("update", {})}
         answer = table.get("answer", "")
-        _require(name, updates, answer)
+        _check_templates(name, updates, answer)
         return cls(
             name=name,
             language=str(table.get("language", "en")),
@@ -109,7 +109,7 @@ class Prompts:
         )
 
 
-def _require(name: str, updates: Mapping[Layout, str], answer: Any) -> None:
+def _check_templates(name: str, updates: Mapping[Layout, str], answer: Any) -> None:
     if not updates:
         raise PromptError(f'the prompt set {name} needs [update] with "memory-first" or "section-first"')
     if not isinstance(answer, str) or not {"question", "memory"} <= set(_PLACE.findall(answer)):
@@ -121,25 +121,25 @@ def _require(name: str, updates: Mapping[Layout, str], answer: Any) -> None:
 
 
 def prompts_for(plan: Plan, question: str) -> Prompts:
-    """The plan's prompt set, in the plan's language or the question's."""
+    """Return the plan's prompt set, in the plan's language or the question's."""
     return _load(plan.prompts, plan.language or language_of(question))
 
 
 @cache
 def shipped_prompt_sets() -> frozenset[str]:
-    """The names of the prompt sets that come with bookwheel."""
-    return frozenset(path.name.split(".")[0] for path in _SHELF.iterdir() if path.name.endswith(".toml"))
+    """Return the names of the prompt sets that come with bookwheel."""
+    return frozenset(path.name.split(".")[0] for path in _PROMPTS_FOLDER.iterdir() if path.name.endswith(".toml"))
 
 
 def language_of(text: str) -> str:
-    """`zh` when at least three in ten letters are Chinese characters, else `en`."""
+    """Return `zh` when at least three in ten letters are Chinese characters, else `en`."""
     letters = len(_LETTER.findall(text))
     return "zh" if letters and len(_HAN.findall(text)) >= 0.3 * letters else "en"
 
 
 @cache
 def _load(name: str, language: str) -> Prompts:
-    """A set that has no words of its own for the ways that evaluation compares with takes the standard ones."""
+    """Load a set; one without [baselines] takes those of the standard set."""
     prompts = _read(name, language)
     return prompts if prompts.baselines else replace(prompts, baselines=_read("standard", language).baselines)
 
@@ -150,8 +150,10 @@ def _read(name: str, language: str) -> Prompts:
             return Prompts.from_toml(Path(name).read_text(encoding="utf-8"), name)
         except (OSError, UnicodeDecodeError) as error:
             raise PromptError(f"the prompt set {name} cannot be read: {error}") from error
-    file = _SHELF / f"{name}.{language}.toml"
+    file = _PROMPTS_FOLDER / f"{name}.{language}.toml"
     if name not in shipped_prompt_sets() or not file.is_file():
-        known = sorted(path.name.removesuffix(".toml") for path in _SHELF.iterdir() if path.name.endswith(".toml"))
+        known = sorted(
+            path.name.removesuffix(".toml") for path in _PROMPTS_FOLDER.iterdir() if path.name.endswith(".toml")
+        )
         raise PromptError(f"no prompt set {name!r} in language {language!r}; there are: {', '.join(known)}")
     return Prompts.from_toml(file.read_text(encoding="utf-8"), name)

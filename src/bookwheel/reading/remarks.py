@@ -1,4 +1,4 @@
-"""Telling a memory from a remark: replies that refuse, or only say that there was nothing new.
+"""Tell notes from remarks: replies that refuse, or only say that there was nothing new.
 
 A remark must be one in every clause, so that "No new tenants are allowed after 2031" stays the fact that it is.
 """
@@ -44,10 +44,10 @@ _CLAUSE: Final = re.compile(r"[.!。！;,，；()（）]")
 
 
 def is_refusal(text: str) -> bool:
-    """Whether the reply declines to do the work."""
+    """Return whether the reply declines to do the work."""
     return bool(_REFUSAL.match(text))
 
 
 def is_remark(text: str) -> bool:
-    """Whether every clause of the reply says that nothing is new."""
+    """Return whether every clause of the reply says that nothing is new."""
     return all(_REMARK.fullmatch(clause) for clause in _CLAUSE.split(text) if clause.strip())

@@ -1,38 +1,37 @@
-"""The desk: where a reading is carried out.
+"""The runner: drive a way of reading, keep every step, and end in one place.
 
-A way of reading is a generator that asks nothing of the model until its next event is asked for. So keeping is simple:
-each step is made durable in the journal before the next event is drawn, and whatever ends the reading (an answer, a
-budget, a failing model, an interrupt) ends it in one place, with everything up to there kept.
+A way of reading is a generator that calls the model only when its next event is asked for. So each step is durable in
+the journal before the next call, and whatever ends the reading (an answer, a budget, a failing model, an interrupt)
+ends it in `run_reading`, with everything up to there kept.
 """
 
 from __future__ import annotations
 
 import asyncio
 import secrets
-import time
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol
 
 from bookwheel.errors import BudgetReached, InputError, ModelError
 from bookwheel.reading import loop
+from bookwheel.reading.budget import BudgetedModel
 from bookwheel.reading.prompts import language_of, prompts_for
 from bookwheel.reading.provenance import find_evidence
-from bookwheel.types import Answer, Reading, Status, Step, Usage
+from bookwheel.types import Answer, Reading, Status, Step
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+    from collections.abc import AsyncGenerator, Callable
 
     from bookwheel.models.base import Model
-    from bookwheel.plan import Budget, Plan, Sampling
+    from bookwheel.plan import Plan
     from bookwheel.reading.loop import Way
-    from bookwheel.text.tokens import Tokenizer
-    from bookwheel.types import Document, DocumentInfo, Message, Reply
+    from bookwheel.types import Document, DocumentInfo
 
 
 def new_reading(document: DocumentInfo, question: str, model: Model, plan: Plan, way: str = "sequential") -> Reading:
-    """A reading that has not begun."""
+    """Return a reading that has not begun."""
     return Reading(
         id=secrets.token_hex(6),
         document=document,
@@ -46,22 +45,22 @@ def new_reading(document: DocumentInfo, question: str, model: Model, plan: Plan,
 
 
 def check_reading(reading: Reading, model: Model) -> None:
-    """Raise what is wrong with question and plan before anything is kept or paid for."""
+    """Raise InputError for a bad question or plan, before anything is kept or paid for."""
     loop.check(reading.question, model, reading.plan, prompts_for(reading.plan, reading.question))
 
 
 class StepStore(Protocol):
-    """What the desk needs of a journal."""
+    """The part of a journal that the runner needs."""
 
     async def add_step(self, reading_id: str, step: Step) -> None:
         """Return when the step is durable."""
 
     async def end(self, reading: Reading) -> None:
-        """Keep how the reading ended."""
+        """Store how the reading ended."""
 
 
 def ignore_event(_event: Step | Answer) -> None:
-    """Nobody looks on."""
+    """Do nothing: the default for readings that nobody watches."""
 
 
 async def run_reading(
@@ -73,35 +72,35 @@ async def run_reading(
     journal: StepStore | None = None,
     watch: Callable[[Step | Answer], None] = ignore_event,
 ) -> Reading:
-    """Read on from where `reading` stands to its end, and return it ended: answered, stopped or failed.
+    """Read from where `reading` stands to its end; return it answered, stopped or failed.
 
-    An interrupt is kept as `cancelled`, a way's refusal of the input as `failed`, and both are raised on.
-    With a journal the steps returned are lean: their texts and prompts are in the journal, not in memory.
+    An interrupt is stored as `cancelled` and a refused input as `failed`; both are raised again.
+    With a journal, the returned steps have no texts and prompts: those stay in the journal.
     """
-    sitting = _Run(reading, BudgetedModel(model, reading.plan.budget), journal, watch)
+    run = _Run(reading, BudgetedModel(model, reading.plan.budget), journal, watch)
     try:
-        await sitting.follow(way(document, reading.question, sitting.meter, reading.plan, reading.steps))
-    except BudgetReached as limit:
-        return await sitting.close(Status.STOPPED, str(limit))
+        await run.consume(way(document, reading.question, run.model, reading.plan, reading.steps))
+    except BudgetReached as reached:
+        return await run.end(Status.STOPPED, str(reached))
     except ModelError as fault:
-        return await sitting.close(Status.FAILED, str(fault))
+        return await run.end(Status.FAILED, str(fault))
     except asyncio.CancelledError:
-        await sitting.close(Status.CANCELLED, "interrupted")
+        await run.end(Status.CANCELLED, "interrupted")
         raise
     except InputError as fault:
-        await sitting.close(Status.FAILED, str(fault))
+        await run.end(Status.FAILED, str(fault))
         raise
-    sitting.evidence = find_evidence(sitting.answer.text, sitting.steps, document) if sitting.answer else ()
-    return await sitting.close(Status.ANSWERED)
+    run.evidence = find_evidence(run.answer.text, run.steps, document) if run.answer else ()
+    return await run.end(Status.ANSWERED)
 
 
 class _Run:
-    """One stretch of a reading, from its start or resumption to whatever ends it."""
+    """One run of a reading, from its start or resumption to whatever ends it."""
 
     def __init__(
-        self, reading: Reading, meter: BudgetedModel, journal: StepStore | None, watch: Callable[[Step | Answer], None]
+        self, reading: Reading, model: BudgetedModel, journal: StepStore | None, watch: Callable[[Step | Answer], None]
     ) -> None:
-        self.meter = meter
+        self.model = model
         self.steps = list(reading.steps)
         self.answer = reading.answer
         self.evidence = reading.evidence
@@ -109,24 +108,24 @@ class _Run:
         self._journal = journal
         self._watch = watch
 
-    async def follow(self, events: AsyncGenerator[Step | Answer]) -> None:
-        """Keep and show every event before the next is drawn."""
+    async def consume(self, events: AsyncGenerator[Step | Answer]) -> None:
+        """Store and show every event before asking for the next."""
         async with aclosing(events):
             async for event in events:
                 if isinstance(event, Answer):
                     self.answer = event
                 else:
-                    await self._keep(event)
+                    await self._store(event)
                 self._watch(event)
 
-    async def _keep(self, step: Step) -> None:
+    async def _store(self, step: Step) -> None:
         if self._journal:
             await self._journal.add_step(self._reading.id, step)
             step = strip_texts(step)
         self.steps.append(step)
 
-    async def close(self, status: Status, error: str = "") -> Reading:
-        """The reading as it ended, kept as such."""
+    async def end(self, status: Status, error: str = "") -> Reading:
+        """Store and return the reading as it ended."""
         ended = replace(
             self._reading,
             steps=tuple(self.steps),
@@ -134,7 +133,7 @@ class _Run:
             evidence=self.evidence,
             status=status,
             error=error,
-            usage=self._reading.usage + self.meter.spent,
+            usage=self._reading.usage + self.model.spent,
         )
         if self._journal:
             await self._journal.end(ended)
@@ -142,95 +141,5 @@ class _Run:
 
 
 def strip_texts(step: Step) -> Step:
-    """The step without what the journal can rebuild from the document: the chunk's text and the prompt."""
+    """Return the step without the chunk's text and the prompt, which the journal can rebuild from the document."""
     return replace(step, chunk=replace(step.chunk, text=""), conversation=replace(step.conversation, messages=()))
-
-
-class BudgetedModel:
-    """A model whose calls are counted, and refused when one could break a hard limit.
-
-    The limits hold for one sitting: a resumed reading counts anew.
-    """
-
-    def __init__(self, model: Model, budget: Budget) -> None:
-        self.spent = Usage()
-        self._model = model
-        self._budget = budget
-        self._began = time.monotonic()
-        self._promised = Usage()
-        """The most that the calls now under way can cost."""
-
-    @property
-    def name(self) -> str:
-        """The model's."""
-        return self._model.name
-
-    @property
-    def tokenizer(self) -> Tokenizer:
-        """The model's."""
-        return self._model.tokenizer
-
-    @property
-    def window(self) -> int | None:
-        """The model's."""
-        return self._model.window
-
-    @property
-    def plan(self) -> Plan:
-        """The model's."""
-        return self._model.plan
-
-    @property
-    def template_tokens(self) -> int:
-        """The model's."""
-        return self._model.template_tokens
-
-    async def reply(self, messages: Sequence[Message], *, limit: int, sampling: Sampling) -> Reply:
-        """The model's reply, if the budget can bear the longest one."""
-        with self._promise(messages, limit):
-            seconds = self._seconds_left()
-            try:
-                async with asyncio.timeout(seconds):
-                    reply = await self._model.reply(messages, limit=limit, sampling=sampling)
-            except TimeoutError:
-                raise self._out_of_time() from None
-        self.spent += reply.usage
-        return reply
-
-    async def aclose(self) -> None:
-        """Close the model."""
-        await self._model.aclose()
-
-    def _seconds_left(self) -> float | None:
-        if self._budget.seconds is None:
-            return None
-        left = self._budget.seconds - (time.monotonic() - self._began)
-        if left <= 0:
-            raise self._out_of_time()
-        return left
-
-    def _out_of_time(self) -> BudgetReached:
-        return BudgetReached(f"stopped after {self._budget.seconds:g} seconds, the limit of --max-seconds")
-
-    @contextmanager
-    def _promise(self, messages: Sequence[Message], limit: int) -> Iterator[None]:
-        """Set the call's worst cost aside while it is under way; raise BudgetReached when there is not enough left."""
-        if self._budget.tokens is None and self._budget.cost is None:
-            yield
-            return
-        prompt = self.template_tokens + sum(self.tokenizer.count(message.content) for message in messages)
-        worst = Usage(prompt_tokens=prompt, completion_tokens=limit)
-        total = self.spent + self._promised + worst
-        if self._budget.tokens is not None and total.tokens > self._budget.tokens:
-            raise BudgetReached(
-                f"stopped at {self.spent.tokens} tokens: the next call could pass the limit of "
-                f"{self._budget.tokens} (--max-tokens-total)"
-            )
-        cost = self._budget.price(total.prompt_tokens, total.completion_tokens)
-        if self._budget.cost is not None and cost > self._budget.cost:
-            raise BudgetReached(f"stopped: the next call could cost more than the limit of {self._budget.cost:g}")
-        self._promised += worst
-        try:
-            yield
-        finally:
-            self._promised += Usage(prompt_tokens=-prompt, completion_tokens=-limit)

@@ -10,8 +10,8 @@ from bookwheel.errors import DocumentTooLong, InputError, PlanError, PromptError
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Plan
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.reading.ways.bm25 import ranked
-from bookwheel.reading.ways.registry import WAYS, load_way
+from bookwheel.reading.ways.bm25 import rank_passages
+from bookwheel.reading.ways.registry import BUILT_IN, load_way
 from bookwheel.types import Answer, Flag, Message, Part, Reply, Step
 
 QUESTION = "What is the colour of Ramelli's wheel?"
@@ -63,7 +63,7 @@ def hears(reply: str = "vermilion", window: int | None = 900):
     return ScriptedModel(script, window=window), heard
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", BUILT_IN)
 def test_every_way_ends_with_one_answer_and_reports_each_call_once(way):
     model = ScriptedModel(keyword_reader, window=2000)
     *steps, answer = events(way, pages(60, 30), model)
@@ -73,14 +73,14 @@ def test_every_way_ends_with_one_answer_and_reports_each_call_once(way):
     assert sum(event.conversation.reply.usage.calls for event in (*steps, answer)) == model.calls
 
 
-@pytest.mark.parametrize("way", [way for way in WAYS if way != "closed-book"])
+@pytest.mark.parametrize("way", [way for way in BUILT_IN if way != "closed-book"])
 def test_every_way_that_sees_the_document_finds_a_fact_in_it(way):
     model = ScriptedModel(keyword_reader, window=2000)
     answer = events(way, pages(60, 4), model)[-1]
     assert "vermilion" in answer.text
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", BUILT_IN)
 def test_no_prompt_and_reply_outgrow_the_window(way):
     heard: list[int] = []
 
@@ -99,7 +99,7 @@ def test_no_prompt_and_reply_outgrow_the_window(way):
     assert heard[-1] + PLAN.answer_tokens <= 640
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", BUILT_IN)
 def test_an_empty_question_is_refused_before_the_first_call(way):
     model, heard = hears()
     with pytest.raises(QuestionError):
@@ -107,7 +107,7 @@ def test_an_empty_question_is_refused_before_the_first_call(way):
     assert not heard
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", BUILT_IN)
 def test_the_boxed_text_is_the_answer(way):
     model, _ = hears("I think it is \\boxed{vermilion}.")
     assert events(way, pages(2), model)[-1].text == "vermilion"
@@ -182,12 +182,12 @@ def test_bm25_shows_passages_in_the_documents_order_and_fills_the_window():
 
 
 def test_bm25_ranks_chinese_by_characters():
-    assert ranked(["今天下雨。", "水车是朱红色的。", "田里有麦子。"], "水车是什么颜色?")[0] == 1
+    assert rank_passages(["今天下雨。", "水车是朱红色的。", "田里有麦子。"], "水车是什么颜色?")[0] == 1
 
 
 @pytest.mark.parametrize("passages", [[], ["one"], ["", "  "], ["alpha", "beta"]])
 def test_bm25_ranks_whatever_there_is(passages):
-    assert sorted(ranked(passages, "gamma ?")) == list(range(len(passages)))
+    assert sorted(rank_passages(passages, "gamma ?")) == list(range(len(passages)))
 
 
 def test_refine_shows_the_answer_so_far_with_every_further_section():
@@ -315,7 +315,7 @@ def test_an_unknown_way_names_the_nearest():
 
 
 def test_chinese_questions_are_asked_in_chinese():
-    for way in WAYS:
+    for way in BUILT_IN:
         model, heard = hears()
         events(way, Text("水车是朱红色的。"), model, question="水车是什么颜色?")
         assert "最终答案" in heard[-1]

@@ -1,4 +1,4 @@
-"""Closed-book: the question alone. What a model scores this way it did not read in the document."""
+"""Closed-book: the question alone. Whatever a model scores this way, it did not read in the document."""
 
 from __future__ import annotations
 

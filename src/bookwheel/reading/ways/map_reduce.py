@@ -1,11 +1,11 @@
-"""Map-reduce: notes from every chunk by itself, then one answer from all notes, as LangChain and LlamaIndex do it.
+"""Map-reduce: take notes on every chunk by itself, then answer from all notes, as LangChain and LlamaIndex do.
 
     n_k    = model(question, chunk_k)                  side by side, a wave of calls at a time
     n'_j   = model(question, some n_k)                 only while the notes together are longer than the window
     answer = model(question, all notes)
 
-No chunk knows of another, so a fact that only matters because of an earlier one is easily passed over. A collapse of
-notes is a step with an empty span at the document's end: the spans still tile the text, and every call is on record.
+No call sees two chunks, so it misses facts that matter only because of an earlier one. Collapsing notes is a step
+with an empty span at the document's end: the spans still tile the text, and every call is on record.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.reading.guards import next_memory, trim
 from bookwheel.reading.loop import check_question, conclude, converse
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.reading.ways.single_turn import room, template_tokens
+from bookwheel.reading.ways.single_turn import template_tokens, text_budget
 from bookwheel.text.chunks import split
 from bookwheel.text.sanitize import escape_markup
 from bookwheel.types import Chunk, Flag, Memory, Step
@@ -30,82 +30,83 @@ if TYPE_CHECKING:
     from bookwheel.plan import Plan
     from bookwheel.types import Answer, Document
 
-_WAVE: Final = 8
-"""Calls under way at once."""
+_CALLS_AT_ONCE: Final = 8
 _BETWEEN: Final = "\n\n"
 
 
 async def map_reduce(
     document: Document, question: str, model: Model, plan: Plan, done: Sequence[Step] = ()
 ) -> AsyncGenerator[Step | Answer]:
-    """A step for every chunk, one for every collapse of notes, then the answer."""
+    """Yield a step for every chunk, one for every collapse of notes, then the answer."""
     template = template_tokens(question, model, plan, "map", "collapse", "combine")
     plan.check(model.window, question=check_question(question, model, plan), template=template)
     steps = [step for step in done if step.chunk.end > step.chunk.start]
     kept = done[len(steps) :]
     position = steps[-1].chunk.end if steps else 0
     chunks = split(document, model.tokenizer, plan.chunk_tokens, start=position, index=len(steps))
-    async for step in _waves(_noted(question, chunk, model, plan) for chunk in chunks):
+    async for step in _run_in_waves(_take_notes(question, chunk, model, plan) for chunk in chunks):
         steps.append(step)
         yield step
-    limit = room(question, model, plan, "combine", plan.answer_tokens)
-    notes = _texts(steps)
+    limit = text_budget(question, model, plan, "combine", plan.answer_tokens)
+    notes = _note_texts(steps)
     while len(notes) > 1 and model.tokenizer.count(escape_markup(_BETWEEN.join(notes))) > limit:
-        sheets = grouped(notes, model, room(question, model, plan, "collapse", plan.memory_tokens))
-        shorter, kept = list(kept[: len(sheets)]), kept[len(sheets) :]
-        ahead = enumerate(sheets[len(shorter) :], start=len(steps) + len(shorter))
-        async for step in _waves(_collapsed(question, _after(steps, n), sheet, model, plan) for n, sheet in ahead):
+        groups = group_notes(notes, model, text_budget(question, model, plan, "collapse", plan.memory_tokens))
+        shorter, kept = list(kept[: len(groups)]), kept[len(groups) :]
+        ahead = enumerate(groups[len(shorter) :], start=len(steps) + len(shorter))
+        async for step in _run_in_waves(
+            _collapse(question, _place_after(steps, n), group, model, plan) for n, group in ahead
+        ):
             shorter.append(step)
             yield step
         steps += shorter
-        notes = _texts(shorter)
+        notes = _note_texts(shorter)
     messages = prompts_for(plan, question).baseline("combine", question=question, memory=_BETWEEN.join(notes))
     yield conclude(await converse(messages, model, plan.answer_tokens, plan.sampling))
 
 
-def _texts(steps: Sequence[Step]) -> list[str]:
-    """The notes of those steps that found something."""
+def _note_texts(steps: Sequence[Step]) -> list[str]:
+    """Return the notes that are not empty."""
     return [step.after.text for step in steps if step.after.text]
 
 
-def _after(steps: Sequence[Step], index: int) -> Chunk:
-    """The empty span where a collapse of notes has its place."""
+def _place_after(steps: Sequence[Step], index: int) -> Chunk:
+    """Return the empty span at the end, where collapsing notes has its place."""
     end = steps[-1].chunk.end
     return Chunk(index=index, start=end, end=end, text="", tokens=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sheet:
-    """Notes that are to be made shorter together."""
+class NoteGroup:
+    """Notes that one call shortens together."""
 
     notes: Memory
-    cut: bool
-    """Even two of them were too long for the window, and both were cut."""
+    is_cut: bool
+    """Two notes were too long for the window, so both were cut."""
 
 
-def grouped(notes: Sequence[str], model: Model, limit: int) -> list[Sheet]:
-    """Neighbouring notes put together, as many as the limit holds but two at least, so that they grow fewer."""
+def group_notes(notes: Sequence[str], model: Model, limit: int) -> list[NoteGroup]:
+    """Group neighbouring notes: as many as the limit holds, but two at least, so that they become fewer."""
     groups: list[list[str]] = [[]]
     for note in notes:
         together = _BETWEEN.join((*groups[-1], note))
         if len(groups[-1]) > 1 and model.tokenizer.count(escape_markup(together)) > limit:
             groups.append([])
         groups[-1].append(note)
-    return [_sheet(group, model, limit) for group in groups]
+    return [_make_group(group, model, limit) for group in groups]
 
 
-def _sheet(notes: Sequence[str], model: Model, limit: int) -> Sheet:
-    """One set of notes within the limit."""
+def _make_group(notes: Sequence[str], model: Model, limit: int) -> NoteGroup:
+    """Join notes, cut to the limit where they are too long."""
     text = _BETWEEN.join(notes)
-    cut = model.tokenizer.count(escape_markup(text)) > limit
-    if cut:
+    is_cut = model.tokenizer.count(escape_markup(text)) > limit
+    if is_cut:
         share = max(1, limit // len(notes) - model.tokenizer.count(_BETWEEN))
         text = _BETWEEN.join(trim(escape_markup(note), share, model.tokenizer)[0] for note in notes)
-    return Sheet(notes=Memory(text=text, tokens=model.tokenizer.count(text), limit=limit), cut=cut)
+    return NoteGroup(notes=Memory(text=text, tokens=model.tokenizer.count(text), limit=limit), is_cut=is_cut)
 
 
-async def _noted(question: str, chunk: Chunk, model: Model, plan: Plan) -> Step:
-    """What one chunk holds for the question."""
+async def _take_notes(question: str, chunk: Chunk, model: Model, plan: Plan) -> Step:
+    """Note what one chunk says about the question."""
     prompts = prompts_for(plan, question)
     said = await converse(
         prompts.baseline("map", question=question, section=chunk.text), model, plan.memory_tokens, plan.sampling
@@ -115,23 +116,23 @@ async def _noted(question: str, chunk: Chunk, model: Model, plan: Plan) -> Step:
     return Step(chunk=chunk, before=blank, after=after, conversation=said, flags=flags)
 
 
-async def _collapsed(question: str, place: Chunk, sheet: Sheet, model: Model, plan: Plan) -> Step:
-    """Notes made shorter; a reply that is none leaves as much of them as a reply may have."""
+async def _collapse(question: str, place: Chunk, group: NoteGroup, model: Model, plan: Plan) -> Step:
+    """Shorten notes; when the reply is unusable, keep as much of them as a reply may have."""
     prompts = prompts_for(plan, question)
-    messages = prompts.baseline("collapse", question=question, memory=sheet.notes.text)
+    messages = prompts.baseline("collapse", question=question, memory=group.notes.text)
     said = await converse(messages, model, plan.memory_tokens, plan.sampling)
-    text, tokens, trimmed = trim(sheet.notes.text, plan.memory_tokens, model.tokenizer)
+    text, tokens, trimmed = trim(group.notes.text, plan.memory_tokens, model.tokenizer)
     fallback = Memory(text=text, tokens=tokens, limit=plan.memory_tokens)
     after, flags = next_memory(fallback, said.reply, model.tokenizer, prompts.unchanged)
-    if sheet.cut or (trimmed and after is fallback):
+    if group.is_cut or (trimmed and after is fallback):
         flags = (*flags, Flag.TRIMMED)
-    return Step(chunk=place, before=sheet.notes, after=after, conversation=said, flags=tuple(dict.fromkeys(flags)))
+    return Step(chunk=place, before=group.notes, after=after, conversation=said, flags=tuple(dict.fromkeys(flags)))
 
 
-async def _waves(calls: Iterable[Coroutine[None, None, Step]]) -> AsyncGenerator[Step]:
-    """The steps of all calls in order. When one fails, what the wave has before it is given first."""
+async def _run_in_waves(calls: Iterable[Coroutine[None, None, Step]]) -> AsyncGenerator[Step]:
+    """Yield the steps of all calls in order, some calls at a time; those before a failed one are yielded first."""
     waiting = iter(calls)
-    while wave := list(islice(waiting, _WAVE)):
+    while wave := list(islice(waiting, _CALLS_AT_ONCE)):
         for outcome in await asyncio.gather(*wave, return_exceptions=True):
             if isinstance(outcome, BaseException):
                 raise outcome

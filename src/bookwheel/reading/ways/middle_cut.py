@@ -9,7 +9,7 @@ from bisect import bisect_left
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.reading.ways.single_turn import ask_once, room
+from bookwheel.reading.ways.single_turn import ask_once, text_budget
 from bookwheel.reading.ways.whole import load_if_fits
 from bookwheel.text.chunks import split
 from bookwheel.text.sanitize import escape_markup
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from bookwheel.types import Answer, Document, Step
 
 _CUT: Final = "\n[…]\n"
+# Only so much of the end is tokenized; no real text has more characters a token.
 _CHARACTERS_PER_TOKEN: Final = 16
-"""An end of so many characters a token is looked at; text that is denser than that is hardly text."""
 
 
 async def middle_cut(
@@ -32,24 +32,24 @@ async def middle_cut(
 ) -> AsyncGenerator[Step | Answer]:
     """Answer from as much of beginning and end as fits; flagged CUT unless that is all of it."""
     del done
-    limit = room(question, model, plan, "whole", plan.answer_tokens)
+    limit = text_budget(question, model, plan, "whole", plan.answer_tokens)
     text = load_if_fits(document, model, limit)
     if text is not None:
         yield await ask_once(question, text, model, plan, "whole")
         return
-    answer = await ask_once(question, both_ends(document, model, limit), model, plan, "whole")
+    answer = await ask_once(question, join_ends(document, model, limit), model, plan, "whole")
     yield replace(answer, flags=(*answer.flags, Flag.CUT))
 
 
-def both_ends(document: Document, model: Model, limit: int) -> str:
-    """The document's first and last tokens, half of the limit each, with a mark between them."""
+def join_ends(document: Document, model: Model, limit: int) -> str:
+    """Return the document's first and last tokens, half of the limit each, with a mark between them."""
     half = max(1, (limit - model.tokenizer.count(_CUT)) // 2)
     head = next(split(document, model.tokenizer, half)).text
-    return head + _CUT + _end(document, model, half)
+    return head + _CUT + _take_end(document, model, half)
 
 
-def _end(document: Document, model: Model, limit: int) -> str:
-    """The longest end of the document within the limit, from the beginning of a word on."""
+def _take_end(document: Document, model: Model, limit: int) -> str:
+    """Return the longest end of the document within the limit, starting at a word."""
     reach, held, pieces = limit * _CHARACTERS_PER_TOKEN, 0, []
     for part in document.parts():
         pieces.append(part.text)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 async def refine(
     document: Document, question: str, model: Model, plan: Plan, done: Sequence[Step] = ()
 ) -> AsyncGenerator[Step | Answer]:
-    """A step for every chunk but the last, whose reply is the answer."""
+    """Yield a step for every chunk but the last, whose reply is the answer."""
     template = template_tokens(question, model, plan, "whole", "refine")
     plan.check(model.window, question=check_question(question, model, plan), template=template)
     chunks = split(
@@ -42,14 +42,14 @@ async def refine(
         return
     before = done[-1].after if done else Memory.blank(plan.memory_tokens)
     for following in chunks:
-        step = await _rewritten(question, before, chunk, model, plan)
+        step = await _refine_step(question, before, chunk, model, plan)
         yield step
         before, chunk = step.after, following
-    yield _concluded(await _rewritten(question, before, chunk, model, plan))
+    yield _to_answer(await _refine_step(question, before, chunk, model, plan))
 
 
-async def _rewritten(question: str, before: Memory, chunk: Chunk, model: Model, plan: Plan) -> Step:
-    """The answer so far, with one chunk more."""
+async def _refine_step(question: str, before: Memory, chunk: Chunk, model: Model, plan: Plan) -> Step:
+    """Rewrite the answer so far with one chunk more."""
     prompts = prompts_for(plan, question)
     template = "refine" if chunk.index else "whole"
     messages = prompts.baseline(template, question=question, memory=before.text, section=chunk.text)
@@ -58,8 +58,8 @@ async def _rewritten(question: str, before: Memory, chunk: Chunk, model: Model, 
     return Step(chunk=chunk, before=before, after=after, conversation=said, flags=flags)
 
 
-def _concluded(step: Step) -> Answer:
-    """The last step as the answer that it is; one that left the answer so far alone gives that one."""
+def _to_answer(step: Step) -> Answer:
+    """Return the last step as the answer; a step that changed nothing gives the answer so far."""
     said = step.conversation
     answer = conclude(replace(said, reply=replace(said.reply, text=step.after.text)))
     return replace(answer, conversation=said, flags=tuple(dict.fromkeys((*step.flags, *answer.flags))))

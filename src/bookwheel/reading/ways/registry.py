@@ -1,42 +1,52 @@
-"""The ways of reading by name: what `--way` and an evaluation's settings choose from."""
+"""Ways of reading by name. Only the chosen one is imported.
+
+A way of another package registers through the entry point group `bookwheel.ways`.
+"""
 
 from __future__ import annotations
 
 from difflib import get_close_matches
+from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from bookwheel.errors import InputError
-from bookwheel.reading.loop import read
-from bookwheel.reading.ways.bm25 import bm25
-from bookwheel.reading.ways.closed_book import closed_book
-from bookwheel.reading.ways.map_reduce import map_reduce
-from bookwheel.reading.ways.middle_cut import middle_cut
-from bookwheel.reading.ways.refine import refine
-from bookwheel.reading.ways.whole import whole
+from bookwheel.plugins import list_plugins, load_plugin
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from bookwheel.reading.loop import Way
 
-WAYS: Final[Mapping[str, Way]] = MappingProxyType(
+GROUP: Final = "bookwheel.ways"
+BUILT_IN: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "sequential": read,
-        "whole": whole,
-        "middle-cut": middle_cut,
-        "bm25": bm25,
-        "refine": refine,
-        "map-reduce": map_reduce,
-        "closed-book": closed_book,
+        "sequential": "loop:read",
+        "whole": "ways.whole:whole",
+        "middle-cut": "ways.middle_cut:middle_cut",
+        "bm25": "ways.bm25:bm25",
+        "refine": "ways.refine:refine",
+        "map-reduce": "ways.map_reduce:map_reduce",
+        "closed-book": "ways.closed_book:closed_book",
     }
 )
 
 
+def list_ways() -> list[str]:
+    """Return the names of all ways: ours in their order, then those of other packages."""
+    return [*BUILT_IN, *(name for name in list_plugins(GROUP) if name not in BUILT_IN)]
+
+
 def load_way(name: str) -> Way:
-    """The way of that name; InputError names the nearest one there is."""
-    if name in WAYS:
-        return WAYS[name]
-    near = get_close_matches(name, WAYS, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(WAYS)}"
-    raise InputError(f"no way of reading {name!r}; {hint}")
+    """Return the way of that name; InputError suggests the nearest one."""
+    if name in BUILT_IN:
+        module, _, function = BUILT_IN[name].partition(":")
+        return cast("Way", getattr(import_module(f"bookwheel.reading.{module}"), function))
+    way = load_plugin(GROUP, name)
+    if way is None:
+        near = get_close_matches(name, list_ways(), n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(list_ways())}"
+        raise InputError(f"no way of reading {name!r}; {hint}")
+    if not callable(way):
+        raise InputError(f"the way {name!r} of another package is not a function: {way!r}")
+    return cast("Way", way)

@@ -1,4 +1,4 @@
-"""What the ways that answer in one turn share: how much text the window has room for, and the turn itself."""
+"""Shared by the ways that answer in one turn: the room for text in the window, and the turn itself."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _GAP = "\n[…]\n"
 _LEAST_ROOM = 8
 
 
-def window_of(question: str, model: Model, plan: Plan, *templates: str) -> int:
-    """The model's window; where it is unknown, the one that the plan's own reading needs."""
+def effective_window(question: str, model: Model, plan: Plan, *templates: str) -> int:
+    """Return the model's window, or the one that the plan's own reading needs where it is unknown."""
     if model.window is not None:
         return model.window
     template = template_tokens(question, model, plan, *templates)
@@ -28,17 +28,17 @@ def window_of(question: str, model: Model, plan: Plan, *templates: str) -> int:
 
 
 def template_tokens(question: str, model: Model, plan: Plan, *templates: str) -> int:
-    """What the costliest of these prompts costs with nothing filled in."""
+    """Return the tokens of the longest of these prompts with nothing filled in."""
     prompts = prompts_for(plan, question)
     turns = [prompts.baseline(name, question="", memory="", section="") for name in templates]
     words = max(sum(model.tokenizer.count(message.content) for message in turn) for turn in turns)
     return words + model.template_tokens
 
 
-def room(question: str, model: Model, plan: Plan, template: str, reply: int) -> int:
-    """How many tokens of text a prompt may show beside the question, so that a reply of that length still fits."""
+def text_budget(question: str, model: Model, plan: Plan, template: str, reply: int) -> int:
+    """Return how many tokens of text fit beside the question and a reply of that length."""
     tokens = check_question(question, model, plan)
-    window = window_of(question, model, plan, template)
+    window = effective_window(question, model, plan, template)
     left = window - template_tokens(question, model, plan, template) - tokens - reply
     if left < _LEAST_ROOM:
         raise PlanError(
@@ -49,13 +49,13 @@ def room(question: str, model: Model, plan: Plan, template: str, reply: int) -> 
 
 
 async def ask_once(question: str, section: str, model: Model, plan: Plan, template: str) -> Answer:
-    """One turn: question and text in, the answer out."""
+    """Ask the question about the text in one turn."""
     messages = prompts_for(plan, question).baseline(template, question=question, section=section)
     return conclude(await converse(messages, model, plan.answer_tokens, plan.sampling))
 
 
 def join_chunks(chunks: Iterable[Chunk]) -> str:
-    """Their text in the document's order, with a mark wherever something between two of them is left out."""
+    """Join chunks in the document's order, with a mark where text between two of them is left out."""
     text, position = "", None
     for chunk in sorted(chunks, key=lambda chunk: chunk.start):
         if position is not None and chunk.start != position:

@@ -1,4 +1,4 @@
-"""Whole: the whole document in the window, one turn. It refuses a document that does not fit."""
+"""Whole: the whole document in the window, one turn. A document that does not fit is refused."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bookwheel.errors import DocumentTooLong
 from bookwheel.reading.loop import check_question
-from bookwheel.reading.ways.single_turn import ask_once, room
+from bookwheel.reading.ways.single_turn import ask_once, text_budget
 from bookwheel.text.chunks import split
 
 if TYPE_CHECKING:
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 async def whole(
     document: Document, question: str, model: Model, plan: Plan, done: Sequence[Step] = ()
 ) -> AsyncGenerator[Step | Answer]:
-    """Answer from the whole text. Where the model's window is unknown the server has the last word on what fits."""
+    """Answer from the whole text. Where the window is unknown, the server decides what fits."""
     del done
     check_question(question, model, plan)
-    limit = sys.maxsize if model.window is None else room(question, model, plan, "whole", plan.answer_tokens)
+    limit = sys.maxsize if model.window is None else text_budget(question, model, plan, "whole", plan.answer_tokens)
     text = load_if_fits(document, model, limit)
     if text is None:
         raise DocumentTooLong(
@@ -35,7 +35,7 @@ async def whole(
 
 
 def load_if_fits(document: Document, model: Model, limit: int) -> str | None:
-    """The document's text if it has at most `limit` tokens; a longer one is not read further than that."""
+    """Return the document's text if it has at most `limit` tokens; read no further than that."""
     chunks = split(document, model.tokenizer, limit)
     first = next(chunks, None)
     if first is None:

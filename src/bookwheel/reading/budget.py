@@ -1,0 +1,83 @@
+"""Hard limits of tokens, seconds and money around a model.
+
+The worst cost of a call is reserved before it starts and released when it ends, so calls side by side cannot pass a
+limit together. Limits hold for one run: a resumed reading starts to count anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from bookwheel.errors import BudgetReached
+from bookwheel.models.base import ModelWrapper
+from bookwheel.types import Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from bookwheel.models.base import Model
+    from bookwheel.plan import Budget, Sampling
+    from bookwheel.types import Message, Reply
+
+
+class BudgetedModel(ModelWrapper):
+    """A model that refuses a call which could break a limit."""
+
+    def __init__(self, model: Model, budget: Budget) -> None:
+        super().__init__(model)
+        self.spent = Usage()
+        self._budget = budget
+        self._began = time.monotonic()
+        self._reserved = Usage()
+        """The worst cost of the calls in flight."""
+
+    async def reply(self, messages: Sequence[Message], *, limit: int, sampling: Sampling) -> Reply:
+        """Return the model's reply; raise BudgetReached when the longest one could break a limit."""
+        with self._reserve(messages, limit):
+            seconds = self._seconds_left()
+            try:
+                async with asyncio.timeout(seconds):
+                    reply = await self._model.reply(messages, limit=limit, sampling=sampling)
+            except TimeoutError:
+                raise self._out_of_time() from None
+        self.spent += reply.usage
+        return reply
+
+    def _seconds_left(self) -> float | None:
+        if self._budget.seconds is None:
+            return None
+        left = self._budget.seconds - (time.monotonic() - self._began)
+        if left <= 0:
+            raise self._out_of_time()
+        return left
+
+    def _out_of_time(self) -> BudgetReached:
+        return BudgetReached(f"stopped after {self._budget.seconds:g} seconds, the limit of --max-seconds")
+
+    @contextmanager
+    def _reserve(self, messages: Sequence[Message], limit: int) -> Iterator[None]:
+        """Reserve the call's worst cost while it is in flight."""
+        if self._budget.tokens is None and self._budget.cost is None:
+            yield
+            return
+        prompt = self.template_tokens + sum(self.tokenizer.count(message.content) for message in messages)
+        self._check(self.spent + self._reserved + Usage(prompt_tokens=prompt, completion_tokens=limit))
+        self._reserved += Usage(prompt_tokens=prompt, completion_tokens=limit)
+        try:
+            yield
+        finally:
+            self._reserved += Usage(prompt_tokens=-prompt, completion_tokens=-limit)
+
+    def _check(self, worst: Usage) -> None:
+        """Raise BudgetReached when the worst case passes a limit."""
+        if self._budget.tokens is not None and worst.tokens > self._budget.tokens:
+            raise BudgetReached(
+                f"stopped at {self.spent.tokens} tokens: the next call could pass the limit of "
+                f"{self._budget.tokens} (--max-tokens-total)"
+            )
+        cost = self._budget.price(worst.prompt_tokens, worst.completion_tokens)
+        if self._budget.cost is not None and cost > self._budget.cost:
+            raise BudgetReached(f"stopped: the next call could cost more than the limit of {self._budget.cost:g}")

@@ -71,7 +71,7 @@ def _describe_local() -> _ModelRow:
 
     path = weights.find_local_weights()
     ready = "yes" if path else f"after a first download of {weights.SMOLLM2.megabytes} MB"
-    return _ModelRow(name="local", where=f"SmolLM2-135M-Instruct, {path or weights.find_cached()}", ready=ready)
+    return _ModelRow(name="local", where=f"SmolLM2-135M-Instruct, {path or weights.cache_path()}", ready=ready)
 
 
 async def _list_endpoint_models(options: ModelOptions) -> list[_ModelRow]:

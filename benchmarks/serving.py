@@ -39,7 +39,7 @@ from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Plan
 from bookwheel.serve.app import build_app
 from bookwheel.serve.engine.settings import Limits, ServerSettings
-from bookwheel.serve.server import Server, listening
+from bookwheel.serve.server import Server, bind_socket
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,10 +59,10 @@ def serve(kind: str, setting: str) -> None:
             model: Model = ScriptedModel(script, plan=PLAN, seconds_per_call=float(setting))
         else:
             model = OpenAIModel(name="bare", base_url=setting, window=8192)
-        limits = Limits(readings=4096, calls=4096, waiting=4096)
+        limits = Limits(readings=4096, calls=4096, waiting_calls=4096)
         with tempfile.TemporaryDirectory() as folder, Journal(Path(folder) / "journal.sqlite") as journal:
             app = build_app(journal=journal, models={model.name: model}, settings=ServerSettings(limits=limits))
-            server = Server(app, listening("127.0.0.1", 0))
+            server = Server(app, bind_socket("127.0.0.1", 0))
             print(server.address, flush=True)
             await server.serve()
             await model.aclose()

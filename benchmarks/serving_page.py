@@ -28,7 +28,7 @@ from bookwheel.journal import Journal
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Plan
 from bookwheel.serve.app import build_app
-from bookwheel.serve.server import Server, listening
+from bookwheel.serve.server import Server, bind_socket
 from bookwheel.text.chunks import split
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _served(steps: int) -> Iterator[tuple[str, str]]:
     model = ScriptedModel(_notes(), plan=plan)
     text = "\n".join(f"Section {n}: " + "rain fell on the mill " * 10 for n in range(steps * 2))
     with tempfile.TemporaryDirectory() as folder, Journal(Path(folder) / "journal.sqlite") as journal:
-        server = Server(build_app(journal=journal, models={"scripted": model}), listening("127.0.0.1", 0), grace=2)
+        server = Server(build_app(journal=journal, models={"scripted": model}), bind_socket("127.0.0.1", 0), grace=2)
         thread = threading.Thread(target=lambda: asyncio.run(server.serve()))
         thread.start()
         try:

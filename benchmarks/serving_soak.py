@@ -30,7 +30,7 @@ from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Plan
 from bookwheel.serve.app import build_app
 from bookwheel.serve.engine.settings import Limits, ServerSettings
-from bookwheel.serve.server import Server, listening
+from bookwheel.serve.server import Server, bind_socket
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,11 +65,11 @@ def serve(folder: str, port: str) -> None:
 
     async def live() -> None:
         model = Unhurried()
-        settings = ServerSettings(limits=Limits(readings=4096, calls=4096, waiting=4096))
+        settings = ServerSettings(limits=Limits(readings=4096, calls=4096, waiting_calls=4096))
         with Journal(Path(folder) / "journal.sqlite") as journal:
             server = Server(
                 build_app(journal=journal, models={model.name: model}, settings=settings),
-                listening("127.0.0.1", int(port)),
+                bind_socket("127.0.0.1", int(port)),
             )
             print(server.address, flush=True)
             await server.serve()

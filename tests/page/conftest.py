@@ -23,7 +23,7 @@ from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Plan
 from bookwheel.serve.app import build_app
 from bookwheel.serve.engine.keys import Key, KeyRing
-from bookwheel.serve.server import Server, listening
+from bookwheel.serve.server import Server, bind_socket
 
 CHROMIUMS = tuple(map(Path, ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")))
 """Looked for in this order; then Playwright's own."""
@@ -59,7 +59,7 @@ def serving(folder: Path, seconds: float, *, model: GatedModel | None = None, **
     model = model or GatedModel(seconds)
     with Journal(folder / "journal.sqlite") as journal:
         app = build_app(journal=journal, models={"scripted": model}, **settings)
-        server = Server(app, listening("127.0.0.1", 0), grace=2)
+        server = Server(app, bind_socket("127.0.0.1", 0), grace=2)
         thread = threading.Thread(target=lambda: asyncio.run(server.serve()))
         thread.start()
         try:

@@ -17,7 +17,7 @@ def folder(made_runs, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def base(serving_with, folder, tmp_path_factory):
-    with serving_with(tmp_path_factory.mktemp("page"), 0.01, settings=ServerSettings(runs=folder)) as address:
+    with serving_with(tmp_path_factory.mktemp("page"), 0.01, settings=ServerSettings(runs_folder=folder)) as address:
         yield address
 
 

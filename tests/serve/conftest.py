@@ -21,7 +21,7 @@ from bookwheel.journal import Journal
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Plan
 from bookwheel.serve.app import build_app
-from bookwheel.serve.server import Server, listening
+from bookwheel.serve.server import Server, bind_socket
 
 FACT = "The harbour master of Skarholm is Ada Quill. "
 QUESTION = "Who is the harbour master of Skarholm?"
@@ -97,7 +97,7 @@ def running(
     with ExitStack() as stack:
         journal = stack.enter_context(Journal(folder / "journal.sqlite"))
         app = build_app(journal=journal, models={model.name: model}, **settings)
-        server = Server(app, listening("127.0.0.1", 0), grace=grace)
+        server = Server(app, bind_socket("127.0.0.1", 0), grace=grace)
 
         loops = []
 

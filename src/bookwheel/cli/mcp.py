@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from bookwheel.plan import Budget
-    from bookwheel.serve.engine.access import AccessPolicy
+    from bookwheel.serve.engine.access_policy import AccessPolicy
     from bookwheel.serve.engine.keys import KeyRing
     from bookwheel.serve.engine.service import Service
 
@@ -69,10 +69,10 @@ def mcp(
     except ImportError as error:
         raise MissingExtra("the MCP server", "mcp") from error
     del _protocol
-    from bookwheel.serve.engine.access import AccessPolicy
+    from bookwheel.serve.engine.access_policy import AccessPolicy
 
     serve = serve or McpOptions()
-    access = AccessPolicy.of(serve.root, allow_private=serve.allow_private)
+    access = AccessPolicy.from_roots(serve.root, allow_private=serve.allow_private)
     budget = budget or BudgetOptions()
     try:
         return run_command((_http if serve.http else _stdio)(serve, access, models or ModelOptions(), budget.build()))
@@ -88,13 +88,13 @@ async def _open_service(
     from bookwheel.serve.engine.service import Service
     from bookwheel.serve.engine.settings import LOOPBACK, Limits, ServerSettings
 
-    limits = Limits(body=_MAX_BODY, calls=models.concurrency)
+    limits = Limits(body_bytes=_MAX_BODY, calls=models.concurrency)
     hosts = {serve.host.strip("[]").lower(), *(name.lower() for name in serve.allow_host)}
     settings = ServerSettings(hosts=LOOPBACK | hosts, limits=limits)
     with Journal(serve.journal or journal_path()) as journal:
         model = await models.open()
         plans = {model.name: replace(model.plan, budget=budget)}
-        service = Service.of(journal=journal, models={model.name: model}, plans=plans, keys=keys, settings=settings)
+        service = Service.create(journal=journal, models={model.name: model}, plans=plans, keys=keys, settings=settings)
         try:
             yield service
         finally:
@@ -122,10 +122,10 @@ async def _http(serve: McpOptions, access: AccessPolicy, models: ModelOptions, b
     from bookwheel.cli.output import stderr
     from bookwheel.serve.app import wrap_app
     from bookwheel.serve.mcp.http import mount_tools, only_key
-    from bookwheel.serve.server import Server, listening
+    from bookwheel.serve.server import Server, bind_socket
 
     keys = only_key(serve.host, serve.key)
-    with listening(serve.host, serve.port) as at:
+    with bind_socket(serve.host, serve.port) as at:
         async with _open_service(serve, models, budget, keys) as service:
             server = Server(wrap_app(service, *mount_tools(service, access, goes_on=False)), at, grace=_GRACE)
             stderr().print(f"MCP at {server.address}/mcp", style="dim")

@@ -74,7 +74,7 @@ def serve(
         return 0
     keys = read_keys(key_file) if key_file else KeyRing()
     settings = _build_settings(host, keys, allow_host, models or ModelOptions(), readings, private=allow_private)
-    settings = replace(settings, runs=runs)
+    settings = replace(settings, runs_folder=runs)
     options = (plan or PlanOptions(), budget or BudgetOptions(), output or OutputOptions())
     return asyncio.run(_serve(host, port, keys, settings, models or ModelOptions(), options))
 
@@ -106,12 +106,12 @@ async def _serve(
 
     from bookwheel.cli.output import stderr
     from bookwheel.serve.app import build_app
-    from bookwheel.serve.server import Server, listening
+    from bookwheel.serve.server import Server, bind_socket
 
     plan, budget, output = options
     logging.basicConfig(level=logging.WARNING if output.quiet else logging.INFO, format="%(levelname)s %(message)s")
     logging.getLogger("httpx2").setLevel(logging.WARNING)
-    with listening(host, port) as at, output.open_journal() as journal:
+    with bind_socket(host, port) as at, output.open_journal() as journal:
         model = await models.open()
         try:
             plans = {model.name: plan.build(model.plan, budget.build())}

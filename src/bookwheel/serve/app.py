@@ -20,7 +20,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from bookwheel.errors import BookwheelError
-from bookwheel.serve.engine.access import AccessPolicy
+from bookwheel.serve.engine.access_policy import AccessPolicy
 from bookwheel.serve.engine.errors import ApiError, not_found
 from bookwheel.serve.engine.service import Service
 from bookwheel.serve.http.errors import JsonResponse, error_response
@@ -59,20 +59,20 @@ def build_app(
     settings: ServerSettings | None = None,
 ) -> Starlette:
     """The app. Journal and models stay the caller's; the first model is the one that reads when none is named."""
-    service = Service.of(journal=journal, models=models, plans=plans, keys=keys, settings=settings)
+    service = Service.create(journal=journal, models=models, plans=plans, keys=keys, settings=settings)
     chat = OpenAIRoutes(service)
     more, tools = _tools(service)
 
     @asynccontextmanager
     async def live() -> AsyncGenerator[None]:
-        await service.come_back()
+        await service.resume_interrupted()
         async with tools():
             try:
                 yield
             finally:
                 await chat.straight.aclose()
 
-    runs = run_routes(RunDirectory(service.settings.runs))
+    runs = run_routes(RunDirectory(service.settings.runs_folder))
     return wrap_app(service, [*_routes(Routes(service), chat), *more, *runs, *_page()], live)
 
 

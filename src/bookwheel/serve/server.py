@@ -64,7 +64,7 @@ class Server(uvicorn.Server):
                 loop.remove_signal_handler(number)
 
 
-def listening(host: str, port: int) -> socket.socket:
+def bind_socket(host: str, port: int) -> socket.socket:
     """A socket bound to that address, so that what is wrong with it shows before anything else is opened."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:

@@ -15,7 +15,7 @@ def test_owners_take_turns_however_much_one_of_them_wants() -> None:
     served: list[str] = []
 
     async def call(turns: FairQueue, owner: str) -> None:
-        async with turns.turn(owner):
+        async with turns.slot(owner):
             served.append(owner)
             await asyncio.sleep(0)
 
@@ -43,7 +43,7 @@ def test_every_place_is_given_back_whoever_leaves(
 
         async def call(owner: str) -> None:
             nonlocal now, most
-            async with turns.turn(owner):
+            async with turns.slot(owner):
                 now, most = now + 1, max(most, now + 1)
                 try:
                     for _ in range(chance.randrange(4)):
@@ -60,6 +60,6 @@ def test_every_place_is_given_back_whoever_leaves(
         assert most <= at_once
         async with asyncio.timeout(60):
             for _ in range(at_once):
-                await turns.take("last")
+                await turns.acquire("last")
 
     asyncio.run(run())

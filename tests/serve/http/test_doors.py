@@ -150,7 +150,7 @@ def test_a_connected_client_does_not_hold_up_the_servers_end(serving, caplog: py
 
 
 def test_a_reading_that_is_ended_while_its_document_is_opened_is_not_kept(serving, words) -> None:
-    from bookwheel.serve.engine.service import ReadingSpec
+    from bookwheel.serve.engine.service import Caller, ReadingSpec
 
     with serving() as up:
         service = up.service
@@ -159,10 +159,10 @@ def test_a_reading_that_is_ended_while_its_document_is_opened_is_not_kept(servin
             await asyncio.Event().wait()
 
         wanted = ReadingSpec(question=words[1], model="scripted", plan=service.plans["scripted"])
-        running = asyncio.run_coroutine_threadsafe(service.start(wanted, never, None), up.loop).result(10)
+        running = asyncio.run_coroutine_threadsafe(service.start(wanted, never, Caller()), up.loop).result(10)
         id_ = running.reading.id
         assert tool(up, "wait", reading=id_, wait_seconds=0).structured_content["status"] == "opening"
         ended = tool(up, "cancel", reading=id_).structured_content
-        assert (ended["status"], "anew" in ended["next"]) == ("cancelled", True)
+        assert (ended["status"], "call read again" in ended["next"]) == ("cancelled", True)
         assert len(service.readings) == 0
         assert up.journal.readings() == []

@@ -157,8 +157,8 @@ def test_keys_are_kept_as_hashes_only(tmp_path: Path, capsys: pytest.CaptureFixt
     assert ended.value.code == 0
     assert secret not in file.read_text()
     assert file.stat().st_mode & 0o077 == 0
-    assert read_keys(file).holder(secret).name == "alice"
-    assert read_keys(file).holder(secret + "x") is None
+    assert read_keys(file).find_by_secret(secret).name == "alice"
+    assert read_keys(file).find_by_secret(secret + "x") is None
     with pytest.raises(InputError, match="already"):
         add_key(file, "alice")
 
@@ -182,7 +182,7 @@ def test_any_address_but_this_machines_own_needs_a_key(capsys: pytest.CaptureFix
 
 
 def test_bodies_over_their_limit_are_declined_whether_they_say_so_or_not(serving) -> None:
-    limits = Limits(body=2000, upload=3000)
+    limits = Limits(body_bytes=2000, upload_bytes=3000)
     with serving(settings=ServerSettings(limits=limits)) as up, up.client() as client:
         long = b"x" * 5000
         pieces = (long[at : at + 100] for at in range(0, 5000, 100))

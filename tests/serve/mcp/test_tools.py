@@ -27,12 +27,12 @@ from bookwheel.journal import Journal
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Budget, Plan
 from bookwheel.serve.app import wrap_app
-from bookwheel.serve.engine.access import AccessPolicy
-from bookwheel.serve.engine.service import ReadingSpec, Service
+from bookwheel.serve.engine.access_policy import AccessPolicy
+from bookwheel.serve.engine.service import Caller, ReadingSpec, Service
 from bookwheel.serve.engine.settings import Limits, ServerSettings
 from bookwheel.serve.mcp.http import mount_tools, only_key
 from bookwheel.serve.mcp.tools import build_server
-from bookwheel.serve.server import Server, listening
+from bookwheel.serve.server import Server, bind_socket
 from bookwheel.types import Status
 
 QUESTION = "Who is the harbour master of Skarholm?"
@@ -62,7 +62,7 @@ class Gate:
 async def service_of(folder: Path, model=None, *, plan: Plan = SMALL, **settings):
     model = model or ScriptedModel(keyword_reader, plan=SMALL)
     with Journal(folder / "journal.sqlite") as journal:
-        service = Service.of(journal=journal, models={"scripted": model}, plans={"scripted": plan}, **settings)
+        service = Service.create(journal=journal, models={"scripted": model}, plans={"scripted": plan}, **settings)
         try:
             yield service
         finally:
@@ -222,7 +222,7 @@ def test_hostile_text_arrives_without_control_characters_and_json_stays_valid(tm
                 return service.journal.keep(TextDocument(text)), ()
 
             wanted = ReadingSpec(question=QUESTION, model="scripted", plan=SMALL)
-            id_ = (await service.start(wanted, opened, None)).reading.id
+            id_ = (await service.start(wanted, opened, Caller())).reading.id
             async with Client(build_server(service, AccessPolicy())) as client:
                 said = await call(client, "wait", reading=id_)
                 told = await call(client, "timeline", reading=id_)
@@ -252,7 +252,7 @@ def shelf(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("path", ["book.txt", "./inner/../book.txt", "honest.txt", ".", "{shelf}/book.txt"])
 def test_files_inside_a_root_are_read(tmp_path: Path, shelf: Path, path: str) -> None:
     async def main() -> None:
-        async with client_of(tmp_path, reach=AccessPolicy.of([shelf])) as client:
+        async with client_of(tmp_path, reach=AccessPolicy.from_roots([shelf])) as client:
             said = await call(client, "read", path=path.format(shelf=shelf), question=QUESTION)
             assert "Ada Quill" in said["answer"]
             assert "secret" not in json.dumps(said)
@@ -267,7 +267,7 @@ def test_files_inside_a_root_are_read(tmp_path: Path, shelf: Path, path: str) ->
 )
 def test_nothing_outside_the_roots_or_hidden_in_them_is_read(tmp_path: Path, shelf: Path, path: str) -> None:
     async def main() -> None:
-        async with client_of(tmp_path, reach=AccessPolicy.of([shelf])) as client:
+        async with client_of(tmp_path, reach=AccessPolicy.from_roots([shelf])) as client:
             path_ = path.format(shelf=shelf)
             said = await refused(client, "read", path=path_, question=QUESTION)
             said = said.replace(path_, "PATH")
@@ -422,7 +422,7 @@ def test_a_document_that_cannot_be_opened_is_an_error_when_waited_for(tmp_path: 
     (shelf / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(2000))
 
     async def main() -> None:
-        async with client_of(tmp_path, reach=AccessPolicy.of([shelf])) as client:
+        async with client_of(tmp_path, reach=AccessPolicy.from_roots([shelf])) as client:
             assert "picture.png" in await refused(client, "read", path="picture.png", question=QUESTION)
 
     asyncio.run(main())
@@ -433,7 +433,7 @@ async def served(folder: Path, key: str | None = None):
     """A listening socket takes connections before the server has started, and lets them wait."""
     async with service_of(folder, keys=only_key("127.0.0.1", key)) as service:
         tools = mount_tools(service, AccessPolicy(), goes_on=False)
-        server = Server(wrap_app(service, *tools), listening("127.0.0.1", 0))
+        server = Server(wrap_app(service, *tools), bind_socket("127.0.0.1", 0))
         task = asyncio.create_task(server.serve())
         try:
             yield f"{server.address}/mcp"
@@ -494,7 +494,7 @@ def test_others_are_not_served_without_a_key(host: str) -> None:
         only_key(host, None)
     with pytest.raises(InputError, match="fewer than"):
         only_key(host, "short")
-    assert only_key(host, KEY).holder(KEY)
+    assert only_key(host, KEY).find_by_secret(KEY)
     assert not only_key("127.0.0.1", None)
 
 

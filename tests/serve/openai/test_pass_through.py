@@ -82,7 +82,7 @@ def test_too_many_waiting_calls_are_declined_with_a_time_to_come_back(serving, g
 
     model = gated()
     model.after(0)
-    limits = Limits(calls=1, waiting=1)
+    limits = Limits(calls=1, waiting_calls=1)
     with (
         serving(model, settings=ServerSettings(limits=limits)) as up,
         up.client() as plain,
@@ -90,7 +90,7 @@ def test_too_many_waiting_calls_are_declined_with_a_time_to_come_back(serving, g
     ):
         body = {"model": "scripted", "messages": HELLO}
         held = [many.submit(plain.post, "/v1/chat/completions", json=body) for _ in range(2)]
-        while up.service.turns.waiting < 1:
+        while up.service.queue.waiting < 1:
             pass
         full = plain.post("/v1/chat/completions", json=body)
         model.after(10**9)

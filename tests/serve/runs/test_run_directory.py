@@ -20,7 +20,7 @@ from bookwheel.serve.runs.run_directory import RunDirectory
 
 @pytest.fixture
 def client(serving, runs):
-    with serving(settings=ServerSettings(runs=runs)) as server, server.client() as client:
+    with serving(settings=ServerSettings(runs_folder=runs)) as server, server.client() as client:
         yield client
 
 
@@ -118,7 +118,7 @@ def test_links_lead_nowhere(serving, runs, tmp_path):
         (tiny / name).symlink_to(secret / name)
     (tiny / "checkpoints").rename(secret / "checkpoints")
     (tiny / "checkpoints").symlink_to(secret / "checkpoints", target_is_directory=True)
-    with serving(settings=ServerSettings(runs=runs)) as server, server.client() as client:
+    with serving(settings=ServerSettings(runs_folder=runs)) as server, server.client() as client:
         assert [run["name"] for run in client.get("/runs").json()] == ["deep/tiny"]
         at = f"/runs/{named(client, 'deep/tiny')}"
         told = client.get(at).json()
@@ -131,7 +131,7 @@ def test_links_lead_nowhere(serving, runs, tmp_path):
 def test_a_link_that_sqlite_would_follow_closes_the_journal(serving, runs, tmp_path, ending):
     (tmp_path / "victim").write_bytes(b"mine")
     (runs / "first" / f"journal.sqlite{ending}").symlink_to(tmp_path / "victim")
-    with serving(settings=ServerSettings(runs=runs)) as server, server.client() as client:
+    with serving(settings=ServerSettings(runs_folder=runs)) as server, server.client() as client:
         sample = client.get(f"/runs/{named(client, 'first')}/samples").json()["samples"][0]
         assert not sample["kept"]
         assert client.get(f"/runs/{named(client, 'first')}/readings/{sample['reading']}").status_code == 404

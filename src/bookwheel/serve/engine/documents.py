@@ -11,7 +11,7 @@ from bookwheel.text.sources import to_printable
 
 if TYPE_CHECKING:
     from bookwheel.journal import Journal
-    from bookwheel.serve.engine.running import Opened
+    from bookwheel.serve.engine.running_reading import OpenedDocument
     from bookwheel.types import Document
 
 _LONGEST_STEM: Final = 120
@@ -34,19 +34,19 @@ def safe_name(name: str) -> str:
     return f"document{dot}{suffix if suffix.isascii() else ''}"
 
 
-def store_document(document: Document, journal: Journal) -> Opened:
+def store_document(document: Document, journal: Journal) -> OpenedDocument:
     """Store a document in the journal; return it as stored, and notes on what was left out."""
     return journal.keep(document), tuple(getattr(document, "notes", ()))
 
 
-async def store_text(text: str, name: str | None, journal: Journal) -> Opened:
+async def store_text(text: str, name: str | None, journal: Journal) -> OpenedDocument:
     """Store a text that came with the request."""
     if not text.strip():
         raise SourceError("the text is empty: give a document with text in it")
     return await asyncio.to_thread(store_document, TextDocument(text, safe_name(name) if name else "text"), journal)
 
 
-async def store_url(url: str, journal: Journal, *, allow_private: bool) -> Opened:
+async def store_url(url: str, journal: Journal, *, allow_private: bool) -> OpenedDocument:
     """Fetch the document at an address and store it."""
     # open_document would read a path as well, so anything but an address is declined first.
     if not url.lower().startswith(_WEB):

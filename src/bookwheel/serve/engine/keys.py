@@ -1,4 +1,4 @@
-"""Who may ask: keys that are kept as hashes only, each with a rate and a daily budget of its own.
+"""The keys of a server's clients, stored as hashes, each with a rate limit and a daily token quota of its own.
 
 A key file is TOML; `bookwheel serve --new-key NAME --key-file FILE` adds to it and shows the key once:
 
@@ -33,13 +33,15 @@ if TYPE_CHECKING:
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
+# Sessions live in memory only; the oldest goes first, and its browser signs in again.
 _MOST_SESSIONS: Final = 10_000
-_MINUTE: Final = 60.0
+_SECONDS_PER_MINUTE: Final = 60.0
+_SECRET_BYTES: Final = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
-    """One key, as the file has it. Keys are made by us and long, so that a fast hash hides them well enough."""
+    """One key of the file. The server makes long random keys, so a fast hash without salt hides them well enough."""
 
     name: str
     sha256: str
@@ -48,118 +50,119 @@ class Key:
 
 
 class KeyRing:
-    """All keys, the sessions of browsers, and the pace of each key."""
+    """All keys, the browser sessions that stand for them, and the rate limit of each."""
 
     def __init__(self, keys: Sequence[Key] = ()) -> None:
         self._keys = tuple(keys)
         self._sessions: dict[str, Key] = {}
-        self._paces: dict[str, _Pace] = {
-            key.name: _Pace(key.requests_per_minute) for key in keys if key.requests_per_minute
+        self._buckets: dict[str, _TokenBucket] = {
+            key.name: _TokenBucket(key.requests_per_minute) for key in keys if key.requests_per_minute
         }
 
     def __bool__(self) -> bool:
         return bool(self._keys)
 
-    def holder(self, secret: str) -> Key | None:
-        """Whose key this is. Every key is compared, each in constant time, so that the time tells nothing."""
-        given, found = _hashed(secret), None
+    def find_by_secret(self, secret: str) -> Key | None:
+        """Return the key with this secret."""
+        # Every key is compared, each in constant time, so that the duration tells nothing about any of them.
+        sha256, match = hash_secret(secret), None
         for key in self._keys:
-            if hmac.compare_digest(key.sha256, given):
-                found = key
-        return found
+            if hmac.compare_digest(key.sha256, sha256):
+                match = key
+        return match
 
-    def named(self, name: str) -> Key | None:
-        """The key of that name."""
+    def find_by_name(self, name: str) -> Key | None:
+        """Return the key of this name."""
         return next((key for key in self._keys if key.name == name), None)
 
-    def begin_session(self, key: Key) -> str:
-        """A token that stands for the key in a browser's cookie; the key itself stays out of the browser."""
+    def create_session(self, key: Key) -> str:
+        """Return a token for a browser's cookie, which stands for the key; the key itself stays out of the browser."""
         if len(self._sessions) >= _MOST_SESSIONS:
             del self._sessions[next(iter(self._sessions))]
-        token = secrets.token_urlsafe(32)
-        self._sessions[_hashed(token)] = key
+        token = secrets.token_urlsafe(_SECRET_BYTES)
+        self._sessions[hash_secret(token)] = key
         return token
 
-    def session(self, token: str) -> Key | None:
-        """Whose session this is."""
-        return self._sessions.get(_hashed(token))
+    def find_by_session(self, token: str) -> Key | None:
+        """Return the key that this session's token stands for."""
+        return self._sessions.get(hash_secret(token))
 
-    def seconds_to_wait(self, key: Key) -> float:
-        """0 when the key may ask now."""
-        pace = self._paces.get(key.name)
-        return pace.seconds_to_wait() if pace else 0.0
+    def take_request(self, key: Key) -> float:
+        """Count a request against the key's rate; return 0, or the seconds to wait when it is over the rate."""
+        bucket = self._buckets.get(key.name)
+        return bucket.take() if bucket else 0.0
 
 
-class _Pace:
-    """So many requests a minute, of which some may come at once."""
+class _TokenBucket:
+    """A rate limit: full after a minute of rest, so a burst has at most one minute's requests."""
 
     def __init__(self, per_minute: int) -> None:
-        self._rate = per_minute / _MINUTE
-        self._most = float(per_minute)
-        self._have = self._most
-        self._at = time.monotonic()
+        self._rate = per_minute / _SECONDS_PER_MINUTE
+        self._capacity = float(per_minute)
+        self._level = self._capacity
+        self._filled_at = time.monotonic()
 
-    def seconds_to_wait(self) -> float:
+    def take(self) -> float:
         now = time.monotonic()
-        self._have = min(self._most, self._have + (now - self._at) * self._rate)
-        self._at = now
-        if self._have < 1:
-            return (1 - self._have) / self._rate
-        self._have -= 1
+        self._level = min(self._capacity, self._level + (now - self._filled_at) * self._rate)
+        self._filled_at = now
+        if self._level < 1:
+            return (1 - self._level) / self._rate
+        self._level -= 1
         return 0.0
 
 
 class TokenQuota:
-    """What one key may still spend today. What was spent is in the ledger, so a restart gives nothing back."""
+    """The tokens that one key may use in a day (UTC). The usage store counts them, so a restart gives none back."""
 
-    def __init__(self, key: Key, ledger: UsageStore) -> None:
+    def __init__(self, key: Key, usage: UsageStore) -> None:
         self._key = key
-        self._ledger = ledger
+        self._usage = usage
         self._day = ""
-        self._spent = 0
-        self._promised = 0
+        self._used = 0
+        self._reserved = 0
 
     def check(self, tokens: int = 1) -> None:
-        """Raise BudgetReached when so many are no longer there."""
+        """Raise BudgetReached when fewer tokens than this are left."""
         if self._day != today():
-            self._day, self._spent = today(), self._ledger.spent(self._key.name)
+            self._day, self._used = today(), self._usage.tokens_today(self._key.name)
         limit = self._key.tokens_per_day
-        if limit is not None and self._spent + self._promised + tokens > limit:
+        if limit is not None and self._used + self._reserved + tokens > limit:
             raise BudgetReached(
-                f"the key {self._key.name} has spent {self._spent} of its {limit} tokens a day and this could pass "
-                f"them: go on tomorrow (UTC), or ask whoever runs this server for more"
+                f"the key {self._key.name} has used {self._used} of its {limit} tokens a day, and this request could "
+                f"exceed the rest: continue tomorrow (UTC), or ask whoever runs this server for more"
             )
 
     @contextmanager
-    def promise(self, tokens: int) -> Iterator[None]:
-        """Set a call's worst cost aside while it is under way."""
+    def reserve(self, tokens: int) -> Iterator[None]:
+        """Reserve a call's highest cost while it is under way; raise BudgetReached when it is not left."""
         self.check(tokens)
-        self._promised += tokens
+        self._reserved += tokens
         try:
             yield
         finally:
-            self._promised -= tokens
+            self._reserved -= tokens
 
-    async def pay(self, tokens: int) -> None:
-        """Count what a call cost."""
-        self._spent += tokens
-        await asyncio.to_thread(self._ledger.spend, self._key.name, tokens)
+    async def settle(self, tokens: int) -> None:
+        """Count what a call cost in the end."""
+        self._used += tokens
+        await asyncio.to_thread(self._usage.add_tokens, self._key.name, tokens)
 
 
 def read_keys(path: Path) -> KeyRing:
-    """The keys of a file; InputError says what is wrong with it."""
+    """Return the keys of a file. Raise InputError when it has none, or a broken one: never an open server."""
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8")).get("keys", {})
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InputError(f"the key file {path} cannot be read: {error}") from error
     if not isinstance(tables, dict) or not tables:
         raise InputError(f"{path} has no keys: add one with bookwheel serve --new-key NAME --key-file {path}")
-    return KeyRing([_key(name, table, path) for name, table in tables.items()])
+    return KeyRing([_parse_key(name, table, path) for name, table in tables.items()])
 
 
-def _key(name: str, table: Mapping[str, Any], path: Path) -> Key:
-    known = {field.name for field in fields(Key)} - {"name"}
-    if not isinstance(table, dict) or set(table) - known or not _HASH.fullmatch(str(table.get("sha256"))):
+def _parse_key(name: str, table: Mapping[str, Any], path: Path) -> Key:
+    known = [field.name for field in fields(Key) if field.name != "name"]
+    if not isinstance(table, dict) or set(table) - set(known) or not _HASH.fullmatch(str(table.get("sha256"))):
         raise InputError(f"the key {name} in {path} needs sha256, 64 hex digits, and may have: {', '.join(known)}")
     for limit in ("requests_per_minute", "tokens_per_day"):
         if limit in table and (type(table[limit]) is not int or table[limit] < 1):
@@ -168,20 +171,22 @@ def _key(name: str, table: Mapping[str, Any], path: Path) -> Key:
 
 
 def add_key(path: Path, name: str) -> str:
-    """Make a key, add its hash to the file, and give the key: it is never shown again."""
+    """Make a key, add its hash to the file and return the key, which is never shown again."""
     if not _NAME.fullmatch(name):
-        raise InputError(f"a key's name is made of letters, digits, - and _: not {name!r}")
+        raise InputError(f"a key's name has 1 to 64 letters, digits, - and _: not {name!r}")
     try:
         if path.exists() and name in tomllib.loads(path.read_text(encoding="utf-8")).get("keys", {}):
-            raise InputError(f"{path} has a key {name} already: take another name, or remove that one first")
-        secret = f"bw-{secrets.token_urlsafe(32)}"
-        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(f'\n[keys.{name}]\nsha256 = "{_hashed(secret)}"\n')
+            raise InputError(f"{path} already has a key {name}: take another name, or remove that one first")
+        secret = f"bw-{secrets.token_urlsafe(_SECRET_BYTES)}"
+        # Created readable by its owner only; O_APPEND keeps comments and order of an existing file.
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(f'\n[keys.{name}]\nsha256 = "{hash_secret(secret)}"\n')
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InputError(f"the key file {path} cannot be written: {error}") from error
     return secret
 
 
-def _hashed(secret: str) -> str:
+def hash_secret(secret: str) -> str:
+    """Return the SHA-256 of a key or a session's token, in hex."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,4 +1,4 @@
-"""What the routes share: one journal, the models, the readings, and who may ask."""
+"""One server without its protocols: a journal, models, readings under way, keys and limits."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from bookwheel.serve.engine.errors import ApiError, not_found
 from bookwheel.serve.engine.fair_queue import FairQueue
 from bookwheel.serve.engine.keys import KeyRing, TokenQuota
 from bookwheel.serve.engine.metrics import Metrics
-from bookwheel.serve.engine.readings import ReadingPool
-from bookwheel.serve.engine.running import ReadingRequest, RunningReading
+from bookwheel.serve.engine.reading_pool import ReadingPool
+from bookwheel.serve.engine.running_reading import ReadingRequest, RunningReading
 from bookwheel.serve.engine.settings import ServerSettings
 from bookwheel.serve.engine.usage import UsageStore
 from bookwheel.types import DocumentInfo, Reading, Status
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
     from bookwheel.models.base import Model
     from bookwheel.plan import Budget, Plan
     from bookwheel.serve.engine.keys import Key
-    from bookwheel.serve.engine.running import Opening
-    from bookwheel.serve.engine.usage import UsageEntry
+    from bookwheel.serve.engine.running_reading import DocumentOpener
 
-_ID: Final = re.compile(r"[0-9A-Za-z_-]{4,64}")
-_SHA: Final = re.compile(r"[0-9a-f]{64}")
-_LONGEST_REQUEST_KEY: Final = 255
-_UNOPENED: Final = DocumentInfo(id="", name="", length=0)
+_READING_ID: Final = re.compile(r"[0-9A-Za-z_-]{4,64}")
+_SHA256: Final = re.compile(r"[0-9a-f]{64}")
+_LONGEST_IDEMPOTENCY_KEY: Final = 255
+# Stands in a new reading until its document is open.
+_NO_DOCUMENT: Final = DocumentInfo(id="", name="", length=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadingSpec:
-    """What a request asks to be read."""
+    """A question, and how to read for it; the document is opened later."""
 
     question: str
     model: str
@@ -58,26 +58,32 @@ class Caller:
     fingerprint: str = ""
     """A hash of the request's body."""
 
+    @property
+    def key_name(self) -> str:
+        """The key's name; empty where the server has no keys."""
+        return self.key.name if self.key else ""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Service:
-    """One server."""
+    """Everything that the routes of all protocols share."""
 
     settings: ServerSettings
     journal: Journal
     models: Mapping[str, Model]
     plans: Mapping[str, Plan]
-    """What a reading by each model is planned like; requests change it within its budget."""
+    """The plan of a reading by each model; a request changes it within its budget."""
     readings: ReadingPool
-    ledger: UsageStore
-    turns: FairQueue
+    usage: UsageStore
+    queue: FairQueue
     keys: KeyRing
     metrics: Metrics
-    purses: dict[str, TokenQuota] = field(default_factory=dict)
-    _asking: WeakValueDictionary[tuple[str, str], asyncio.Lock] = field(default_factory=WeakValueDictionary)
+    _quotas: dict[str, TokenQuota] = field(default_factory=dict)
+    # Weak values: a lock lives as long as a request holds it, so the table does not grow.
+    _locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     @classmethod
-    def of(
+    def create(
         cls,
         *,
         journal: Journal,
@@ -86,12 +92,12 @@ class Service:
         keys: KeyRing | None = None,
         settings: ServerSettings | None = None,
     ) -> Self:
-        """A server over this journal and these models, which stay the caller's."""
+        """Create a service over a journal and models, which the caller closes."""
         settings = settings or ServerSettings()
-        limits, metrics, ledger = settings.limits, Metrics(), UsageStore(journal.path)
-        turns = FairQueue(limits.calls, most_waiting=limits.waiting)
+        limits, metrics, usage = settings.limits, Metrics(), UsageStore(journal.path)
+        queue = FairQueue(limits.calls, most_waiting=limits.waiting_calls)
         readings = ReadingPool(
-            journal=journal, models=models, ledger=ledger, turns=turns, metrics=metrics, most=limits.readings
+            journal=journal, models=models, usage=usage, queue=queue, metrics=metrics, capacity=limits.readings
         )
         return cls(
             settings=settings,
@@ -99,134 +105,158 @@ class Service:
             models=models,
             plans={name: (plans or {}).get(name, model.plan) for name, model in models.items()},
             readings=readings,
-            ledger=ledger,
-            turns=turns,
+            usage=usage,
+            queue=queue,
             keys=keys or KeyRing(),
             metrics=metrics,
         )
 
     async def aclose(self) -> None:
-        """Interrupt and keep what is under way."""
+        """Interrupt the readings under way and close the usage store."""
         await self.readings.close()
-        self.ledger.close()
+        self.usage.close()
 
-    async def come_back(self) -> None:
-        """Go on with what the last server's end interrupted."""
-        await self.readings.come_back(lambda owner: self.purse(self.keys.named(owner)))
+    async def resume_interrupted(self) -> None:
+        """Continue the readings that the last server's end interrupted."""
+        await self.readings.resume_interrupted(lambda key_name: self.quota(self.keys.find_by_name(key_name)))
 
-    def purse(self, key: Key | None) -> TokenQuota | None:
-        """The purse of a key that has a budget."""
+    def quota(self, key: Key | None) -> TokenQuota | None:
+        """Return the quota of a key that has one, always the same object."""
         if key is None or key.tokens_per_day is None:
             return None
-        return self.purses.setdefault(key.name, TokenQuota(key, self.ledger))
+        return self._quotas.setdefault(key.name, TokenQuota(key, self.usage))
 
-    def plan(self, model: str, values: Mapping[str, Any]) -> Plan:
-        """The model's plan with a request's values; the server's own limits can be lowered, never raised."""
-        self.readings.model(model)
-        if values.get("prompts", "standard") not in shipped_prompt_sets():  # a file's text would come back in prompts
+    def make_plan(self, model: str, values: Mapping[str, Any]) -> Plan:
+        """Return the model's plan with a request's values, which can lower the server's limits and never raise them."""
+        self.readings.get_model(model)
+        # A plan's prompts may also name a file, whose text would come back in the prompts.
+        if values.get("prompts", "standard") not in shipped_prompt_sets():
             raise PlanError(
                 f"prompts is one of {', '.join(sorted(shipped_prompt_sets()))} here; a request cannot name a file"
             )
         base = self.plans[model]
         plan = base.with_values(values)
-        return replace(plan, budget=_within(plan.budget, base.budget))
+        return replace(plan, budget=_lower_limits(plan.budget, base.budget))
 
-    async def document(self, sha: str) -> StoredDocument:
-        """The document of this SHA-256."""
-        if not _SHA.fullmatch(sha):
+    async def get_document(self, sha: str) -> StoredDocument:
+        """Return the document of this SHA-256, or raise a 404."""
+        if not _SHA256.fullmatch(sha):
             raise not_found("document of that name")
         try:
             return await asyncio.to_thread(self.journal.document, sha)
         except JournalError as error:
             raise not_found("document of that name; upload it again") from error
 
-    async def reading(self, id_: str) -> Reading:
-        """The reading of exactly this id."""
-        if _ID.fullmatch(id_) and id_ != "last":
+    async def get_reading(self, id_: str) -> Reading:
+        """Return the reading of exactly this id, or raise a 404."""
+        # The journal also takes the beginning of an id and "last", which must not reach someone else's reading.
+        if _READING_ID.fullmatch(id_) and id_ != "last":
             try:
-                found = await asyncio.to_thread(self.journal.reading, id_)
+                reading = await asyncio.to_thread(self.journal.reading, id_)
             except JournalError as error:
                 raise not_found("reading of that name") from error
-            if found.id == id_:
-                return found
+            if reading.id == id_:
+                return reading
         raise not_found("reading of that name")
 
-    async def begin(
-        self,
-        wanted: ReadingSpec,
-        opening: Opening,
-        caller: Caller,
-        **how: Any,
+    async def start_or_find(
+        self, spec: ReadingSpec, open_document: DocumentOpener, caller: Caller, *, survives_restart: bool = True
     ) -> tuple[RunningReading | None, Reading]:
-        """Start a reading, or find the one that this Idempotency-Key began: Running while it is under way."""
-        key, again, seal = caller.key, caller.idempotency_key, caller.fingerprint
-        if again is None:
-            running = await self.start(wanted, opening, key, **how)
-            return running, await running.begun()
-        if not 0 < len(again) <= _LONGEST_REQUEST_KEY:
+        """Start a reading, or find the one that this Idempotency-Key started; None where it has its answer."""
+        key = caller.idempotency_key
+        if key is None:
+            running = await self.start(spec, open_document, caller, survives_restart=survives_restart)
+            return running, await running.wait_until_started()
+        if not 0 < len(key) <= _LONGEST_IDEMPOTENCY_KEY:
             raise ApiError(400, "an Idempotency-Key has 1 to 255 characters", kind="invalid_request")
-        lock = self._asking.setdefault((_owner(key), again), asyncio.Lock())
-        async with lock:
-            entry, reading = await self._answered(_owner(key), again)
-            if entry is None or reading is None:
-                running = await self.start(wanted, opening, key, request=again, print=seal, **how)
-                return running, await running.begun()
-            if entry.print != seal:
-                message = "this Idempotency-Key was used for another request; take a new one"
-                raise ApiError(422, message, kind="idempotency_key_reused")
+        # The same request again must wait until the first one has started its reading.
+        async with self._locks.setdefault((caller.key_name, key), asyncio.Lock()):
+            reading = await self._find_started(key, caller)
+            if reading is None:
+                running = await self.start(spec, open_document, caller, survives_restart=survives_restart)
+                return running, await running.wait_until_started()
             if reading.status is Status.ANSWERED:
                 return None, reading
-            return await self.go_on(reading, key, request=again, print=seal, **how)
+            return await self.continue_reading(reading, caller, survives_restart=survives_restart)
 
-    async def _answered(self, owner: str, again: str) -> tuple[UsageEntry | None, Reading | None]:
-        """What this Idempotency-Key began; a kill may have come between the ledger and the journal."""
-        entry = await asyncio.to_thread(self.ledger.find, owner, again)
+    async def _find_started(self, idempotency_key: str, caller: Caller) -> Reading | None:
+        """Return the reading that this Idempotency-Key started. Raise a 422 when that was another request's."""
+        entry = await asyncio.to_thread(self.usage.find_reading, caller.key_name, idempotency_key)
         if entry is None:
-            return None, None
+            return None
         try:
-            return entry, await self.reading(entry.id)
-        except ApiError:
-            await asyncio.to_thread(self.ledger.forget, entry.id)
-            return None, None
+            reading = await self.get_reading(entry.id)
+        except ApiError:  # the server was killed between the entry and the journal
+            await asyncio.to_thread(self.usage.delete_reading, entry.id)
+            return None
+        if entry.fingerprint != caller.fingerprint:
+            message = "this Idempotency-Key was used for another request; take a new one"
+            raise ApiError(422, message, kind="idempotency_key_reused")
+        return reading
 
-    async def start(self, wanted: ReadingSpec, opening: Opening, key: Key | None, **how: Any) -> RunningReading:
-        """A reading that begins now, with its document yet to be opened. Raises what is wrong with all else."""
-        model = self.readings.model(wanted.model)
-        load_way(wanted.way)
-        purse = self.purse(key)
-        if purse:
-            purse.check()
-        reading = runner.new_reading(_UNOPENED, wanted.question, model, wanted.plan, wanted.way)
+    async def start(
+        self, spec: ReadingSpec, open_document: DocumentOpener, caller: Caller, *, survives_restart: bool = True
+    ) -> RunningReading:
+        """Start a reading whose document is yet to be opened. Raise what is wrong with everything else."""
+        model = self.readings.get_model(spec.model)
+        load_way(spec.way)
+        quota = self.quota(caller.key)
+        if quota:
+            quota.check()
+        reading = runner.new_reading(_NO_DOCUMENT, spec.question, model, spec.plan, spec.way)
+        # In a thread: a server's tokenizer waits for the network to count the question.
         await asyncio.to_thread(runner.check_reading, reading, model)
-        return self.readings.begin(ReadingRequest(reading=reading, open=opening, owner=_owner(key), purse=purse, **how))
-
-    async def go_on(self, reading: Reading, key: Key | None, **how: Any) -> tuple[RunningReading, Reading]:
-        """Read on from where the reading stands, with the same model."""
-        opening = self.readings.opening_of(reading.id)
-        asked = ReadingRequest(
-            reading=reading, open=opening, kept=True, owner=_owner(key), purse=self.purse(key), **how
+        return self.readings.start(
+            _request(reading, open_document, caller, quota, is_stored=False, survives_restart=survives_restart)
         )
+
+    async def continue_reading(
+        self, reading: Reading, caller: Caller, *, survives_restart: bool = True
+    ) -> tuple[RunningReading, Reading]:
+        """Continue a stored reading after its last step, with the same model."""
+        open_document, quota = self.readings.document_opener(reading.id), self.quota(caller.key)
+        request = _request(reading, open_document, caller, quota, is_stored=True, survives_restart=survives_restart)
         try:
-            running = self.readings.begin(asked)
-            return running, await running.begun()
+            running = self.readings.start(request)
+            return running, await running.wait_until_started()
         except JournalError as error:
             raise ApiError(409, str(error), kind="JournalError") from error
 
-    async def resume(self, reading: Reading, budget: Mapping[str, Any], key: Key | None, **how: Any) -> Reading:
-        """Go on with a reading that has no answer, under a budget that counts anew."""
-        if reading.status is Status.ANSWERED or self.readings.running(reading.id):
+    async def resume(
+        self, reading: Reading, budget: Mapping[str, Any], key: Key | None, *, survives_restart: bool = True
+    ) -> Reading:
+        """Continue a reading that has no answer, under a budget that counts from zero."""
+        if reading.status is Status.ANSWERED or self.readings.get_running(reading.id):
             return reading
-        limits = self.plan(reading.model, {"budget": budget}).budget
-        _, reading = await self.go_on(replace(reading, plan=replace(reading.plan, budget=limits)), key, **how)
+        limits = self.make_plan(reading.model, {"budget": budget}).budget
+        reading = replace(reading, plan=replace(reading.plan, budget=limits))
+        _, reading = await self.continue_reading(reading, Caller(key=key), survives_restart=survives_restart)
         return reading
 
 
-def _owner(key: Key | None) -> str:
-    return key.name if key else ""
+def _request(
+    reading: Reading,
+    open_document: DocumentOpener,
+    caller: Caller,
+    quota: TokenQuota | None,
+    *,
+    is_stored: bool,
+    survives_restart: bool,
+) -> ReadingRequest:
+    return ReadingRequest(
+        reading=reading,
+        open_document=open_document,
+        is_stored=is_stored,
+        key_name=caller.key_name,
+        quota=quota,
+        survives_restart=survives_restart,
+        idempotency_key=caller.idempotency_key,
+        fingerprint=caller.fingerprint,
+    )
 
 
-def _within(budget: Budget, limits: Budget) -> Budget:
-    """The smaller of each; prices are the server's."""
+def _lower_limits(budget: Budget, limits: Budget) -> Budget:
+    """Return the smaller of each limit; prices are the server's."""
     least = {
         name: min(
             (value for value in (getattr(budget, name), getattr(limits, name)) if value is not None), default=None

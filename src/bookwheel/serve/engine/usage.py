@@ -1,6 +1,6 @@
-"""What the server itself must not forget over a restart: its readings, the requests they answer, what keys have spent.
+"""What must survive a restart of the server: its readings, the requests they answer, the tokens that keys have used.
 
-A small SQLite file beside the journal. Readings themselves are the journal's.
+A small SQLite file beside the journal, which keeps the readings themselves.
 """
 
 from __future__ import annotations
@@ -26,87 +26,93 @@ CREATE TABLE IF NOT EXISTS spending (
     owner TEXT NOT NULL, day TEXT NOT NULL, tokens INTEGER NOT NULL, PRIMARY KEY (owner, day)
 );
 """
-_PATIENCE: Final = 60
+# A second server on the same journal may hold the file while it starts.
+_LOCK_TIMEOUT: Final = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageEntry:
-    """A reading that the server began."""
+    """A reading that the server started."""
 
     id: str
-    owner: str
-    """The name of the key that asked for it; empty without keys."""
-    request: str | None = None
-    """Its Idempotency-Key."""
-    print: str = ""
-    """The hash of what was asked, so that one key is not used for two things."""
-    open: bool = True
-    """To be gone on with when the server comes back."""
+    key_name: str
+    """The key that asked for it; empty where the server has no keys."""
+    idempotency_key: str | None = None
+    fingerprint: str = ""
+    """A hash of the request's body: one Idempotency-Key must not be used for two requests."""
+    is_open: bool = True
+    """The server continues it after a restart."""
 
 
 class UsageStore:
-    """Short writes, from any thread."""
+    """Short reads and writes, from any thread."""
 
     def __init__(self, journal: Path) -> None:
         self.path = journal.with_name(f"{journal.name}.serve")
         self._lock = threading.Lock()
         with translate_errors(self.path, "open"):
             self._connection = sqlite3.connect(
-                self.path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
+                self.path, timeout=_LOCK_TIMEOUT, isolation_level=None, check_same_thread=False
             )
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.executescript(_TABLES)
 
-    def enter(self, entry: UsageEntry) -> None:
-        """Note a reading that begins or goes on; the request that it once answered stays its own."""
-        values = (entry.id, entry.owner, entry.request, entry.print, entry.open)
-        again = "ON CONFLICT (id) DO UPDATE SET open = excluded.open"
-        self._do(f"INSERT INTO readings VALUES (?, ?, ?, ?, ?) {again}", values)
+    def save_reading(self, entry: UsageEntry) -> None:
+        """Record a reading that starts or continues; one that is known keeps its request."""
+        values = (entry.id, entry.key_name, entry.idempotency_key, entry.fingerprint, entry.is_open)
+        on_conflict = "ON CONFLICT (id) DO UPDATE SET open = excluded.open"
+        self._execute(f"INSERT INTO readings VALUES (?, ?, ?, ?, ?) {on_conflict}", values)
 
-    def find(self, owner: str, request: str) -> UsageEntry | None:
-        """The reading that this owner's request of that key began."""
-        rows = self._do("SELECT * FROM readings WHERE owner = ? AND request = ?", (owner, request))
-        return _entry(rows[0]) if rows else None
+    def find_reading(self, key_name: str, idempotency_key: str) -> UsageEntry | None:
+        """Return the reading that this key's request started."""
+        rows = self._execute("SELECT * FROM readings WHERE owner = ? AND request = ?", (key_name, idempotency_key))
+        return _parse_row(rows[0]) if rows else None
 
-    def unfinished(self) -> list[UsageEntry]:
-        """The readings that were under way when the server ended."""
-        return [_entry(row) for row in self._do("SELECT * FROM readings WHERE open ORDER BY rowid")]
+    def list_open(self) -> list[UsageEntry]:
+        """Return the readings that were under way when the server ended, oldest first."""
+        return [_parse_row(row) for row in self._execute("SELECT * FROM readings WHERE open ORDER BY rowid")]
 
     def set_open(self, id_: str, *, is_open: bool) -> None:
-        """Whether this reading is to be gone on with."""
-        self._do("UPDATE readings SET open = ? WHERE id = ?", (is_open, id_))
+        """Set whether the server continues this reading after a restart."""
+        self._execute("UPDATE readings SET open = ? WHERE id = ?", (is_open, id_))
 
-    def forget(self, id_: str) -> None:
-        """The reading was deleted."""
-        self._do("DELETE FROM readings WHERE id = ?", (id_,))
+    def delete_reading(self, id_: str) -> None:
+        """Remove a reading that was deleted."""
+        self._execute("DELETE FROM readings WHERE id = ?", (id_,))
 
-    def spend(self, owner: str, tokens: int) -> None:
-        """Add to what the owner has spent today."""
-        self._do(
+    def add_tokens(self, key_name: str, tokens: int) -> None:
+        """Add to the tokens that a key has used today."""
+        self._execute(
             "INSERT INTO spending VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET tokens = tokens + excluded.tokens",
-            (owner, today(), tokens),
+            (key_name, today(), tokens),
         )
 
-    def spent(self, owner: str) -> int:
-        """Tokens of today."""
-        rows = self._do("SELECT tokens FROM spending WHERE owner = ? AND day = ?", (owner, today()))
+    def tokens_today(self, key_name: str) -> int:
+        """Return the tokens that a key has used today."""
+        rows = self._execute("SELECT tokens FROM spending WHERE owner = ? AND day = ?", (key_name, today()))
         return int(rows[0][0]) if rows else 0
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         with self._lock:
             self._connection.close()
 
-    def _do(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+    def _execute(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         with self._lock, translate_errors(self.path, "write to"):
             return self._connection.execute(query, values).fetchall()
 
 
-def _entry(row: Sequence[Any]) -> UsageEntry:
-    id_, owner, request, seal, is_open = row
-    return UsageEntry(id=id_, owner=owner, request=request, print=seal, open=bool(is_open))
+def _parse_row(row: Sequence[Any]) -> UsageEntry:
+    id_, key_name, idempotency_key, fingerprint, is_open = row
+    return UsageEntry(
+        id=id_,
+        key_name=key_name,
+        idempotency_key=idempotency_key,
+        fingerprint=fingerprint,
+        is_open=bool(is_open),
+    )
 
 
 def today() -> str:
-    """The day, by UTC."""
+    """Return the date by UTC, in ISO 8601."""
     return datetime.now(UTC).date().isoformat()

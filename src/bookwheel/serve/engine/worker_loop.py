@@ -1,7 +1,9 @@
-"""A second event loop, in a thread of its own, where readings are carried out.
+"""A second event loop, in a thread of its own, where readings run.
 
-Cutting chunks and counting tokens takes time, and with a server's tokenizer it waits for the network. Here it holds up
-other readings' next calls at most, never a request, a stream or a page.
+The reading loop cuts chunks and counts tokens between its calls of the model. Both are synchronous: they take time, and
+a server's tokenizer even waits for the network. They happen lazily inside the reading's coroutine, so no single
+function can be sent to a thread; the whole coroutine is. Here it delays other readings at most, never a request, a
+stream or a page.
 """
 
 from __future__ import annotations
@@ -17,34 +19,38 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 
-class Interrupted(Exception):
-    """The job was cancelled, and has ended."""
+class JobCancelled(Exception):
+    """The job was cancelled, and its cleanup has finished."""
 
 
 class WorkerJob(Generic[_T]):
-    """Work in the other loop. `outcome` is settled when it has ended, also after `cancel`."""
+    """Work in the other loop.
+
+    `asyncio.run_coroutine_threadsafe` does not serve: its future counts as cancelled at once. This `outcome` is set
+    when the work has ended, which after `cancel` can take a moment.
+    """
 
     def __init__(self, work: Coroutine[Any, Any, _T], loop: asyncio.AbstractEventLoop) -> None:
         self.outcome: Future[_T] = Future()
         self._loop = loop
         self._task: asyncio.Task[_T] | None = None
-        loop.call_soon_threadsafe(self._begin, work)
+        loop.call_soon_threadsafe(self._start, work)
 
     def cancel(self) -> None:
-        """Interrupt it."""
+        """Cancel the work."""
         self._loop.call_soon_threadsafe(self._cancel)
 
-    def _begin(self, work: Coroutine[Any, Any, _T]) -> None:
+    def _start(self, work: Coroutine[Any, Any, _T]) -> None:
         self._task = self._loop.create_task(work)
-        self._task.add_done_callback(self._settle)
+        self._task.add_done_callback(self._set_outcome)
 
     def _cancel(self) -> None:
         assert self._task is not None
         self._task.cancel()
 
-    def _settle(self, task: asyncio.Task[_T]) -> None:
+    def _set_outcome(self, task: asyncio.Task[_T]) -> None:
         if task.cancelled():
-            self.outcome.set_exception(Interrupted())
+            self.outcome.set_exception(JobCancelled())
         elif error := task.exception():
             self.outcome.set_exception(error)
         else:
@@ -52,14 +58,14 @@ class WorkerJob(Generic[_T]):
 
 
 class WorkerLoop:
-    """The loop and its thread."""
+    """The loop and its thread, which start with the first job."""
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
 
-    def begin(self, work: Coroutine[Any, Any, _T]) -> WorkerJob[_T]:
-        """Start the work there."""
+    def submit(self, work: Coroutine[Any, Any, _T]) -> WorkerJob[_T]:
+        """Start the work in the other loop."""
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
             self._thread = threading.Thread(target=self._loop.run_forever, name="bookwheel readings", daemon=True)
@@ -67,7 +73,7 @@ class WorkerLoop:
         return WorkerJob(work, self._loop)
 
     def close(self) -> None:
-        """Stop, once every job has ended."""
+        """Stop the loop; every job must have ended."""
         if self._loop and self._thread:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()

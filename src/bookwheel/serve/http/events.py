@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
     from starlette.types import Receive, Scope, Send
 
-    from bookwheel.serve.engine.readings import ReadingPool
+    from bookwheel.serve.engine.reading_pool import ReadingPool
     from bookwheel.types import Reading
 
 _KEEP_ALIVE: Final = 15
 """Seconds between comments, which keep proxies from closing a silent line."""
 
 
-class Stream(EventSourceResponse):
+class EventStream(EventSourceResponse):
     """A stream that does what has to be done at its end, also when it never began."""
 
     def __init__(self, events: AsyncGenerator[ServerSentEvent], at_end: Callable[[], None], **settings: Any) -> None:
@@ -38,17 +38,17 @@ class Stream(EventSourceResponse):
             self._at_end()
 
 
-def stream(readings: ReadingPool, reading: Reading, last_event_id: str) -> EventSourceResponse:
+def stream_events(readings: ReadingPool, reading: Reading, last_event_id: str) -> EventSourceResponse:
     """Every step after the last one seen, the answer, the status. An event's id is the number of steps until then."""
     seen = int(last_event_id) if last_event_id.isascii() and last_event_id.isdigit() and len(last_event_id) < 10 else 0  # noqa: PLR2004
     return EventSourceResponse(_events(readings, reading, seen), ping=_KEEP_ALIVE)
 
 
 async def _events(readings: ReadingPool, reading: Reading, seen: int) -> AsyncGenerator[ServerSentEvent]:
-    number = min(seen, len(reading.steps)) if readings.running(reading.id) is None else seen
+    number = min(seen, len(reading.steps)) if readings.get_running(reading.id) is None else seen
     before = reading.steps[number - 1].after if 0 < number <= len(reading.steps) else None
     before = before or Memory.blank(reading.plan.memory_tokens)
-    async with aclosing(readings.follow(reading.id, number)) as events:
+    async with aclosing(readings.stream(reading.id, number)) as events:
         async for event in events:
             if isinstance(event, Step):
                 number += 1

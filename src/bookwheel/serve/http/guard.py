@@ -74,7 +74,7 @@ class GuardMiddleware:
             broke = ApiError(500, "an error of the server; its log says more", kind="server_error")
             await error_response(broke, scope["path"])(scope, receive, answer)
         finally:
-            self._service.metrics.request(scope["method"], answer.status or 500)
+            self._service.metrics.count_request(scope["method"], answer.status or 500)
 
     def _check_caller(self, scope: Scope, headers: Headers) -> None:
         host = headers.get("host", "")
@@ -93,7 +93,11 @@ class GuardMiddleware:
         if not keys or _PUBLIC.fullmatch(scope["path"]):
             return None
         scheme, _, secret = headers.get("authorization", "").partition(" ")
-        key = keys.holder(secret.strip()) if scheme.lower() == "bearer" else keys.session(_cookie(headers))
+        key = (
+            keys.find_by_secret(secret.strip())
+            if scheme.lower() == "bearer"
+            else keys.find_by_session(_cookie(headers))
+        )
         if key is None:
             raise ApiError(
                 401,
@@ -101,7 +105,7 @@ class GuardMiddleware:
                 kind="invalid_api_key",
                 headers={"WWW-Authenticate": "Bearer"},
             )
-        if seconds := keys.seconds_to_wait(key):
+        if seconds := keys.take_request(key):
             raise too_many_requests(
                 f"the key {key.name} may ask {key.requests_per_minute} times a minute; wait a little", seconds
             )
@@ -109,7 +113,7 @@ class GuardMiddleware:
 
     def _bounded(self, scope: Scope, headers: Headers, receive: Receive) -> Receive:
         limits = self._service.settings.limits
-        limit = limits.upload if scope["path"] in _UPLOADS else limits.body
+        limit = limits.upload_bytes if scope["path"] in _UPLOADS else limits.body_bytes
         told = headers.get("content-length", "0")
         if told.isdigit() and int(told) > limit:
             raise _too_large(limit)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import InputError
-from bookwheel.serve.engine.keys import Key, KeyRing
+from bookwheel.serve.engine.keys import Key, KeyRing, hash_secret
 from bookwheel.serve.engine.settings import is_loopback
 from bookwheel.serve.mcp.tools import build_server
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
     from starlette.routing import BaseRoute
 
-    from bookwheel.serve.engine.access import AccessPolicy
+    from bookwheel.serve.engine.access_policy import AccessPolicy
     from bookwheel.serve.engine.service import Service
 
 _KEY_LENGTH: Final = 16
@@ -31,7 +30,7 @@ def mount_tools(
     """The route `/mcp`, and what has to be entered while it is served."""
     server = build_server(service, reach, goes_on=goes_on)
     # No host: who may call, and by which name, is for the guard to say.
-    app = server.streamable_http_app(host="", max_request_body_size=service.settings.limits.body)
+    app = server.streamable_http_app(host="", max_request_body_size=service.settings.limits.body_bytes)
 
     @asynccontextmanager
     async def sessions() -> AsyncGenerator[None]:
@@ -62,6 +61,4 @@ def only_key(host: str, key: str | None) -> KeyRing:
         raise InputError(
             f"{host} can be reached by others, so a key is needed: set BOOKWHEEL_MCP_KEY, or bind to 127.0.0.1"
         )
-    return KeyRing(
-        [Key(name="mcp", sha256=hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest())] if key else ()
-    )
+    return KeyRing([Key(name="mcp", sha256=hash_secret(key))] if key else ())

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bookwheel.reading.provenance import LineOrigin
-    from bookwheel.serve.engine.running import RunningReading
+    from bookwheel.serve.engine.running_reading import RunningReading
     from bookwheel.serve.mcp.schemas import OriginInfo, Quote, ReadingState, ReadingSummary, StepChanges
     from bookwheel.types import Evidence, Reading, Step
 

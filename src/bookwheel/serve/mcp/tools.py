@@ -23,11 +23,11 @@ from pydantic import Field
 from bookwheel.errors import BookwheelError
 from bookwheel.reading.provenance import find_origins
 from bookwheel.record import reading_to_json
-from bookwheel.serve.engine.access import AccessPolicy, SourceRequest
+from bookwheel.serve.engine.access_policy import AccessPolicy, SourceRequest
 from bookwheel.serve.engine.documents import store_document
 from bookwheel.serve.engine.keys import Key
-from bookwheel.serve.engine.running import Opened, Opening, RunningReading
-from bookwheel.serve.engine.service import ReadingSpec, Service
+from bookwheel.serve.engine.running_reading import DocumentOpener, OpenedDocument, RunningReading
+from bookwheel.serve.engine.service import Caller, ReadingSpec, Service
 from bookwheel.serve.http.schemas import BudgetShape, PlanShape
 from bookwheel.serve.mcp.render import (
     opening_state,
@@ -107,7 +107,7 @@ class ReadingTools:
         wait_seconds: WaitSeconds = 10.0,
     ) -> ReadingState:
         """Put another question to the document of a reading; it is read again, with the new question in mind."""
-        opening = self._readings.opening_of(await self._id(reading))
+        opening = self._readings.document_opener(await self._id(reading))
         return await self._begun(ctx, opening, question, plan, way, wait=wait_seconds)
 
     async def resume(
@@ -117,13 +117,13 @@ class ReadingTools:
         id_, limits = await self._id(reading), budget.model_dump(exclude_none=True) if budget else {}
         with translate_errors():
             found = await asyncio.to_thread(self._journal.reading, id_)
-            await self._service.resume(found, limits, _key(ctx), goes_on=self._goes_on)
+            await self._service.resume(found, limits, _key(ctx), survives_restart=self._goes_on)
         return await self._after(ctx, id_, wait_seconds)
 
     async def cancel(self, *, reading: ReadingId) -> ReadingState:
         """Interrupt a reading; what was read is kept, and `resume` goes on from there."""
         id_ = await self._id(reading)
-        await self._readings.stop(id_)
+        await self._readings.interrupt(id_)
         return await self._standing(id_)
 
     async def list_readings(
@@ -159,50 +159,50 @@ class ReadingTools:
         """Give a reading as text: question, answer, evidence, and what each step changed."""
         return reading_text(await self._kept(reading))
 
-    def _opening(self, asked: SourceRequest) -> Opening:
-        async def opened() -> Opened:
+    def _opening(self, asked: SourceRequest) -> DocumentOpener:
+        async def opened() -> OpenedDocument:
             return await asyncio.to_thread(lambda: store_document(self._reach.open(asked), self._journal))
 
         return opened
 
     async def _begun(
-        self, ctx: Context, opening: Opening, question: str, plan: PlanShape | None, way: str, *, wait: float
+        self, ctx: Context, opening: DocumentOpener, question: str, plan: PlanShape | None, way: str, *, wait: float
     ) -> ReadingState:
         model = next(iter(self._service.models))
         with translate_errors():
-            values = self._service.plan(model, plan.values_given() if plan else {})
+            values = self._service.make_plan(model, plan.values_given() if plan else {})
             wanted = ReadingSpec(question=question, model=model, plan=values, way=way)
-            running = await self._service.start(wanted, opening, _key(ctx), goes_on=self._goes_on)
+            running = await self._service.start(wanted, opening, Caller(key=_key(ctx)), survives_restart=self._goes_on)
         return await self._after(ctx, running.reading.id, wait)
 
     async def _after(self, ctx: Context, id_: str, seconds: float) -> ReadingState:
         """How the reading stands when it has ended, or after so many seconds; each change until then is reported."""
-        running, report = self._readings.running(id_), _reporting(ctx)
+        running, report = self._readings.get_running(id_), _reporting(ctx)
         with suppress(TimeoutError):
             async with asyncio.timeout(min(seconds, LONGEST_WAIT)):
                 while running and not running.done.is_set():
-                    news = running.news
+                    changed = running.changed
                     await report(running)
-                    await news.wait()
+                    await changed.wait()
         return await self._standing(id_)
 
     async def _id(self, name: str) -> str:
         """The whole id; also of a reading whose document is still being opened."""
-        if self._readings.known(name):
+        if self._readings.get_recent(name):
             return name
         with translate_errors():
             return (await asyncio.to_thread(self._journal.reading, name)).id
 
     async def _standing(self, id_: str) -> ReadingState:
-        running = self._readings.known(id_)
-        if running and not running.is_begun:
-            if running.fault and not running.interrupted:
-                raise ToolError(str(running.fault))
+        running = self._readings.get_recent(id_)
+        if running and not running.is_started:
+            if running.error and not running.is_interrupted:
+                raise ToolError(str(running.error))
             return opening_state(running)
         with translate_errors():
             found = await asyncio.to_thread(self._journal.reading, id_)
-        if running and running.fault and not found.error:
-            found = replace(found, error=str(running.fault))
+        if running and running.error and not found.error:
+            found = replace(found, error=str(running.error))
         return reading_state(found, running.notes if running else ())
 
     async def _kept(self, id_: str) -> Reading:
@@ -305,8 +305,8 @@ def _reporting(ctx: Context) -> Callable[[RunningReading], Coroutine[Any, Any, N
         read_to = running.steps[-1].chunk.end if running.steps else 0
         if read_to > last:
             last = read_to
-            length = running.reading.document.length if running.is_begun else None
-            message = f"step {len(running.steps)}" if running.is_begun else "opening the document"
+            length = running.reading.document.length if running.is_started else None
+            message = f"step {len(running.steps)}" if running.is_started else "opening the document"
             await ctx.report_progress(read_to, length, message)
 
     return report

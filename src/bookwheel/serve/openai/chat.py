@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from bookwheel.errors import BookwheelError
     from bookwheel.journal import StoredDocument
-    from bookwheel.serve.engine.running import Opened, Opening, RunningReading
+    from bookwheel.serve.engine.running_reading import DocumentOpener, OpenedDocument, RunningReading
     from bookwheel.serve.engine.service import Service
     from bookwheel.serve.openai.messages import ChatContents
     from bookwheel.types import Reading
@@ -62,7 +62,7 @@ class OpenAIRoutes:
     async def model(self, request: Request) -> Response:
         """One model."""
         name = request.path_params["name"]
-        self._service.readings.model(name.removeprefix(_FORCED))
+        self._service.readings.get_model(name.removeprefix(_FORCED))
         return JsonResponse(_model(name))
 
     async def upload(self, request: Request) -> Response:
@@ -72,7 +72,7 @@ class OpenAIRoutes:
 
     async def file(self, request: Request) -> Response:
         """What is known of an uploaded document."""
-        kept = await self._service.document(request.path_params["id"].removeprefix(_FILE))
+        kept = await self._service.get_document(request.path_params["id"].removeprefix(_FILE))
         return JsonResponse(_file(kept, kept.length))
 
     async def completions(self, request: Request) -> Response:
@@ -92,7 +92,7 @@ class OpenAIRoutes:
 
     async def _said(self, request: Request, asked: ChatShape, body: bytes) -> ChatResult:
         name = asked.model.removeprefix(_FORCED)
-        model, talk = self._service.readings.model(name), parse_messages(asked.messages)
+        model, talk = self._service.readings.get_model(name), parse_messages(asked.messages)
         if asked.model == name and asked.document is None and not talk.files:
             short = surely_fits(talk, asked, model) or await asyncio.to_thread(fits, talk, asked, model)
             if short:
@@ -111,20 +111,21 @@ class OpenAIRoutes:
         }
         if asked.limit is not None:
             values.setdefault("answer_tokens", asked.limit)
-        wanted = ReadingSpec(question=question, model=name, plan=self._service.plan(name, values), way=asked.way)
+        wanted = ReadingSpec(question=question, model=name, plan=self._service.make_plan(name, values), way=asked.way)
         caller = await identify_caller(request)
-        running, reading = await self._service.begin(wanted, self._opening(text, asked, talk), caller, goes_on=False)
+        opening = self._opening(text, asked, talk)
+        running, reading = await self._service.start_or_find(wanted, opening, caller, survives_restart=False)
         headers = {"X-Bookwheel-Reading": reading.id}
         if running:
-            running.followers += 1
+            running.add_client()
         if asked.stream:
-            leave = running.leave if running else lambda: None
+            leave = running.remove_client if running else lambda: None
             return ChatResult(pieces=self._streamed(reading, asked), at_end=leave, headers=headers)
         ended = await self._waited_for(running, request) if running else reading
         return ChatResult(told=_answered(ended, asked), headers=headers)
 
-    def _opening(self, text: str | None, asked: ChatShape, talk: ChatContents) -> Opening:
-        async def opened() -> Opened:
+    def _opening(self, text: str | None, asked: ChatShape, talk: ChatContents) -> DocumentOpener:
+        async def opened() -> OpenedDocument:
             if text is not None:
                 return await store_text(text, None, self._service.journal)
             named = asked.document if asked.document is not None else talk.files[0]
@@ -132,7 +133,7 @@ class OpenAIRoutes:
             if asked.document is not None and len(sha) != 64:  # noqa: PLR2004
                 return await store_text(asked.document, None, self._service.journal)
             try:
-                return await self._service.document(sha), ()
+                return await self._service.get_document(sha), ()
             except ApiError:
                 raise not_found(f"file {named[:80]}; upload it to /v1/files first") from None
 
@@ -143,11 +144,11 @@ class OpenAIRoutes:
     async def _waited_for(self, running: RunningReading, request: Request) -> Reading:
         """The reading's end, which the client's hanging up brings about."""
         gone = asyncio.ensure_future(_gone(request))
-        gone.add_done_callback(lambda task: None if task.cancelled() else running.leave())
+        gone.add_done_callback(lambda task: None if task.cancelled() else running.remove_client())
         try:
-            return await self._service.readings.result(running)
+            return await self._service.readings.wait_for_result(running)
         except asyncio.CancelledError:
-            running.leave()
+            running.remove_client()
             raise
         finally:
             gone.cancel()
@@ -155,7 +156,7 @@ class OpenAIRoutes:
     async def _streamed(self, reading: Reading, asked: ChatShape) -> AsyncGenerator[dict[str, Any]]:
         id_ = _completion_id(reading)
         yield piece(id_, asked.model, {"role": "assistant", "content": ""}, reading=reading.id)
-        async with aclosing(self._service.readings.follow(reading.id)) as events:
+        async with aclosing(self._service.readings.stream(reading.id)) as events:
             async for event in events:
                 for told in _pieces(event, id_, asked):
                     yield told

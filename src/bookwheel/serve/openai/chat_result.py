@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sse_starlette import ServerSentEvent
 
 from bookwheel.serve.http.errors import JsonResponse
-from bookwheel.serve.http.events import Stream
+from bookwheel.serve.http.events import EventStream
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping
@@ -33,7 +33,7 @@ class ChatResult:
         """In the form of `/v1/chat/completions`."""
         if self.pieces is None:
             return JsonResponse(self.told, self.status, headers=self.headers)
-        return Stream(_chunks(self.pieces), self.at_end, headers=self.headers)
+        return EventStream(_chunks(self.pieces), self.at_end, headers=self.headers)
 
 
 async def _chunks(pieces: AsyncGenerator[dict[str, Any]]) -> AsyncGenerator[ServerSentEvent]:

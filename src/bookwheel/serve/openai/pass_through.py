@@ -85,9 +85,9 @@ class PassThrough:
         self, asked: ChatShape, talk: ChatContents, model: Model, key: Key | None, body: bytes
     ) -> ChatResult:
         """The model's own reply, in turn with everybody else's calls."""
-        self._service.turns.check()
-        if purse := self._service.purse(key):
-            purse.check()
+        self._service.queue.check_capacity()
+        if quota := self._service.quota(key):
+            quota.check()
         owner = key.name if key else f"straight-{secrets.token_hex(6)}"
         if isinstance(model, OpenAIModel):
             return await self._forward(model, owner, key, {**json.loads(body), "model": model.name})
@@ -100,12 +100,12 @@ class PassThrough:
             what = talk.others[0] if talk.others else "a file"
             raise ApiError(400, f"this model reads text only, not {what}", kind="unsupported_content", param="messages")
         lent = SharedModel(
-            model=model,
-            turns=self._service.turns,
-            owner=owner,
-            home=asyncio.get_running_loop(),
+            model,
+            queue=self._service.queue,
+            client=owner,
+            loop=asyncio.get_running_loop(),
             metrics=self._service.metrics,
-            purse=self._service.purse(key),
+            quota=self._service.quota(key),
         )
         messages = [Message(role=_role(content.role), content=content.text) for content in talk.contents]
         sampling = sampling_of(asked, model)
@@ -128,8 +128,8 @@ class PassThrough:
 
         client = self._clients.get(model.name) or self._clients.setdefault(model.name, model.endpoint.open_client())
         body = {name: value for name, value in body.items() if name not in _OURS}
-        began, turns = time.perf_counter(), self._service.turns
-        await turns.take(owner)
+        began, queue = time.perf_counter(), self._service.queue
+        await queue.acquire(owner)
         streaming = False
         try:
             if body.get("stream"):
@@ -138,7 +138,7 @@ class PassThrough:
                     _ROUTE, cast_to=object, body=body, stream=True, stream_cls=AsyncStream[object]
                 )
                 streaming = True
-                return ChatResult(pieces=self._passed_on(pieces, model, key, began), at_end=turns.give)
+                return ChatResult(pieces=self._passed_on(pieces, model, key, began), at_end=queue.release)
             answer = await client.post(_ROUTE, cast_to=Answer, body=body)
             told = json.loads(answer.content)
             await self._count(told, model, key, began)
@@ -149,7 +149,7 @@ class PassThrough:
             raise translate_error(error, model.endpoint, model.name) from error
         finally:
             if not streaming:
-                turns.give()
+                queue.release()
 
     async def _passed_on(
         self, pieces: Any, model: OpenAIModel, key: Key | None, began: float
@@ -173,9 +173,9 @@ class PassThrough:
             return
         read, written = (int(used.get(name) or 0) for name in ("prompt_tokens", "completion_tokens"))
         usage = Usage(calls=1, prompt_tokens=read, completion_tokens=written)
-        self._service.metrics.called(model.name, usage, time.perf_counter() - began)
-        if purse := self._service.purse(key):
-            await purse.pay(usage.tokens)
+        self._service.metrics.count_call(model.name, usage, time.perf_counter() - began)
+        if quota := self._service.quota(key):
+            await quota.settle(usage.tokens)
 
     def _refused(self, error: Any, model: OpenAIModel) -> ChatResult:
         """The endpoint's refusal; its complaint about our own key is ours to mend, not the caller's."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sse_starlette import ServerSentEvent
 
 from bookwheel.serve.http.errors import JsonResponse
-from bookwheel.serve.http.events import Stream
+from bookwheel.serve.http.events import EventStream
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator, Mapping
@@ -36,7 +36,7 @@ _DONE: Final = {"reasoning": "reasoning_summary_text.done", "message": "output_t
 def as_response(said: ChatResult, wanted: ResponsesShape) -> Response:
     """What was said, in the form of `/v1/responses`."""
     if said.pieces is not None:
-        return Stream(_events(said.pieces, wanted), said.at_end, headers=said.headers)
+        return EventStream(_events(said.pieces, wanted), said.at_end, headers=said.headers)
     told = _whole(said.told, wanted) if "choices" in said.told else said.told
     return JsonResponse(told, said.status, headers=said.headers)
 

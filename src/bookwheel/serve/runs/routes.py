@@ -18,7 +18,7 @@ from bookwheel.reading.provenance import find_origins
 from bookwheel.record import reading_to_json
 from bookwheel.serve.engine.errors import ApiError, not_found
 from bookwheel.serve.http.errors import JsonResponse
-from bookwheel.serve.http.routes import number_in, span_of
+from bookwheel.serve.http.routes import parse_number, text_span
 from bookwheel.serve.runs import summaries
 from bookwheel.serve.runs.run_directory import RunKind
 
@@ -77,7 +77,7 @@ class RunRoutes:
 
     async def samples(self, request: Request) -> Response:
         """The samples of an evaluation that meet what is asked of them."""
-        start, limit = number_in(request, "start", 0), min(number_in(request, "limit", _SAMPLES), _MOST_SAMPLES)
+        start, limit = parse_number(request, "start", 0), min(parse_number(request, "limit", _SAMPLES), _MOST_SAMPLES)
         wanted = dict(request.query_params)
 
         def look() -> dict[str, Any]:
@@ -92,7 +92,7 @@ class RunRoutes:
 
     async def rollouts(self, request: Request) -> Response:
         """The rollouts that a training run kept of a step."""
-        step = number_in(request, "step", 0)
+        step = parse_number(request, "step", 0)
 
         def look() -> list[dict[str, Any]]:
             run, _ = self._found(request, RunKind.TRAINING)
@@ -124,7 +124,7 @@ class RunRoutes:
 
         def look() -> dict[str, Any]:
             run, _ = self._found(request)
-            return self._kept(request, run, lambda asked, journal: span_of(asked, _document(asked, journal)))
+            return self._kept(request, run, lambda asked, journal: text_span(asked, _document(asked, journal)))
 
         return JsonResponse(await self._looked(look))
 

@@ -166,14 +166,14 @@ def test_a_kill_between_ledger_and_journal_leaves_nothing_behind(serving, words)
     """What was entered but never begun is forgotten at the next start, and its request begins anew."""
     body, headers = {"question": words[1], "text": words[0]}, {"Idempotency-Key": "one"}
     with serving() as up, up.client(headers=headers) as client:
-        up.service.ledger.enter(UsageEntry(id="f" * 12, owner="", request="one"))
+        up.service.usage.save_reading(UsageEntry(id="f" * 12, key_name="", idempotency_key="one"))
         id_ = client.post("/readings", json=body).json()["reading"]
         assert client.post("/readings", json=body).json()["reading"] == id_
         up.events(id_)
-        up.service.ledger.enter(UsageEntry(id="e" * 12, owner="", request="two"))
+        up.service.usage.save_reading(UsageEntry(id="e" * 12, key_name="", idempotency_key="two"))
     with serving() as up:
-        assert up.service.ledger.unfinished() == []
-        assert up.service.ledger.find("", "two") is None
+        assert up.service.usage.list_open() == []
+        assert up.service.usage.find_reading("", "two") is None
         assert [reading.id for reading in up.journal.readings()] == [id_]
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bookwheel.errors import SourceError
-from bookwheel.serve.engine.access import AccessPolicy, SourceRequest
+from bookwheel.serve.engine.access_policy import AccessPolicy, SourceRequest
 
 PIECES = ["..", ".", "", "a", "b.txt", "out", "up", "/", "~", "secret.txt", ".hidden", "\0", "…", "\ud800", "a" * 300]
 
@@ -36,7 +36,7 @@ def test_a_path_is_either_refused_or_leads_into_the_root(house: Path, pieces: li
     root = house / "root"
     path = "/".join(pieces)
     try:
-        found = AccessPolicy.of([root]).inside(f"{root}/{path}" if absolute else path)
+        found = AccessPolicy.from_roots([root]).resolve(f"{root}/{path}" if absolute else path)
     except SourceError:
         return
     assert found == found.resolve()
@@ -47,18 +47,18 @@ def test_a_path_is_either_refused_or_leads_into_the_root(house: Path, pieces: li
 
 def test_a_relative_path_is_looked_for_in_every_root(house: Path, tmp_path: Path) -> None:
     (tmp_path / "c.txt").write_text("open")
-    reach = AccessPolicy.of([house / "root", tmp_path])
-    assert reach.inside("c.txt") == tmp_path / "c.txt"
-    assert reach.inside("b.txt") == house / "root" / "b.txt"
-    with pytest.raises(SourceError, match="not there"):
-        reach.inside("d.txt")
+    reach = AccessPolicy.from_roots([house / "root", tmp_path])
+    assert reach.resolve("c.txt") == tmp_path / "c.txt"
+    assert reach.resolve("b.txt") == house / "root" / "b.txt"
+    with pytest.raises(SourceError, match="does not exist"):
+        reach.resolve("d.txt")
 
 
 def test_a_root_that_is_a_link_is_what_it_leads_to(house: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(house / "root")
-    assert AccessPolicy.of([tmp_path / "link"]).inside("b.txt") == house / "root" / "b.txt"
+    assert AccessPolicy.from_roots([tmp_path / "link"]).resolve("b.txt") == house / "root" / "b.txt"
     with pytest.raises(SourceError, match="Give a folder"):
-        AccessPolicy.of([tmp_path / "nothing"])
+        AccessPolicy.from_roots([tmp_path / "nothing"])
 
 
 def test_a_text_keeps_its_name_and_words() -> None:

@@ -1,0 +1,110 @@
+"""One reading under way: its request, its progress, and the events that announce every change."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from bookwheel.journal import StoredDocument
+from bookwheel.reading import runner
+from bookwheel.types import Answer
+
+if TYPE_CHECKING:
+    from bookwheel.errors import BookwheelError
+    from bookwheel.serve.engine.keys import TokenQuota
+    from bookwheel.serve.engine.worker_loop import WorkerJob
+    from bookwheel.types import Reading, Step
+
+OpenedDocument: TypeAlias = tuple[StoredDocument, tuple[str, ...]]
+"""A document in the journal, and notes on what was left out of it."""
+DocumentOpener: TypeAlias = Callable[[], Coroutine[Any, Any, OpenedDocument]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadingRequest:
+    """A reading to start or to continue."""
+
+    reading: Reading
+    open_document: DocumentOpener
+    """Called when the reading has its place, because fetching and converting can take long."""
+    is_stored: bool = False
+    """The journal has the reading, so it continues after its last step."""
+    key_name: str = ""
+    quota: TokenQuota | None = None
+    survives_restart: bool = True
+    """The server continues it after a restart; not so where a client waits for the answer on its connection."""
+    idempotency_key: str | None = None
+    fingerprint: str = ""
+    """A hash of the request's body."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class RunningReading:
+    """A reading under way. `changed` is set, and replaced, with every change."""
+
+    request: ReadingRequest
+    reading: Reading
+    """As it was started or continued."""
+    steps: list[Step] = field(default_factory=list)
+    answer: Answer | None = None
+    notes: tuple[str, ...] = ()
+    """What was left out of the document."""
+    is_started: bool = False
+    """The journal has the reading; before that its document is being opened."""
+    result: Reading | None = None
+    error: BookwheelError | None = None
+    is_paused: bool = False
+    """Interrupted by the server's end and not by a person, so it stays open."""
+    is_interrupted: bool = False
+    opening: asyncio.Task[OpenedDocument] | None = None
+    job: WorkerJob[Reading] | None = None
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    done: asyncio.Event = field(default_factory=asyncio.Event)
+    _clients: int = 0
+
+    async def wait_until_started(self) -> Reading:
+        """Return the reading once the journal has it. Raise the error that kept it from starting."""
+        while not self.is_started and not self.done.is_set():
+            await self.changed.wait()
+        if self.error and not self.is_started:
+            raise self.error
+        return self.reading
+
+    def publish(self, event: Step | Answer) -> None:
+        """Add a durable step, or the answer."""
+        if isinstance(event, Answer):
+            self.answer = event
+        else:
+            self.steps.append(runner.strip_texts(event))
+        self.notify()
+
+    def interrupt(self) -> None:
+        """End the reading after its last finished step, or before its document is open."""
+        if not self.is_interrupted:
+            self.is_interrupted = True
+            for work in (self.opening, self.job):
+                if work:
+                    work.cancel()
+
+    def add_client(self) -> None:
+        """Count a client that waits for this reading on its connection."""
+        self._clients += 1
+
+    def remove_client(self) -> None:
+        """Discount a client that has gone; nobody else wants the answer when the last one goes."""
+        self._clients -= 1
+        if self._clients <= 0:
+            self.interrupt()
+
+    def finish(self, result: Reading | None) -> None:
+        """Set the result; no change follows."""
+        self.result = result
+        self.done.set()
+        self.notify()
+
+    def notify(self) -> None:
+        """Wake all who wait for a change."""
+        self.changed.set()
+        self.changed = asyncio.Event()

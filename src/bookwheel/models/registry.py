@@ -1,20 +1,27 @@
-"""From the name that a user gives to the model that reads: the embedded one, the scripted one, or one behind a URL."""
+"""Models by name: the embedded one, the scripted one, one of another package, or one behind a URL.
+
+Another package registers a model through the entry point group `bookwheel.models`: a function without arguments, plain
+or async, that returns the model.
+"""
 
 from __future__ import annotations
 
 import os
+from inspect import isawaitable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, cast
 
 from bookwheel.errors import UnknownModel
+from bookwheel.plugins import list_plugins, load_plugin
 
 if TYPE_CHECKING:
     from bookwheel.models.base import Model
     from bookwheel.models.openai import EndpointSettings
     from bookwheel.models.weights import DownloadProgress
 
-BUILT_IN = ("local", "scripted")
-"""Names that need no server."""
+GROUP: Final = "bookwheel.models"
+# These need no server.
+BUILT_IN: Final = ("local", "scripted")
 
 
 async def open_model(
@@ -30,9 +37,9 @@ async def open_model(
     record_tokens: bool = False,
     progress: DownloadProgress | None = None,
 ) -> Model:
-    """The model of this name, ready to read. No name is the endpoint's only model, or `local` without an endpoint.
+    """Open the model of this name. Without a name, open the endpoint's only model, or `local` without an endpoint.
 
-    `progress` is told the bytes when the local model's weights have to be fetched first.
+    `progress` is called with the bytes while the local model's weights are fetched.
     """
     url = base_url or os.environ.get("OPENAI_BASE_URL")
     if name == "scripted":
@@ -44,9 +51,14 @@ async def open_model(
         from bookwheel.models.local import LocalModel
 
         return await LocalModel.open(file, threads=threads, progress=progress, record_tokens=record_tokens)
+    # An address on the command line outranks a plug-in; one in the environment does not.
+    if name and not base_url and (factory := load_plugin(GROUP, name)):
+        model = factory()
+        return cast("Model", await model if isawaitable(model) else model)
     if not url:
+        names = (*BUILT_IN, *list_plugins(GROUP))
         raise UnknownModel(
-            f"no model {name!r} here: {' and '.join(BUILT_IN)} need no server; any other needs its server's address, "
+            f"no model {name!r} here: {' and '.join(names)} need no server; any other needs its server's address, "
             f"--base-url http://localhost:8000/v1 or OPENAI_BASE_URL (OpenAI's own is https://api.openai.com/v1)"
         )
     from bookwheel.models.openai import OpenAIModel

@@ -1,0 +1,127 @@
+"""Packages of others add ways and models without a fork; a broken one is named, and breaks nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bookwheel.errors import InputError
+from bookwheel.plugins import list_plugins, load_plugin
+from bookwheel.reading.ways.registry import list_ways, load_way
+
+ROOT = Path(__file__).parent.parent
+BOOK = "Gulls circle over the pier. " * 60 + "The harbour master of Skarholm is Ada Quill. " + "Rain fell. " * 400
+QUESTION = "Who is the harbour master?"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The example packages, really installed, in a folder of their own."""
+    folder = tmp_path_factory.mktemp("site")
+    packages = [str(ROOT / "examples" / "plugins" / kind) for kind in ("ways", "models")]
+    install = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-build-isolation",
+        "--target",
+        folder,
+    ]
+    subprocess.run([*install, *packages], check=True, capture_output=True, timeout=120)
+    return folder
+
+
+def run(site: Path, tmp_path: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    book = tmp_path / "book.txt"
+    book.write_text(BOOK, encoding="utf-8")
+    small = ["--chunk-tokens", "60", "--memory-tokens", "40", "--journal", str(tmp_path / "journal.sqlite")]
+    paths = os.pathsep.join([str(site), str(ROOT / "src")])
+    return subprocess.run(
+        [sys.executable, "-m", "bookwheel", "ask", str(book), QUESTION, *small, *words],
+        env={**os.environ, "PYTHONPATH": paths, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_a_way_of_another_package_reads_by_its_name(site: Path, tmp_path: Path) -> None:
+    early = run(site, tmp_path, "--model", "scripted", "--way", "until-done", "--json")
+    whole = run(site, tmp_path, "--model", "scripted", "--json")
+    assert (early.returncode, whole.returncode) == (0, 0), early.stderr
+    first, second = json.loads(early.stdout), json.loads(whole.stdout)
+    assert "Ada Quill" in first["answer"]
+    assert first["way"] == "until-done"
+    assert 0 < len(first["steps"]) < len(second["steps"])
+
+
+def test_a_model_of_another_package_reads_by_its_name(site: Path, tmp_path: Path) -> None:
+    log = tmp_path / "calls.jsonl"
+    ran = run(site, tmp_path, "--model", "logged", "--json", LOGGED_FILE=str(log), LOGGED_MODEL="scripted")
+    assert ran.returncode == 0, ran.stderr
+    calls = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    assert len(calls) == json.loads(ran.stdout)["usage"]["calls"]
+    assert all(QUESTION in call["prompt"] for call in calls)
+
+
+def test_an_unknown_way_lists_those_of_other_packages_too(site: Path, tmp_path: Path) -> None:
+    ran = run(site, tmp_path, "--model", "scripted", "--way", "upside-down")
+    assert ran.returncode == 2
+    assert "sequential" in ran.stderr
+    assert "until-done" in ran.stderr
+
+
+@pytest.fixture
+def register(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Write a package that registers an entry point, and put it on the path."""
+
+    def write(package: str, group: str, entry: str, code: str) -> None:
+        (tmp_path / f"{package}.py").write_text(code, encoding="utf-8")
+        info = tmp_path / f"{package}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n", encoding="utf-8")
+        (info / "entry_points.txt").write_text(f"[{group}]\n{entry}\n", encoding="utf-8")
+        monkeypatch.syspath_prepend(str(tmp_path))
+
+    return write
+
+
+def test_a_package_that_cannot_be_imported_is_named(register) -> None:
+    register("broken_way", "bookwheel.ways", "broken = broken_way:read", "raise RuntimeError('no licence')")
+    assert "broken" in list_ways()
+    assert load_way("sequential")
+    with pytest.raises(InputError, match=r"'broken' of the package broken_way cannot be loaded.*no licence"):
+        load_way("broken")
+
+
+def test_two_packages_of_one_name_are_refused(register) -> None:
+    register("one_way", "bookwheel.ways", "same = one_way:read", "def read(): ...")
+    register("other_way", "bookwheel.ways", "same = other_way:read", "def read(): ...")
+    with pytest.raises(InputError, match="one_way and other_way both register 'same'"):
+        load_way("same")
+
+
+def test_a_way_that_is_no_function_is_refused(register) -> None:
+    register("odd_way", "bookwheel.ways", "odd = odd_way:READ", "READ = 5")
+    with pytest.raises(InputError, match="'odd'"):
+        load_way("odd")
+
+
+def test_our_own_names_cannot_be_taken_over(register) -> None:
+    register("taking_over", "bookwheel.ways", "sequential = taking_over:read", "def read(): ...")
+    assert load_way("sequential").__module__ == "bookwheel.reading.loop"
+    assert list_ways().count("sequential") == 1
+
+
+def test_a_name_that_nobody_registers_is_none() -> None:
+    assert load_plugin("bookwheel.ways", "nobody") is None
+    assert list_plugins("bookwheel.nothing") == []

@@ -1,4 +1,4 @@
-"""How answers are judged: pure metrics by name, and a model judge whose verdict may be that there is none."""
+"""Scores for answers: pure metrics by name."""
 
 from bookwheel.scoring.metrics import (
     METRICS,
@@ -14,19 +14,15 @@ from bookwheel.scoring.metrics import (
     share_of,
     unanswerable,
 )
-from bookwheel.scoring.verdicts import Judgement, Verdict, judge
 
 __all__ = [
     "METRICS",
-    "Judgement",
     "Metric",
     "Score",
-    "Verdict",
     "all_of",
     "contains",
     "exact",
     "f1",
-    "judge",
     "load_metric",
     "official",
     "score_missing_answer",

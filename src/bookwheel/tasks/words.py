@@ -9,7 +9,6 @@ by dots: name the three most frequent words.
 
 from __future__ import annotations
 
-from collections import Counter
 from random import Random
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, Final
@@ -152,12 +151,6 @@ def _finish_document(made: list[str], request: SampleRequest) -> AssembledDocume
     body = join(made, (), request.tokenizer)
     everything = GoldEvidence(start=0, end=sum(map(len, body.pieces)))
     return AssembledDocument(pieces=body.pieces, tokens=body.tokens, evidence=(everything,))
-
-
-def most_frequent(text: str, count: int) -> list[str]:
-    """The words that a text holds most often, for whoever checks a sample by counting."""
-    words = Counter(word for word in text.split() if word.isalpha())
-    return [word for word, _ in words.most_common(count)]
 
 
 TASKS: Final = (

@@ -92,9 +92,10 @@ def check_bounds(value: Any, *, error: type[InputError] = InputError, table: str
     """Raise when a field of this dataclass is outside the bounds of its annotation."""
     type_ = cast("Hashable", type(value))
     for name, bound in _bounds_of(type_):
-        given = getattr(value, name)
-        if isinstance(given, int | float) and not _holds(bound, given):
-            raise error(f"{_join((table, name))} must be {_words(bound)}, not {given!r}")
+        held = getattr(value, name)
+        for given in held if isinstance(held, tuple) else (held,):
+            if isinstance(given, int | float) and not _holds(bound, given):
+                raise error(f"{_join((table, name))} must be {_words(bound)}, not {given!r}")
 
 
 @cache

@@ -2,9 +2,10 @@
 
 import pytest
 
-from bookwheel.errors import InputError, PlanError
+from bookwheel.cli import main
+from bookwheel.errors import PlanError
 from bookwheel.evaluation.errors import SettingsError
-from bookwheel.evaluation.settings import Evaluation, ModelSpec, differences, fingerprint, model_settings
+from bookwheel.evaluation.settings import Evaluation, ModelSpec, describe_differences, fingerprint, model_settings
 from bookwheel.plan import Plan
 
 FILE = """
@@ -34,39 +35,107 @@ def test_a_toml_file_says_all_there_is_to_say(tmp_path):
     path.write_text(FILE, encoding="utf-8")
     evaluation = Evaluation.load(str(path))
     assert (evaluation.tasks, evaluation.lengths, evaluation.count) == (("hqa",), (7000, 14000), 128)
-    assert [model.called for model in evaluation.models] == ["local", "bigger"]
+    assert [model.display_name for model in evaluation.models] == ["local", "bigger"]
     assert evaluation.models[1].ways == ("whole",)
     plan = evaluation.plan_of(evaluation.models[1], Plan(memory_tokens=77))
     assert (plan.chunk_tokens, plan.answer_tokens, plan.memory_tokens) == (900, 64, 77)
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
-        ("lengths = [", "lenghts = [", "'lengths'"),
-        ("window = 4096", "windows = 4096", "'window'"),
-        ("chunk_tokens = 900", "chunk_token = 900", "'chunk_tokens'"),
-        ("answer_tokens = 64", "answers_tokens = 64", "'answer_tokens'"),
-        ('"sequential", "whole"', '"sequential", "hole"', "'whole'"),
-        ("count = 128", 'count = "many"', "a whole number"),
-        ("count = 128", "count = 0", "at least 1"),
-        ("lengths = [7000, 14000]", "lengths = 7000", "a list"),
-        ('name = "big"', "window = 5", "needs a name"),
-        ('label = "bigger"', 'label = "local"', "two models"),
-        ('tasks = ["hqa"]', "", "nothing to measure"),
-        ("[eval]\n", "[evall]\n", "no \\[eval\\]"),
+        ("lengths = [", "lenghts = [", "unknown setting 'lenghts' in [eval]; did you mean 'lengths'?"),
+        ("window = 4096", "windows = 4096", "unknown setting 'windows' in [eval.models.0]; did you mean 'window'?"),
+        ("chunk_tokens = 900", "chunk_token = 900", "unknown setting 'chunk_token' in [plan]; did you mean"),
+        ("answer_tokens = 64", "answers_tokens = 64", "unknown setting 'answers_tokens' in [plan]; did you mean"),
+        ("[eval]", "[evall]\n[eval]", "unknown setting 'evall'; did you mean 'eval'?"),
+        ("[plan]", "[plans]", "unknown setting 'plans'; did you mean 'plan'?"),
+        ("count = 128", "extra = { a = 1 }", "unknown setting 'extra' in [eval]"),
+        ("lengths = [7000, 14000]", 'lengths = ["300"]', "eval.lengths.0 must be a whole number, not '300'"),
+        ("lengths = [7000, 14000]", "lengths = [300, 0]", "eval.lengths.1 must be at least 1, not 0"),
+        ("lengths = [7000, 14000]", "lengths = [300.5]", "eval.lengths.0 must be a whole number, not 300.5"),
+        ("lengths = [7000, 14000]", "lengths = 7000", "eval.lengths must be a list, not 7000"),
+        ('tasks = ["hqa"]', 'tasks = "hqa"', "eval.tasks must be a list, not 'hqa'"),
+        ('tasks = ["hqa"]', "tasks = [1]", "eval.tasks.0 must be text, not 1"),
+        ('tasks = ["hqa"]', "", "nothing to measure: give tasks and lengths"),
+        ('"sequential", "whole"', '"sequential", "hole"', "ways: no way of reading 'hole'; did you mean 'whole'?"),
+        ("count = 128", 'count = "many"', "eval.count must be a whole number, not 'many'"),
+        ("count = 128", "count = true", "eval.count must be a whole number, not True"),
+        ("count = 128", "count = 0", "eval.count must be at least 1, not 0"),
+        ("count = 128", "concurrency = -1", "eval.concurrency must be at least 1, not -1"),
+        ("count = 128", 'seed = "a"', "eval.seed must be a whole number, not 'a'"),
+        ("count = 128", "language = 3", "eval.language must be text, not 3"),
+        ("count = 128", "data = 5", "eval.data must be text, not 5"),
+        ("count = 128", "plan = 5", "eval.plan must be a table, not 5"),
+        ('name = "big"', "window = 5", "eval.models.1.name is missing"),
+        ('label = "bigger"', 'label = "local"', "two models are called 'local'"),
+        ('label = "bigger"', "label = 5", "eval.models.1.label must be text, not 5"),
+        ('label = "bigger"', "window = 0", "eval.models.1.window must be at least 1, not 0"),
+        ('label = "bigger"', "timeout = 0", "eval.models.1.timeout must be above 0"),
+        ('label = "bigger"', 'timeout = "1 min"', "eval.models.1.timeout must be a number, not '1 min'"),
+        ('ways = ["whole"]', 'ways = ["hole"]', "models.bigger.ways: no way of reading 'hole'; did you mean 'whole'?"),
+        ("answer_tokens = 64", 'answer_tokens = "64"', "models.bigger: plan.answer_tokens must be a whole number"),
+        ("chunk_tokens = 900", 'chunk_tokens = "900"', "plan.chunk_tokens must be a whole number, not '900'"),
+        ("chunk_tokens = 900", "chunk_tokens = 1", "plan.chunk_tokens must be at least 8, not 1"),
+        ("chunk_tokens = 900", "budget = 5", "plan.budget must be a table, not 5"),
+        ("chunk_tokens = 900", "budget = { tokens = -5 }", "plan.budget.tokens must be above 0, not -5"),
+        ("chunk_tokens = 900", 'sampling = { temperature = "hot" }', "plan.sampling.temperature must be a number"),
+        ("chunk_tokens = 900", 'layout = "sideways"', "plan.layout must be one of 'memory-first' or 'section-first'"),
         ("[eval]", "[eval", "not valid TOML"),
+        ("count = 128", "count = ", "not valid TOML"),
     ],
 )
-def test_a_mistake_in_a_file_is_named_with_what_would_be_right(tmp_path, old, new, said):
+def test_a_bad_settings_file_ends_with_2_and_names_file_key_and_what_is_allowed(tmp_path, capsys, old, new, message):
     path = tmp_path / "run.toml"
     assert old in FILE
-    broken = FILE.replace(old, new, 1)
-    path.write_text(
-        broken.replace("[[eval.models]]", "[[evall.models]]") if "evall" in new else broken, encoding="utf-8"
-    )
-    with pytest.raises(InputError, match=said):
+    path.write_text(FILE.replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(SystemExit) as ended:
+        main(["eval", str(path), "--out", str(tmp_path / "out")])
+    assert ended.value.code == 2
+    printed = " ".join(capsys.readouterr().err.split())
+    assert "run.toml" in printed
+    assert message in printed
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("text", ["", "eval = 5\n", "[plan]\nchunk_tokens = 900\n", "[[eval]]\ncount = 5\n"])
+def test_a_file_without_an_eval_table_is_refused(tmp_path, text):
+    path = tmp_path / "run.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(SettingsError, match=r"run\.toml.*eval"):
         Evaluation.load(str(path))
+
+
+@pytest.mark.parametrize("values", [{"count": 0}, {"concurrency": 0}, {"lengths": (300, 0)}, {"models": ()}])
+def test_bounds_hold_for_settings_made_in_python(values):
+    with pytest.raises(SettingsError):
+        Evaluation(**{"tasks": ("t",), "lengths": (300,), **values})
+
+
+@pytest.mark.parametrize("values", [{"window": 0}, {"threads": 0}, {"lengths": (0,)}, {"timeout": 0.0}])
+def test_bounds_hold_for_a_model_made_in_python(values):
+    with pytest.raises(SettingsError, match=r"models\.m\."):
+        ModelSpec(name="m", **values)
+
+
+def test_a_file_may_also_hold_the_settings_of_training(tmp_path):
+    path = tmp_path / "run.toml"
+    path.write_text(f"{FILE}\n[train]\nsteps = 3\n", encoding="utf-8")
+    assert Evaluation.load(str(path)).tasks == ("hqa",)
+
+
+def test_the_fingerprint_of_a_settings_file_is_the_one_that_older_results_bear(tmp_path):
+    path = tmp_path / "run.toml"
+    path.write_text(
+        FILE.replace("count = 128", "count = 128\nseed = 4")
+        + "sampling = { temperature = 0.5, seed = 3 }\nbudget = { price_in = 0.25 }\n",
+        encoding="utf-8",
+    )
+    evaluation = Evaluation.load(str(path))
+    local = evaluation.models[0]
+    settings = model_settings(local, evaluation.plan_of(local, Plan()), "x")
+    # Computed by version 0.1.0: results and journals in use bear it.
+    assert fingerprint([evaluation.fixed_settings(), settings]) == "a594f14febc54f67"
 
 
 def test_a_file_that_is_not_there_names_the_presets():
@@ -93,4 +162,4 @@ def test_how_a_model_is_reached_changes_no_number_but_its_prompts_do():
 
 
 def test_differences_are_told_by_their_place():
-    assert differences({"a": {"b": 1}, "c": 2}, {"a": {"b": 3}, "c": 2}) == ["a.b is 1 there and 3 here"]
+    assert describe_differences({"a": {"b": 1}, "c": 2}, {"a": {"b": 3}, "c": 2}) == ["a.b is 1 there and 3 here"]

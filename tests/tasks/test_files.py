@@ -45,6 +45,13 @@ def test_a_line_by_hand_needs_three_fields(tmp_path):
     assert sample.text == "Ada\u2028signed."
 
 
+def test_fields_of_other_tools_and_numbers_as_ids_are_no_mistake(tmp_path):
+    path = tmp_path / "mine.jsonl"
+    path.write_text('{"id": 7, "question": "Who?", "document": "Ada.", "answer": "Ada", "level": "hard"}\n')
+    (sample,) = read_samples(path)
+    assert (sample.id, sample.document.name) == ("7", "7")
+
+
 GOOD = '{"question": "q", "document": "d", "answer": "a"}\n'
 
 
@@ -53,7 +60,15 @@ GOOD = '{"question": "q", "document": "d", "answer": "a"}\n'
     [
         ("{", "not valid JSON"),
         ("[1]", "JSON object"),
-        ('{"document": "d", "answer": "a"}', "'question' is missing"),
+        ('{"document": "d", "answer": "a"}', "question is missing"),
+        ('{"question": 5, "document": "d", "answer": "a"}', "question must be text, not 5"),
+        ('{"question": "q", "document": "d", "answer": "a", "length": "9"}', "length must be a whole number, not '9'"),
+        ('{"question": "q", "document": "d", "answer": "a", "tokens": -1}', "tokens must be at least 0, not -1"),
+        ('{"question": "q", "document": "d", "answer": "a", "metadata": []}', "metadata must be a table, not []"),
+        (
+            '{"question": "q", "document": "d", "answer": "a", "evidence": [{"start": 0}]}',
+            "evidence.0.end is missing",
+        ),
         ('{"question": "q", "document": "  ", "answer": "a"}', "'document'"),
         ('{"question": "q", "document": "d"}', "'golds'"),
         ('{"question": "q", "document": "d", "golds": []}', "'golds'"),

@@ -94,11 +94,11 @@ def _prepare_model(evaluation: Evaluation, reader: ModelSpec, model: Model) -> M
     prompts = prompts_for(replace(plan, language=plan.language or evaluation.language), "")
     settings = model_settings(reader, plan, repr(prompts))
     return ModelUnderTest(
-        label=reader.called,
+        label=reader.display_name,
         model=model,
         plan=plan,
         ways=reader.ways or evaluation.ways,
         lengths=reader.lengths,
         settings=settings,
-        fingerprint=fingerprint([evaluation.fixed(), settings]),
+        fingerprint=fingerprint([evaluation.fixed_settings(), settings]),
     )

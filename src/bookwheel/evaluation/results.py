@@ -16,7 +16,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from bookwheel.evaluation.errors import ResultsError
-from bookwheel.evaluation.settings import differences
+from bookwheel.evaluation.settings import describe_differences
 from bookwheel.journal.locks import LockTaken, hold_lock
 
 if TYPE_CHECKING:
@@ -246,9 +246,9 @@ def _finish_last_line(path: Path) -> None:
 def _check_same_settings(path: Path, runs: Iterable[EvaluationRun], run: EvaluationRun) -> None:
     """Raise ResultsError when the file's numbers were made otherwise than this run's will be."""
     for old in runs:
-        found = differences(old.fixed, run.fixed)
+        found = describe_differences(old.fixed, run.fixed)
         for label in sorted(old.models.keys() & run.models.keys()):
-            found += differences(old.models[label], run.models[label], f"{label}: ")
+            found += describe_differences(old.models[label], run.models[label], f"{label}: ")
         if found:
             raise ResultsError(
                 f"{path} holds results of another configuration: {'; '.join(found[:5])}. "

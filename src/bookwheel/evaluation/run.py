@@ -101,7 +101,7 @@ def _describe_run(evaluation: Evaluation, opened: Sequence[ModelUnderTest], comm
         command=command,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         version=version("bookwheel"),
-        fixed=evaluation.fixed(),
+        fixed=evaluation.fixed_settings(),
         models={bench.label: bench.settings for bench in opened},
         settings=evaluation.to_json(),
     )

@@ -1,4 +1,4 @@
-"""What is to be measured: ways x models x tasks x lengths, and everything that a number depends on.
+"""The settings of an evaluation: ways x models x tasks x lengths, and everything that a number depends on.
 
 One value, from command-line flags or from a TOML file:
 
@@ -15,8 +15,8 @@ One value, from command-line flags or from a TOML file:
     [plan]
     chunk_tokens = 900
 
-An axis may grow (more lengths, more ways, more samples) and a results file goes on with it; what would make its
-numbers another measurement (plan, seed, prompts, a model's window) may not change within one file.
+A results file can be continued with more lengths, ways, models or samples. Settings that would change its numbers
+(plan, seed, prompts, a model's window) must stay the same within one file.
 """
 
 from __future__ import annotations
@@ -24,50 +24,65 @@ from __future__ import annotations
 import hashlib
 import json
 import tomllib
-from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
+from collections.abc import Mapping  # noqa: TC003 - the schema reads annotations at run time
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Annotated, Any, Final, Self
 
+from annotated_types import Ge, Gt
+
+from bookwheel.errors import InputError
 from bookwheel.evaluation.errors import SettingsError
 from bookwheel.plan import Plan, list_presets, load_preset
 from bookwheel.reading.ways.registry import load_way
+from bookwheel.schema import check_bounds, parse
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+AtLeastOne = Annotated[int, Ge(1)]
 
 _AXES: Final = frozenset({"tasks", "lengths", "ways", "count", "models"})
-_EFFORT: Final = frozenset({"concurrency", "reference", "data", "samples"})
-"""Settings that change how fast or where, or how a report is laid out, but no number."""
-_REACH: Final = frozenset({"base_url", "threads", "timeout", "concurrency", "ways", "lengths"})
-"""The same for a model: how it is reached and which cells it fills."""
+# Settings that change the speed, the place of files or the layout of a report, but no number.
+_WITHOUT_EFFECT: Final = frozenset({"concurrency", "reference", "data", "samples"})
+# Settings of a model that say how it is reached and which cells it fills.
+_CONNECTION: Final = frozenset({"base_url", "threads", "timeout", "concurrency", "ways", "lengths"})
+
+
+def _check_ways(ways: tuple[str, ...], key: str) -> None:
+    for way in ways:
+        try:
+            load_way(way)
+        except InputError as error:
+            raise SettingsError(f"{key}: {error}") from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSpec:
-    """A model that takes part."""
+    """A model to measure."""
 
     name: str
     """As `--model` takes it."""
     label: str = ""
-    """What reports call it; empty: its name."""
+    """The name in reports; empty: `name`."""
     base_url: str | None = None
     tokenizer: str | None = None
-    """The path of its tokenizer.json, where the endpoint cannot count."""
-    window: int | None = None
-    """At most so many tokens of prompt and reply, whatever the model could hold."""
+    """The path of its tokenizer.json, for endpoints that cannot count tokens."""
+    window: AtLeastOne | None = None
+    """The most tokens of prompt and reply, even if the model could hold more."""
     ways: tuple[str, ...] = ()
     """Only these ways; empty: all of the evaluation."""
-    lengths: tuple[int, ...] = ()
+    lengths: tuple[AtLeastOne, ...] = ()
     """Only these lengths; empty: all of the evaluation."""
     plan: Mapping[str, Any] = field(default_factory=dict)
     """On top of the evaluation's plan: prompts, budgets, prices."""
-    threads: int | None = None
-    timeout: float | None = None
-    concurrency: int | None = None
+    threads: AtLeastOne | None = None
+    timeout: Annotated[float, Gt(0)] | None = None
+    concurrency: AtLeastOne | None = None
+
+    def __post_init__(self) -> None:
+        check_bounds(self, error=SettingsError, table=f"models.{self.display_name}")
+        _check_ways(self.ways, f"models.{self.display_name}.ways")
 
     @property
-    def called(self) -> str:
+    def display_name(self) -> str:
         """The label, or the name."""
         return self.label or self.name
 
@@ -77,143 +92,120 @@ class Evaluation:
     """The settings of an evaluation."""
 
     tasks: tuple[str, ...] = ()
-    lengths: tuple[int, ...] = ()
+    lengths: tuple[AtLeastOne, ...] = ()
     """Tokens of a document."""
     samples: tuple[str, ...] = ()
     """JSONL files of samples, beside or in place of tasks and lengths."""
     ways: tuple[str, ...] = ("sequential",)
     models: tuple[ModelSpec, ...] = (ModelSpec(name="local"),)
-    count: int = 50
+    count: AtLeastOne = 50
     """Samples of each task and length."""
     seed: int = 0
     language: str = "en"
     tokenizer: str | None = None
     """Measures the documents' lengths; by default the first model's own."""
     data: str | None = None
-    """The folder that tasks made from data sets read."""
+    """The folder of data sets that some tasks are made from."""
     plan: Mapping[str, Any] = field(default_factory=dict)
-    """On top of what each model recommends."""
-    concurrency: int = 8
+    """On top of the plan that each model recommends."""
+    concurrency: AtLeastOne = 8
     """Samples under way at once."""
     reference: str = "sequential"
     """The way that the others are compared with, pair by pair."""
 
     def __post_init__(self) -> None:
-        for way in (*self.ways, *(way for model in self.models for way in model.ways)):
-            load_way(way)
+        check_bounds(self, error=SettingsError)
+        _check_ways(self.ways, "ways")
         if not (self.samples or (self.tasks and self.lengths)):
             raise SettingsError("nothing to measure: give tasks and lengths, or files of samples")
-        for name, value in (("count", self.count), ("concurrency", self.concurrency), *self._lengths()):
-            if value < 1:
-                raise SettingsError(f"{name} must be at least 1, not {value}")
-        called = [model.called for model in self.models]
-        twice = next((name for name in called if called.count(name) > 1), None)
-        if twice or not called:
-            raise SettingsError(f"two models are called {twice!r}; give them labels" if twice else "no model is named")
+        self._check_models()
+        self._check_plans()
+
+    def _check_models(self) -> None:
+        names = [model.display_name for model in self.models]
+        if not names:
+            raise SettingsError("models must name at least one model")
+        duplicate = next((name for name in names if names.count(name) > 1), None)
+        if duplicate:
+            raise SettingsError(f"two models are called {duplicate!r}; give them labels")
+
+    def _check_plans(self) -> None:
+        plan = Plan.from_json(self.plan)
         for model in self.models:
-            Plan.from_json(self.plan).with_values(model.plan)
+            try:
+                plan.with_values(model.plan)
+            except InputError as error:
+                raise SettingsError(f"models.{model.display_name}: {error}") from error
 
-    def _lengths(self) -> list[tuple[str, int]]:
-        of_models = (length for model in self.models for length in model.lengths)
-        return [("a length", length) for length in (*self.lengths, *of_models)]
-
-    def plan_of(self, reader: ModelSpec, recommended: Plan) -> Plan:
-        """The plan that a model reads with here."""
-        return recommended.with_values(self.plan).with_values(reader.plan)
+    def plan_of(self, spec: ModelSpec, recommended: Plan) -> Plan:
+        """Return the plan that a model reads with in this evaluation."""
+        return recommended.with_values(self.plan).with_values(spec.plan)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return {**_plain(self), "models": [_plain(model) for model in self.models]}
+        """Return plain values, nested."""
+        return asdict(self)
 
-    def fixed(self) -> dict[str, Any]:
-        """What every number of a results file has in common."""
-        values = _plain(self)
-        return {name: value for name, value in values.items() if name not in _AXES | _EFFORT | {"plan"}}
-
-    @classmethod
-    def from_tables(cls, tables: Mapping[str, Any], where: str) -> Self:
-        """The settings of a TOML file's tables; SettingsError names an unknown key and the nearest that there is."""
-        table = dict(tables.get("eval", {}))
-        if not table:
-            raise SettingsError(f"{where} has no [eval] table")
-        _known(table, cls, f"{where}, [eval]")
-        models = [_reader(values, f"{where}, [[eval.models]]") for values in table.pop("models", [{"name": "local"}])]
-        plan = {**tables.get("plan", {}), **table.pop("plan", {})}
-        return cls(**{name: _frozen(value) for name, value in table.items()}, models=tuple(models), plan=plan)
+    def fixed_settings(self) -> dict[str, Any]:
+        """Return the settings that all numbers of a results file share."""
+        varying = _AXES | _WITHOUT_EFFECT | {"plan"}
+        return {name: value for name, value in asdict(self).items() if name not in varying}
 
     @classmethod
     def load(cls, source: str) -> Self:
-        """The settings of a TOML file, or of a preset by its name."""
-        if not source.endswith(".toml") and source in list_presets():
-            return cls.from_tables(load_preset(source), f"the preset {source}")
-        try:
-            tables = tomllib.loads(Path(source).read_text(encoding="utf-8"))
-        except tomllib.TOMLDecodeError as error:
-            raise SettingsError(f"{source} is not valid TOML: {error}") from error
-        except (OSError, UnicodeDecodeError) as error:
-            known = ", ".join(list_presets())
-            raise SettingsError(f"{source} cannot be read: {error}. Presets are: {known}") from error
-        return cls.from_tables(tables, source)
+        """Load a TOML file, or a preset by its name.
+
+        SettingsError names the file, the key that is wrong and what is allowed.
+        """
+        tables, where = _load_tables(source)
+        file = parse(_SettingsFile, tables, where=where, error=SettingsError)
+        if not file.eval:
+            raise SettingsError(f"{where} has no [eval] table")
+        own_plan = file.eval.get("plan", {})
+        plan = {**file.plan, **own_plan} if isinstance(own_plan, dict) else own_plan
+        return parse(cls, {**file.eval, "plan": plan}, where=where, table="eval", error=SettingsError)
 
 
-def model_settings(reader: ModelSpec, plan: Plan, prompts: str) -> dict[str, Any]:
-    """What every number of one model has in common; `prompts` is the prompt set's own text, so that a change shows."""
-    values = {name: value for name, value in _plain(reader).items() if name not in _REACH | {"plan", "label"}}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _SettingsFile:
+    """The tables of a settings file."""
+
+    eval: Mapping[str, Any] = field(default_factory=dict)
+    plan: Mapping[str, Any] = field(default_factory=dict)
+    train: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of `bookwheel train`, which may stand in the same file."""
+
+
+def _load_tables(source: str) -> tuple[dict[str, Any], str]:
+    """Return the tables of a file or preset, and the name of the source for messages."""
+    if not source.endswith(".toml") and source in list_presets():
+        return load_preset(source), f"the preset {source}"
+    try:
+        return tomllib.loads(Path(source).read_text(encoding="utf-8")), source
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"{source} is not valid TOML: {error}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        presets = ", ".join(list_presets())
+        raise SettingsError(f"{source} cannot be read: {error}. Presets are: {presets}") from error
+
+
+def model_settings(spec: ModelSpec, plan: Plan, prompts: str) -> dict[str, Any]:
+    """Return the settings that all numbers of one model share; `prompts` is the text of its prompt set."""
+    values = {name: value for name, value in asdict(spec).items() if name not in _CONNECTION | {"plan", "label"}}
     return {**values, "plan": plan.to_json(), "prompts": hashlib.sha256(prompts.encode()).hexdigest()[:16]}
 
 
 def fingerprint(values: Any) -> str:
-    """A short name for plain values: the same for the same ones, whatever their order."""
+    """Return a short hash of plain values that does not depend on the order of keys."""
     return hashlib.sha256(json.dumps(values, sort_keys=True, ensure_ascii=True).encode()).hexdigest()[:16]
 
 
-def differences(there: Mapping[str, Any], here: Mapping[str, Any], where: str = "") -> list[str]:
-    """Which plain values differ, in words."""
-    found: list[str] = []
+def describe_differences(there: Mapping[str, Any], here: Mapping[str, Any], where: str = "") -> list[str]:
+    """Return a sentence for each value that differs."""
+    sentences: list[str] = []
     for name in sorted({*there, *here}):
         old, new, place = there.get(name), here.get(name), f"{where}{name}"
         if isinstance(old, dict) and isinstance(new, dict):
-            found += differences(old, new, f"{place}.")
+            sentences += describe_differences(old, new, f"{place}.")
         elif old != new:
-            found.append(f"{place} is {json.dumps(old)} there and {json.dumps(new)} here")
-    return found
-
-
-def _plain(value: Evaluation | ModelSpec) -> dict[str, Any]:
-    return {f.name: _thawed(getattr(value, f.name)) for f in fields(value)}
-
-
-def _thawed(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
-
-
-def _frozen(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
-
-
-def _reader(values: Mapping[str, Any], where: str) -> ModelSpec:
-    _known(values, ModelSpec, where)
-    if "name" not in values:
-        raise SettingsError(f"{where} needs a name for every model")
-    return ModelSpec(**{name: _frozen(value) for name, value in values.items()})
-
-
-def _known(values: Mapping[str, Any], target: type[Evaluation | ModelSpec], where: str) -> None:
-    kinds = {f.name: str(f.type).partition("[")[0].partition(" |")[0] for f in fields(target)}
-    for key, value in values.items():
-        if key not in kinds:
-            near = get_close_matches(key, kinds, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(kinds)}"
-            raise SettingsError(f"unknown setting {key!r} in {where}; {hint}")
-        kind, called = _KINDS[kinds[key]]
-        if not isinstance(value, kind) or isinstance(value, bool):
-            raise SettingsError(f"{key!r} in {where} must be {called}, not {value!r}")
-
-
-_KINDS: Final[Mapping[str, tuple[type | tuple[type, ...], str]]] = {
-    "int": (int, "a whole number"),
-    "float": ((int, float), "a number"),
-    "str": (str, "text"),
-    "tuple": (list, "a list"),
-    "Mapping": (dict, "a table"),
-}
+            sentences.append(f"{place} is {json.dumps(old)} there and {json.dumps(new)} here")
+    return sentences

@@ -8,9 +8,14 @@ A file of ours round-trips. A file by hand needs three fields a line and may lea
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Mapping  # noqa: TC003 - the schema reads annotations at run time
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Annotated, Any, Final, Self
+
+from annotated_types import Ge
 
 from bookwheel.errors import InputError
+from bookwheel.schema import parse
 from bookwheel.scoring import load_metric
 from bookwheel.tasks.base import GoldEvidence, MemoryRule, Sample, SampleDocument
 
@@ -20,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class SampleWriter:
-    """A file of samples being written: it takes its name when all went well, and else nothing is left of it."""
+    """A file of samples that takes its name when all are written; after an error nothing of it is left."""
 
     def __init__(self, path: Path, *, force: bool = False) -> None:
         if path.exists() and not force:
@@ -35,7 +40,7 @@ class SampleWriter:
             raise InputError(f"{path} cannot be written: {error}") from error
 
     def add(self, sample: Sample) -> None:
-        """One more line."""
+        """Write one more line."""
         try:
             self._file.write(to_line(sample))
         except OSError as error:
@@ -54,7 +59,7 @@ class SampleWriter:
 
 
 def write_samples(samples: Iterable[Sample], path: Path, *, force: bool = False) -> int:
-    """Write them one at a time and say how many."""
+    """Write the samples one at a time and return their number."""
     with SampleWriter(path, force=force) as writing:
         for sample in samples:
             writing.add(sample)
@@ -62,18 +67,18 @@ def write_samples(samples: Iterable[Sample], path: Path, *, force: bool = False)
 
 
 def read_samples(path: Path) -> Iterator[Sample]:
-    """One sample at a time; InputError names the file and the line of the first that cannot be read."""
+    """Yield the samples of a file; InputError names the file and the line that cannot be read."""
     try:
         with path.open(encoding="utf-8", newline="\n") as file:
             for number, line in enumerate(file, start=1):
                 if line.strip():
-                    yield _parse_line(line, f"{path}, line {number}", path.stem, number)
+                    yield _parse_line(line, path, number)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} cannot be read: {error}") from error
 
 
 def to_line(sample: Sample) -> str:
-    """A sample as one line with its line end."""
+    """Return a sample as one line of JSON, with its line end."""
     record = {
         "id": sample.id,
         "task": sample.task,
@@ -102,71 +107,89 @@ def _evidence_to_json(evidence: GoldEvidence) -> dict[str, Any]:
     return record
 
 
-def _parse_line(line: str, where: str, name: str, number: int) -> Sample:
+NotNegative = Annotated[int, Ge(0)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _SampleRecord:
+    """A line of a file of samples, without its document and its gold answers."""
+
+    question: str
+    id: str | int = ""
+    task: str = ""
+    metric: str = "contains"
+    length: NotNegative = 0
+    tokens: NotNegative = 0
+    seed: int = 0
+    language: str = "en"
+    memory: MemoryRule = MemoryRule.NOTES
+    evidence: tuple[GoldEvidence, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    name: str = ""
+
+
+_FIELDS: Final = frozenset(field.name for field in fields(_SampleRecord))
+
+
+def _parse_line(line: str, path: Path, number: int) -> Sample:
+    where, default_id = f"{path}, line {number}", f"{path.stem}-{number}"
     try:
-        record = json.loads(line)
+        values = json.loads(line)
     except json.JSONDecodeError as error:
         raise InputError(f"{where}: not valid JSON: {error}") from error
-    if not isinstance(record, dict):
+    if not isinstance(values, dict):
         raise InputError(f"{where}: expected a JSON object with question, document and golds")
+    # Other people's files carry fields of their own.
+    record = parse(_SampleRecord, {key: value for key, value in values.items() if key in _FIELDS}, where=where)
     try:
-        return _parse_sample(record, name, number)
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{where}: not a sample: {_describe_fault(error)}") from error
-    except InputError as error:
-        raise InputError(f"{where}: {error}") from error
+        document = SampleDocument(record.name or str(record.id or default_id), [_parse_document(values)])
+        return _build_sample(record, document, parse_golds(values), default_task=path.stem, default_id=default_id)
+    except (ValueError, InputError) as error:
+        raise InputError(f"{where}: not a sample: {error}") from error
 
 
-def _describe_fault(error: Exception) -> str:
-    return f"{error} is missing" if isinstance(error, KeyError) else str(error)
-
-
-def _parse_sample(record: dict[str, Any], name: str, number: int) -> Sample:
-    identity = str(record.get("id", f"{name}-{number}"))
-    judged_by = str(record.get("metric", "contains"))
-    load_metric(judged_by)
-    document = SampleDocument(str(record.get("name", identity)), [_require_text(record, "document")])
+def _build_sample(
+    record: _SampleRecord, document: SampleDocument, golds: tuple[str, ...], *, default_task: str, default_id: str
+) -> Sample:
+    if not record.question.strip():
+        raise ValueError("'question' must be a text that is not empty")
+    load_metric(record.metric)
+    for evidence in record.evidence:
+        if not 0 <= evidence.start <= evidence.end <= document.length:
+            span = f"{evidence.start}-{evidence.end}"
+            raise ValueError(f"evidence {span} lies outside the document of {document.length} characters")
     return Sample(
-        id=identity,
-        task=str(record.get("task", name)),
-        question=_require_text(record, "question"),
-        golds=parse_golds(record),
+        id=str(record.id or default_id),
+        task=record.task or default_task,
+        question=record.question,
+        golds=golds,
         document=document,
-        metric=judged_by,
-        length=int(record.get("length", 0)),
-        tokens=int(record.get("tokens", 0)),
-        seed=int(record.get("seed", 0)),
-        language=str(record.get("language", "en")),
-        evidence=tuple(_parse_evidence(value, document.length) for value in record.get("evidence", ())),
-        memory=MemoryRule(record.get("memory", "notes")),
-        metadata=dict(record.get("metadata", {})),
+        metric=record.metric,
+        length=record.length,
+        tokens=record.tokens,
+        seed=record.seed,
+        language=record.language,
+        evidence=record.evidence,
+        memory=record.memory,
+        metadata=record.metadata,
     )
 
 
-def _require_text(record: dict[str, Any], key: str) -> str:
-    value = record[key]
-    if not isinstance(value, str) or not value.strip():
-        raise ValueError(f"{key!r} must be a text that is not empty")
-    return value
+def _parse_document(values: Mapping[str, Any]) -> str:
+    """Return the document's text. It may be megabytes long, so it is checked here and not copied by the schema."""
+    text = values.get("document")
+    if not isinstance(text, str) or not text.strip():
+        raise ValueError("'document' must be a text that is not empty")
+    return text
 
 
-def parse_golds(record: dict[str, Any]) -> tuple[str, ...]:
-    """The gold answers under any of the names in use: golds, answers, answer; ValueError when there is none."""
+def parse_golds(record: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the gold answers under any of the names in use: golds, answers, answer.
+
+    ValueError when there is none.
+    """
     value = next((record[key] for key in ("golds", "answers", "answer") if key in record), None)
     values = [value] if isinstance(value, str) else value
     if not isinstance(values, list) or not values or not all(isinstance(gold, str) and gold for gold in values):
         raise ValueError("'golds' (or 'answers', or 'answer') must be a text or a list of texts, none of them empty")
     return tuple(values)
-
-
-def _parse_evidence(value: dict[str, Any], length: int) -> GoldEvidence:
-    found = GoldEvidence(
-        start=int(value["start"]),
-        end=int(value["end"]),
-        note=str(value.get("note", "")),
-        key=str(value.get("key", "")),
-        replaces=tuple(value.get("replaces", ())),
-    )
-    if not 0 <= found.start <= found.end <= length:
-        raise ValueError(f"evidence {found.start}-{found.end} lies outside the document of {length} characters")
-    return found

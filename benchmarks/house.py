@@ -138,7 +138,7 @@ def is_property(node: ast.FunctionDef) -> bool:
 
 
 def is_participle(name: str) -> bool:
-    """Return whether a name begins with a participle: `told`, `_kept_rows`; `read_parts` begins with a verb."""
+    """Return whether a name begins with a participle, as `told` and `_kept_rows` do, not `read_parts`."""
     first = name.lower().strip("_").partition("_")[0]
     return not name.startswith("__") and first not in PLAIN and (first in IRREGULAR or first.endswith("ed"))
 

@@ -264,24 +264,3 @@ def test_nothing_hinders_assistive_technology_or_overflows(opened_at, assert_cle
         page.wait_for_selector("#memory-text")
         assert_clean(page, "edit")
         assert page.evaluate("document.documentElement.lang") == ("zh-Hans" if locale == "zh-CN" else "en")
-
-
-def test_a_difference_rebuilds_the_new_memory(page):
-    bad = page.evaluate(
-        """async () => {
-          const { changes, linesOf } = await import("/page/diff.js");
-          const words = ["ink", "gate", "三", "é", "12", "😀"];
-          let seed = 7;
-          const roll = (n) => (seed = (seed * 48271) % 2147483647) % n;
-          const memory = () => Array.from({ length: roll(7) }, () => Array.from({ length: 1 + roll(5) }, () => words[roll(6)]).join(" ")).join("\\n");
-          for (let i = 0; i < 500; i += 1) {
-            const [before, after] = [memory(), memory()];
-            const told = changes(before, after);
-            const left = told.filter((one) => one.kind !== "gone");
-            if (left.map((one) => one.text).join("\\n") !== linesOf(after).join("\\n")) return [before, after];
-            for (const { words } of left) if (words && !linesOf(before).includes(words.filter(([what]) => what !== "in").map(([, piece]) => piece).join(""))) return [before, after];
-          }
-          return null;
-        }"""
-    )
-    assert bad is None

@@ -71,11 +71,11 @@ class Running:
         assert answer.status_code == 201, answer.text
         return answer.json()
 
-    def events(self, id_: str, last: str = "", until: int = 10**9) -> list[tuple[str, str, dict]]:
+    def events(self, id_: str, last: str = "", until: int = 10**9, query: str = "") -> list[tuple[str, str, dict]]:
         """Kind, id and data of the reading's events, up to so many."""
         found, kind, number = [], "", ""
         headers = {"Last-Event-ID": last} if last else {}
-        with self.client() as client, client.stream("GET", f"/readings/{id_}/events", headers=headers) as answer:
+        with self.client() as client, client.stream("GET", f"/readings/{id_}/events{query}", headers=headers) as answer:
             for line in answer.iter_lines():
                 name, _, value = line.partition(": ")
                 if name == "event":

@@ -66,6 +66,7 @@ def build_openapi() -> dict[str, Any]:
 
 def _paths() -> dict[str, Any]:
     one, idempotent = _path("id", "A reading."), _header("Idempotency-Key", "The same key again is the same reading.")
+    changes = _query("changes")
     sha = _path("sha", "The SHA-256 of a document's text.")
     binary = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
     form = {
@@ -90,7 +91,7 @@ def _paths() -> dict[str, Any]:
             "get": _route("List readings", 200, _READINGS, parameters=[_query("search", "string"), _query("limit")]),
         },
         "/readings/{id}": {
-            "get": _route("A whole reading", 200, _SHOWN, parameters=[one]),
+            "get": _route("A whole reading", 200, _SHOWN, parameters=[one, changes]),
             "delete": _route("Delete a reading", 204, None, parameters=[one]),
         },
         "/readings/{id}/events": {
@@ -99,15 +100,15 @@ def _paths() -> dict[str, Any]:
                 200,
                 {"type": "string"},
                 kind="text/event-stream",
-                parameters=[one, _header("Last-Event-ID", "The last event that was seen.")],
+                parameters=[one, changes, _header("Last-Event-ID", "The last event that was seen.")],
             )
         },
         "/readings/{id}/origins": {
             "get": _route("Where its memory is from", 200, {"type": "array", "items": _OBJECT}, parameters=[one])
         },
-        "/readings/{id}/cancel": {"post": _route("Stop it", 200, _SHOWN, parameters=[one])},
+        "/readings/{id}/cancel": {"post": _route("Stop it", 200, _SHOWN, parameters=[one, changes])},
         "/readings/{id}/resume": {
-            "post": _route("Go on", 200, _SHOWN, shape="ResumeShape", parameters=[one], required=False)
+            "post": _route("Go on", 200, _SHOWN, shape="ResumeShape", parameters=[one, changes], required=False)
         },
         "/readings/{id}/fork": {
             "post": _route("Change its memory by hand", 201, _SHOWN, shape="ForkShape", parameters=[one])
@@ -140,7 +141,9 @@ def _run_paths() -> dict[str, Any]:
         "/runs/{run}": {"get": _route("A run as far as it has come", 200, _OBJECT, parameters=[run])},
         "/runs/{run}/samples": {"get": _route("Its samples", 200, _OBJECT, parameters=[run, *wanted])},
         "/runs/{run}/rollouts": {"get": _route("A step's rollouts", 200, many, parameters=[run, _query("step")])},
-        "/runs/{run}/readings/{id}": {"get": _route("A reading it kept", 200, _SHOWN, parameters=[run, one])},
+        "/runs/{run}/readings/{id}": {
+            "get": _route("A reading it kept", 200, _SHOWN, parameters=[run, one, _query("changes")])
+        },
         "/runs/{run}/readings/{id}/origins": {
             "get": _route("Where its memory is from", 200, many, parameters=[run, one])
         },

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Final
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from bookwheel.record import evidence_to_json, reading_to_json, step_to_json
+from bookwheel.serve.http.changes import changes_to_json
 from bookwheel.types import Answer, Memory, Step
 
 if TYPE_CHECKING:
@@ -38,13 +40,17 @@ class EventStream(EventSourceResponse):
             self._at_end()
 
 
-def stream_events(readings: ReadingPool, reading: Reading, last_event_id: str) -> EventSourceResponse:
+def stream_events(
+    readings: ReadingPool, reading: Reading, last_event_id: str, *, changes: bool = False
+) -> EventSourceResponse:
     """Every step after the last one seen, the answer, the status. An event's id is the number of steps until then."""
     seen = int(last_event_id) if last_event_id.isascii() and last_event_id.isdigit() and len(last_event_id) < 10 else 0  # noqa: PLR2004
-    return EventSourceResponse(_events(readings, reading, seen), ping=_KEEP_ALIVE)
+    return EventSourceResponse(_events(readings, reading, seen, changes=changes), ping=_KEEP_ALIVE)
 
 
-async def _events(readings: ReadingPool, reading: Reading, seen: int) -> AsyncGenerator[ServerSentEvent]:
+async def _events(
+    readings: ReadingPool, reading: Reading, seen: int, *, changes: bool
+) -> AsyncGenerator[ServerSentEvent]:
     number = min(seen, len(reading.steps)) if readings.get_running(reading.id) is None else seen
     before = reading.steps[number - 1].after if 0 < number <= len(reading.steps) else None
     before = before or Memory.blank(reading.plan.memory_tokens)
@@ -52,7 +58,10 @@ async def _events(readings: ReadingPool, reading: Reading, seen: int) -> AsyncGe
         async for event in events:
             if isinstance(event, Step):
                 number += 1
-                yield _event("step", number, step_to_json(event, follows=event.before == before))
+                values = step_to_json(event, follows=event.before == before)
+                if changes:
+                    values |= await asyncio.to_thread(changes_to_json, event)
+                yield _event("step", number, values)
                 before = event.after
             elif isinstance(event, Answer):
                 yield _event("answer", number, {"answer": event.text, "flags": [str(flag) for flag in event.flags]})

@@ -15,6 +15,7 @@ from bookwheel.serve.engine.documents import store_text, store_url
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.service import Caller, ReadingSpec
 from bookwheel.serve.http.caller import identify_caller
+from bookwheel.serve.http.changes import build_payload, wants_changes
 from bookwheel.serve.http.errors import JsonResponse
 from bookwheel.serve.http.events import stream_events
 from bookwheel.serve.http.guard import COOKIE
@@ -81,12 +82,13 @@ class Routes:
 
     async def shown(self, request: Request) -> Response:
         """A whole reading."""
-        return JsonResponse(_shown(await self._asked_for(request)))
+        return JsonResponse(await build_payload(request, await self._asked_for(request)))
 
     async def events(self, request: Request) -> Response:
         """A reading as it goes on."""
         reading = await self._asked_for(request)
-        return stream_events(self._service.readings, reading, request.headers.get("last-event-id", ""))
+        last_event_id = request.headers.get("last-event-id", "")
+        return stream_events(self._service.readings, reading, last_event_id, changes=wants_changes(request))
 
     async def origins(self, request: Request) -> Response:
         """Where each line of the newest memory is from."""
@@ -99,14 +101,15 @@ class Routes:
         """Stop a reading; what was read is kept."""
         reading = await self._asked_for(request)
         await self._service.readings.interrupt(reading.id)
-        return JsonResponse(_shown(await self._asked_for(request)))
+        return JsonResponse(await build_payload(request, await self._asked_for(request)))
 
     async def resume(self, request: Request) -> Response:
         """Go on with a reading, under a budget that counts anew."""
         reading = await self._asked_for(request)
         asked = await parse_body(ResumeShape, request)
         budget = asked.plan.budget.model_dump(exclude_none=True)
-        return JsonResponse(_shown(await self._service.resume(reading, budget, request.state.key)))
+        resumed = await self._service.resume(reading, budget, request.state.key)
+        return JsonResponse(await build_payload(request, resumed))
 
     async def fork(self, request: Request) -> Response:
         """A new reading from a memory that was changed by hand."""

@@ -35,7 +35,7 @@ export class MemoryPane {
     refill(this.after, t("memory.after", { at: number(at) }));
     this.gauge.value = step.memory_tokens;
     refill(this.size, t("memory.size", { tokens: number(step.memory_tokens), limit: number(this.limit) }));
-    const changes = this.trace.changes(at);
+    const changes = step.changes;
     refill(this.told, this.#counts(changes), step.flags.filter((flag) => flag !== "unchanged").map(flagChip));
     refill(this.list, changes.length ? changes.map((change) => this.#line(change)) : h("li", { class: "nothing" }, t("memory.empty")));
     const said = step.reply.trim();
@@ -54,7 +54,7 @@ export class MemoryPane {
   #line(change) {
     const item = h("li", { class: change.kind, dir: "auto" });
     const said = change.kind === "kept" ? null : h("span", { class: "unseen" }, t(`kind.${change.kind}`));
-    const text = h("p", {}, said, change.words ? change.words.map(word) : change.text, this.#marks(change));
+    const text = h("p", {}, said, change.words ? change.words.map(markedWord) : change.text, this.#marks(change));
     if (change.kind === "gone" || !this.from) item.append(h("span", { class: "since", "aria-hidden": "true" }, change.kind === "gone" ? "−" : ""), text);
     else item.append(this.#since(change.text, item), text);
     return item;
@@ -81,7 +81,7 @@ export class MemoryPane {
   }
 }
 
-function word([what, piece]) {
-  if (what === "same") return piece;
-  return h(what === "in" ? "ins" : "del", {}, piece);
+function markedWord([kind, piece]) {
+  if (kind === "kept") return piece;
+  return h(kind === "new" ? "ins" : "del", {}, piece);
 }

@@ -220,7 +220,7 @@ class ReadingView {
   }
 
   #nextChange() {
-    const next = this.trace.shares.findIndex((share, at) => at > this.#shown && share > 0);
+    const next = this.trace.steps.findIndex((step, at) => at > this.#shown && step.changed_share > 0);
     this.go(next < 0 ? null : next);
   }
 

@@ -99,7 +99,7 @@ export class Ribbon {
     const x = (step.start / this.whole) * wide;
     const room = ((step.end - step.start) / this.whole) * wide;
     const broad = Math.max(1, room - (room > 4 ? 1.5 : 0));
-    const share = this.trace.shares[step.index];
+    const share = step.changed_share;
     const high = share ? Math.max(3, Math.sqrt(share) * TALL) : 0;
     pen.globalAlpha = 0.5;
     pen.fillStyle = this.inks.rule;

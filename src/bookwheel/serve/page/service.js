@@ -27,6 +27,7 @@ async function answer(path, options = {}) {
 const post = (path, body) =>
   ask(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body ?? {}) });
 const at = (id, base = "") => `${base}/readings/${encodeURIComponent(id)}`;
+const CHANGES = "?changes=1"; // the server compares the memories of each step
 const span = (document, start, end, base = "") =>
   ask(`${base}/documents/${encodeURIComponent(document)}/text?start=${start}&end=${end}`).then((told) => told.text);
 
@@ -34,11 +35,11 @@ export const models = () => ask("/models");
 export const enter = (key) => post("/session", { key });
 export const readings = (search = "", limit = 60) =>
   ask(`/readings?${new URLSearchParams(search ? { search, limit } : { limit })}`).then((told) => told.readings ?? told);
-export const reading = (id) => ask(at(id));
+export const reading = (id) => ask(`${at(id)}${CHANGES}`);
 export const origins = (id) => ask(`${at(id)}/origins`).then((told) => told.origins ?? told);
 export const text = (document, start, end) => span(document, start, end);
-export const cancel = (id) => post(`${at(id)}/cancel`);
-export const resume = (id, budget) => post(`${at(id)}/resume`, budget ? { plan: { budget } } : {});
+export const cancel = (id) => post(`${at(id)}/cancel${CHANGES}`);
+export const resume = (id, budget) => post(`${at(id)}/resume${CHANGES}`, budget ? { plan: { budget } } : {});
 export const fork = (id, step, memory) => post(`${at(id)}/fork`, { step, memory });
 export const remove = (id) => ask(at(id), { method: "DELETE" });
 export const runs = () => ask("/runs");
@@ -57,7 +58,7 @@ export const own = { place: (id) => `#/reading/${encodeURIComponent(id)}`, file:
 export const keptIn = (run) => ({
   place: (id) => `#/run/${encodeURIComponent(run)}/reading/${encodeURIComponent(id)}`,
   file: (id) => at(id, shelf(run)),
-  reading: (id) => ask(at(id, shelf(run))),
+  reading: (id) => ask(`${at(id, shelf(run))}${CHANGES}`),
   origins: (id) => ask(`${at(id, shelf(run))}/origins`),
   text: (document, start, end) => span(document, start, end, shelf(run)),
 });
@@ -81,7 +82,7 @@ export const start = (wanted) => {
 
 // The browser goes on after a lost line by itself, from the last event it has; a final status closes it for good.
 export function follow(id, { step, status, lost }) {
-  const source = new EventSource(`${at(id)}/events`);
+  const source = new EventSource(`${at(id)}/events${CHANGES}`);
   source.addEventListener("step", (event) => step(JSON.parse(event.data)));
   source.addEventListener("status", (event) => {
     const told = JSON.parse(event.data);

@@ -3,8 +3,9 @@
 
 import { h, refill } from "./dom.js";
 import { number, pages, t } from "./words.js";
-import { longestRun } from "./trace.js";
 
+// A word, a character of a script without blanks, blanks, or a mark.
+const PIECE = /[\u3040-\u30ff\u3400-\u9fff]|(?:(?![\u3040-\u30ff\u3400-\u9fff])[\p{L}\p{N}\p{M}_])+|\s+|[^\s]/gu;
 const AROUND = 400; // characters shown before and after the section
 const MOST = 60_000; // characters shown of one section
 const AT_HAND = 12;
@@ -98,4 +99,35 @@ function bounds(step, span) {
   if (step.end - step.start <= MOST) return [step.start, step.end];
   const from = Math.max(step.start, Math.min((span?.start ?? step.start) - MOST / 2, step.end - MOST));
   return [from, from + MOST];
+}
+
+// Where the longest run of a line's words stands in a text: [start, end], or null when no two of them do.
+function longestRun(line, text) {
+  const wanted = located(line);
+  const there = located(text);
+  let best = [0, 0];
+  let above = new Uint16Array(there.length + 1);
+  for (const word of wanted) {
+    const row = new Uint16Array(there.length + 1);
+    there.forEach((other, j) => {
+      if (other.key !== word.key) return;
+      row[j + 1] = above[j] + 1;
+      if (row[j + 1] > best[0]) best = [row[j + 1], j];
+    });
+    above = row;
+  }
+  const [run, last] = best;
+  if (run < Math.min(2, wanted.length) || !run) return null;
+  return [there[last - run + 1].start, there[last].end];
+}
+
+function located(text) {
+  const found = [];
+  let at = 0;
+  for (const piece of text.match(PIECE) ?? []) {
+    const start = text.indexOf(piece, at);
+    at = start + piece.length;
+    if (/[\p{L}\p{N}]/u.test(piece)) found.push({ key: piece.toLowerCase(), start, end: at });
+  }
+  return found;
 }

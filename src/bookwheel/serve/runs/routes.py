@@ -17,6 +17,7 @@ from bookwheel.journal import Journal
 from bookwheel.reading.provenance import find_origins
 from bookwheel.record import reading_to_json
 from bookwheel.serve.engine.errors import ApiError, not_found
+from bookwheel.serve.http.changes import reading_with_changes, wants_changes
 from bookwheel.serve.http.errors import JsonResponse
 from bookwheel.serve.http.routes import parse_number, text_span
 from bookwheel.serve.runs import summaries
@@ -102,11 +103,12 @@ class RunRoutes:
 
     async def reading(self, request: Request) -> Response:
         """A reading that a run kept, with what it earned."""
+        to_json = reading_with_changes if wants_changes(request) else reading_to_json
 
         def look() -> dict[str, Any]:
             run, state = self._found(request)
             reading = self._kept(request, run, _reading)
-            return {**reading_to_json(reading), "run": _about(run), **self._earned(run, state, reading.id)}
+            return {**to_json(reading), "run": _about(run), **self._earned(run, state, reading.id)}
 
         return JsonResponse(await self._looked(look))
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parent.parent
-PAGES = {"README.md": "index.md"} | {name: name for name in ("SECURITY.md", "CHANGELOG.md")}
+PAGES = {"README.md": "index.md"} | {name: name for name in ("CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")}
 LINKED = ("lab/*.md", "lab/*.svg", "examples/**/*", "src/bookwheel/**/*.py", "LICENSE")
 _INDEXES = {"lab/": "lab/index.md"}
 _LINK = re.compile(r"(?<=\]\()(?![a-z]+:)([^)\s]+)")

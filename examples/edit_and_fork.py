@@ -7,11 +7,10 @@ import asyncio
 import tempfile
 from pathlib import Path
 
-from bookwheel import aread
+from bookwheel import Memory, aread
 from bookwheel.journal import Journal
 from bookwheel.models.registry import open_model
 from bookwheel.reading.runner import run_reading
-from bookwheel.types import Memory
 
 LOG = Path(__file__).with_name("lighthouse.md")
 QUESTION = "How many barrels were counted by the customs men?"

@@ -7,9 +7,8 @@ see what a model is sent.
 import re
 from collections.abc import Sequence
 
-from bookwheel import Plan, Sampling, TextDocument, read
+from bookwheel import Message, Plan, Reply, Sampling, TextDocument, Usage, read
 from bookwheel.text.tokens import WordTokenizer
-from bookwheel.types import Message, Reply, Usage
 
 
 class NumberReader:

@@ -34,7 +34,7 @@ def test_every_table_and_column_is_documented_and_no_other(path):
     tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     real = {table: [row[1] for row in connection.execute(f"PRAGMA table_info({table})")] for table in tables}
     connection.close()
-    sections = re.split(r"^### ", PAGE.partition("## Tables")[2].partition("## Questions")[0], flags=re.MULTILINE)[1:]
+    sections = re.split(r"^### ", PAGE.partition("## Tables")[2].partition("## Queries")[0], flags=re.MULTILINE)[1:]
     told = {section.split()[0]: re.findall(r"^\| (\w+) \|", section, flags=re.MULTILINE) for section in sections}
     assert {table: columns[1:] for table, columns in told.items()} == real
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
 GROUPS = {"bookwheel.ways", "bookwheel.tasks", "bookwheel.metrics", "bookwheel.models"}
 PATH = re.compile(r"\b(?:src|tests|examples|benchmarks|lab|requirements)/[\w/.*-]*\w")
 DOTTED = re.compile(r"\bbookwheel(?:\.[A-Za-z_]\w*)+")
@@ -93,3 +93,15 @@ def test_the_check_of_names_finds_what_is_not_there() -> None:
     assert not exists("bookwheel.reading.loop.reads")
     assert not exists("bookwheel.types.Reading.memories")
     assert not exists("bookwheel.nowhere")
+
+
+WALK = re.compile(r"^\| \[[^\]]+\]\(\.\./(src/[^)]+)\) \| ([^|]*) \|", re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("file", "names"), WALK.findall((ROOT / "docs" / "architecture.md").read_text(encoding="utf-8"))
+)
+def test_a_walk_names_what_its_file_defines(file: str, names: str) -> None:
+    tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    assert set(re.findall(r"`(\w+)`", names)) <= {node.name for node in ast.walk(tree) if isinstance(node, kinds)}

@@ -91,12 +91,18 @@ def _noting(samples: Iterable[Sample], lengths: list[int]) -> Iterator[Sample]:
 
 
 def tasks() -> int:
-    """List the tasks, with the languages they are there in."""
-    from bookwheel.tasks import TASKS
+    """List the tasks with their languages."""
+    from bookwheel.tasks import list_tasks, load_task
 
-    width = max(map(len, TASKS))
-    for name, task in TASKS.items():
-        print(f"{name:{width}}  {' '.join(task.languages):5}  {task.description}")
+    names = list_tasks()
+    width = max(map(len, names))
+    for name in names:
+        try:
+            task = load_task(name)
+        except InputError as error:  # one broken plug-in must not hide the other tasks
+            print(f"{name:{width}}  {'':5}  {error}")
+        else:
+            print(f"{name:{width}}  {' '.join(task.languages):5}  {task.description}")
     return 0
 
 

@@ -21,9 +21,11 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final, Protocol
+from functools import cache
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from bookwheel.errors import InputError
+from bookwheel.plugins import list_plugins, load_plugin
 from bookwheel.scoring.normalization import ARTICLES, contains_words, words, words_with_articles
 
 if TYPE_CHECKING:
@@ -198,16 +200,31 @@ METRICS: Final[Mapping[str, Metric]] = {
     "unanswerable": unanswerable,
     "official": official,
 }
-"""By name, as samples and configurations call them."""
+"""The built-in metrics by name."""
+GROUP: Final = "bookwheel.metrics"
+
+
+def list_metrics() -> list[str]:
+    """Return the names of all metrics: ours in their order, then those of other packages."""
+    return [*METRICS, *(name for name in list_plugins(GROUP) if name not in METRICS)]
 
 
 def load_metric(name: str) -> Metric:
-    """The metric of that name; InputError names the nearest when there is none."""
-    if name in METRICS:
-        return METRICS[name]
-    near = get_close_matches(name, METRICS, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(METRICS)}"
-    raise InputError(f"no metric {name!r}; {hint}")
+    """Return the metric of that name; InputError suggests the nearest one."""
+    return METRICS[name] if name in METRICS else _load_plugin(name)
+
+
+# Every scored sample loads its metric, and a search through the installed packages takes milliseconds.
+@cache
+def _load_plugin(name: str) -> Metric:
+    metric = load_plugin(GROUP, name)
+    if metric is None:
+        near = get_close_matches(name, list_metrics(), n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(list_metrics())}"
+        raise InputError(f"no metric {name!r}; {hint}")
+    if not callable(metric):
+        raise InputError(f"the metric {name!r} of another package is not a function: {metric!r}")
+    return cast("Metric", metric)
 
 
 def score_missing_answer(reason: str) -> Score:

@@ -1,24 +1,33 @@
-"""What is read to measure and to train: samples by task, length, seed and language."""
+"""Samples for evaluation and training, by task, length, seed and language."""
 
+from bookwheel.tasks.assembly import SourcePassage, assemble
 from bookwheel.tasks.base import GoldEvidence, MemoryRule, Sample, SampleDocument
-from bookwheel.tasks.catalogue import TASKS, load_task, make_samples
+from bookwheel.tasks.catalogue import TASKS, list_tasks, load_task, make_samples
 from bookwheel.tasks.contamination import FilterOutcome, FilterResult, filter_samples
-from bookwheel.tasks.definition import Task
+from bookwheel.tasks.definition import SampleDraft, SampleRequest, Task
+from bookwheel.tasks.facts import Fact, hide_in_essays
 from bookwheel.tasks.files import read_samples, write_samples
 from bookwheel.tasks.memories import ideal_memories
 from bookwheel.tasks.tokenizing import load_tokenizer
 
 __all__ = [
     "TASKS",
+    "Fact",
     "FilterOutcome",
     "FilterResult",
     "GoldEvidence",
     "MemoryRule",
     "Sample",
     "SampleDocument",
+    "SampleDraft",
+    "SampleRequest",
+    "SourcePassage",
     "Task",
+    "assemble",
     "filter_samples",
+    "hide_in_essays",
     "ideal_memories",
+    "list_tasks",
     "load_task",
     "load_tokenizer",
     "make_samples",

@@ -1,4 +1,6 @@
-"""All tasks by name, and `make`: the one way to samples.
+"""All tasks by name, and `make_samples`, which makes the samples of any of them.
+
+A task of another package registers through the entry point group `bookwheel.tasks`.
 
 >>> from bookwheel.text.tokens import WordTokenizer
 >>> sample = next(make_samples("vt", tokens=400, count=1, seed=7, tokenizer=WordTokenizer()))
@@ -13,6 +15,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from bookwheel.errors import InputError
+from bookwheel.plugins import list_plugins, load_plugin
 from bookwheel.scoring import load_metric as metric_named
 from bookwheel.tasks import books, bridges, codebase, counting, dialogues, needles, questions, updates, variables, words
 from bookwheel.tasks.base import Sample, SampleDocument
@@ -28,9 +31,10 @@ if TYPE_CHECKING:
 
 _FAMILIES: Final = (needles, variables, words, questions, updates, counting, bridges, dialogues, codebase, books)
 TASKS: Final[Mapping[str, Task]] = {task.name: task for family in _FAMILIES for task in family.TASKS}
-"""By name, in the order of a list for people."""
+"""The built-in tasks by name, in the order of a list for people."""
+GROUP: Final = "bookwheel.tasks"
+# Options that every task takes.
 _COMMON: Final = ("metric",)
-"""Options that every task takes."""
 
 
 def make_samples(
@@ -45,15 +49,15 @@ def make_samples(
     split: Literal["train", "dev"] = "dev",
     **options: Any,
 ) -> Iterator[Sample]:
-    """Samples one at a time, each of at most `tokens` and at least 98 % of them by the tokenizer.
+    """Yield samples, each with at most `tokens` tokens and at least 98 % of them.
 
-    The same arguments give the same bytes. Raises InputError before the first sample for what can be told from the
-    arguments: an unknown task, language or option, a folder that is not there.
+    The same arguments give the same bytes. Wrong arguments (an unknown task, language or option, a missing folder)
+    raise InputError at once, before the first sample is asked for.
     """
-    entry = load_task(task)
-    language = language or entry.languages[0]
+    definition = load_task(task)
+    language = language or definition.languages[0]
     given = {name: value for name, value in options.items() if value is not None}
-    _check_request(entry, tokens, language, given)
+    _check_request(definition, tokens, language, given)
     if count < 1:
         raise InputError(f"the count must be at least 1, not {count}")
     if split not in ("train", "dev"):
@@ -65,32 +69,44 @@ def make_samples(
         seed=seed,
         language=language,
         split=split,
-        rng=Random(),  # noqa: S311 - not for secrets, and every sample is given its own
+        rng=Random(),  # noqa: S311 - not for secrets; `for_index` gives each sample its own
         tokenizer=tokenizer,
         data_dir=DataDir.locate(data),
         options=given,
     )
-    return (_finish_sample(request, entry.build(request)) for request in map(first.for_index, range(count)))
+    return (_finish_sample(request, definition.build(request)) for request in map(first.for_index, range(count)))
 
 
-def load_task(task: str) -> Task:
-    """The entry of that name; InputError names the nearest when there is none."""
-    if task in TASKS:
-        return TASKS[task]
-    near = get_close_matches(task, TASKS, n=1, cutoff=0.4)
-    hint = f"did you mean {near[0]!r}? There are" if near else "there are"
-    raise InputError(f"no task {task!r}; {hint}: {', '.join(TASKS)}")
+def list_tasks() -> list[str]:
+    """Return the names of all tasks: ours in their order, then those of other packages."""
+    return [*TASKS, *(name for name in list_plugins(GROUP) if name not in TASKS)]
 
 
-def _check_request(entry: Task, tokens: int, language: str, options: Mapping[str, Any]) -> None:
-    if language not in entry.languages:
-        raise InputError(f"the task {entry.name} is there in {' and '.join(entry.languages)}, not in {language!r}")
-    known = (*entry.options, *_COMMON)
+def load_task(name: str) -> Task:
+    """Return the task of that name; InputError suggests the nearest one."""
+    if name in TASKS:
+        return TASKS[name]
+    task = load_plugin(GROUP, name)
+    if task is None:
+        near = get_close_matches(name, list_tasks(), n=1, cutoff=0.4)
+        hint = f"did you mean {near[0]!r}? There are" if near else "there are"
+        raise InputError(f"no task {name!r}; {hint}: {', '.join(list_tasks())}")
+    if not isinstance(task, Task) or task.name != name:
+        raise InputError(f"the task {name!r} of another package must be a Task of that name, not {task!r}")
+    return task
+
+
+def _check_request(definition: Task, tokens: int, language: str, options: Mapping[str, Any]) -> None:
+    if language not in definition.languages:
+        raise InputError(
+            f"the task {definition.name} is there in {' and '.join(definition.languages)}, not in {language!r}"
+        )
+    known = (*definition.options, *_COMMON)
     for name in options:
         if name not in known:
             near = get_close_matches(name, known, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"it takes: {', '.join(known)}"
-            raise InputError(f"the task {entry.name} has no option {name!r}; {hint}")
+            raise InputError(f"the task {definition.name} has no option {name!r}; {hint}")
     if "metric" in options:
         metric_named(str(options["metric"]))
     if tokens < 1 and "paragraphs" not in options:

@@ -21,8 +21,13 @@ RUN = {"sh", "python"}
 SEEN_ONLY = {"text", "toml", "console", "json", "sql", "mermaid"}
 
 
+INCLUDED = re.compile(r'^--8<-- "(.+)"$', re.MULTILINE)
+
+
 def blocks(page: Path) -> list[tuple[str, str]]:
-    return [(language, code) for language, code in BLOCK.findall(page.read_text(encoding="utf-8"))]
+    """Return language and code of each block, with the files that it includes."""
+    text = INCLUDED.sub(lambda found: (ROOT / found[1]).read_text(encoding="utf-8"), page.read_text(encoding="utf-8"))
+    return BLOCK.findall(text)
 
 
 @pytest.fixture

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 
 import pytest
 
 from bookwheel.errors import BudgetReached, ServerFault
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Budget, Sampling
+from bookwheel.reading import budget as module
 from bookwheel.reading.budget import BudgetedModel
 from bookwheel.types import Message
 
@@ -102,5 +104,37 @@ def test_a_time_limit_ends_a_call_that_hangs_and_refuses_the_next() -> None:
         for _ in range(2):
             with pytest.raises(BudgetReached, match=r"0\.05 seconds.*--max-seconds"):
                 await model.reply(MESSAGE, limit=5, sampling=SAMPLING)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(("now", "refused"), [(109.9, False), (110.0, True), (111.0, True)])
+def test_the_time_limit_counts_from_the_start_of_the_run(
+    now: float, refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [100.0]
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+
+    async def run() -> None:
+        scripted = ScriptedModel(reply_of_ten_words)
+        model = BudgetedModel(scripted, Budget(seconds=10))
+        clock[0] = now
+        if refused:
+            with pytest.raises(BudgetReached, match="10 seconds"):
+                await model.reply(MESSAGE, limit=5, sampling=SAMPLING)
+        else:
+            reply = await model.reply(MESSAGE, limit=5, sampling=SAMPLING)
+            assert reply.text.startswith("word")
+        assert scripted.calls == (0 if refused else 1)
+
+    asyncio.run(run())
+
+
+def test_without_limits_every_call_is_made_and_counted() -> None:
+    async def run() -> None:
+        model = BudgetedModel(ScriptedModel(reply_of_ten_words), Budget())
+        replies = [await model.reply(MESSAGE, limit=20, sampling=SAMPLING) for _ in range(3)]
+        assert model.spent.calls == 3
+        assert model.spent.tokens == sum(reply.usage.tokens for reply in replies)
 
     asyncio.run(run())

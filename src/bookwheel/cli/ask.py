@@ -54,6 +54,9 @@ def _split_words(words: tuple[str, ...]) -> tuple[list[str], str]:
         if sys.stdin.isatty():
             raise InputError(f'nothing to read for the question {question!r}: bookwheel ask FILE "QUESTION"')
         sources = ["-"]
+    if not all(source.strip() for source in sources):
+        # An empty path is the current folder; a shell makes one of an unset variable in quotes.
+        raise InputError('a SOURCE is empty; name a file, a folder, a URL or "-"')
     return sources, question
 
 
@@ -61,10 +64,12 @@ async def _ask(sources: list[str], question: str, options: ReadingOptions, *, on
     from bookwheel.cli.runner import print_warnings, read_to_end
     from bookwheel.reading import runner
     from bookwheel.reading.estimate import estimate_cost
+    from bookwheel.reading.ways.registry import load_way
     from bookwheel.text.documents import open_document
 
     if not question.strip():
         raise QuestionError("the question is empty; ask something about the document")
+    way = load_way(options.way)
     document = open_document(sources, stdin=sys.stdin.buffer)
     with options.output.open_journal() as journal:
         model = await options.models.open()
@@ -80,7 +85,7 @@ async def _ask(sources: list[str], question: str, options: ReadingOptions, *, on
                 return 0
             reading = runner.new_reading(kept.info, question, model, plan, options.way)
             journal.begin(reading)
-            return await read_to_end(reading, kept, model, journal, options.output)
+            return await read_to_end(reading, kept, model, journal, options.output, way=way)
         finally:
             await model.aclose()
 

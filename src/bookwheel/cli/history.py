@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
-from bookwheel.cli.options import OutputOptions, PositiveInt
+from bookwheel.cli.options import FilePath, OutputOptions, PositiveInt
 from bookwheel.types import Status
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def list_readings(
 def show(
     reading: str,
     *,
-    html: Path | None = None,
+    html: FilePath | None = None,
     changes: Annotated[bool, Parameter(negative="")] = False,
     output: OutputOptions | None = None,
 ) -> int:

@@ -6,12 +6,11 @@ import asyncio
 import os
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
-from bookwheel.cli.options import BudgetOptions, ModelOptions, Port
+from bookwheel.cli.options import BudgetOptions, FilePath, ModelOptions, Port, Text
 from bookwheel.errors import MissingExtra
 
 if TYPE_CHECKING:
@@ -34,21 +33,21 @@ _MAX_BODY: Final = 64 << 20
 class McpOptions:
     """The server's address, and the sources that clients may name."""
 
-    root: Annotated[tuple[Path, ...], Parameter(negative="")] = ()
+    root: Annotated[tuple[FilePath, ...], Parameter(negative="")] = ()
     "A folder whose files clients may read; can be repeated. Without it, clients can read no files."
     allow_private: Annotated[bool, Parameter(negative="")] = False
     "Also fetch documents from private network addresses."
     http: Annotated[bool, Parameter(negative="")] = False
     "Serve streamable HTTP instead of standard input and output."
-    host: str = "127.0.0.1"
+    host: Text = "127.0.0.1"
     "The address to listen on; any but this machine's own needs --key."
-    allow_host: Annotated[tuple[str, ...], Parameter(negative="")] = ()
+    allow_host: Annotated[tuple[Text, ...], Parameter(negative="")] = ()
     "A host name that requests may use, such as books.example.org; can be repeated."
     port: Port = 8765
     "The port to listen on; 0 picks a free one."
     key: Annotated[str | None, Parameter(env_var="BOOKWHEEL_MCP_KEY", show_env_var=True)] = None
     "The bearer token that clients must send. Prefer the environment variable: other users can see command lines."
-    journal: Path | None = None
+    journal: FilePath | None = None
     "The journal's file; by default, $BOOKWHEEL_JOURNAL or a file in the user's data folder."
 
 

@@ -13,6 +13,10 @@ from cyclopts.validators import Number
 from bookwheel.plan import Budget, Layout, Plan, Positive, Price, Seed, Temperature, Tokens, TopP, load_preset_plan
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cyclopts import Token
+
     from bookwheel.journal import Journal
     from bookwheel.models.base import Model
 
@@ -24,15 +28,41 @@ _OUTPUT: Final = Group("Output", sort_key=5)
 _NUMBER_BOUNDS: Final = {Ge: "gte", Gt: "gt", Le: "lte", Lt: "lt"}
 
 
+def _parse_int(_: type, tokens: Sequence[Token]) -> int:
+    """Return the whole number. The parser alone would round 1.5 to 2."""
+    try:
+        return int(tokens[0].value)
+    except ValueError:
+        raise ValueError(f"{tokens[0].value!r} is not a whole number") from None
+
+
 def _check(annotation: Any) -> Parameter:
     """Return a parameter that is refused by name if it is outside the bounds of the annotation."""
     # The plan states its bounds once; without this, its message would name the plan's field, not the option.
     bounds = {_NUMBER_BOUNDS[type(bound)]: astuple(bound)[0] for bound in annotation.__metadata__}
-    return Parameter(validator=Number(**bounds))
+    converter = _parse_int if annotation.__origin__ is int else None
+    return Parameter(validator=Number(**bounds), converter=converter)
 
 
-PositiveInt = Annotated[int, Parameter(validator=Number(gt=0))]
-Port = Annotated[int, Parameter(validator=Number(gte=0, lte=65535))]
+def _require_text(_: type, value: str | None) -> None:
+    """Refuse the empty text that a shell makes of an unset variable in quotes."""
+    if value is not None and not value.strip():
+        raise ValueError("It must not be empty.")
+
+
+def _parse_path(_: type, tokens: Sequence[Token]) -> Path:
+    """Return the path. An empty one would be the current folder."""
+    text = tokens[0].value
+    if not text.strip():
+        raise ValueError("it must not be empty")
+    return Path(text)
+
+
+Text = Annotated[str, Parameter(validator=_require_text)]
+FilePath = Annotated[Path, Parameter(converter=_parse_path)]
+PositiveInt = Annotated[int, Parameter(validator=Number(gt=0), converter=_parse_int)]
+Port = Annotated[int, Parameter(validator=Number(gte=0, lte=65535), converter=_parse_int)]
+WholeNumber = Annotated[int, Parameter(converter=_parse_int)]
 _Positive = Annotated[Positive, _check(Positive)]
 _Price = Annotated[Price, _check(Price)]
 _Tokens = Annotated[Tokens, _check(Tokens)]
@@ -43,13 +73,13 @@ _Tokens = Annotated[Tokens, _check(Tokens)]
 class ModelOptions:
     """The model, and how to reach it."""
 
-    model: str | None = None
+    model: Text | None = None
     "`local` (the default), `scripted`, a .gguf file, or the name of a model that the endpoint serves."
     base_url: Annotated[str | None, Parameter(env_var="OPENAI_BASE_URL")] = None
     "An OpenAI-compatible endpoint, such as http://localhost:8000/v1."
     api_key: Annotated[str | None, Parameter(env_var="OPENAI_API_KEY", show_env_var=True)] = None
     "The endpoint's key, if it needs one. Prefer the environment variable: other users can see command lines."
-    tokenizer: Path | None = None
+    tokenizer: FilePath | None = None
     "The model's tokenizer.json, if the endpoint cannot count tokens."
     window: PositiveInt | None = None
     "The model's context window in tokens, if the endpoint does not report it."
@@ -84,7 +114,7 @@ class ModelOptions:
 class PlanOptions:
     """Changes to the plan that the model recommends."""
 
-    preset: str | None = None
+    preset: Text | None = None
     "Start from this plan instead of the model's own. `bookwheel models` lists them."
     chunk_tokens: _Tokens | None = None
     "Tokens of the document in each call."
@@ -96,9 +126,9 @@ class PlanOptions:
     "Token limit of the question."
     layout: Layout | None = None
     "Order of the prompt. With `section-first`, a server can reuse the chunk's KV cache."
-    prompts: str | None = None
+    prompts: Text | None = None
     "A prompt set by name, or a TOML file with one."
-    language: Annotated[str | None, Parameter(name="--lang")] = None
+    language: Annotated[Text | None, Parameter(name="--lang")] = None
     "Language of the prompts, `en` or `zh`; by default, the question's."
     temperature: Annotated[Temperature, _check(Temperature)] | None = None
     "Sampling temperature; 0 is greedy."
@@ -148,7 +178,7 @@ class BudgetOptions:
 class OutputOptions:
     """The journal's place and the form of the output."""
 
-    journal: Path | None = None
+    journal: FilePath | None = None
     "The journal's file; by default, $BOOKWHEEL_JOURNAL or a file in the user's data folder."
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False
     "Print one JSON object on standard output and nothing else."

@@ -9,16 +9,15 @@ import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING
 
 from bookwheel.cli import STDIN
-from bookwheel.cli.options import BudgetOptions, ModelOptions, OutputOptions
+from bookwheel.cli.options import BudgetOptions, FilePath, ModelOptions, OutputOptions, WholeNumber
 from bookwheel.errors import InputError
 from bookwheel.types import Memory, Status
 
 if TYPE_CHECKING:
+    from bookwheel.reading.loop import Way
     from bookwheel.types import Reading
 
 
@@ -58,22 +57,36 @@ async def _continue_reading(old: Reading, models: ModelOptions, budget: BudgetOp
     """Read on with the model that began, unless another is named."""
     from bookwheel.cli.runner import read_to_end
 
+    way = _load_way(old)
     model = await replace(models, model=models.model or old.model).open()
     try:
         with output.open_journal() as journal:
             plan = replace(old.plan, budget=budget.build())
             reading = replace(old, plan=plan, status=Status.READING, model=model.name, error="")
-            return await read_to_end(reading, journal.document_of(old.id), model, journal, output)
+            return await read_to_end(reading, journal.document_of(old.id), model, journal, output, way=way)
     finally:
         await model.aclose()
+
+
+def _load_way(reading: Reading) -> Way:
+    """Return the reading's way; InputError says how to make it known if it is a function of the user's own."""
+    from bookwheel.reading.ways.registry import GROUP, list_ways, load_way
+
+    if reading.way not in list_ways():
+        raise InputError(
+            f"reading {reading.id[:8]} was made with the way {reading.way!r}, which is not registered here. Register "
+            f"the function as the entry point {reading.way!r} of the group {GROUP!r}, or continue in Python: "
+            f"bookwheel.reading.runner.run_reading(..., way=FUNCTION)"
+        )
+    return load_way(reading.way)
 
 
 def edit(
     reading: str,
     *,
-    step: Annotated[int, Parameter(required=True)],
+    step: WholeNumber,
     memory: str | None = None,
-    memory_file: Path | None = None,
+    memory_file: FilePath | None = None,
     models: ModelOptions | None = None,
     budget: BudgetOptions | None = None,
     output: OutputOptions | None = None,
@@ -115,6 +128,7 @@ async def _edit(
 ) -> int:
     with output.open_journal() as journal:
         old = journal.reading(name)
+    _load_way(old)  # Refused before there is a fork that cannot be read on.
     if not 0 <= step < len(old.steps):
         raise InputError(f"--step {step}: the reading has steps 0 to {len(old.steps) - 1}")
     text = _choose_memory(old.steps[step].after.text, *replacement)
@@ -132,6 +146,8 @@ async def _edit(
 
 
 def _choose_memory(old: str, text: str | None, file: Path | None) -> str:
+    if text is not None and file is not None:
+        raise InputError("give the new memory with --memory or --memory-file, not both")
     if text is not None:
         return text
     if file is not None:

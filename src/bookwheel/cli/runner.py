@@ -12,7 +12,6 @@ from rich.text import Text
 from bookwheel.cli.output import print_answer, stderr
 from bookwheel.cli.progress import show_progress
 from bookwheel.reading.runner import run_reading
-from bookwheel.reading.ways.registry import load_way
 from bookwheel.text.sanitize import sanitize
 
 if TYPE_CHECKING:
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from bookwheel.cli.options import OutputOptions
     from bookwheel.journal import Journal, StoredDocument
     from bookwheel.models.base import Model
+    from bookwheel.reading.loop import Way
     from bookwheel.types import Document, Reading
 
 
@@ -41,11 +41,10 @@ def run_command(work: Coroutine[Any, Any, _T]) -> _T:
 
 
 async def read_to_end(
-    reading: Reading, document: StoredDocument, model: Model, journal: Journal, output: OutputOptions
+    reading: Reading, document: StoredDocument, model: Model, journal: Journal, output: OutputOptions, *, way: Way
 ) -> int:
     """Run the reading from where it stands, print its answer, and return the exit code."""
     quiet = output.quiet or output.as_json
-    way = load_way(reading.way)
     with journal.claim(reading.id):
         try:
             with show_progress(reading, quiet=quiet) as watch:

@@ -5,12 +5,20 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Group, Parameter
 
-from bookwheel.cli.options import BudgetOptions, ModelOptions, OutputOptions, PlanOptions, Port, PositiveInt
+from bookwheel.cli.options import (
+    BudgetOptions,
+    FilePath,
+    ModelOptions,
+    OutputOptions,
+    PlanOptions,
+    Port,
+    PositiveInt,
+    Text,
+)
 from bookwheel.errors import InputError, MissingExtra
 
 if TYPE_CHECKING:
@@ -24,14 +32,14 @@ _GRACE: Final = 10
 
 def serve(
     *,
-    host: Annotated[str, Parameter(group=_SERVER)] = "127.0.0.1",
+    host: Annotated[Text, Parameter(group=_SERVER)] = "127.0.0.1",
     port: Annotated[Port, Parameter(group=_SERVER)] = 8470,
-    key_file: Annotated[Path | None, Parameter(group=_SERVER)] = None,
-    new_key: Annotated[str | None, Parameter(group=_SERVER)] = None,
-    allow_host: Annotated[tuple[str, ...], Parameter(group=_SERVER, negative="")] = (),
+    key_file: Annotated[FilePath | None, Parameter(group=_SERVER)] = None,
+    new_key: Annotated[Text | None, Parameter(group=_SERVER)] = None,
+    allow_host: Annotated[tuple[Text, ...], Parameter(group=_SERVER, negative="")] = (),
     allow_private: Annotated[bool, Parameter(group=_SERVER, negative="")] = False,
     readings: Annotated[PositiveInt, Parameter(group=_SERVER)] = 64,
-    runs: Annotated[Path | None, Parameter(group=_SERVER)] = None,
+    runs: Annotated[FilePath | None, Parameter(group=_SERVER)] = None,
     models: ModelOptions | None = None,
     plan: PlanOptions | None = None,
     budget: BudgetOptions | None = None,

@@ -1,0 +1,98 @@
+"""`bookwheel ask`: the answer to stdout, everything else to stderr, exit codes that tell what happened."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def test_the_answer_goes_to_stdout_and_nothing_else_does(book: Path, ask) -> None:
+    ran = ask()
+    assert (ran.code, ran.out) == (0, "The harbour master of Skarholm is Ada Quill.\n")
+    assert "rests on" in ran.err
+    assert "+ The harbour master" in ran.err
+
+
+def test_quiet_says_nothing_but_the_answer(book: Path, ask) -> None:
+    ran = ask("--quiet")
+    assert (ran.code, ran.out, ran.err) == (0, "The harbour master of Skarholm is Ada Quill.\n", "")
+
+
+def test_json_is_one_object_of_the_documented_shape(book: Path, ask) -> None:
+    ran = ask("--json")
+    found = ran.json
+    assert ran.out.count("\n") == 1
+    assert found["status"] == "answered"
+    assert found["plan"]["chunk_tokens"] == 100
+    assert found["steps"][0]["start"] == 0
+    assert found["steps"][-1]["end"] == len(book.read_text())
+    assert all(a["end"] == b["start"] for a, b in zip(found["steps"], found["steps"][1:], strict=False))
+    assert {"index", "start", "end", "pages", "source", "memory", "flags"} <= set(found["steps"][0])
+    assert {"calls", "prompt_tokens", "completion_tokens", "seconds"} <= set(found["usage"])
+    piece = found["evidence"][0]
+    assert book.read_text()[piece["start"] : piece["end"]] == piece["quote"]
+
+
+def test_standard_input_is_a_source(book: Path, question) -> None:
+    command = [sys.executable, "-m", "bookwheel", "ask", "-", question, "--model", "scripted", "--quiet"]
+    done = subprocess.run(command, input=book.read_text(), capture_output=True, text=True, check=True)
+    assert "Ada Quill" in done.stdout
+    piped = subprocess.run(
+        [*command[:4], *command[5:]], input=book.read_text(), capture_output=True, text=True, check=True
+    )
+    assert piped.stdout == done.stdout
+
+
+def test_an_estimate_calls_nothing_and_keeps_nothing(run, book: Path, ask) -> None:
+    found = ask("--estimate", "--json").json
+    steps = ask("--json").json["steps"]
+    assert found["chunks"] == len(steps)
+    assert found["calls"] == len(steps) + 1
+    assert found["exact"] is True
+    assert len(json.loads(run("list", "--json").out)) == 1
+    assert "calls" in ask("--estimate").out
+
+
+def test_a_broken_pipe_is_no_traceback(book: Path, question) -> None:
+    command = f"{sys.executable} -m bookwheel ask {book} '{question}' --model scripted --json | head -c 1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    assert "Traceback" not in done.stderr
+
+
+def test_no_secret_reaches_output_or_journal(run, book: Path, question) -> None:
+    secret = "sk-very-secret-key"
+    ran = run("ask", book, question, "--base-url", "http://127.0.0.1:9/v1", "--model", "m", "--api-key", secret)
+    assert secret not in ran.out + ran.err
+    for path in Path(os.environ["BOOKWHEEL_JOURNAL"]).parent.rglob("*"):
+        if path.is_file() and stat.S_ISREG(path.stat().st_mode):
+            assert secret.encode() not in path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (["--model", "gpt-none"], "--base-url"),
+        (["--base-url", "http://127.0.0.1:9/v1", "--model", "m"], "127.0.0.1:9"),
+        (["--model", "{dir}/none.gguf"], "none.gguf"),
+    ],
+)
+def test_a_model_that_is_not_there_is_code_3(run, book: Path, more: list[str], says: str, question) -> None:
+    ran = run("ask", book, question, *(word.format(dir=book.parent) for word in more))
+    assert (ran.code, ran.out) == (3, "")
+    assert says in ran.err
+
+
+def test_a_plan_beyond_the_window_says_by_how_much(run, book: Path, question) -> None:
+    weights = os.environ.get("BOOKWHEEL_WEIGHTS", Path.home() / ".cache/bookwheel/SmolLM2-135M-Instruct.Q8_0.gguf")
+    if not Path(weights).is_file():
+        pytest.skip("the local model's weights are not here")
+    ran = run("ask", book, question, "--chunk-tokens", "9000")
+    assert ran.code == 2
+    assert re.search(r"window holds 8192: \d+ too many", ran.err)

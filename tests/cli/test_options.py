@@ -1,0 +1,121 @@
+"""Options and input that cannot be used: exit code 2, and a message that names the option."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["ask"], "what to read"),
+        (["ask", "{book}", ""], "question is empty"),
+        (["ask", "{book}", "why " * 2000], "2000 tokens"),
+        (["ask", "{dir}/none.txt", "{question}"], "is not there"),
+        (["ask", "{dir}/empty.txt", "{question}"], "no text"),
+        (["ask", "{dir}/blank", "{question}"], "no text"),
+        (["ask", "{dir}/picture.png", "{question}"], "picture.png"),
+        (["ask", "{dir}/locked.txt", "{question}"], "may not be read"),
+        (["ask", "{book}", "{question}", "--chunk-tokens", "0"], "--chunk-tokens"),
+        (["ask", "{book}", "{question}", "--layout", "sideways"], "--layout"),
+        (["ask", "{book}", "{question}", "--lang", "xx"], "standard.en"),
+        (["ask", "{book}", "{question}", "--prompts", "{dir}/none.toml"], "cannot be read"),
+        (["ask", "{book}", "{question}", "--preset", "none"], "paper-7b"),
+        (["ask", "{book}", "{question}", "--way", "sequental"], "sequential"),
+        (["ask", "{book}", "{question}", "--max-tokens-total", "0"], "--max-tokens-total"),
+        (["ask", "{book}", "{question}", "--max-cost", "1"], "price"),
+        (["ask", "{book}", "{question}", "--chunk-tokns", "9"], "chunk-tokens"),
+        (["ask", "", "{question}"], "SOURCE is empty"),
+        (["ask", "{book}", "{question}", "--model", ""], "--model"),
+        (["ask", "{book}", "{question}", "--preset", ""], "--preset"),
+        (["ask", "{book}", "{question}", "--prompts", ""], "--prompts"),
+        (["ask", "{book}", "{question}", "--lang", ""], "--lang"),
+        (["ask", "{book}", "{question}", "--journal", ""], "--journal"),
+        (["ask", "{book}", "{question}", "--tokenizer", ""], "--tokenizer"),
+        (["ask", "{book}", "{question}", "--base-url", "nonsense", "--model", "m"], "base URL 'nonsense'"),
+        (["ask", "{book}", "{question}", "--memory-tokens", "7"], "--memory-tokens"),
+        (["ask", "{book}", "{question}", "--answer-tokens", "-1"], "--answer-tokens"),
+        (["ask", "{book}", "{question}", "--question-tokens", "many"], "--question-tokens"),
+        (["ask", "{book}", "{question}", "--temperature", "hot"], "--temperature"),
+        (["ask", "{book}", "{question}", "--temperature", "-0.1"], "--temperature"),
+        (["ask", "{book}", "{question}", "--temperature", "nan"], "--temperature"),
+        (["ask", "{book}", "{question}", "--top-p", "1.1"], "--top-p"),
+        (["ask", "{book}", "{question}", "--seed", "1.5"], "--seed"),
+        (["ask", "{book}", "{question}", "--max-seconds", "inf"], "--max-seconds"),
+        (["ask", "{book}", "{question}", "--max-cost", "-1"], "--max-cost"),
+        (["ask", "{book}", "{question}", "--price-in", "-1"], "--price-in"),
+        (["ask", "{book}", "{question}", "--window", "0"], "--window"),
+        (["ask", "{book}", "{question}", "--timeout", "0"], "--timeout"),
+        (["ask", "{book}", "{question}", "--concurrency", "0"], "--concurrency"),
+        (["ask", "{book}", "{question}", "--threads", "-2"], "--threads"),
+        (["list", "--limit", "0"], "--limit"),
+        (["show", "last", "--html", ""], "--html"),
+        (["edit", "last", "--step", "x", "--memory", "m"], "--step"),
+        (["edit", "last", "--step", "0", "--memory-file", ""], "--memory-file"),
+        (["serve", "--port", "65536"], "--port"),
+        (["serve", "--readings", "0"], "--readings"),
+        (["serve", "--host", ""], "--host"),
+        (["serve", "--key-file", ""], "--key-file"),
+        (["mcp", "--port", "-1"], "--port"),
+        (["mcp", "--root", ""], "--root"),
+        (["models", "--timeout", "0"], "--timeout"),
+        (["resume", "nothing"], "no reading"),
+        (["show", "nothing"], "no reading"),
+        (["edit", "nothing", "--step", "0", "--memory", "x"], "no reading"),
+        (["read", "{book}"], "read"),
+    ],
+    ids=lambda value: " ".join(value)[:40] if isinstance(value, list) else "",
+)
+def test_bad_input_is_told_on_stderr_with_code_2(run, book: Path, question: str, words: list[str], says: str) -> None:
+    folder = book.parent
+    (folder / "empty.txt").touch()
+    (folder / "blank").mkdir()
+    (folder / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 20)
+    locked = folder / "locked.txt"
+    locked.write_text("secret")
+    locked.chmod(0)
+    if "{dir}/locked.txt" in words and os.access(locked, os.R_OK):
+        pytest.skip("this user may read everything")
+    words = [word.format(book=book, dir=folder, question=question) for word in words]
+    ran = run(*words, *(["--model", "scripted"] if words[0] == "ask" and "--model" not in words else []))
+    assert (ran.code, ran.out) == (2, "")
+    assert says in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_an_error_in_json_mode_is_one_object_too(run, book: Path, question) -> None:
+    ran = run("ask", book.parent / "none.txt", question, "--model", "scripted", "--json")
+    assert ran.code == 2
+    assert set(ran.json) == {"error", "kind"}
+    assert run("ask", book, question, "--json", "--chunk-tokns", "3").json["kind"]
+
+
+def test_a_journal_that_cannot_be_written_says_what_to_do(book: Path, ask) -> None:
+    ran = ask("--journal", "/proc/none/journal.sqlite")
+    assert ran.code == 2
+    assert "--journal" in ran.err
+
+
+def test_a_read_only_home_says_what_to_do(book: Path, monkeypatch: pytest.MonkeyPatch, ask) -> None:
+    monkeypatch.delenv("BOOKWHEEL_JOURNAL")
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    monkeypatch.setenv("HOME", "/proc/self")
+    ran = ask()
+    assert ran.code == 2
+    assert "--journal" in ran.err
+
+
+def test_a_journal_of_a_newer_schema_is_left_alone(run, book: Path, ask) -> None:
+    import sqlite3
+
+    ask()
+    path = Path(os.environ["BOOKWHEEL_JOURNAL"])
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA user_version = 999")
+    connection.close()
+    ran = run("list")
+    assert ran.code == 2
+    assert "999" in ran.err

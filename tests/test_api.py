@@ -1,0 +1,121 @@
+"""`read` and `aread` from Python: a way of the user's own, with journal and resume."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from bookwheel import Plan, TextDocument, aread, read
+from bookwheel.errors import InputError
+from bookwheel.journal import Journal
+from bookwheel.models.scripted import ScriptedModel, keyword_reader
+from bookwheel.reading import loop
+from bookwheel.reading.prompts import prompts_for
+from bookwheel.reading.runner import run_reading
+from bookwheel.text.chunks import split
+from bookwheel.types import Memory, Status
+
+QUESTION = "Who signed the plan of the mill?"
+DOCUMENT = TextDocument("Rain fell on the mill. " * 60 + "Ramelli signed the plan of the mill. " + "Rain fell. " * 120)
+PLAN = Plan(chunk_tokens=120, memory_tokens=60, question_tokens=40, answer_tokens=40)
+
+
+async def until_noted(document, question, model, plan, done=()):
+    """A way of the user's own: it stops at the first chunk that changes the memory."""
+    prompts = prompts_for(plan, question)
+    memory, start = (done[-1].after, done[-1].chunk.end) if done else (Memory.blank(plan.memory_tokens), 0)
+    for chunk in split(document, model.tokenizer, plan.chunk_tokens, start=start, index=len(done)):
+        step = await loop.update(question, memory, chunk, model, plan, prompts)
+        memory = step.after
+        yield step
+        if memory.text:
+            break
+    yield await loop.answer(question, memory, model, plan, prompts)
+
+
+def test_a_function_is_a_way_and_its_name_is_recorded(tmp_path):
+    model, path = ScriptedModel(keyword_reader), tmp_path / "journal.sqlite"
+    reading = read(DOCUMENT, QUESTION, model=model, plan=PLAN, way=until_noted, journal=path)
+    assert (reading.status, reading.way) == (Status.ANSWERED, "until_noted")
+    assert "Ramelli" in reading.answer.text
+    assert reading.steps[-1].chunk.end < reading.document.length
+    with Journal(path) as journal:
+        assert journal.reading(reading.id).way == "until_noted"
+
+
+def test_a_name_and_its_function_read_the_same(tmp_path):
+    model, path = ScriptedModel(keyword_reader), tmp_path / "journal.sqlite"
+
+    async def both():
+        options = {"model": model, "plan": PLAN, "journal": path}
+        return [await aread(DOCUMENT, QUESTION, way=way, **options) for way in ("sequential", loop.read)]
+
+    named, passed = asyncio.run(both())
+    assert named.memory == passed.memory
+    assert named.answer.text == passed.answer.text
+
+
+def stopped_reading(path):
+    """One step and no answer."""
+    budget = {"tokens": 600}
+    reading = read(DOCUMENT, QUESTION, model="scripted", plan=PLAN, way=until_noted, journal=path, budget=budget)
+    assert reading.status is Status.STOPPED
+    assert reading.steps
+    return reading
+
+
+def test_a_reading_by_a_function_is_resumed_with_the_function(tmp_path):
+    path, model = tmp_path / "journal.sqlite", ScriptedModel(keyword_reader)
+    stopped = stopped_reading(path)
+    with Journal(path) as journal:
+        kept = journal.reading(stopped.id)
+        reading = replace(kept, plan=PLAN)
+        document = journal.document_of(stopped.id)
+        work = run_reading(reading, document, model, way=until_noted, journal=journal)
+        ended = asyncio.run(work)
+    assert ended.status is Status.ANSWERED
+    assert ended.steps[: len(kept.steps)] == kept.steps
+
+
+def test_the_command_line_says_how_to_resume_a_way_that_it_does_not_know(tmp_path, capsys):
+    from bookwheel.cli import main
+
+    path = tmp_path / "journal.sqlite"
+    stopped = stopped_reading(path)
+    for words in (["resume", stopped.id], ["edit", stopped.id, "--step", "0", "--memory", "m"]):
+        with pytest.raises(SystemExit) as ended:
+            main([*words, "--model", "scripted", "--journal", str(path)])
+        assert ended.value.code == 2
+        error = capsys.readouterr().err
+        assert "'until_noted', which is not registered" in error
+        assert "bookwheel.ways" in error
+        assert "way=FUNCTION" in error
+    with Journal(path) as journal:
+        assert [reading.id for reading in journal.readings()] == [stopped.id]
+
+
+def test_a_function_may_not_take_the_name_of_a_registered_way(tmp_path):
+    async def whole(document, question, model, plan, done=()):
+        yield await loop.answer(question, Memory.blank(plan.memory_tokens), model, plan, prompts_for(plan, question))
+
+    with pytest.raises(InputError, match="another name"):
+        read(DOCUMENT, QUESTION, model="scripted", way=whole, journal=tmp_path / "journal.sqlite")
+
+
+def test_read_works_inside_a_running_event_loop(tmp_path):
+    async def notebook():
+        return read(DOCUMENT, QUESTION, model="scripted", plan=PLAN, journal=tmp_path / "journal.sqlite")
+
+    assert "Ramelli" in asyncio.run(notebook()).answer.text
+
+
+def test_the_models_of_the_caller_stay_open(tmp_path):
+    class Watched(ScriptedModel):
+        is_closed = False
+
+        async def aclose(self):
+            self.is_closed = True
+
+    model = Watched(keyword_reader)
+    read(DOCUMENT, QUESTION, model=model, plan=PLAN, journal=tmp_path / "journal.sqlite")
+    assert not model.is_closed

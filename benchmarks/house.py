@@ -81,6 +81,9 @@ def main(words: list[str]) -> int:
         for name, files in doubles.items():
             print(f"class {name} is defined in {' and '.join(files)}: one name, one meaning")
         return 1 if doubles else 0
+    if "--dot" in words:
+        print(draw(find_arrows(parse_tree(trees[0]))))
+        return 0
     columns = [measure(parse_tree(tree)) for tree in trees]
     for row in columns[0]:
         print(f"{row:38}" + "".join(f"{column[row]!s:>14}" for column in columns))
@@ -158,6 +161,16 @@ def find_arrows(modules: dict[str, tuple[ast.Module, str]]) -> set[tuple[str, st
         for alias in node.names
         if (target := room_of_import(node.module or "", alias.name, modules)) != room(name)
     }
+
+
+def draw(arrows: set[tuple[str, str]]) -> str:
+    """Return the arrows as a Graphviz graph; rooms that import each other are joined in red."""
+    lines = [
+        f'  "{room}" -> "{other}"{" [color=red]" if (other, room) in arrows else ""};'
+        for room, other in sorted(arrows)
+        if other not in {"types", "errors", "__init__"}  # everything imports these
+    ]
+    return "\n".join(["digraph rooms {", "  node [shape=box, fontname=sans, style=rounded];", *lines, "}"])
 
 
 def room(name: str) -> str:

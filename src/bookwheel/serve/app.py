@@ -70,7 +70,7 @@ def build_app(
             try:
                 yield
             finally:
-                await chat.straight.aclose()
+                await chat.aclose()
 
     runs = run_routes(RunDirectory(service.settings.runs_folder))
     return wrap_app(service, [*_routes(Routes(service), chat), *more, *runs, *_page()], live)
@@ -138,12 +138,12 @@ def _routes(routes: Routes, chat: OpenAIRoutes) -> list[BaseRoute]:
         Route("/healthz", routes.health),
         Route("/metrics", routes.metrics),
         Route("/openapi.json", openapi),
-        Route("/v1/models", chat.models),
-        Route("/v1/models/{name:path}", chat.model),
-        Route("/v1/files", chat.upload, methods=["POST"]),
-        Route("/v1/files/{id}", chat.file),
-        Route("/v1/chat/completions", chat.completions, methods=["POST"]),
-        Route("/v1/responses", chat.responses, methods=["POST"]),
+        Route("/v1/models", chat.list_models),
+        Route("/v1/models/{name:path}", chat.get_model),
+        Route("/v1/files", chat.upload_file, methods=["POST"]),
+        Route("/v1/files/{id}", chat.get_file),
+        Route("/v1/chat/completions", chat.create_completion, methods=["POST"]),
+        Route("/v1/responses", chat.create_response, methods=["POST"]),
     ]
 
 

@@ -1,7 +1,7 @@
-"""OpenAI's routes. What fits the model's window goes straight to the model; anything longer is read.
+"""OpenAI's routes. A chat that fits the model's window goes to the model; a longer one becomes a reading.
 
-The memory's versions come as reasoning, the answer as content, and the usage is the sum over all calls. A client that
-hangs up stops its reading; the journal keeps it.
+The versions of the memory are sent as reasoning and the answer as content; the usage is the sum over all calls. A
+client that hangs up stops its reading, and the journal keeps it.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from bookwheel.serve.http.schemas import parse_body
 from bookwheel.serve.http.uploads import store_upload
 from bookwheel.serve.openai.chat_result import ChatResult
 from bookwheel.serve.openai.messages import check_supported, cut_at_stop, parse_messages, split_document_and_question
-from bookwheel.serve.openai.pass_through import PassThrough, fits, surely_fits
-from bookwheel.serve.openai.response_stream import as_response
+from bookwheel.serve.openai.pass_through import PassThrough, fits_by_bytes, fits_by_tokens
+from bookwheel.serve.openai.response_stream import to_response
 from bookwheel.serve.openai.responses import ResponsesShape, to_chat_request
-from bookwheel.serve.openai.schemas import ChatShape, completion, piece, usage_json
+from bookwheel.serve.openai.schemas import ChatShape, chunk_to_json, completion_to_json, usage_to_json
 from bookwheel.types import Answer, Status, Step
 
 if TYPE_CHECKING:
@@ -40,207 +40,215 @@ if TYPE_CHECKING:
     from bookwheel.serve.openai.messages import ChatContents
     from bookwheel.types import Reading
 
-_FORCED: Final = "bookwheel/"
-_FILE: Final = "file-"
-_RESPONSES_OWN: Final = {"messages": "input", "response_format": "text"}
-"""What a chat completion calls otherwise."""
-_MODELS_SINCE: Final = 1_700_000_000
+_READING_PREFIX: Final = "bookwheel/"
+"""Before a model's name: read even what fits its window."""
+_FILE_PREFIX: Final = "file-"
+_RESPONSES_NAMES: Final = {"messages": "input", "response_format": "text"}
+"""Parameters of a chat completion that the Responses API names otherwise."""
+_CREATED: Final = 1_700_000_000
+"""Clients require a creation time of models and files; nothing depends on it."""
+_SHA_LENGTH: Final = 64
 
 
 class OpenAIRoutes:
-    """The facade's routes."""
+    """One method for each route of OpenAI's API."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self.straight = PassThrough(service)
+        self._pass_through = PassThrough(service)
 
-    async def models(self, _request: Request) -> Response:
-        """Every model, and under `bookwheel/` the same one made to read."""
-        names = [name for model in self._service.models for name in (model, f"{_FORCED}{model}")]
-        return JsonResponse({"object": "list", "data": [_model(name) for name in names]})
+    async def aclose(self) -> None:
+        """Close the connections to the endpoints."""
+        await self._pass_through.aclose()
 
-    async def model(self, request: Request) -> Response:
-        """One model."""
+    async def list_models(self, _request: Request) -> Response:
+        """List every model twice: as it is, and under `bookwheel/`, which always reads."""
+        names = [name for model in self._service.models for name in (model, f"{_READING_PREFIX}{model}")]
+        return JsonResponse({"object": "list", "data": [_model_to_json(name) for name in names]})
+
+    async def get_model(self, request: Request) -> Response:
+        """Return one model."""
         name = request.path_params["name"]
-        self._service.readings.get_model(name.removeprefix(_FORCED))
-        return JsonResponse(_model(name))
+        self._service.readings.get_model(name.removeprefix(_READING_PREFIX))
+        return JsonResponse(_model_to_json(name))
 
-    async def upload(self, request: Request) -> Response:
-        """Keep a document, to be named in a request later."""
-        kept, _, size = await store_upload(request, self._service.journal)
-        return JsonResponse(_file(kept, size))
+    async def upload_file(self, request: Request) -> Response:
+        """Store a document that later requests name by its id."""
+        document, _, size = await store_upload(request, self._service.journal)
+        return JsonResponse(_file_to_json(document, size))
 
-    async def file(self, request: Request) -> Response:
-        """What is known of an uploaded document."""
-        kept = await self._service.get_document(request.path_params["id"].removeprefix(_FILE))
-        return JsonResponse(_file(kept, kept.length))
+    async def get_file(self, request: Request) -> Response:
+        """Return the facts of an uploaded document."""
+        document = await self._service.get_document(request.path_params["id"].removeprefix(_FILE_PREFIX))
+        return JsonResponse(_file_to_json(document, document.length))
 
-    async def completions(self, request: Request) -> Response:
-        """A chat completion."""
-        asked = await parse_body(ChatShape, request)
-        return (await self._said(request, asked, await request.body())).as_chat()
+    async def create_completion(self, request: Request) -> Response:
+        """Answer a chat completion."""
+        chat = await parse_body(ChatShape, request)
+        return (await self._answer(request, chat, await request.body())).to_chat_response()
 
-    async def responses(self, request: Request) -> Response:
-        """The same as a response: what it asks is put as a chat, and what is said to that told in its form."""
-        wanted = await parse_body(ResponsesShape, request)
+    async def create_response(self, request: Request) -> Response:
+        """Answer a request of the Responses API, as the chat completion that it stands for."""
+        shape = await parse_body(ResponsesShape, request)
         try:
-            asked, body = to_chat_request(wanted)
-            return as_response(await self._said(request, asked, body), wanted)
+            chat, raw_body = to_chat_request(shape)
+            return to_response(await self._answer(request, chat, raw_body), shape)
         except ApiError as error:
-            error.param = _RESPONSES_OWN.get(error.param or "", error.param)
+            error.param = _RESPONSES_NAMES.get(error.param or "", error.param)
             raise
 
-    async def _said(self, request: Request, asked: ChatShape, body: bytes) -> ChatResult:
-        name = asked.model.removeprefix(_FORCED)
-        model, talk = self._service.readings.get_model(name), parse_messages(asked.messages)
-        if asked.model == name and asked.document is None and not talk.files:
-            short = surely_fits(talk, asked, model) or await asyncio.to_thread(fits, talk, asked, model)
-            if short:
-                _check_user(talk)
-                return await self.straight.answer(asked, talk, model, request.state.key, body)
-        return await self._read(request, asked, talk, name)
+    async def _answer(self, request: Request, chat: ChatShape, raw_body: bytes) -> ChatResult:
+        name = chat.model.removeprefix(_READING_PREFIX)
+        model, contents = self._service.readings.get_model(name), parse_messages(chat.messages)
+        if chat.model == name and chat.document is None and not contents.files:
+            # Counting tokens may wait for a server, so it stays out of the event loop.
+            counted = (contents, chat, model)
+            if fits_by_bytes(*counted) or await asyncio.to_thread(fits_by_tokens, *counted):
+                _check_user_text(contents)
+                return await self._pass_through.answer(chat, contents, model, request.state.key, raw_body)
+        return await self._read(request, chat, contents, name)
 
-    async def _read(self, request: Request, asked: ChatShape, talk: ChatContents, name: str) -> ChatResult:
-        check_supported(asked)
-        text, question = split_document_and_question(talk, asked.document)
-        values = asked.plan.values_given()
-        sampling = {key: getattr(asked, key) for key in ("temperature", "top_p", "seed")}
+    async def _read(self, request: Request, chat: ChatShape, contents: ChatContents, name: str) -> ChatResult:
+        check_supported(chat)
+        text, question = split_document_and_question(contents, chat.document)
+        values = chat.plan.values_given()
+        sampling = {key: getattr(chat, key) for key in ("temperature", "top_p", "seed")}
         values["sampling"] = {
             **{key: value for key, value in sampling.items() if value is not None},
             **values.get("sampling", {}),
         }
-        if asked.limit is not None:
-            values.setdefault("answer_tokens", asked.limit)
-        wanted = ReadingSpec(question=question, model=name, plan=self._service.make_plan(name, values), way=asked.way)
+        if chat.limit is not None:
+            values.setdefault("answer_tokens", chat.limit)
+        spec = ReadingSpec(question=question, model=name, plan=self._service.make_plan(name, values), way=chat.way)
         caller = await identify_caller(request)
-        opening = self._opening(text, asked, talk)
-        running, reading = await self._service.start_or_find(wanted, opening, caller, survives_restart=False)
+        opener = self._make_opener(text, chat, contents)
+        running, reading = await self._service.start_or_find(spec, opener, caller, survives_restart=False)
         headers = {"X-Bookwheel-Reading": reading.id}
         if running:
             running.add_client()
-        if asked.stream:
-            leave = running.remove_client if running else lambda: None
-            return ChatResult(pieces=self._streamed(reading, asked), at_end=leave, headers=headers)
-        ended = await self._waited_for(running, request) if running else reading
-        return ChatResult(told=_answered(ended, asked), headers=headers)
+        if chat.stream:
+            at_end = running.remove_client if running else lambda: None
+            return ChatResult(chunks=self._stream(reading, chat), at_end=at_end, headers=headers)
+        reading = await self._wait_for(running, request) if running else reading
+        return ChatResult(payload=_make_completion(reading, chat), headers=headers)
 
-    def _opening(self, text: str | None, asked: ChatShape, talk: ChatContents) -> DocumentOpener:
-        async def opened() -> OpenedDocument:
+    def _make_opener(self, text: str | None, chat: ChatShape, contents: ChatContents) -> DocumentOpener:
+        async def open_document() -> OpenedDocument:
             if text is not None:
                 return await store_text(text, None, self._service.journal)
-            named = asked.document if asked.document is not None else talk.files[0]
-            sha = named.removeprefix(_FILE)
-            if asked.document is not None and len(sha) != 64:  # noqa: PLR2004
-                return await store_text(asked.document, None, self._service.journal)
+            name = chat.document if chat.document is not None else contents.files[0]
+            sha = name.removeprefix(_FILE_PREFIX)
+            if chat.document is not None and len(sha) != _SHA_LENGTH:
+                # Not the id of a file, so it is the text itself.
+                return await store_text(chat.document, None, self._service.journal)
             try:
                 return await self._service.get_document(sha), ()
             except ApiError:
-                raise not_found(f"file {named[:80]}; upload it to /v1/files first") from None
+                raise not_found(f"file {name[:80]}; upload it to /v1/files first") from None
 
-        if len(talk.files) > 1 or (talk.files and asked.document is not None):
+        if len(contents.files) > 1 or (contents.files and chat.document is not None):
             raise ApiError(400, "one document at a time: name one file", kind="invalid_request", param="messages")
-        return opened
+        return open_document
 
-    async def _waited_for(self, running: RunningReading, request: Request) -> Reading:
-        """The reading's end, which the client's hanging up brings about."""
-        gone = asyncio.ensure_future(_gone(request))
-        gone.add_done_callback(lambda task: None if task.cancelled() else running.remove_client())
+    async def _wait_for(self, running: RunningReading, request: Request) -> Reading:
+        """Return the reading when it has ended. It is interrupted when the client hangs up."""
+        disconnect = asyncio.ensure_future(_wait_for_disconnect(request))
+        disconnect.add_done_callback(lambda task: None if task.cancelled() else running.remove_client())
         try:
             return await self._service.readings.wait_for_result(running)
         except asyncio.CancelledError:
             running.remove_client()
             raise
         finally:
-            gone.cancel()
+            disconnect.cancel()
 
-    async def _streamed(self, reading: Reading, asked: ChatShape) -> AsyncGenerator[dict[str, Any]]:
+    async def _stream(self, reading: Reading, chat: ChatShape) -> AsyncGenerator[dict[str, Any]]:
         id_ = _completion_id(reading)
-        yield piece(id_, asked.model, {"role": "assistant", "content": ""}, reading=reading.id)
+        yield chunk_to_json(id_, chat.model, {"role": "assistant", "content": ""}, reading=reading.id)
         async with aclosing(self._service.readings.stream(reading.id)) as events:
             async for event in events:
-                for told in _pieces(event, id_, asked):
-                    yield told
+                for chunk in _make_chunks(event, id_, chat):
+                    yield chunk
 
 
-def _pieces(event: Step | Answer | Reading, id_: str, asked: ChatShape) -> list[dict[str, Any]]:
-    """The chunks that tell of one event."""
+def _make_chunks(event: Step | Answer | Reading, id_: str, chat: ChatShape) -> list[dict[str, Any]]:
+    """Return the chunks for one event of a reading."""
     if isinstance(event, Step):
-        return [piece(id_, asked.model, {"reasoning_content": _reasoning(event)})]
+        return [chunk_to_json(id_, chat.model, {"reasoning_content": _format_reasoning(event)})]
     if isinstance(event, Answer):
-        return [piece(id_, asked.model, {"content": cut_at_stop(event.text, asked.stop)})]
+        return [chunk_to_json(id_, chat.model, {"content": cut_at_stop(event.text, chat.stop)})]
     if event.status is not Status.ANSWERED:
-        fault = _fault(event)
-        return [{**openai_error(str(fault), status_of(fault), code_of(fault)), "reading": event.id}]
-    told = [piece(id_, asked.model, {}, _finish(event), reading=event.id)]
-    if (asked.stream_options or {}).get("include_usage"):
-        told.append(piece(id_, asked.model, None, usage=usage_json(event.usage)))
-    return told
+        error = _explain_no_answer(event)
+        return [{**openai_error(str(error), status_of(error), code_of(error)), "reading": event.id}]
+    chunks = [chunk_to_json(id_, chat.model, {}, _finish_reason(event), reading=event.id)]
+    if (chat.stream_options or {}).get("include_usage"):
+        chunks.append(chunk_to_json(id_, chat.model, None, usage=usage_to_json(event.usage)))
+    return chunks
 
 
-def _answered(ended: Reading, asked: ChatShape) -> dict[str, Any]:
-    if ended.status is not Status.ANSWERED or ended.answer is None:
-        raise _fault(ended)
-    message = {"content": cut_at_stop(ended.answer.text, asked.stop), "reasoning_content": ended.memory.text}
-    found = [evidence_to_json(quote) for quote in ended.evidence]
-    return completion(
-        _completion_id(ended), asked.model, message, _finish(ended), ended.usage, reading=ended.id, evidence=found
-    )
+def _make_completion(reading: Reading, chat: ChatShape) -> dict[str, Any]:
+    if reading.status is not Status.ANSWERED or reading.answer is None:
+        raise _explain_no_answer(reading)
+    message = {"content": cut_at_stop(reading.answer.text, chat.stop), "reasoning_content": reading.memory.text}
+    evidence = [evidence_to_json(passage) for passage in reading.evidence]
+    finish, more = _finish_reason(reading), {"reading": reading.id, "evidence": evidence}
+    return completion_to_json(_completion_id(reading), chat.model, message, finish, reading.usage, **more)
 
 
-def _fault(ended: Reading) -> BookwheelError:
-    """Why there is no answer, and where to go on."""
-    advice = f" What was read is kept: POST /readings/{ended.id}/resume goes on."
-    if ended.status is Status.STOPPED:
-        return BudgetReached(ended.error + advice)
-    if ended.status is Status.CANCELLED:
+def _explain_no_answer(reading: Reading) -> BookwheelError:
+    """Return the reason for which there is no answer, and the request that continues the reading."""
+    advice = f" What was read is kept: POST /readings/{reading.id}/resume goes on."
+    if reading.status is Status.STOPPED:
+        return BudgetReached(reading.error + advice)
+    if reading.status is Status.CANCELLED:
         return ApiError(
             409, "the reading was interrupted." + advice, kind="cancelled", headers={"x-should-retry": "false"}
         )
-    if ended.status is Status.READING:
+    if reading.status is Status.READING:
         return ApiError(503, "the server is ending." + advice, kind="ending", headers={"x-should-retry": "false"})
-    return ModelError(ended.error + advice)
+    return ModelError(reading.error + advice)
 
 
-def _reasoning(step: Step) -> str:
+def _format_reasoning(step: Step) -> str:
     place = f"{step.chunk.start:,}–{step.chunk.end:,}"
     if step.before.text == step.after.text:
         return f"[{step.chunk.index + 1}] {place}: unchanged\n\n"
     return f"[{step.chunk.index + 1}] {place}\n{step.after.text}\n\n"
 
 
-def _finish(ended: Reading) -> str:
-    assert ended.answer
-    return str(ended.answer.conversation.reply.finish)
+def _finish_reason(reading: Reading) -> str:
+    assert reading.answer
+    return str(reading.answer.conversation.reply.finish)
 
 
 def _completion_id(reading: Reading) -> str:
     return f"chatcmpl-{reading.id}"
 
 
-async def _gone(request: Request) -> None:
+async def _wait_for_disconnect(request: Request) -> None:
     """Return when the client has hung up."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
 
 
-def _check_user(talk: ChatContents) -> None:
-    """A conversation needs someone who asks; a picture alone is for the endpoint to judge."""
-    said = any(content.text.strip() for content in talk.contents if content.role == "user")
-    if not said and not talk.others:
+def _check_user_text(contents: ChatContents) -> None:
+    """Raise ApiError for a chat without a text of the user. A picture alone is for the endpoint to judge."""
+    has_text = any(text.text.strip() for text in contents.texts if text.role == "user")
+    if not has_text and not contents.others:
         raise ApiError(400, "there is no user message with text in it", kind="no_user_message", param="messages")
 
 
-def _model(name: str) -> dict[str, Any]:
-    return {"id": name, "object": "model", "created": _MODELS_SINCE, "owned_by": "bookwheel"}
+def _model_to_json(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": _CREATED, "owned_by": "bookwheel"}
 
 
-def _file(kept: StoredDocument, size: int) -> dict[str, Any]:
+def _file_to_json(document: StoredDocument, size: int) -> dict[str, Any]:
     return {
-        "id": f"{_FILE}{kept.id}",
+        "id": f"{_FILE_PREFIX}{document.id}",
         "object": "file",
         "bytes": size,
-        "created_at": _MODELS_SINCE,
-        "filename": kept.name,
+        "created_at": _CREATED,
+        "filename": document.name,
         "purpose": "user_data",
         "status": "processed",
     }

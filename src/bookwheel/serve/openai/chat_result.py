@@ -1,4 +1,4 @@
-"""What is said to a request, before it takes the form of one of OpenAI's routes: one answer, or pieces as they come."""
+"""The result of a chat request, which both of OpenAI's routes turn into their own form."""
 
 from __future__ import annotations
 
@@ -20,24 +20,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatResult:
-    """A chat completion, or the endpoint's refusal; or the chunks of one."""
+    """A chat completion, an error of the endpoint, or the chunks of a streamed completion."""
 
-    told: Mapping[str, Any] = field(default_factory=dict)
-    pieces: AsyncGenerator[dict[str, Any]] | None = None
+    payload: Mapping[str, Any] = field(default_factory=dict)
+    chunks: AsyncGenerator[dict[str, Any]] | None = None
+    """Set where the completion is streamed; `payload` is empty then."""
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     at_end: Callable[[], None] = lambda: None
-    """What has to be done when the client has everything, or is gone."""
+    """Called when the client has everything, or has hung up."""
 
-    def as_chat(self) -> Response:
-        """In the form of `/v1/chat/completions`."""
-        if self.pieces is None:
-            return JsonResponse(self.told, self.status, headers=self.headers)
-        return EventStream(_chunks(self.pieces), self.at_end, headers=self.headers)
+    def to_chat_response(self) -> Response:
+        """Return the response of `/v1/chat/completions`."""
+        if self.chunks is None:
+            return JsonResponse(self.payload, self.status, headers=self.headers)
+        return EventStream(_to_events(self.chunks), self.at_end, headers=self.headers)
 
 
-async def _chunks(pieces: AsyncGenerator[dict[str, Any]]) -> AsyncGenerator[ServerSentEvent]:
-    async with aclosing(pieces):
-        async for told in pieces:
-            yield ServerSentEvent(data=json.dumps(told))
+async def _to_events(chunks: AsyncGenerator[dict[str, Any]]) -> AsyncGenerator[ServerSentEvent]:
+    async with aclosing(chunks):
+        async for chunk in chunks:
+            yield ServerSentEvent(data=json.dumps(chunk))
     yield ServerSentEvent(data="[DONE]")

@@ -1,4 +1,4 @@
-"""From a chat request to what is to be read and what is asked: pure, over the messages alone."""
+"""Find the document and the question in the messages of a chat. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from bookwheel.serve.engine.errors import ApiError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from bookwheel.serve.openai.schemas import ChatShape, MessageShape
 
@@ -17,7 +17,7 @@ _USER: Final = "user"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Content:
+class MessageText:
     """One text of one message; a message can have several."""
 
     role: str
@@ -28,27 +28,28 @@ class Content:
 class ChatContents:
     """The texts of a conversation, and the uploaded files that it names."""
 
-    contents: tuple[Content, ...]
+    texts: tuple[MessageText, ...]
     files: tuple[str, ...]
     others: tuple[str, ...]
-    """Kinds of content that cannot be read here: pictures, sounds."""
+    """Kinds of content that are not text: pictures, sounds."""
 
 
 def parse_messages(messages: Sequence[MessageShape]) -> ChatContents:
-    """What was said."""
-    contents, files, others = [], [], []
+    """Return the texts, the files and the other contents of messages, in their order."""
+    texts, files, others = [], [], []
     for message in messages:
-        for kind, value in _parts(message):
+        for kind, value in _split_parts(message):
             if kind == "text":
-                contents.append(Content(role=message.role, text=value))
+                texts.append(MessageText(role=message.role, text=value))
             elif kind == "file":
                 files.append(value)
             else:
-                others.append(kind)
-    return ChatContents(contents=tuple(contents), files=tuple(files), others=tuple(others))
+                others.append(value)
+    return ChatContents(texts=tuple(texts), files=tuple(files), others=tuple(others))
 
 
-def _parts(message: MessageShape) -> Iterator[tuple[str, str]]:
+def _split_parts(message: MessageShape) -> Iterator[tuple[str, str]]:
+    """Yield `text` with the text, `file` with its id, or `other` with the kind of what is not text."""
     if message.content is None:
         return
     if isinstance(message.content, str):
@@ -61,41 +62,41 @@ def _parts(message: MessageShape) -> Iterator[tuple[str, str]]:
         elif kind == "file" and isinstance(file := part.get("file"), dict) and isinstance(file.get("file_id"), str):
             yield "file", file["file_id"]
         else:
-            yield kind, ""
+            yield "other", kind
 
 
-def split_document_and_question(talk: ChatContents, given: str | None) -> tuple[str | None, str]:
-    """The document's text (None when it was given beside the messages, or is a file) and the question.
+def split_document_and_question(contents: ChatContents, document: str | None) -> tuple[str | None, str]:
+    """Return the document's text and the question. The text is None where `document` or a file gives it.
 
-    The longest text of the user is the document and all the rest the question. Where the user said one thing only,
-    its last paragraph is the question.
+    The user's longest text is the document, and all other texts are the question. If the user sent only one text, its
+    last paragraph is the question. ApiError where there is no question or something that is not text.
     """
-    if talk.others:
+    if contents.others:
         raise ApiError(
             400,
-            f"a document must be text, and this request holds {talk.others[0]}: take its text out of it first",
+            f"a document must be text, and this request holds {contents.others[0]}: take its text out of it first",
             kind="unsupported_content",
             param="messages",
         )
-    said = [at for at, content in enumerate(talk.contents) if content.role == _USER and content.text.strip()]
-    if not said:
+    from_user = [at for at, text in enumerate(contents.texts) if text.role == _USER and text.text.strip()]
+    if not from_user:
         raise ApiError(400, "there is no user message with text in it", kind="no_user_message", param="messages")
-    if given is not None or talk.files:
-        return None, _joined(content.text for content in talk.contents)
-    longest = max(said, key=lambda at: len(talk.contents[at].text))
-    document = talk.contents[longest].text
-    rest = [content.text for at, content in enumerate(talk.contents) if at != longest]
-    if len(said) > 1:
-        return document, _joined(rest)
-    document, question = _last_paragraph(document)
-    return document, _joined([*rest, question])
+    if document is not None or contents.files:
+        return None, _join(text.text for text in contents.texts)
+    longest = max(from_user, key=lambda at: len(contents.texts[at].text))
+    longest_text = contents.texts[longest].text
+    rest = [text.text for at, text in enumerate(contents.texts) if at != longest]
+    if len(from_user) > 1:
+        return longest_text, _join(rest)
+    body, question = _split_last_paragraph(longest_text)
+    return body, _join([*rest, question])
 
 
-def _last_paragraph(text: str) -> tuple[str, str]:
+def _split_last_paragraph(text: str) -> tuple[str, str]:
     text = text.rstrip()
     for boundary in ("\n\n", "\n"):
-        before, found, last = text.rpartition(boundary)
-        if found and before.strip():
+        before, separator, last = text.rpartition(boundary)
+        if separator and before.strip():
             return before, last
     raise ApiError(
         400,
@@ -105,33 +106,32 @@ def _last_paragraph(text: str) -> tuple[str, str]:
     )
 
 
-def _joined(texts: Any) -> str:
+def _join(texts: Iterable[str]) -> str:
     return "\n\n".join(text.strip() for text in texts if text.strip())
 
 
-def check_supported(asked: ChatShape) -> None:
-    """What a reading cannot honour is an error, not left out in silence."""
-    more: dict[str, Any] = asked.model_extra or {}
-    plain = more.get("response_format") in (None, {"type": "text"})
-    unmet = {
-        "n": (asked.n or 1) != 1,
+def check_supported(chat: ChatShape) -> None:
+    """Raise ApiError for settings that a reading cannot follow, instead of ignoring them."""
+    more: dict[str, Any] = chat.model_extra or {}
+    unsupported = {
+        "n": (chat.n or 1) != 1,
         "tools": bool(more.get("tools")),
         "functions": bool(more.get("functions")),
-        "response_format": not plain,
+        "response_format": more.get("response_format") not in (None, {"type": "text"}),
         "logprobs": bool(more.get("logprobs")),
     }
-    for name, is_unmet in unmet.items():
-        if is_unmet:
+    for name, is_set in unsupported.items():
+        if is_set:
             raise ApiError(
                 400,
-                f"{name} cannot be had from a reading: leave it out, or send less than the model's window",
+                f"a reading does not support {name}: leave it out, or send less than the model's window",
                 kind="unsupported_parameter",
                 param=name,
             )
 
 
 def cut_at_stop(text: str, stop: str | list[str] | None) -> str:
-    """The text up to the first of the stop sequences."""
-    marks = [stop] if isinstance(stop, str) else stop or []
-    places = [at for mark in marks if mark and (at := text.find(mark)) >= 0]
+    """Return the text up to the first of the stop sequences."""
+    sequences = [stop] if isinstance(stop, str) else stop or []
+    places = [at for sequence in sequences if sequence and (at := text.find(sequence)) >= 0]
     return text[: min(places)] if places else text

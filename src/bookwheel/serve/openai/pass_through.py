@@ -1,4 +1,4 @@
-"""Requests that fit the model's window: passed to its endpoint as they are, or asked of the model in this process."""
+"""Chats that fit the model's window: forwarded to its endpoint, or answered by the model in this process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bookwheel.serve.engine.shared_model import SharedModel
 from bookwheel.serve.http.errors import code_of, openai_error, status_of
 from bookwheel.serve.openai.chat_result import ChatResult
 from bookwheel.serve.openai.messages import check_supported, cut_at_stop
-from bookwheel.serve.openai.schemas import completion, piece, usage_json
+from bookwheel.serve.openai.schemas import chunk_to_json, completion_to_json, usage_to_json
 from bookwheel.types import Message, Usage
 
 if TYPE_CHECKING:
@@ -33,73 +33,79 @@ if TYPE_CHECKING:
     from bookwheel.serve.openai.schemas import ChatShape
 
 _ROUTE: Final = "/chat/completions"
-_OURS: Final = ("document", "plan", "way")
+_READING_FIELDS: Final = ("document", "plan", "way")
+"""Fields of a chat body that no other endpoint knows."""
 _ROLES: Final[dict[str, Any]] = {"developer": "system", "function": "tool"}
 _MOST_CHARACTERS_PER_TOKEN: Final = 64
-_PROMPT_SHARE: Final = 4
-"""A reply without a limit of its own may fill this part of the window."""
+"""A longer text cannot fit, so that it need not be tokenized."""
+_REPLY_DIVISOR: Final = 4
+"""A reply without a limit may fill a quarter of the window."""
 
 
-def window_of(model: Model) -> int:
-    """The tokens that prompt and reply may have together; where no server says, those of the longest update."""
+def window_tokens(model: Model) -> int:
+    """Return the tokens of prompt and reply together; where the server does not tell, those of the longest update."""
     plan = model.plan
     return model.window or plan.update_tokens(question=plan.question_tokens, template=model.template_tokens)
 
 
-def reply_limit(asked: ChatShape, model: Model) -> int:
-    """How long the reply may get."""
-    return asked.limit or max(1, window_of(model) // _PROMPT_SHARE)
+def reply_limit(chat: ChatShape, model: Model) -> int:
+    """Return the most tokens that the reply may have."""
+    return chat.limit or max(1, window_tokens(model) // _REPLY_DIVISOR)
 
 
-def surely_fits(talk: ChatContents, asked: ChatShape, model: Model) -> bool:
-    """Whether the conversation fits the window without counting: a token is a byte at least."""
-    size = sum(len(content.text.encode("utf-8", "replace")) for content in talk.contents)
-    return size <= _room(asked, model)
+def fits_by_bytes(contents: ChatContents, chat: ChatShape, model: Model) -> bool:
+    """Return whether the conversation fits even if each byte is a token."""
+    size = sum(len(text.text.encode("utf-8", "replace")) for text in contents.texts)
+    return size <= _prompt_room(chat, model)
 
 
-def fits(talk: ChatContents, asked: ChatShape, model: Model) -> bool:
-    """Whether the conversation fits the window, counted; may wait for a server's tokenizer."""
-    room = _room(asked, model)
-    if sum(len(content.text) for content in talk.contents) > room * _MOST_CHARACTERS_PER_TOKEN:
+def fits_by_tokens(contents: ChatContents, chat: ChatShape, model: Model) -> bool:
+    """Return whether the conversation fits, by its tokens; may wait for a server's tokenizer."""
+    room = _prompt_room(chat, model)
+    if sum(len(text.text) for text in contents.texts) > room * _MOST_CHARACTERS_PER_TOKEN:
         return False
-    return sum(model.tokenizer.count(content.text) for content in talk.contents) <= room
+    return sum(model.tokenizer.count(text.text) for text in contents.texts) <= room
 
 
-def _room(asked: ChatShape, model: Model) -> int:
-    return window_of(model) - model.template_tokens - reply_limit(asked, model)
+def _prompt_room(chat: ChatShape, model: Model) -> int:
+    return window_tokens(model) - model.template_tokens - reply_limit(chat, model)
 
 
 class PassThrough:
-    """The way past reading."""
+    """Answers chats without a reading."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
         self._clients: dict[str, AsyncOpenAI] = {}
 
     async def aclose(self) -> None:
-        """Let go of the connections."""
+        """Close the connections to the endpoints."""
         for client in self._clients.values():
             await client.close()
 
     async def answer(
-        self, asked: ChatShape, talk: ChatContents, model: Model, key: Key | None, body: bytes
+        self, chat: ChatShape, contents: ChatContents, model: Model, key: Key | None, raw_body: bytes
     ) -> ChatResult:
-        """The model's own reply, in turn with everybody else's calls."""
+        """Return the model's own reply. The call waits in the same queue as those of readings."""
         self._service.queue.check_capacity()
         if quota := self._service.quota(key):
             quota.check()
-        owner = key.name if key else f"straight-{secrets.token_hex(6)}"
+        owner = key.name if key else f"chat-{secrets.token_hex(6)}"
         if isinstance(model, OpenAIModel):
-            return await self._forward(model, owner, key, {**json.loads(body), "model": model.name})
-        return await self._ask(asked, talk, model, owner, key)
+            return await self._forward(model, owner, key, {**json.loads(raw_body), "model": model.name})
+        return await self._ask(chat, contents, model, owner, key)
 
-    async def _ask(self, asked: ChatShape, talk: ChatContents, model: Model, owner: str, key: Key | None) -> ChatResult:
-        """Of a model in this process."""
-        check_supported(asked)
-        if talk.others or talk.files:
-            what = talk.others[0] if talk.others else "a file"
-            raise ApiError(400, f"this model reads text only, not {what}", kind="unsupported_content", param="messages")
-        lent = SharedModel(
+    async def _ask(
+        self, chat: ChatShape, contents: ChatContents, model: Model, owner: str, key: Key | None
+    ) -> ChatResult:
+        """Ask a model in this process."""
+        check_supported(chat)
+        if contents.others or contents.files:
+            unreadable = contents.others[0] if contents.others else "a file"
+            raise ApiError(
+                400, f"this model reads text only, not {unreadable}", kind="unsupported_content", param="messages"
+            )
+        shared = SharedModel(
             model,
             queue=self._service.queue,
             client=owner,
@@ -107,103 +113,107 @@ class PassThrough:
             metrics=self._service.metrics,
             quota=self._service.quota(key),
         )
-        messages = [Message(role=_role(content.role), content=content.text) for content in talk.contents]
-        sampling = sampling_of(asked, model)
-        reply = await lent.reply(messages, limit=reply_limit(asked, model), sampling=sampling)
-        id_, text = f"chatcmpl-{secrets.token_hex(12)}", cut_at_stop(reply.text, asked.stop)
-        if not asked.stream:
-            return ChatResult(told=completion(id_, model.name, {"content": text}, str(reply.finish), reply.usage))
-        pieces = [
-            piece(id_, model.name, {"role": "assistant", "content": text}),
-            piece(id_, model.name, {}, str(reply.finish)),
+        messages = [Message(role=_map_role(text.role), content=text.text) for text in contents.texts]
+        sampling = merge_sampling(chat, model)
+        reply = await shared.reply(messages, limit=reply_limit(chat, model), sampling=sampling)
+        id_, answer = f"chatcmpl-{secrets.token_hex(12)}", cut_at_stop(reply.text, chat.stop)
+        if not chat.stream:
+            return ChatResult(
+                payload=completion_to_json(id_, model.name, {"content": answer}, str(reply.finish), reply.usage)
+            )
+        chunks = [
+            chunk_to_json(id_, model.name, {"role": "assistant", "content": answer}),
+            chunk_to_json(id_, model.name, {}, str(reply.finish)),
         ]
-        if (asked.stream_options or {}).get("include_usage"):
-            pieces.append(piece(id_, model.name, None, usage=usage_json(reply.usage)))
-        return ChatResult(pieces=_listed(pieces))
+        if (chat.stream_options or {}).get("include_usage"):
+            chunks.append(chunk_to_json(id_, model.name, None, usage=usage_to_json(reply.usage)))
+        return ChatResult(chunks=_iterate(chunks))
 
     async def _forward(self, model: OpenAIModel, owner: str, key: Key | None, body: dict[str, Any]) -> ChatResult:
-        """To the endpoint behind; its answer, and its refusal, as they are."""
-        from httpx2 import Response as Answer
+        """Send the chat to the endpoint; return its answer or its error unchanged."""
+        from httpx2 import Response as HttpResponse
         from openai import APIStatusError, AsyncStream, OpenAIError
 
         client = self._clients.get(model.name) or self._clients.setdefault(model.name, model.endpoint.open_client())
-        body = {name: value for name, value in body.items() if name not in _OURS}
+        body = {name: value for name, value in body.items() if name not in _READING_FIELDS}
         began, queue = time.perf_counter(), self._service.queue
         await queue.acquire(owner)
         streaming = False
         try:
             if body.get("stream"):
                 body["stream_options"] = {**(body.get("stream_options") or {}), "include_usage": True}
-                pieces = await client.post(
+                chunks = await client.post(
                     _ROUTE, cast_to=object, body=body, stream=True, stream_cls=AsyncStream[object]
                 )
                 streaming = True
-                return ChatResult(pieces=self._passed_on(pieces, model, key, began), at_end=queue.release)
-            answer = await client.post(_ROUTE, cast_to=Answer, body=body)
-            told = json.loads(answer.content)
-            await self._count(told, model, key, began)
-            return ChatResult(told=told)
+                return ChatResult(chunks=self._forward_chunks(chunks, model, key, began), at_end=queue.release)
+            answer = await client.post(_ROUTE, cast_to=HttpResponse, body=body)
+            payload = json.loads(answer.content)
+            await self._count_usage(payload, model, key, began)
+            return ChatResult(payload=payload)
         except APIStatusError as error:
-            return self._refused(error, model)
+            return self._error_result(error, model)
         except (OpenAIError, ValueError) as error:
             raise translate_error(error, model.endpoint, model.name) from error
         finally:
             if not streaming:
                 queue.release()
 
-    async def _passed_on(
-        self, pieces: Any, model: OpenAIModel, key: Key | None, began: float
+    async def _forward_chunks(
+        self, chunks: Any, model: OpenAIModel, key: Key | None, began: float
     ) -> AsyncGenerator[dict[str, Any]]:
         from openai import OpenAIError
 
         try:
-            async for told in pieces:
-                await self._count(told, model, key, began)
-                yield told
+            async for chunk in chunks:
+                await self._count_usage(chunk, model, key, began)
+                yield chunk
         except (OpenAIError, ValueError) as error:
-            fault = translate_error(error, model.endpoint, model.name)
-            yield openai_error(str(fault), status_of(fault), code_of(fault))
+            bookwheel_error = translate_error(error, model.endpoint, model.name)
+            yield openai_error(str(bookwheel_error), status_of(bookwheel_error), code_of(bookwheel_error))
         finally:
+            # A cancelled request must still give its connection back.
             with CancelScope(shield=True):
-                await pieces.close()
+                await chunks.close()
 
-    async def _count(self, told: Any, model: OpenAIModel, key: Key | None, began: float) -> None:
-        used = told.get("usage") if isinstance(told, dict) else None
-        if not isinstance(used, dict):
+    async def _count_usage(self, payload: Any, model: OpenAIModel, key: Key | None, began: float) -> None:
+        counts = payload.get("usage") if isinstance(payload, dict) else None
+        if not isinstance(counts, dict):
             return
-        read, written = (int(used.get(name) or 0) for name in ("prompt_tokens", "completion_tokens"))
+        read, written = (int(counts.get(name) or 0) for name in ("prompt_tokens", "completion_tokens"))
         usage = Usage(calls=1, prompt_tokens=read, completion_tokens=written)
         self._service.metrics.count_call(model.name, usage, time.perf_counter() - began)
         if quota := self._service.quota(key):
             await quota.settle(usage.tokens)
 
-    def _refused(self, error: Any, model: OpenAIModel) -> ChatResult:
-        """The endpoint's refusal; its complaint about our own key is ours to mend, not the caller's."""
-        fault = translate_error(error, model.endpoint, model.name)
+    def _error_result(self, error: Any, model: OpenAIModel) -> ChatResult:
+        """Return the endpoint's error."""
+        bookwheel_error = translate_error(error, model.endpoint, model.name)
+        # A wrong key for the endpoint is this server's fault, not the caller's.
         status = 502 if error.status_code in {401, 403} else error.status_code
-        said = error.body if status != 502 and isinstance(error.body, dict) else {}  # noqa: PLR2004
-        message = model.endpoint.hide_key(str(said.get("message") or fault))
-        shape = openai_error(message, status, said.get("code") or code_of(fault), said.get("param"))
-        return ChatResult(told=shape, status=status, headers={"x-should-retry": "false"})
+        details = error.body if status != 502 and isinstance(error.body, dict) else {}  # noqa: PLR2004
+        message = model.endpoint.hide_key(str(details.get("message") or bookwheel_error))
+        payload = openai_error(message, status, details.get("code") or code_of(bookwheel_error), details.get("param"))
+        return ChatResult(payload=payload, status=status, headers={"x-should-retry": "false"})
 
 
-def sampling_of(asked: ChatShape, model: Model) -> Sampling:
-    """The request's sampling on top of the model's own."""
-    given = {name: getattr(asked, name) for name in ("temperature", "top_p", "seed")}
+def merge_sampling(chat: ChatShape, model: Model) -> Sampling:
+    """Return the model's sampling with the values of the request."""
+    given = {name: getattr(chat, name) for name in ("temperature", "top_p", "seed")}
     values = {name: value for name, value in given.items() if value is not None}
     return model.plan.with_values({"sampling": values}).sampling
 
 
-def _role(role: str) -> Any:
+def _map_role(role: str) -> Any:
     known = get_args(Message.__annotations__.get("role")) or ("system", "user", "assistant", "tool")
     role = _ROLES.get(role, role)
     if role not in known:
         raise ApiError(
-            400, f"no role {role!r}; there are: {', '.join(known)}", kind="invalid_request", param="messages"
+            400, f"unknown role {role!r}; the roles are: {', '.join(known)}", kind="invalid_request", param="messages"
         )
     return role
 
 
-async def _listed(pieces: list[dict[str, Any]]) -> AsyncGenerator[dict[str, Any]]:
-    for told in pieces:
-        yield told
+async def _iterate(chunks: list[dict[str, Any]]) -> AsyncGenerator[dict[str, Any]]:
+    for chunk in chunks:
+        yield chunk

@@ -1,6 +1,6 @@
-"""A chat completion told as OpenAI's Responses API tells it: whole, or event by event as its chunks come.
+"""A chat completion in the form of OpenAI's Responses API: whole, or event by event as its chunks come.
 
-The memories, which a chat carries as reasoning, are the summary of a reasoning item; the answer is a message.
+The versions of the memory, which a chat sends as reasoning, become the summary of a reasoning item.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _CUT: Final = {"length": "max_output_tokens", "content_filter": "content_filter"}
 _REASONING: Final = ("reasoning_content", "reasoning")
-"""The names by which endpoints send it."""
+"""Field names that endpoints use for reasoning."""
 _PREFIX: Final = {"reasoning": "rs", "message": "msg"}
 _INDEX: Final = {"reasoning": "summary_index", "message": "content_index"}
 _PART: Final = {"reasoning": "reasoning_summary_part", "message": "content_part"}
@@ -33,161 +33,166 @@ _DELTA: Final = {"reasoning": "reasoning_summary_text.delta", "message": "output
 _DONE: Final = {"reasoning": "reasoning_summary_text.done", "message": "output_text.done"}
 
 
-def as_response(said: ChatResult, wanted: ResponsesShape) -> Response:
-    """What was said, in the form of `/v1/responses`."""
-    if said.pieces is not None:
-        return EventStream(_events(said.pieces, wanted), said.at_end, headers=said.headers)
-    told = _whole(said.told, wanted) if "choices" in said.told else said.told
-    return JsonResponse(told, said.status, headers=said.headers)
+def to_response(result: ChatResult, shape: ResponsesShape) -> Response:
+    """Return the response of `/v1/responses` for the result of a chat."""
+    if result.chunks is not None:
+        return EventStream(_stream_events(result.chunks, shape), result.at_end, headers=result.headers)
+    # Without choices it is an error of the endpoint, which both APIs write alike.
+    payload = _build_response(result.payload, shape) if "choices" in result.payload else result.payload
+    return JsonResponse(payload, result.status, headers=result.headers)
 
 
-def _whole(told: Mapping[str, Any], wanted: ResponsesShape) -> dict[str, Any]:
-    choice = told["choices"][0]
-    telling = ResponseBuilder(wanted, told)
-    telling.finish, telling.usage = choice.get("finish_reason"), told.get("usage")
-    telling.keep(choice["message"])
-    more = {name: told[name] for name in ("reading", "evidence") if name in told}
-    return {**telling.response(), **more}
+def _build_response(completion: Mapping[str, Any], shape: ResponsesShape) -> dict[str, Any]:
+    choice = completion["choices"][0]
+    builder = ResponseBuilder(shape, completion)
+    builder.finish_reason, builder.usage = choice.get("finish_reason"), completion.get("usage")
+    builder.add_message(choice["message"])
+    more = {name: completion[name] for name in ("reading", "evidence") if name in completion}
+    return {**builder.build(), **more}
 
 
-async def _events(pieces: AsyncGenerator[dict[str, Any]], wanted: ResponsesShape) -> AsyncGenerator[ServerSentEvent]:
-    telling: ResponseBuilder | None = None
-    async with aclosing(pieces):
-        async for piece in pieces:
-            if telling is None:
-                telling = ResponseBuilder(wanted, piece)
-                for told in telling.begun():
-                    yield _sent(told)
-            for told in telling.chunk(piece):
-                yield _sent(told)
-    for told in (telling or ResponseBuilder(wanted, {})).ended():
-        yield _sent(told)
+async def _stream_events(
+    chunks: AsyncGenerator[dict[str, Any]], shape: ResponsesShape
+) -> AsyncGenerator[ServerSentEvent]:
+    builder: ResponseBuilder | None = None
+    async with aclosing(chunks):
+        async for chunk in chunks:
+            if builder is None:
+                builder = ResponseBuilder(shape, chunk)
+                for event in builder.start():
+                    yield _encode(event)
+            for event in builder.add_chunk(chunk):
+                yield _encode(event)
+    for event in (builder or ResponseBuilder(shape, {})).finish():
+        yield _encode(event)
 
 
 class ResponseBuilder:
-    """One response as it grows."""
+    """Builds one response from a completion or its chunks, and yields the events of a stream."""
 
-    def __init__(self, wanted: ResponsesShape, first: Mapping[str, Any]) -> None:
-        self.finish: str | None = None
+    def __init__(self, shape: ResponsesShape, first: Mapping[str, Any]) -> None:
+        self.finish_reason: str | None = None
         self.usage: Mapping[str, Any] | None = None
-        self.fault: Mapping[str, Any] | None = None
-        self._wanted = wanted
+        self.error: Mapping[str, Any] | None = None
+        self._shape = shape
         self._id = str(first.get("id") or "").removeprefix("chatcmpl-")
         self._reading = first.get("reading")
         self._created = first.get("created") or int(time.time())
-        self._count = 0
+        self._sequence = 0
         self._items: list[dict[str, Any]] = []
         self._open = ""
         self._text: list[str] = []
 
-    def begun(self) -> Iterator[dict[str, Any]]:
-        """It begins."""
-        yield self._event("created", response=self.response("in_progress"))
-        yield self._event("in_progress", response=self.response("in_progress"))
+    def start(self) -> Iterator[dict[str, Any]]:
+        """Yield the events that open the response."""
+        yield self._make_event("created", response=self.build("in_progress"))
+        yield self._make_event("in_progress", response=self.build("in_progress"))
 
-    def chunk(self, piece: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """The next chunk of the chat completion."""
-        self.fault = piece.get("error") or self.fault
-        self.usage = piece.get("usage") or self.usage
-        for choice in piece.get("choices") or ():
-            self.finish = choice.get("finish_reason") or self.finish
-            for kind, text in _texts(choice.get("delta") or {}):
-                yield from self._added(kind, text)
+    def add_chunk(self, chunk: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """Add the next chunk of the completion, and yield its events."""
+        self.error = chunk.get("error") or self.error
+        self.usage = chunk.get("usage") or self.usage
+        for choice in chunk.get("choices") or ():
+            self.finish_reason = choice.get("finish_reason") or self.finish_reason
+            for kind, text in _split_texts(choice.get("delta") or {}):
+                yield from self._add_text(kind, text)
 
-    def keep(self, message: Mapping[str, Any]) -> None:
-        """All that was said, at once."""
-        self._items = [_item(kind, self._name(kind), text, self._status(kind)) for kind, text in _texts(message)]
+    def add_message(self, message: Mapping[str, Any]) -> None:
+        """Add a whole message."""
+        self._items = [
+            _make_item(kind, self._item_id(kind), text, self._item_status(kind)) for kind, text in _split_texts(message)
+        ]
 
-    def ended(self) -> Iterator[dict[str, Any]]:
-        """Nothing more comes: it is complete, was cut, or failed."""
-        yield from self._closed()
-        if not self.finish and not self.fault:
-            self.fault = {"message": "the endpoint broke off in the middle of its reply: ask again"}
-        told = self.response()
-        yield self._event(told["status"], response=told)
+    def finish(self) -> Iterator[dict[str, Any]]:
+        """Yield the events that close the response: complete, incomplete or failed."""
+        yield from self._close_item()
+        if not self.finish_reason and not self.error:
+            self.error = {"message": "the endpoint broke off in the middle of its reply: ask again"}
+        response = self.build()
+        yield self._make_event(response["status"], response=response)
 
-    def _closed(self) -> Iterator[dict[str, Any]]:
+    def _close_item(self) -> Iterator[dict[str, Any]]:
         if not self._open:
             return
         kind, text, self._open = self._open, "".join(self._text), ""
-        item = self._items[-1] = _item(kind, self._items[-1]["id"], text, self._status(kind))
-        part = _part(kind, text)
-        yield self._event(_DONE[kind], **self._place(kind), text=text, **_logprobs(kind))
-        yield self._event(f"{_PART[kind]}.done", **self._place(kind), part=part)
-        yield self._event("output_item.done", output_index=len(self._items) - 1, item=item)
+        item = self._items[-1] = _make_item(kind, self._items[-1]["id"], text, self._item_status(kind))
+        part = _make_part(kind, text)
+        yield self._make_event(_DONE[kind], **self._locate_item(kind), text=text, **_logprobs(kind))
+        yield self._make_event(f"{_PART[kind]}.done", **self._locate_item(kind), part=part)
+        yield self._make_event("output_item.done", output_index=len(self._items) - 1, item=item)
 
-    def _added(self, kind: str, text: str) -> Iterator[dict[str, Any]]:
+    def _add_text(self, kind: str, text: str) -> Iterator[dict[str, Any]]:
         if self._open != kind:
-            yield from self._closed()
-            item = _item(kind, self._name(kind), None, "in_progress")
+            yield from self._close_item()
+            item = _make_item(kind, self._item_id(kind), None, "in_progress")
             self._items.append(item)
             self._open, self._text = kind, []
-            yield self._event("output_item.added", output_index=len(self._items) - 1, item=item)
-            yield self._event(f"{_PART[kind]}.added", **self._place(kind), part=_part(kind, ""))
+            yield self._make_event("output_item.added", output_index=len(self._items) - 1, item=item)
+            yield self._make_event(f"{_PART[kind]}.added", **self._locate_item(kind), part=_make_part(kind, ""))
         self._text.append(text)
-        yield self._event(_DELTA[kind], **self._place(kind), delta=text, **_logprobs(kind))
+        yield self._make_event(_DELTA[kind], **self._locate_item(kind), delta=text, **_logprobs(kind))
 
-    def _name(self, kind: str) -> str:
+    def _item_id(self, kind: str) -> str:
         return f"{_PREFIX[kind]}_{self._id}_{len(self._items)}"
 
-    def _status(self, kind: str) -> str:
-        return "incomplete" if kind == "message" and self.finish in _CUT else "completed"
+    def _item_status(self, kind: str) -> str:
+        return "incomplete" if kind == "message" and self.finish_reason in _CUT else "completed"
 
-    def _place(self, kind: str) -> dict[str, Any]:
+    def _locate_item(self, kind: str) -> dict[str, Any]:
         last = len(self._items) - 1
         return {"item_id": self._items[last]["id"], "output_index": last, _INDEX[kind]: 0}
 
-    def _event(self, kind: str, **values: Any) -> dict[str, Any]:
-        self._count += 1
-        return {"type": f"response.{kind}", "sequence_number": self._count - 1, **values}
+    def _make_event(self, kind: str, **values: Any) -> dict[str, Any]:
+        self._sequence += 1
+        return {"type": f"response.{kind}", "sequence_number": self._sequence - 1, **values}
 
-    def response(self, status: str = "") -> dict[str, Any]:
-        """The response as it is now."""
-        cut = _CUT.get(self.finish or "")
-        wanted = self._wanted
+    def build(self, status: str = "") -> dict[str, Any]:
+        """Return the response as it is now."""
+        cut = _CUT.get(self.finish_reason or "")
+        shape = self._shape
         return {
             "id": f"resp_{self._id}",
             "object": "response",
             "created_at": self._created,
-            "status": status or ("failed" if self.fault else "incomplete" if cut else "completed"),
-            "error": {"code": "server_error", "message": self.fault["message"]} if self.fault else None,
+            "status": status or ("failed" if self.error else "incomplete" if cut else "completed"),
+            "error": {"code": "server_error", "message": self.error["message"]} if self.error else None,
             "incomplete_details": {"reason": cut} if cut and not status else None,
-            "instructions": wanted.instructions,
-            "max_output_tokens": wanted.max_output_tokens,
-            "metadata": wanted.metadata or {},
-            "model": wanted.model,
+            "instructions": shape.instructions,
+            "max_output_tokens": shape.max_output_tokens,
+            "metadata": shape.metadata or {},
+            "model": shape.model,
             "output": list(self._items),
             "parallel_tool_calls": False,
             "previous_response_id": None,
-            "reasoning": wanted.reasoning or {},
+            "reasoning": shape.reasoning or {},
             "store": False,
-            "temperature": wanted.temperature,
-            "text": wanted.text or {"format": {"type": "text"}},
+            "temperature": shape.temperature,
+            "text": shape.text or {"format": {"type": "text"}},
             "tool_choice": "none",
             "tools": [],
-            "top_p": wanted.top_p,
+            "top_p": shape.top_p,
             "truncation": "disabled",
-            "usage": _usage(self.usage) if self.usage else None,
+            "usage": _convert_usage(self.usage) if self.usage else None,
             **({"reading": self._reading} if self._reading else {}),
         }
 
 
-def _texts(said: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The reasoning and the answer that a message, or a part of one, holds."""
+def _split_texts(message: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the reasoning and the answer that a message or a delta holds."""
     for kind, names in (("reasoning", _REASONING), ("message", ("content",))):
-        text = next((said[name] for name in names if isinstance(said.get(name), str)), "")
+        text = next((message[name] for name in names if isinstance(message.get(name), str)), "")
         if text:
             yield kind, text
 
 
-def _item(kind: str, id_: str, text: str | None, status: str) -> dict[str, Any]:
-    parts = [] if text is None else [_part(kind, text)]
+def _make_item(kind: str, id_: str, text: str | None, status: str) -> dict[str, Any]:
+    parts = [] if text is None else [_make_part(kind, text)]
     if kind == "reasoning":
         return {"id": id_, "type": "reasoning", "status": status, "summary": parts}
     return {"id": id_, "type": "message", "role": "assistant", "status": status, "content": parts}
 
 
-def _part(kind: str, text: str) -> dict[str, Any]:
+def _make_part(kind: str, text: str) -> dict[str, Any]:
     if kind == "reasoning":
         return {"type": "summary_text", "text": text}
     return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
@@ -197,19 +202,19 @@ def _logprobs(kind: str) -> dict[str, Any]:
     return {"logprobs": []} if kind == "message" else {}
 
 
-def _usage(usage: Mapping[str, Any]) -> dict[str, Any]:
-    """Summed over all calls, by the names that this API has."""
+def _convert_usage(usage: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the usage of all calls by the names of this API."""
     read, written = (int(usage.get(name) or 0) for name in ("prompt_tokens", "completion_tokens"))
     cached = int((usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0)
-    thought = int((usage.get("completion_tokens_details") or {}).get("reasoning_tokens") or 0)
+    reasoning = int((usage.get("completion_tokens_details") or {}).get("reasoning_tokens") or 0)
     return {
         "input_tokens": read,
         "input_tokens_details": {"cached_tokens": cached},
         "output_tokens": written,
-        "output_tokens_details": {"reasoning_tokens": thought},
+        "output_tokens_details": {"reasoning_tokens": reasoning},
         "total_tokens": read + written,
     }
 
 
-def _sent(told: dict[str, Any]) -> ServerSentEvent:
-    return ServerSentEvent(data=json.dumps(told), event=told["type"])
+def _encode(event: dict[str, Any]) -> ServerSentEvent:
+    return ServerSentEvent(data=json.dumps(event), event=event["type"])

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class MessageShape(BaseModel):
-    """One chat message; what only the endpoint behind knows is passed on to it."""
+    """One chat message. Unknown fields are passed on to the endpoint."""
 
     model_config = ConfigDict(extra="allow")
     role: str
@@ -22,7 +22,7 @@ class MessageShape(BaseModel):
 
 
 class ChatShape(BaseModel):
-    """A chat completion, with what a reading wants to know besides."""
+    """The body of a chat completion, with the settings of a reading. Unknown fields are passed on to the endpoint."""
 
     model_config = ConfigDict(extra="allow")
     model: str
@@ -47,8 +47,8 @@ class ChatShape(BaseModel):
         return self.max_completion_tokens or self.max_tokens
 
 
-def usage_json(usage: Usage) -> dict[str, int]:
-    """Summed over all calls."""
+def usage_to_json(usage: Usage) -> dict[str, int]:
+    """Return the usage of all calls together."""
     return {
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,
@@ -56,8 +56,10 @@ def usage_json(usage: Usage) -> dict[str, int]:
     }
 
 
-def completion(id_: str, model: str, message: dict[str, Any], finish: str, usage: Usage, **more: Any) -> dict[str, Any]:
-    """A whole chat completion."""
+def completion_to_json(
+    id_: str, model: str, message: dict[str, Any], finish: str, usage: Usage, **more: Any
+) -> dict[str, Any]:
+    """Return a whole chat completion."""
     choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish, "logprobs": None}
     return {
         "id": id_,
@@ -65,13 +67,15 @@ def completion(id_: str, model: str, message: dict[str, Any], finish: str, usage
         "created": int(time.time()),
         "model": model,
         "choices": [choice],
-        "usage": usage_json(usage),
+        "usage": usage_to_json(usage),
         **more,
     }
 
 
-def piece(id_: str, model: str, delta: dict[str, Any] | None, finish: str | None = None, **more: Any) -> dict[str, Any]:
-    """One chunk of a streamed chat completion; without a delta it has no choices, as the chunk with the usage."""
+def chunk_to_json(
+    id_: str, model: str, delta: dict[str, Any] | None, finish: str | None = None, **more: Any
+) -> dict[str, Any]:
+    """Return one chunk of a streamed chat completion. Without a delta it has no choices: the chunk with the usage."""
     choices = [] if delta is None else [{"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}]
     return {
         "id": id_,

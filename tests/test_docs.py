@@ -21,7 +21,7 @@ RUN = {"sh", "python"}
 SEEN_ONLY = {"text", "toml", "console", "json", "sql", "mermaid"}
 
 
-INCLUDED = re.compile(r'^--8<-- "(.+)"$', re.MULTILINE)
+INCLUDED = re.compile(r"^--8<--\n(.+)\n--8<--$", re.MULTILINE)
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:

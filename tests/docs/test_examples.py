@@ -19,6 +19,7 @@ SAYS = {
     "edit_and_fork": "sixty-six barrels",
     "openai_client": "found sixty-four",
     "own_model": "It was built in 1871.",
+    "own_way": "(1 step of the way 'last_chunk')",
 }
 NOTEBOOK = json.loads((EXAMPLES / "reading.ipynb").read_text(encoding="utf-8"))
 

@@ -10,7 +10,8 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PROJECT := --no-deps --no-build-isolation --editable .
 WORKERS ?= logical
-PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+# One thread each: workers that took all cores would fight for them.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 .PHONY: help setup tools all ask test test-all check docs lock clean
 

@@ -23,23 +23,25 @@ from bookwheel.tasks.base import Sample, SampleDocument
 PLAN = {"question_tokens": 60, "chunk_tokens": 120, "memory_tokens": 60, "answer_tokens": 60}
 EVIL = "<img src=x onerror=alert(1)>"
 LEFT_OUT = pytest.StashKey[Counter[str]]()
+UNREAD = pytest.StashKey[set[Path]]()
 
 # Neither time limits nor new examples: a test passes or fails the same way on every machine.
 STEADY = {"deadline": None, "derandomize": True, "database": None, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("quick", max_examples=25, **STEADY)
+settings.register_profile("quick", max_examples=40, **STEADY)
 settings.register_profile("full", max_examples=250, **STEADY)
 settings.load_profile("quick")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.stash[LEFT_OUT] = Counter()
+    config.stash[LEFT_OUT], config.stash[UNREAD] = Counter(), set()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave files that need PyTorch unread where their tests are not wanted: importing it takes seconds."""
     if "torch" not in _unwanted(config) or not _needs_torch(collection_path):
         return None
-    config.stash[LEFT_OUT]["files with PyTorch"] += 1
+    config.stash[UNREAD].add(collection_path)
+    config.stash[LEFT_OUT]["files with PyTorch"] = len(config.stash[UNREAD])
     return True
 
 

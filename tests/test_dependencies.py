@@ -4,6 +4,7 @@ import ast
 import re
 import sys
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,7 @@ def modules_of(tree: ast.Module) -> set[str]:
     return {name.partition(".")[0] for name in found}
 
 
+@cache
 def imported_packages(path: Path) -> set[str]:
     modules = modules_of(ast.parse(path.read_text("utf-8"))) - set(sys.stdlib_module_names) - {"bookwheel"}
     return {PACKAGE_OF.get(module, module.lower().replace("_", "-")) for module in modules}

@@ -54,6 +54,7 @@ def run(site: Path, tmp_path: Path, *words: str, **environment: str) -> subproce
     )
 
 
+@pytest.mark.slow
 def test_a_way_of_another_package_reads_by_its_name(site: Path, tmp_path: Path) -> None:
     early = run(site, tmp_path, "--model", "scripted", "--way", "until-done", "--json")
     whole = run(site, tmp_path, "--model", "scripted", "--json")
@@ -64,6 +65,7 @@ def test_a_way_of_another_package_reads_by_its_name(site: Path, tmp_path: Path) 
     assert 0 < len(first["steps"]) < len(second["steps"])
 
 
+@pytest.mark.slow
 def test_a_model_of_another_package_reads_by_its_name(site: Path, tmp_path: Path) -> None:
     log = tmp_path / "calls.jsonl"
     ran = run(site, tmp_path, "--model", "logged", "--json", LOGGED_FILE=str(log), LOGGED_MODEL="scripted")
@@ -73,6 +75,7 @@ def test_a_model_of_another_package_reads_by_its_name(site: Path, tmp_path: Path
     assert all(QUESTION in call["prompt"] for call in calls)
 
 
+@pytest.mark.slow
 def test_an_unknown_way_lists_those_of_other_packages_too(site: Path, tmp_path: Path) -> None:
     ran = run(site, tmp_path, "--model", "scripted", "--way", "upside-down")
     assert ran.returncode == 2

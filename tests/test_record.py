@@ -5,7 +5,7 @@ import json
 from dataclasses import replace
 from itertools import pairwise
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
@@ -99,13 +99,11 @@ def scripted_reading() -> Reading:
 
 
 @given(readings)
-@settings(deadline=None, max_examples=60)
 def test_a_reading_survives_json_but_for_what_can_be_rebuilt(reading):
     assert reading_from_json(reading_to_json(reading)) == reading
 
 
 @given(readings, st.booleans())
-@settings(deadline=None, max_examples=60)
 def test_json_of_a_reading_from_json_is_the_same_json(reading, with_steps):
     values = json.loads(json.dumps(reading_to_json(reading, steps=with_steps)))
     assert reading_to_json(reading_from_json(values), steps=with_steps) == values

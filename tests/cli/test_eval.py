@@ -28,6 +28,7 @@ def bookwheel(*words: str) -> int:
     return ended.value.code
 
 
+@pytest.mark.slow
 def test_an_evaluation_leaves_results_report_page_and_journal(tmp_path, capsys):
     assert bookwheel(*WORDS, "--way", "sequential", "--way", "whole", "--out", "here") == 0
     told = capsys.readouterr()
@@ -54,6 +55,7 @@ def test_json_is_one_object_and_nothing_else(capsys):
     assert not told.err
 
 
+@pytest.mark.slow
 def test_flags_go_on_top_of_a_settings_file(tmp_path, capsys):
     (tmp_path / "run.toml").write_text(
         '[eval]\ntasks = ["niah_single_1"]\nlengths = [400]\nways = ["whole"]\ncount = 9\n'

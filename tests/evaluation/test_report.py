@@ -225,15 +225,19 @@ def test_plots_are_the_same_for_the_same_results_and_bear_any_script():
     assert "模型" in next(iter(draw_plots(build_report(two)).values()))
 
 
-@pytest.mark.parametrize(("length", "seconds"), [(1, 0.0), (333, 1 / 3), (1000, 2.5)])
-def test_one_length_is_drawn_on_an_axis_with_a_width(length, seconds):
+@pytest.mark.parametrize(
+    "records",
+    [
+        [record(length=333, seconds=0.0)],
+        [record(model=f"m{k}", length=333 + k, seconds=1 / 3) for k in range(3)],
+        [record(way=way, length=1000) for way in ("sequential", "whole")],
+    ],
+    ids=["one", "one for each model", "two equal ones"],
+)
+def test_one_length_is_drawn_on_an_axis_with_a_width(records):
     pytest.importorskip("matplotlib")
-    alone = results(record(length=length, seconds=seconds))
-    assert len(draw_plots(build_report(alone))) == 3
-    by_model = results(*(record(model=f"m{k}", length=length + k, seconds=seconds) for k in range(3)))
-    assert len(draw_plots(build_report(by_model))) == 3
-    twice = results(*(record(way=way, length=length, seconds=seconds) for way in ("sequential", "whole")))
-    assert len(draw_plots(build_report(twice))) == 3
+    drawn = draw_plots(build_report(results(*records)))
+    assert len(drawn) == 3
 
 
 def test_results_without_a_record_have_no_plots():

@@ -42,7 +42,7 @@ def test_more_samples_narrow_the_interval(n, data):
     assert many.high - many.low < few.high - few.low
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(shares, st.integers(0, 99))
 def test_an_interval_of_any_scores_is_reproducible_and_ordered(scores, seed):
     found = estimate(scores, seed=seed)
@@ -62,7 +62,7 @@ def test_no_scores_give_no_number():
     assert (found.n, found.method) == (0, "none")
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(st.lists(st.tuples(*[st.floats(min_value=0, max_value=1)] * 2), min_size=1, max_size=20))
 def test_a_difference_turns_its_sign_with_the_order(pairs):
     first, second = [a for a, _ in pairs], [b for _, b in pairs]

@@ -176,7 +176,6 @@ record = st.builds(
 
 
 @given(record)
-@settings(deadline=None)
 def test_token_records_are_packed_without_loss(tokens):
     assert rows.unpack_tokens(rows.pack_tokens(tokens)) == tokens
 
@@ -192,7 +191,7 @@ def test_token_records_are_packed_without_loss(tokens):
     st.integers(0, 300),
 )
 @example([("abcd", "a", None), ("efgh", "b", 2)], 1)
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 def test_a_kept_document_has_the_same_text_and_places_from_any_character_on(tmp_path_factory, written, start):
     document = Sheets(*(Part(text=text, source=source, page=page) for text, source, page in written))
     with pytest.MonkeyPatch.context() as patch, Journal(tmp_path_factory.mktemp("j") / "j.sqlite") as journal:

@@ -5,7 +5,7 @@ import math
 from contextlib import suppress
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bookwheel.errors import BadReply, ModelError, ServerFault, Unreachable
@@ -45,7 +45,6 @@ def whole(content, finish="stop", written=5, **message):
 
 
 @given(BODY | JSON)
-@settings(deadline=None)
 def test_whatever_a_server_sends_is_a_completion_or_an_error_of_ours(body):
     with suppress(ModelError):
         said = parse_completion(body, 8)
@@ -54,7 +53,6 @@ def test_whatever_a_server_sends_is_a_completion_or_an_error_of_ours(body):
 
 
 @given(st.lists(st.text(max_size=6), max_size=6), st.sampled_from(["stop", "length", "content_filter"]))
-@settings(deadline=None)
 def test_pieces_make_up_what_the_whole_would_have_been(pieces, finish):
     async def chunks():
         yield {"choices": [{"delta": {"role": "assistant", "content": ""}}]}

@@ -5,7 +5,7 @@ import struct
 from contextlib import suppress
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bookwheel.errors import NoWeights
@@ -65,7 +65,6 @@ def test_the_beginning_of_a_file_is_told_as_damage(tmp_path, length):
         read_header(path)
 
 
-@settings(deadline=None, max_examples=200)
 @given(st.binary(max_size=200), st.integers(0, len(WHOLE)))
 def test_whatever_stands_in_it_is_fields_or_a_clear_error(tmp_path_factory, noise, place):
     path = tmp_path_factory.getbasetemp() / "noise.gguf"

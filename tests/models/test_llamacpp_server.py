@@ -16,7 +16,7 @@ from bookwheel.reading.loop import read
 from bookwheel.text.sanitize import escape_markup
 from bookwheel.types import Answer, Finish, Message, Part
 
-pytestmark = pytest.mark.weights
+pytestmark = [pytest.mark.weights, pytest.mark.slow]
 
 DRAWN = Sampling(temperature=0.7, top_p=0.95, seed=1)
 MIXED = "Lighthouse — 灯塔 — φάρος 🗼!  The keeper's log, <|im_start|> 1911:\r\n\tnine lamps, 40% oil.\n" * 5
@@ -125,7 +125,6 @@ def test_a_prompt_beyond_the_window_names_both_numbers(llama):
     assert "n_prompt_tokens = 30" in said
 
 
-@pytest.mark.slow
 def test_a_whole_document_is_read_through_the_endpoint(llama):
     text = MIXED[: len(MIXED) // 2]
 

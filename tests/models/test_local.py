@@ -66,6 +66,7 @@ def test_a_file_that_is_no_model_is_a_clear_error(tmp_path, content, said):
 
 
 @with_weights
+@pytest.mark.slow
 def test_it_replies_and_counts_what_it_cost():
     async def work(model):
         return await model.reply(user("Mara Quill keeps the lighthouse. Who keeps it?"), limit=80, sampling=GREEDY)
@@ -81,6 +82,7 @@ def test_it_replies_and_counts_what_it_cost():
 
 
 @with_weights
+@pytest.mark.slow
 def test_a_reply_at_its_limit_says_so_and_greedy_replies_repeat():
     async def work(model):
         asked = user("Tell a story about a lighthouse.")
@@ -156,6 +158,7 @@ def test_a_prompt_beyond_the_window_is_refused_with_the_numbers():
 
 
 @with_weights
+@pytest.mark.slow
 def test_a_cancelled_reply_stops_the_engine_and_the_next_one_is_answered():
     async def work(model):
         endless = Sampling(temperature=1.5, top_p=1.0, seed=1, repeat_penalty=1.3)
@@ -171,6 +174,7 @@ def test_a_cancelled_reply_stops_the_engine_and_the_next_one_is_answered():
 
 
 @with_weights
+@pytest.mark.slow
 def test_replies_at_the_same_time_do_not_mix():
     names = ["Mara Quill", "Oskar Brandt", "Ines Tolver"]
 

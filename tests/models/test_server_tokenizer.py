@@ -57,7 +57,7 @@ def test_counts_and_fits_are_the_servers(tokenizer, name):
     assert counted.fit(PROSE, 0) == 0
 
 
-@settings(deadline=None, max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(limit=st.integers(1, 900), dense=st.integers(0, 400))
 @pytest.mark.slow
 def test_without_detokenizing_a_fit_is_close_and_never_over(tokenizer, limit, dense):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bookwheel.reading.guards import clean, is_grounded, next_memory, trim
@@ -135,7 +135,6 @@ def test_a_label_or_fence_around_the_memory_goes(text: str) -> None:
 
 
 @given(text=st.text(max_size=300), limit=st.integers(1, 40))
-@settings(deadline=None)
 def test_a_memory_never_exceeds_its_limit_whatever_the_reply(text: str, limit: int) -> None:
     before = Memory(text="x", tokens=1, limit=limit)
     memory, flags = next_memory(before, Reply(text=text), WORDS, "UNCHANGED")
@@ -145,7 +144,6 @@ def test_a_memory_never_exceeds_its_limit_whatever_the_reply(text: str, limit: i
 
 
 @given(text=st.text(max_size=300), limit=st.integers(1, 40))
-@settings(deadline=None)
 def test_trimming_gives_a_prefix(text: str, limit: int) -> None:
     cut, tokens, trimmed = trim(text, limit, WORDS)
     assert text.startswith(cut)

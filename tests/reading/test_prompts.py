@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bookwheel.errors import PromptError
@@ -61,7 +61,6 @@ def test_braces_reach_the_model_unescaped() -> None:
 
 
 @given(text=st.text(st.characters(exclude_categories=()), max_size=200), layout=st.sampled_from(list(Layout)))
-@settings(deadline=None)
 def test_nothing_inside_a_part_changes_the_structure(text: str, layout: Layout) -> None:
     prompts = prompts_for(Plan(language="en"), QUESTION)
     (plain,) = prompts.update(QUESTION, memory("m"), chunk("c"), layout)

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
@@ -200,7 +200,6 @@ line = st.text(st.sampled_from("mill 1588 Ada. \n书轮-#:é\u200b\ud800\x00<"),
 
 
 @given(st.lists(st.tuples(line, line), min_size=1, max_size=5), line)
-@settings(deadline=None, max_examples=150)
 def test_any_memories_and_texts_are_explained_within_their_spans(pairs, answer):
     sections = [section + "." for section, _ in pairs]
     book = Book("".join(sections))

@@ -1,7 +1,7 @@
 """The metrics, and every fault of published judges that ours must not have."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bookwheel.errors import InputError
@@ -177,20 +177,17 @@ texts = st.text(max_size=60)
 
 
 @given(texts)
-@settings(deadline=None)
 def test_words_of_words_are_the_same_words(text):
     once = words(text)
     assert words(" ".join(once)) == once
 
 
 @given(st.lists(st.sampled_from("abcd"), max_size=8), st.lists(st.sampled_from("abcd"), min_size=1, max_size=3))
-@settings(deadline=None)
 def test_holding_is_being_a_run_of_whole_tokens(row, part):
     assert contains_words(row, part) == (f" {' '.join(part)} " in f" {' '.join(row)} ")
 
 
 @given(texts, st.lists(texts, max_size=4))
-@settings(deadline=None)
 def test_scores_lie_between_0_and_1_and_an_empty_answer_never_earns(answer, golds):
     for name in OURS:
         assert 0 <= METRICS[name](answer, golds).score <= 1
@@ -198,7 +195,6 @@ def test_scores_lie_between_0_and_1_and_an_empty_answer_never_earns(answer, gold
 
 
 @given(texts)
-@settings(deadline=None)
 def test_a_gold_answer_meets_itself(gold):
     if words(gold):
         for name in ("exact", "contains", "f1", "all_of", "share_of"):

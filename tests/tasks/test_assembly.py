@@ -4,7 +4,7 @@ import random
 from itertools import repeat
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bookwheel.errors import InputError
@@ -18,7 +18,6 @@ UNITS = st.lists(st.text("ab .\n钟灯", min_size=1, max_size=30), min_size=1, m
 
 
 @given(UNITS, st.integers(0, 60))
-@settings(deadline=None)
 def test_what_is_drawn_is_a_beginning_of_the_filler_within_the_budget(units, budget):
     made = draw_filler(iter(units), budget, TOKENIZER)
     drawn = made.units
@@ -29,7 +28,6 @@ def test_what_is_drawn_is_a_beginning_of_the_filler_within_the_budget(units, bud
 
 
 @given(st.text("abc  钟,", max_size=60), st.integers(0, 20))
-@settings(deadline=None)
 def test_a_cut_unit_is_within_its_tokens_and_keeps_its_end(body, tokens):
     for piece in cut_unit(body + "\n\n", tokens, TOKENIZER):
         assert TOKENIZER.count(piece) <= tokens
@@ -38,7 +36,6 @@ def test_a_cut_unit_is_within_its_tokens_and_keeps_its_end(body, tokens):
 
 
 @given(st.lists(st.floats(0, 1), max_size=5), st.integers(40, 200))
-@settings(deadline=None)
 def test_evidence_is_where_it_says_wherever_passages_go(places, tokens):
     passages = [
         SourcePassage(text=f"Lamp {at}. ", evidence=(GoldEvidence(start=0, end=7, note=str(at)),), place=place)

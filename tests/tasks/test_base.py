@@ -1,6 +1,6 @@
 """Samples and their documents."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bookwheel.tasks import Sample, SampleDocument
@@ -9,7 +9,6 @@ PIECES = st.lists(st.text(max_size=12), max_size=6)
 
 
 @given(PIECES, st.integers(0, 40))
-@settings(deadline=None)
 def test_parts_are_the_text_from_anywhere_on(pieces, start):
     document = SampleDocument("doc", pieces)
     text = "".join(pieces)
@@ -19,7 +18,6 @@ def test_parts_are_the_text_from_anywhere_on(pieces, start):
 
 
 @given(PIECES, st.integers(0, 40), st.integers(0, 40))
-@settings(deadline=None)
 def test_a_quote_is_a_slice(pieces, start, length):
     document = SampleDocument("doc", pieces)
     assert document.slice(start, start + length) == document.text[start : start + length]

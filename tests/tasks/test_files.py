@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bookwheel.errors import InputError
@@ -24,7 +24,6 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=2
 
 
 @given(texts, texts, st.lists(texts, min_size=1, max_size=3))
-@settings(deadline=None)
 def test_any_text_survives_a_line(question, document, golds):
     sample = Sample(
         id="s", task="t", question=question, golds=tuple(golds), document=SampleDocument("s", [document]), metric="f1"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
@@ -63,7 +63,6 @@ def bpe(tmp_path_factory: pytest.TempPathFactory) -> FileTokenizer:
 
 
 @given(text=ANY_TEXT, limit=st.integers(8, 40), cuts=st.lists(st.integers(0, 400), max_size=5))
-@settings(deadline=None, max_examples=300)
 def test_chunks_tile_any_text_and_keep_to_the_budget(text: str, limit: int, cuts: list[int]) -> None:
     edges = [0, *sorted(c for c in cuts if c < len(text)), len(text)]
     document = Pieces([Part(text=text[a:b], source=f"{a}.txt") for a, b in itertools.pairwise(edges)])
@@ -76,7 +75,6 @@ def test_chunks_tile_any_text_and_keep_to_the_budget(text: str, limit: int, cuts
 
 
 @given(text=ANY_TEXT, limit=st.integers(8, 40))
-@settings(deadline=None, max_examples=100)
 def test_the_budget_holds_by_a_byte_level_tokenizer(bpe: FileTokenizer, text: str, limit: int) -> None:
     chunks = list(split(one(text), bpe, limit))
     assert "".join(chunk.text for chunk in chunks) == text
@@ -84,7 +82,6 @@ def test_the_budget_holds_by_a_byte_level_tokenizer(bpe: FileTokenizer, text: st
 
 
 @given(text=ANY_TEXT, limit=st.integers(8, 40))
-@settings(deadline=None, max_examples=100)
 def test_the_budget_holds_by_the_estimate(text: str, limit: int) -> None:
     chunks = list(split(one(text), EstimatingTokenizer(), limit))
     assert "".join(chunk.text for chunk in chunks) == text
@@ -92,7 +89,6 @@ def test_the_budget_holds_by_the_estimate(text: str, limit: int) -> None:
 
 
 @given(text=ANY_TEXT, limit=st.integers(8, 40))
-@settings(deadline=None, max_examples=100)
 def test_chunks_from_the_middle_on_are_those_of_the_whole(text: str, limit: int) -> None:
     whole = list(split(one(text), WORDS, limit))
     for done in whole:

@@ -1,7 +1,7 @@
 from io import BytesIO
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from bookwheel.text.decoding import BLOCK, decode, decode_bytes
@@ -100,7 +100,6 @@ def test_line_ends_nuls_and_controls_are_left_as_they_are(text):
 READABLE = st.text(st.characters(exclude_categories=["Cs", "Cc"], include_characters="\n\r\t"))
 
 
-@settings(deadline=None, max_examples=200)
 @given(READABLE, st.integers(1, 50))
 def test_utf8_text_comes_back_whole_however_it_is_streamed(text, size):
     text = text.lstrip("\ufeff")
@@ -108,7 +107,6 @@ def test_utf8_text_comes_back_whole_however_it_is_streamed(text, size):
     assert "".join(decode(lambda _: stream.read(size), "a.txt", SourceWarnings())) == text
 
 
-@settings(deadline=None, max_examples=100)
 @given(st.binary(max_size=300))
 def test_no_byte_is_lost_whatever_the_bytes(data):
     marks = (b"\xff\xfe\0\0", b"\0\0\xfe\xff", b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf", b"\x84\x31\x95\x33")

@@ -3,7 +3,7 @@ import os
 import threading
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bookwheel.errors import SourceError
@@ -24,7 +24,6 @@ def file(tmp_path, name="a.txt", data=STORY):
     return path
 
 
-@settings(deadline=None, max_examples=200)
 @given(st.text(st.characters()), st.integers(-2, 40))
 def test_a_text_in_memory_is_read_on_from_any_character(text, start):
     document = TextDocument(text, name="note")
@@ -162,7 +161,6 @@ def test_nuls_stay_in_a_text(tmp_path):
     assert join(open_document([file(tmp_path, data=text)])) == text
 
 
-@settings(deadline=None, max_examples=40)
 @given(
     st.lists(
         st.text(st.characters(exclude_categories=["Cs", "Cc"], include_characters="\n\r\t"), min_size=1),

@@ -1,7 +1,7 @@
 """Words of a note are found in the text whatever stands between them, and spans are the text's own."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bookwheel.text.matching import Passage, find_missing_words, is_claim, parse_words, word_overlap
@@ -57,7 +57,6 @@ between = st.sampled_from([" ", "  ", "\n", ", ", "\u200b ", ". "])
 
 
 @given(st.lists(st.tuples(plain_words.map(lambda w: w[0]), between), max_size=40), plain_words, plain_words)
-@settings(deadline=None)
 def test_a_quote_has_the_notes_words_in_order_and_lies_in_the_text(text, first, second):
     whole = "".join(word + gap for word, gap in text) + "  ".join(first)
     note = " ".join(first + second)
@@ -74,7 +73,6 @@ def test_a_quote_has_the_notes_words_in_order_and_lies_in_the_text(text, first, 
 
 
 @given(plain_words, plain_words, plain_words)
-@settings(deadline=None)
 def test_no_longer_run_is_missed(before, note, after):
     text = " ".join([*before, *note, *after])
     run = Passage(text).find_longest_run(parse_words(" ".join(note)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bookwheel.text.sanitize import TAGS, escape_markup, sanitize
@@ -33,7 +33,6 @@ def test_ordinary_text_is_left_as_it_is(text: str) -> None:
 
 
 @given(st.text(st.characters(exclude_categories=()), max_size=300))
-@settings(deadline=None)
 def test_shielding_is_idempotent_never_longer_and_encodable(text: str) -> None:
     shown = escape_markup(text)
     assert escape_markup(shown) == shown
@@ -42,7 +41,6 @@ def test_shielding_is_idempotent_never_longer_and_encodable(text: str) -> None:
 
 
 @given(st.text(st.characters(exclude_categories=()), max_size=300))
-@settings(deadline=None)
 def test_plain_text_has_nothing_that_a_terminal_obeys(text: str) -> None:
     assert not any(
         (ord(c) < 32 and c not in "\n\t") or 0x7F <= ord(c) <= 0x9F or c in "\u202e\u2066" for c in sanitize(text)

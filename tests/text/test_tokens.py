@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bookwheel.errors import TokenizerError
@@ -13,7 +13,6 @@ from bookwheel.text.tokens import EstimatingTokenizer, FileTokenizer, WordTokeni
 
 
 @given(text=st.text(max_size=200), limit=st.integers(1, 60))
-@settings(deadline=None)
 def test_words_that_fit_are_within_the_limit_and_no_more_would_fit(text: str, limit: int) -> None:
     words = WordTokenizer()
     fit = words.fit(text, limit)
@@ -22,7 +21,6 @@ def test_words_that_fit_are_within_the_limit_and_no_more_would_fit(text: str, li
 
 
 @given(text=st.text(max_size=200), limit=st.integers(0, 60))
-@settings(deadline=None)
 def test_the_estimate_fits_what_it_says(text: str, limit: int) -> None:
     estimate = EstimatingTokenizer()
     fit = estimate.fit(text, limit)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bookwheel.training.advantages import Estimator, advantages, has_spread
@@ -24,20 +24,17 @@ def test_leaving_one_out_holds_a_reward_against_the_others_alone():
     assert advantages([1, 0, 0.5, 0], Estimator.LEAVE_ONE_OUT) == pytest.approx([1 - 0.5 / 3, -0.5, 0.5 - 1 / 3, -0.5])
 
 
-@settings(deadline=None)
 @given(GROUP, st.sampled_from(Estimator))
 def test_a_group_sums_to_nothing(rewards, estimator):
     assert math.fsum(advantages(rewards, estimator)) == pytest.approx(0, abs=1e-6)
 
 
-@settings(deadline=None)
 @given(GROUP, st.floats(-5, 5))
 def test_only_differences_count(rewards, shift):
     moved = advantages([reward + shift for reward in rewards])
     assert moved == pytest.approx(advantages(rewards), abs=1e-9)
 
 
-@settings(deadline=None)
 @given(GROUP, st.sampled_from(Estimator), st.randoms())
 def test_order_does_not_matter(rewards, estimator, random):
     order = list(range(len(rewards)))

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bookwheel.training.errors import ConfigError
@@ -55,7 +55,6 @@ def test_a_model_without_exact_ids_cannot_be_trained():
 LENGTHS = st.lists(st.integers(2, 400), min_size=1, max_size=80)
 
 
-@settings(deadline=None)
 @given(LENGTHS, st.integers(50, 2000))
 def test_micro_batches_hold_every_row_once_within_the_budget_and_hardly_pad(lengths, budget):
     rows = [row(length, rollout=str(i)) for i, length in enumerate(lengths)]

@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
@@ -64,14 +64,12 @@ def test_the_calculator_is_asked_only_so_often():
     assert len(episode.conversations) == 2
 
 
-@settings(deadline=None)
 @given(st.integers(-999, 999), st.integers(-999, 999), st.sampled_from("+-*"))
 def test_the_calculator_computes_like_arithmetic(left, right, sign):
     expected = {"+": left + right, "-": left - right, "*": left * right}[sign]
     assert compute(f"{left} {sign} ({right})") == str(expected)
 
 
-@settings(deadline=None)
 @given(st.text(max_size=60))
 def test_whatever_is_computed_some_words_come_back(expression):
     assert isinstance(compute(expression), str)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bookwheel.plan import Plan
@@ -175,7 +175,6 @@ anything = st.text(st.characters() | st.sampled_from("<>&'\"\ud800\u202e\x00\n")
 
 
 @given(st.lists(anything, max_size=4), anything, anything)
-@settings(deadline=None, max_examples=60)
 def test_any_reading_gives_a_harmless_page(memories, question, answer):
     reading = reading_of(*memories, question=question, answer=answer, source=question)
     check_harmless(render_page(reading, [origin(memory) for memory in memories]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bookwheel.serve.engine.fair_queue import FairQueue
@@ -34,7 +34,6 @@ def test_owners_take_turns_however_much_one_of_them_wants() -> None:
     leavers=st.sets(st.integers(0, 29)),
     seed=st.integers(0, 9),
 )
-@settings(deadline=None, max_examples=60)
 def test_every_place_is_given_back_whoever_leaves(
     at_once: int, owners: list[str], leavers: set[int], seed: int
 ) -> None:

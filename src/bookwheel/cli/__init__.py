@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from importlib.metadata import version
 from typing import Any, Final, NamedTuple
 
 STDIN: Final = "stdin:"
@@ -49,7 +48,7 @@ def main(arguments: list[str] | None = None) -> None:
     app = App(
         name="bookwheel",
         help="Answer questions about documents of any length with a model whose window is small.",
-        version=version("bookwheel"),
+        version=_find_version,
         default_parameter=Parameter(show_default=_format_default),
         result_action="return_value",
         exit_on_error=False,
@@ -70,6 +69,12 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(print_error(error, as_json="--json" in words))
     except (KeyboardInterrupt, BrokenPipeError):
         sys.exit(130)
+
+
+def _find_version() -> str:
+    from importlib.metadata import version
+
+    return version("bookwheel")
 
 
 def _format_default(value: Any) -> str | None:

@@ -10,15 +10,21 @@ from rich.console import Console
 from rich.text import Text
 
 from bookwheel.errors import BookwheelError, InputError
-from bookwheel.reading.provenance import is_supported
-from bookwheel.record import reading_to_json
 from bookwheel.text.sanitize import sanitize
-from bookwheel.types import Flag, Status
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from bookwheel.types import Evidence, Reading
 
-EXIT_CODES: Final = {Status.ANSWERED: 0, Status.FAILED: 3, Status.STOPPED: 4, Status.CANCELLED: 130}
+# Keyed by the text of Status and Flag: this module is part of every start, and `--help` needs no types.
+EXIT_CODES: Final[Mapping[str, int]] = {"answered": 0, "failed": 3, "stopped": 4, "cancelled": 130}
+_ANSWER_NOTES: Final[Mapping[str, str]] = {
+    "truncated": "the answer was cut off at its token limit; raise --answer-tokens",
+    "filtered": "the server's content filter cut off the answer",
+    "no-answer": "the model gave no answer",
+    "cleaned": "special tokens were removed from the answer",
+}
 
 _NO_FOLDING: Final = 10_000
 """Columns; more than any line of ours has."""
@@ -52,6 +58,9 @@ def print_error(error: Exception, *, as_json: bool) -> int:
 
 def print_answer(reading: Reading, *, as_json: bool, quiet: bool) -> int:
     """Print how a reading ended and return the exit code."""
+    from bookwheel.record import reading_to_json
+    from bookwheel.types import Status
+
     if as_json:
         print(json.dumps(reading_to_json(reading)))
         return EXIT_CODES[reading.status]
@@ -61,7 +70,7 @@ def print_answer(reading: Reading, *, as_json: bool, quiet: bool) -> int:
             console.print(Text("\nanswer", style="bold green"))
         print(sanitize(reading.answer.text) or "(the model gave no answer)", flush=True)
         for flag in reading.answer.flags:
-            console.print(Text(f"note: {_ANSWER_FLAGS.get(flag, flag)}", style="yellow"))
+            console.print(Text(f"note: {_ANSWER_NOTES.get(flag, flag)}", style="yellow"))
     else:
         console.print(Text(f"{reading.status}: {sanitize(reading.error)}", style="bold yellow"))
         console.print(Text(f"{len(reading.steps)} steps are kept; continue with: bookwheel resume {reading.id[:8]}"))
@@ -70,16 +79,11 @@ def print_answer(reading: Reading, *, as_json: bool, quiet: bool) -> int:
     return EXIT_CODES[reading.status]
 
 
-_ANSWER_FLAGS: Final = {
-    Flag.TRUNCATED: "the answer was cut off at its token limit; raise --answer-tokens",
-    Flag.FILTERED: "the server's content filter cut off the answer",
-    Flag.NO_ANSWER: "the model gave no answer",
-    Flag.CLEANED: "special tokens were removed from the answer",
-}
-
-
 def _print_footnotes(console: Console, reading: Reading) -> None:
     """Print the evidence for the answer, its cost, and the command that shows more."""
+    from bookwheel.reading.provenance import is_supported
+    from bookwheel.types import Status
+
     if reading.status is Status.ANSWERED:
         if reading.evidence:
             console.print(Text("rests on", style="bold"))

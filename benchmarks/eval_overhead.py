@@ -79,8 +79,8 @@ async def evaluated(samples: list[Sample], seconds: float, folder: Path) -> floa
 
     with Journal(folder / "evaluated.sqlite") as journal:
         began = time.perf_counter()
-        habits = RunOptions(journal=journal)
-        results = await evaluate(settings, folder / "results.jsonl", opened, source=source, habits=habits)
+        options = RunOptions(journal=journal)
+        results = await evaluate(settings, folder / "results.jsonl", opened, source=source, options=options)
         took = time.perf_counter() - began
     assert all(record.score == 1 for record in results.records)
     return len(samples) / took

@@ -119,8 +119,8 @@ async def _evaluated(folder: Path) -> None:
         return ScriptedModel(keyword_reader)
 
     with Journal(folder / "journal.sqlite") as journal:
-        habits = RunOptions(command="bookwheel eval wheels.toml", journal=journal)
-        await evaluate(settings, folder / "results.jsonl", opened, source=_samples, habits=habits)
+        options = RunOptions(command="bookwheel eval wheels.toml", journal=journal)
+        await evaluate(settings, folder / "results.jsonl", opened, source=_samples, options=options)
 
 
 def _samples(task: str, length: int) -> Iterator[Sample]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bookwheel.cli import main
-from bookwheel.cli.data import SampleOptions, sift, tasks
+from bookwheel.cli.data import SampleOptions, filter_samples_file, tasks
 from bookwheel.cli.data import make as make_file
 from bookwheel.errors import InputError, TokenizerError
 from bookwheel.models.scripted import ScriptedModel
@@ -28,7 +28,7 @@ def test_samples_are_written_and_read_back(tmp_path, capsys):
     assert "3 samples of vt" in capsys.readouterr().err
 
 
-def test_the_same_command_writes_the_same_bytes(tmp_path):
+def test_the_same_quote_command_writes_the_same_bytes(tmp_path):
     for name in ("a", "b"):
         make("hqa", out=tmp_path / name, tokens=700, count=2, seed=9, data=DATA)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
@@ -77,13 +77,13 @@ def test_sifting_keeps_what_needs_the_document_and_says_why_the_rest_went(tmp_pa
     source, out = tmp_path / "all.jsonl", tmp_path / "kept.jsonl"
     make("hqa", out=source, tokens=700, count=4, data=DATA)
     model = ScriptedModel(lambda messages: "\\boxed{Quenby}", name="parrot")
-    assert asyncio.run(sift(source, out=out, model=model)) == 0
+    assert asyncio.run(filter_samples_file(source, out=out, model=model)) == 0
     assert {sample.golds[0] for sample in read_samples(out)} == {"yes", "Pell mill", "green"}
     said = capsys.readouterr().err
     assert "answered without the document at try 1" in said
     assert "3 of 4 samples kept" in said
     with pytest.raises(InputError, match="--force"):
-        asyncio.run(sift(source, out=out, model=model))
+        asyncio.run(filter_samples_file(source, out=out, model=model))
 
 
 def ended(*words):
@@ -92,7 +92,7 @@ def ended(*words):
     return end.value.code or 0
 
 
-def test_the_command_line_reaches_every_option(tmp_path):
+def test_the_quote_command_line_reaches_every_option(tmp_path):
     out = tmp_path / "x.jsonl"
     words = ("data", "make", "hqa", "--out", out, "--tokens", 700, "--count", 2, "--seed", 4, "--lang", "en")
     words = (*words, "--data", DATA, "--split", "train", "--metric", "exact", "--tokenizer", "estimate")
@@ -121,7 +121,7 @@ def test_bad_input_ends_with_2_a_sentence_and_no_file(words, said, tmp_path, mon
     assert not list(tmp_path.iterdir())
 
 
-def test_filter_and_tasks_are_commands(tmp_path, capsys):
+def test_filter_and_tasks_are_quote_commands(tmp_path, capsys):
     source = tmp_path / "all.jsonl"
     make("hqa", out=source, tokens=700, count=2, data=DATA)
     assert ended("data", "filter", source, "--out", tmp_path / "kept.jsonl", "--model", "scripted") == 0

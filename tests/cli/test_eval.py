@@ -138,8 +138,8 @@ def test_a_malformed_line_of_samples_is_named(tmp_path, capsys):
     assert "mine.jsonl, line 2" in " ".join(capsys.readouterr().err.split())
 
 
-def test_a_key_given_on_the_command_line_is_not_in_the_report():
-    from bookwheel.cli.eval import _command
+def test_a_key_given_on_the_quote_command_line_is_not_in_the_report():
+    from bookwheel.cli.eval import _quote_command
 
-    assert "sk-1" not in _command(["a.toml", "--api-key", "sk-1", "--api-key=sk-1", "--count", "2"])
-    assert _command(["eval", "a b.toml"]) == "bookwheel eval 'a b.toml'"
+    assert "sk-1" not in _quote_command(["a.toml", "--api-key", "sk-1", "--api-key=sk-1", "--count", "2"])
+    assert _quote_command(["eval", "a b.toml"]) == "bookwheel eval 'a b.toml'"

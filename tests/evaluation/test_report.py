@@ -83,7 +83,7 @@ def test_a_cell_of_refusals_alone_has_no_score_and_no_part_in_differences():
     ]
     read = [record(sample=f"s-{n}") for n in range(3)]
     found = build_report(results(*read, *refused))
-    assert [cell.measured for cell in found.cells] == [True, False]
+    assert [cell.is_measured for cell in found.cells] == [True, False]
     assert not found.contrasts
     markdown, _ = texts(found)
     assert "does not fit" in markdown

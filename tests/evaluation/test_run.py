@@ -18,8 +18,8 @@ from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.tasks.files import write_samples
 
 
-def go(evaluation, path, source, reader, **habits) -> Results:
-    return asyncio.run(evaluate(evaluation, path, reader, source=source, habits=RunOptions(**habits)))
+def go(evaluation, path, source, reader, **options) -> Results:
+    return asyncio.run(evaluate(evaluation, path, reader, source=source, options=RunOptions(**options)))
 
 
 def opener(model):
@@ -77,8 +77,8 @@ async def open_model(reader):
     return Dies(keyword_reader)
 
 folder = pathlib.Path(folder)
-habits = RunOptions(journal=Journal(folder / "journal.sqlite"))
-asyncio.run(evaluate(Evaluation.load(settings), folder / "r.jsonl", open_model, source=fixtures.samples, habits=habits))
+options = RunOptions(journal=Journal(folder / "journal.sqlite"))
+asyncio.run(evaluate(Evaluation.load(settings), folder / "r.jsonl", open_model, source=fixtures.samples, options=options))
 """
 
 
@@ -116,8 +116,8 @@ def test_an_interrupt_keeps_what_was_read(tmp_path, settings, source):
                     task.cancel()
                 return await super().reply(messages, limit=limit, sampling=sampling)
 
-        habits = RunOptions(journal=journal)
-        await evaluate(evaluation, path, opener(Interrupts(keyword_reader)), source=source, habits=habits)
+        options = RunOptions(journal=journal)
+        await evaluate(evaluation, path, opener(Interrupts(keyword_reader)), source=source, options=options)
 
     with Journal(tmp_path / "journal.sqlite") as journal:
         with pytest.raises(asyncio.CancelledError):
@@ -147,7 +147,7 @@ def test_a_failed_request_counts_as_wrong_is_told_and_may_be_made_anew(tmp_path,
     assert [r.error for r in found.records if r.error] == ["503 from the server", "ValueError: a bug"]
     assert go(evaluation, path, source, opener(broken)) != found
     assert broken.calls == 5
-    mended = go(evaluation, path, source, opener(broken), again=frozenset({SampleOutcome.FAILED}))
+    mended = go(evaluation, path, source, opener(broken), rerun=frozenset({SampleOutcome.FAILED}))
     assert broken.calls == 7
     assert all(record.score == 1 for record in mended.records)
 
@@ -210,7 +210,7 @@ def test_a_model_of_few_lengths_and_ways_fills_only_its_cells(tmp_path, settings
 
 def test_progress_reaches_its_total_and_its_time_left_ends_at_nothing(tmp_path, settings, source, reader):
     seen = []
-    go(settings(), tmp_path / "r.jsonl", source, reader, watch=seen.append)
+    go(settings(), tmp_path / "r.jsonl", source, reader, on_progress=seen.append)
     assert [progress.done for progress in seen] == list(range(1, 21))
     assert {progress.total for progress in seen} == {20}
     assert seen[-1].seconds_left == 0

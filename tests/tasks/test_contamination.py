@@ -53,10 +53,10 @@ def test_the_document_is_never_shown():
     assert "Where is lamp 0?" in model.last_messages[-1].content
 
 
-def test_a_failed_request_leaves_a_sample_unasked_and_counted():
+def test_a_failed_request_leaves_a_sample_undecided_and_counted():
     model = ScriptedModel(lambda messages: "\\boxed{Quenby}", faults={1: Overloaded("busy, try later")})
     results = sifted([sample(0), sample(1), sample(2)], model, tries=1)
-    assert [result.outcome for result in results] == [FilterOutcome.KEPT, FilterOutcome.UNASKED, FilterOutcome.KEPT]
+    assert [result.outcome for result in results] == [FilterOutcome.KEPT, FilterOutcome.FAILED, FilterOutcome.KEPT]
     assert "busy" in results[1].reason
 
 

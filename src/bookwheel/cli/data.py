@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from bookwheel.models.base import Model
-    from bookwheel.tasks import FilterResult, Sample
+    from bookwheel.tasks import Sample
 
 _TOKENS = 8192
 
@@ -25,10 +25,10 @@ _TOKENS = 8192
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class SampleOptions:
-    """What samples are wanted; the same options give the same bytes."""
+    """The samples to make; the same options give the same bytes."""
 
     tokens: int | None = None
-    "Of each document; it gets at most so many and at least 98 % of them. 8192 by default."
+    "Tokens of each document: at most this number and at least 98 % of it. 8192 by default."
     count: int = 1
     "How many samples."
     seed: int = 0
@@ -36,18 +36,18 @@ class SampleOptions:
     lang: str | None = None
     "en or zh, where the task has both."
     tokenizer: str = "words"
-    "What counts the tokens: words, estimate, or the path of a tokenizer.json."
+    "The tokenizer that counts: words, estimate, or the path of a tokenizer.json."
     data: Path | None = None
     "The data folder, or one file of questions of yours; else $BOOKWHEEL_DATA or ./shared/data."
     split: Literal["train", "dev"] = "dev"
     "Which of a question set's files to draw from."
     paragraphs: int | None = None
-    "For questions among paragraphs: so many of them, instead of --tokens."
+    "Paragraphs of each document, instead of --tokens; only for tasks with questions among paragraphs."
     metric: str | None = None
     "Judge by another metric than the task's own."
 
-    def samples(self, task: str) -> Iterator[Sample]:
-        """The samples, one at a time."""
+    def make_samples(self, task: str) -> Iterator[Sample]:
+        """Yield the samples."""
         from bookwheel.tasks import load_tokenizer, make_samples
 
         if self.tokens is not None and self.paragraphs is not None:
@@ -79,12 +79,12 @@ def make(
 
     wanted = options or SampleOptions()
     lengths: list[int] = []
-    written = write_samples(_noting(wanted.samples(task), lengths), out, force=force)
-    _say(f"{written} samples of {task}, {min(lengths)} to {max(lengths)} tokens by {wanted.tokenizer}, in {out}")
+    written = write_samples(_record_lengths(wanted.make_samples(task), lengths), out, force=force)
+    _print_note(f"{written} samples of {task}, {min(lengths)} to {max(lengths)} tokens by {wanted.tokenizer}, in {out}")
     return 0
 
 
-def _noting(samples: Iterable[Sample], lengths: list[int]) -> Iterator[Sample]:
+def _record_lengths(samples: Iterable[Sample], lengths: list[int]) -> Iterator[Sample]:
     for sample in samples:
         lengths.append(sample.tokens)
         yield sample
@@ -109,12 +109,12 @@ def tasks() -> int:
 def filter_file(
     source: Annotated[Path, Parameter(help="A file of samples.")],
     *,
-    out: Annotated[Path, Parameter(help="The file to write what is kept to.")],
-    tries: Annotated[int, Parameter(help="Times that each question is asked; one right answer is enough.")] = 2,
+    out: Annotated[Path, Parameter(help="The file to write the kept samples to.")],
+    tries: Annotated[int, Parameter(help="How often each question is asked; one right answer drops the sample.")] = 2,
     models: ModelOptions | None = None,
     force: Annotated[bool, Parameter(negative="", help="Replace the file when it is there.")] = False,
 ) -> int:
-    """Drop the samples that the model answers without their documents, and say how many went and why."""
+    """Drop the samples that the model answers without their documents, and print how many and why."""
     from bookwheel.cli.runner import run_command
 
     return run_command(_filter_file(source, out, models or ModelOptions(), tries=tries, force=force))
@@ -123,48 +123,44 @@ def filter_file(
 async def _filter_file(source: Path, out: Path, models: ModelOptions, *, tries: int, force: bool) -> int:
     model = await models.open()
     try:
-        return await sift(source, out=out, model=model, tries=tries, concurrency=models.concurrency, force=force)
+        return await filter_samples_file(
+            source, out=out, model=model, tries=tries, concurrency=models.concurrency, force=force
+        )
     finally:
         await model.aclose()
 
 
-async def sift(
+async def filter_samples_file(
     source: Path, *, out: Path, model: Model, tries: int = 2, concurrency: int = 8, force: bool = False
 ) -> int:
-    """The same with a model that is open."""
+    """Filter a file of samples with an open model."""
     from bookwheel.tasks import FilterOutcome, filter_samples, read_samples
     from bookwheel.tasks.files import SampleWriter
 
     counts: Counter[FilterOutcome] = Counter()
-    with SampleWriter(out, force=force) as writing:
-        async for sifted in filter_samples(read_samples(source), model, tries=tries, concurrency=concurrency):
-            counts[sifted.outcome] += 1
-            if sifted.outcome is FilterOutcome.KEPT:
-                writing.add(sifted.sample)
+    with SampleWriter(out, force=force) as writer:
+        async for result in filter_samples(read_samples(source), model, tries=tries, concurrency=concurrency):
+            counts[result.outcome] += 1
+            if result.outcome is FilterOutcome.KEPT:
+                writer.add(result.sample)
             else:
-                _tell(sifted)
+                _print_note(f"{result.sample.id}: {result.outcome}, {result.reason}")
     total = sum(counts.values())
-    kept, dropped, failed = (
-        counts[kind] for kind in (FilterOutcome.KEPT, FilterOutcome.DROPPED, FilterOutcome.UNASKED)
-    )
-    _say(
+    kept, dropped, failed = (counts[kind] for kind in (FilterOutcome.KEPT, FilterOutcome.DROPPED, FilterOutcome.FAILED))
+    _print_note(
         f"{kept} of {total} samples kept in {out}; {dropped} answered by {model.name} without the document "
         f"(best of {tries}) and dropped; {failed} left out because it failed"
     )
     return 0
 
 
-def _tell(sifted: FilterResult) -> None:
-    _say(f"{sifted.sample.id}: {sifted.outcome}, {sifted.reason}")
-
-
-def _say(text: str) -> None:
+def _print_note(text: str) -> None:
     from bookwheel.text.sanitize import sanitize
 
     print(sanitize(text), file=sys.stderr)
 
 
-app = App(name="data", help="Make samples for any task, length, seed and language, and sift them.")
+app = App(name="data", help="Make samples for any task, length, seed and language, and filter them.")
 app.command(make)
 app.command(filter_file, name="filter")
 app.command(tasks)

@@ -1,4 +1,4 @@
-"""`bookwheel eval`: ways of reading x models x tasks x lengths, measured and reported."""
+"""`bookwheel eval`: measure ways of reading x models x tasks x lengths and write a report."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from bookwheel.evaluation.settings import Evaluation, ModelSpec
     from bookwheel.models.base import Model
 
-_WHAT = Group("What is measured", sort_key=1)
-_WHO = Group("Models", sort_key=2)
+_GRID = Group("What is measured", sort_key=1)
+_MODELS = Group("Models", sort_key=2)
 
 
-@Parameter(name="*", group=_WHAT)
+@Parameter(name="*", group=_GRID)
 @dataclass(frozen=True, kw_only=True)
 class GridOptions:
-    """What is measured; on top of the settings file, if one is given."""
+    """The grid to measure, on top of the settings file if there is one."""
 
     tasks: Annotated[tuple[str, ...], Parameter(name="--task", negative="", show_default=False)] = ()
     "A task by name; may be given again."
@@ -52,10 +52,10 @@ class GridOptions:
     "The way that the others are compared with."
 
 
-@Parameter(name="*", group=_WHO)
+@Parameter(name="*", group=_MODELS)
 @dataclass(frozen=True, kw_only=True)
-class ReaderOptions:
-    """Which models read; models with settings of their own are named in a settings file."""
+class EvalModelOptions:
+    """The models to measure; models with settings of their own belong in a settings file."""
 
     models: Annotated[tuple[str, ...], Parameter(name="--model", negative="", show_default=False)] = ()
     "`local`, `scripted`, a .gguf file, or a name that the endpoint serves; may be given again."
@@ -76,10 +76,10 @@ class ReaderOptions:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class EvalOptions:
-    """Everything that `eval` can be told."""
+    """All options of `eval`."""
 
     grid: GridOptions = field(default_factory=GridOptions)
-    readers: ReaderOptions = field(default_factory=ReaderOptions)
+    models: EvalModelOptions = field(default_factory=EvalModelOptions)
     plan: PlanOptions = field(default_factory=PlanOptions)
     budget: BudgetOptions = field(default_factory=BudgetOptions)
     output: OutputOptions = field(default_factory=OutputOptions)
@@ -96,7 +96,7 @@ def evaluate(
     report: Path | None = None,
     options: EvalOptions | None = None,
 ) -> int:
-    """Measure ways of reading against each other, with intervals; killed and started again it goes on.
+    """Compare ways of reading, with intervals. A run that was killed continues with the same command.
 
     Parameters
     ----------
@@ -105,13 +105,13 @@ def evaluate(
     out
         The folder for results.jsonl, report.md, report.html and the journal; by default runs/eval.
     also_official
-        Show the published judge's figure beside ours.
+        Show the score of the published metric beside ours.
     retry_failed
-        Make anew what failed or was stopped in an earlier run.
+        Repeat the samples that failed or were stopped in an earlier run.
     compare
         Two results files (or folders) to compare sample by sample; nothing is read.
     report
-        A results file (or folder) to lay out the report of anew; nothing is read.
+        A results file (or folder) to write the report of again; nothing is read.
 
     """
     from bookwheel.cli.output import EXIT_CODES, stderr
@@ -121,46 +121,48 @@ def evaluate(
     if compare:
         return _compare(*compare, as_json=options.output.as_json)
     if report:
-        return _laid_out(_results(report), report, options, also_official=also_official)
-    evaluation = _settings(settings, options)
+        return _print_report(_load_results(report), report, options, also_official=also_official)
+    evaluation = _merge_settings(settings, options)
     folder = out or Path("runs/eval")
     try:
-        results = run_command(_measure(evaluation, folder, options, retry_failed=retry_failed))
+        results = run_command(_run_evaluation(evaluation, folder, options, retry_failed=retry_failed))
     except (asyncio.CancelledError, KeyboardInterrupt):
-        stderr().print(f"interrupted; what was read is in {folder}, and the same command goes on from there")
+        stderr().print(f"interrupted; the results so far are in {folder}, and the same command goes on from there")
         return EXIT_CODES[Status.CANCELLED]
-    return _laid_out(results, folder / "results.jsonl", options, also_official=also_official)
+    return _print_report(results, folder / "results.jsonl", options, also_official=also_official)
 
 
-def _settings(source: str | None, options: EvalOptions) -> Evaluation:
-    """The file's settings with the flags on top, or the flags alone."""
+def _merge_settings(source: str | None, options: EvalOptions) -> Evaluation:
+    """Return the settings of the file with the flags on top, or of the flags alone."""
     from bookwheel.evaluation.settings import Evaluation, ModelSpec
 
-    grid, who = options.grid, options.readers
+    grid, models = options.grid, options.models
     changes: dict[str, Any] = {f.name: value for f in fields(grid) if (value := getattr(grid, f.name))}
-    if who.concurrency:
-        changes["concurrency"] = who.concurrency
+    if models.concurrency:
+        changes["concurrency"] = models.concurrency
     if options.plan.seed is not None:
         changes["seed"] = options.plan.seed
     if options.plan.language:
         changes["language"] = options.plan.language
-    named = tuple(ModelSpec(name=name, label=Path(name).name if name.endswith(".gguf") else "") for name in who.models)
+    named = tuple(
+        ModelSpec(name=name, label=Path(name).name if name.endswith(".gguf") else "") for name in models.models
+    )
     if source is None:
-        models = tuple(_reached(reader, who) for reader in named or (ModelSpec(name="local"),))
-        return Evaluation(**changes, models=models, plan=_plan(options, {}))
+        specs = tuple(_apply_connection(spec, models) for spec in named or (ModelSpec(name="local"),))
+        return Evaluation(**changes, models=specs, plan=_merge_plan(options, {}))
     loaded = Evaluation.load(source)
-    models = tuple(_reached(reader, who) for reader in named or loaded.models)
-    return replace(loaded, **changes, models=models, plan=_plan(options, dict(loaded.plan)))
+    specs = tuple(_apply_connection(spec, models) for spec in named or loaded.models)
+    return replace(loaded, **changes, models=specs, plan=_merge_plan(options, dict(loaded.plan)))
 
 
-def _reached(reader: ModelSpec, who: ReaderOptions) -> ModelSpec:
-    """The model with the flags that say how it is reached, where its own settings do not."""
+def _apply_connection(spec: ModelSpec, options: EvalModelOptions) -> ModelSpec:
+    """Return the model with the connection flags, where its own settings leave them open."""
     names = ("base_url", "tokenizer", "window", "threads")
-    return replace(reader, **{name: getattr(who, name) for name in names if getattr(reader, name) is None})
+    return replace(spec, **{name: getattr(options, name) for name in names if getattr(spec, name) is None})
 
 
-def _plan(options: EvalOptions, plan: dict[str, Any]) -> dict[str, Any]:
-    """The settings' plan with the flags on top; a preset stands under both."""
+def _merge_plan(options: EvalOptions, plan: dict[str, Any]) -> dict[str, Any]:
+    """Return the plan of the settings with the flags on top. A preset is the base of both."""
     from bookwheel.plan import load_preset_plan
 
     given = {f.name: value for f in fields(options.plan) if (value := getattr(options.plan, f.name)) is not None}
@@ -174,41 +176,45 @@ def _plan(options: EvalOptions, plan: dict[str, Any]) -> dict[str, Any]:
     return {**base, **given, **nested}
 
 
-async def _measure(evaluation: Evaluation, folder: Path, options: EvalOptions, *, retry_failed: bool) -> Results:
+async def _run_evaluation(evaluation: Evaluation, folder: Path, options: EvalOptions, *, retry_failed: bool) -> Results:
     from bookwheel.evaluation.results import SampleOutcome
     from bookwheel.evaluation.run import RunOptions
     from bookwheel.evaluation.run import evaluate as measure
     from bookwheel.journal import Journal
     from bookwheel.models.registry import open_model
 
-    async def opened(reader: ModelSpec) -> Model:
+    async def open_spec(spec: ModelSpec) -> Model:
         return await open_model(
-            reader.name,
-            base_url=reader.base_url,
-            api_key=options.readers.api_key,
-            tokenizer=reader.tokenizer,
-            window=reader.window,
-            threads=reader.threads,
-            timeout=reader.timeout,
-            concurrency=reader.concurrency,
+            spec.name,
+            base_url=spec.base_url,
+            api_key=options.models.api_key,
+            tokenizer=spec.tokenizer,
+            window=spec.window,
+            threads=spec.threads,
+            timeout=spec.timeout,
+            concurrency=spec.concurrency,
         )
 
-    again = frozenset({SampleOutcome.FAILED, SampleOutcome.STOPPED}) if retry_failed else frozenset[SampleOutcome]()
+    rerun = frozenset({SampleOutcome.FAILED, SampleOutcome.STOPPED}) if retry_failed else frozenset[SampleOutcome]()
     quiet = options.output.quiet or options.output.as_json
-    with Journal(options.output.journal or folder / "journal.sqlite") as journal, _watching(quiet=quiet) as watch:
-        habits = RunOptions(command=_command(sys.argv[1:]), journal=journal, watch=watch, again=again)
-        return await measure(evaluation, folder / "results.jsonl", opened, habits=habits)
+    with (
+        Journal(options.output.journal or folder / "journal.sqlite") as journal,
+        _show_progress(quiet=quiet) as on_progress,
+    ):
+        command = _quote_command(sys.argv[1:])
+        run_options = RunOptions(command=command, journal=journal, on_progress=on_progress, rerun=rerun)
+        return await measure(evaluation, folder / "results.jsonl", open_spec, options=run_options)
 
 
-def _command(given: Sequence[str]) -> str:
-    """The command line as a report quotes it: without the endpoint's key."""
-    told = ["…" if before == "--api-key" else word for before, word in pairwise(["", *given])]
-    return shlex.join(["bookwheel", *("--api-key=…" if word.startswith("--api-key=") else word for word in told)])
+def _quote_command(words: Sequence[str]) -> str:
+    """Return the command line for the report, without the endpoint's key."""
+    shown = ["…" if before == "--api-key" else word for before, word in pairwise(["", *words])]
+    return shlex.join(["bookwheel", *("--api-key=…" if word.startswith("--api-key=") else word for word in shown)])
 
 
 @contextmanager
-def _watching(*, quiet: bool) -> Iterator[Callable[[EvaluationProgress], None]]:
-    """A bar with the time left; where there is no terminal, a line for every twentieth of the work."""
+def _show_progress(*, quiet: bool) -> Iterator[Callable[[EvaluationProgress], None]]:
+    """Show a bar with the time left. Without a terminal, print a line for every twentieth of the work."""
     from bookwheel.cli.output import stderr
     from bookwheel.evaluation.run import ignore_progress
 
@@ -221,30 +227,35 @@ def _watching(*, quiet: bool) -> Iterator[Callable[[EvaluationProgress], None]]:
 
         with Bars(TextColumn("reading"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}")) as bars:
             bar = bars.add_task("samples", total=None, left="")
-            yield lambda now: bars.update(bar, completed=now.done, total=now.total, left=_left(now))
+            yield lambda progress: bars.update(
+                bar, completed=progress.done, total=progress.total, left=_format_time_left(progress)
+            )
     else:
 
-        def line(now: EvaluationProgress) -> None:
-            if now.done == now.total or now.done * 20 // now.total > (now.done - 1) * 20 // now.total:
-                console.print(f"{now.done} of {now.total} samples · {_left(now)}")
+        def line(progress: EvaluationProgress) -> None:
+            if (
+                progress.done == progress.total
+                or progress.done * 20 // progress.total > (progress.done - 1) * 20 // progress.total
+            ):
+                console.print(f"{progress.done} of {progress.total} samples · {_format_time_left(progress)}")
 
         yield line
 
 
-def _left(now: EvaluationProgress) -> str:
-    seconds = round(now.seconds_left or 0)
-    failed = f" · {now.failed} without an answer" if now.failed else ""
+def _format_time_left(progress: EvaluationProgress) -> str:
+    seconds = round(progress.seconds_left or 0)
+    failed = f" · {progress.failed} without an answer" if progress.failed else ""
     return f"{seconds // 3600}:{seconds % 3600 // 60:02d}:{seconds % 60:02d} left{failed}"
 
 
-def _results(path: Path) -> Results:
+def _load_results(path: Path) -> Results:
     from bookwheel.evaluation.results import Results
 
     return Results.load(path / "results.jsonl" if path.is_dir() else path)
 
 
-def _laid_out(results: Results, path: Path, options: EvalOptions, *, also_official: bool) -> int:
-    """Write the report, show the scores, and give the exit code: 3 when nothing at all was answered."""
+def _print_report(results: Results, path: Path, options: EvalOptions, *, also_official: bool) -> int:
+    """Write the report, print the scores and return the exit code: 3 when no sample was answered."""
     from bookwheel.cli.output import print_line, stderr
     from bookwheel.evaluation.files import write_report
     from bookwheel.evaluation.layout import build_sections
@@ -256,13 +267,13 @@ def _laid_out(results: Results, path: Path, options: EvalOptions, *, also_offici
         raise InputError(f"{path} has no results to report")
     settings = results.runs[-1].settings if results.runs else {}
     reference = options.grid.reference or settings.get("reference", "sequential")
-    found = build_report(results, reference=reference)
+    built = build_report(results, reference=reference)
     folder = path if path.is_dir() else path.parent
-    written = write_report(found, folder, also_official=also_official)
+    written = write_report(built, folder, also_official=also_official)
     if options.output.as_json:
-        print_line(json.dumps({"folder": str(folder), **report_to_json(found)}))
+        print_line(json.dumps({"folder": str(folder), **report_to_json(built)}))
     else:
-        print_line(to_markdown("Scores", build_sections(found)[:1]))
+        print_line(to_markdown("Scores", build_sections(built)[:1]))
         if not options.output.quiet:
             stderr().print(f"the whole report: {written[0]} and {written[1]}")
     return 3 if all(record.outcome != "scored" for record in results.records) else 0
@@ -276,9 +287,9 @@ def _compare(first: Path, second: Path, *, as_json: bool) -> int:
     from bookwheel.evaluation.report import compare_results
 
     names = (str(first), str(second))
-    found: list[Contrast] = compare_results(_results(first), _results(second), names)
+    contrasts: list[Contrast] = compare_results(_load_results(first), _load_results(second), names)
     if as_json:
-        print_line(json.dumps({"differences": contrasts_to_json(found)}))
+        print_line(json.dumps({"differences": contrasts_to_json(contrasts)}))
     else:
-        print_line(to_markdown(f"{first} less {second}", [build_comparison(found, 0)]))
+        print_line(to_markdown(f"{first} less {second}", [build_comparison(contrasts, 0)]))
     return 0

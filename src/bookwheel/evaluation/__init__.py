@@ -1,1 +1,1 @@
-"""Measuring: ways of reading, models, tasks and lengths against each other, with intervals."""
+"""Compare ways of reading, models, tasks and lengths, with intervals."""

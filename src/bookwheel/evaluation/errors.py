@@ -1,8 +1,8 @@
-"""What can go wrong on purpose while measuring; each is an input error, with the exit code of one.
+"""Errors of an evaluation. Both are input errors and end the command with exit code 2.
 
 InputError
-├── SettingsError          an evaluation's settings that are unknown or do not go together
-└── ResultsError           a results file that is damaged, in use, or of another configuration
+├── SettingsError          unknown settings, or settings that contradict each other
+└── ResultsError           a results file that is damaged, in use, or made with other settings
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from bookwheel.errors import InputError
 
 
 class SettingsError(InputError):
-    """Settings of an evaluation that are unknown or do not go together."""
+    """Unknown settings of an evaluation, or settings that contradict each other."""
 
 
 class ResultsError(InputError):
-    """A results file that is damaged, in use by another run, or of another configuration."""
+    """A results file that is damaged, in use by another run, or made with other settings."""

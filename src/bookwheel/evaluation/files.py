@@ -1,4 +1,4 @@
-"""A report's files beside its results: Markdown, and the page."""
+"""The files of a report: Markdown and HTML."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _TITLE = "Ways of reading, measured"
 
 
 def write_report(report: Report, folder: Path, *, also_official: bool = False) -> tuple[Path, Path]:
-    """Write report.md and report.html; without matplotlib the page says what its plots need."""
-    laid = build_sections(report, also_official=also_official)
+    """Write report.md and report.html. Without matplotlib the page has no plots and says how to install it."""
+    sections = build_sections(report, also_official=also_official)
     try:
-        drawn, note = draw_plots(report), ""
+        svg_by_caption, note = draw_plots(report), ""
     except MissingExtra as missing:
-        drawn, note = {}, str(missing)
+        svg_by_caption, note = {}, str(missing)
     markdown, page = folder / "report.md", folder / "report.html"
-    markdown.write_text(to_markdown(_TITLE, laid), encoding="utf-8")
-    page.write_text(to_html(_TITLE, laid, drawn, note), encoding="utf-8")
+    markdown.write_text(to_markdown(_TITLE, sections), encoding="utf-8")
+    page.write_text(to_html(_TITLE, sections, svg_by_caption, note), encoding="utf-8")
     return markdown, page

@@ -1,8 +1,8 @@
-"""Our samples and ways of reading as a task of inspect_ai: its models, its logs, its viewer; our loop and our judge.
+"""A task for inspect_ai: our samples, reading loop and metrics with its models, logs and viewer.
 
     inspect eval bookwheel/reading --model openai/NAME -T task=niah_single_2 -T tokens=32000 -T way=sequential
 
-Nothing else imports this module, so nothing else needs inspect_ai.
+No other module imports this one, so inspect_ai stays optional.
 """
 
 # Where inspect_ai is not installed its decorators have no types.
@@ -43,7 +43,7 @@ _FINISH = {"max_tokens": Finish.LENGTH, "model_length": Finish.LENGTH, "content_
 
 
 class InspectModel:
-    """One of inspect_ai's models as a model of ours."""
+    """A model of inspect_ai behind our Model interface."""
 
     def __init__(self, model: Model, *, plan: Plan, tokenizer: Tokenizer, window: int | None = None) -> None:
         self.name = str(model)
@@ -51,11 +51,11 @@ class InspectModel:
         self.tokenizer = tokenizer
         self.window = window
         self.template_tokens = 64
-        """No chat template in use adds more to one or two messages."""
+        """An upper bound: no chat template in use adds more to one or two messages."""
         self._model = model
 
     async def reply(self, messages: Sequence[Message], *, limit: int, sampling: Sampling) -> Reply:
-        """One conversation through inspect_ai, which retries, limits and logs it."""
+        """Send one conversation through inspect_ai, which retries, limits and logs it."""
         config = GenerateConfig(
             max_tokens=limit, temperature=sampling.temperature, top_p=sampling.top_p, seed=sampling.seed
         )
@@ -74,7 +74,7 @@ class InspectModel:
         return Reply(text=output.completion, finish=finish, usage=usage)
 
     async def aclose(self) -> None:
-        """Inspect_ai closes its models itself."""
+        """Do nothing: inspect_ai closes its models itself."""
 
 
 @task
@@ -91,7 +91,7 @@ def reading(
     window: int | None = None,
     plan: dict[str, Any] | None = None,
 ) -> Task:
-    """Samples of one of our tasks and lengths, read in one of our ways."""
+    """Return an inspect task with samples of one of our tasks and lengths, read in one of our ways."""
     from bookwheel.tasks import make_samples
 
     counts = FileTokenizer(Path(tokenizer)) if tokenizer else EstimatingTokenizer()
@@ -110,35 +110,35 @@ def reading_task(
     tokenizer: Tokenizer | None = None,
     window: int | None = None,
 ) -> Task:
-    """A task of any samples of ours. Documents stay out of inspect_ai's logs; questions, golds and answers are in."""
+    """Return an inspect task of any samples. Its logs hold questions, golds and answers, but no documents."""
     load_way(way)
-    held = {f"{sample.task}/{sample.length}/{sample.id}": sample for sample in samples}
-    shown = [
+    by_name = {f"{sample.task}/{sample.length}/{sample.id}": sample for sample in samples}
+    dataset = [
         InspectSample(
             id=name,
             input=sample.question,
             target=list(sample.golds),
             metadata={"task": sample.task, "length": sample.length, "tokens": sample.tokens, "metric": sample.metric},
         )
-        for name, sample in held.items()
+        for name, sample in by_name.items()
     ]
     return Task(
-        dataset=MemoryDataset(shown, name=f"bookwheel-{way}"),
-        solver=_solve_by_reading(held, way, plan or Plan(), tokenizer or EstimatingTokenizer(), window),
-        scorer=_score_by_metric(held),
+        dataset=MemoryDataset(dataset, name=f"bookwheel-{way}"),
+        solver=_solve_by_reading(by_name, way, plan or Plan(), tokenizer or EstimatingTokenizer(), window),
+        scorer=_score_by_metric(by_name),
         metadata={"way": way},
     )
 
 
 @solver
 def _solve_by_reading(
-    held: Mapping[str, Sample], way: str, plan: Plan, tokenizer: Tokenizer, window: int | None
+    by_name: Mapping[str, Sample], way: str, plan: Plan, tokenizer: Tokenizer, window: int | None
 ) -> Solver:
-    """Read the sample's document; a reading without an answer leaves none, and says why."""
+    """Read the sample's document. A reading without an answer leaves an empty one, and the reason in the metadata."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         del generate
-        sample = held[str(state.sample_id)]
+        sample = by_name[str(state.sample_id)]
         model = InspectModel(get_model(), plan=plan, tokenizer=tokenizer, window=window)
         info = DocumentInfo(id="", name=sample.document.name, length=sample.document.length or 0)
         reading = new_reading(info, sample.question, model, plan, way)
@@ -155,14 +155,14 @@ def _solve_by_reading(
 
 
 @scorer(metrics=[mean(), stderr()])
-def _score_by_metric(held: Mapping[str, Sample]) -> Scorer:
-    """By the sample's own metric; no answer counts as wrong."""
+def _score_by_metric(by_name: Mapping[str, Sample]) -> Scorer:
+    """Score by the sample's own metric; no answer counts as wrong."""
 
-    async def score(state: TaskState, target: Target) -> Score:
+    async def score_state(state: TaskState, target: Target) -> Score:
         del target
         answered = state.metadata.get("status") == "answered"
-        found = held[str(state.sample_id)].score(state.output.completion if answered else None)
-        reason = f"{found.reason}: {state.metadata.get('error')}" if state.metadata.get("error") else found.reason
-        return Score(value=found.score, answer=state.output.completion, explanation=reason)
+        score = by_name[str(state.sample_id)].score(state.output.completion if answered else None)
+        reason = f"{score.reason}: {state.metadata.get('error')}" if state.metadata.get("error") else score.reason
+        return Score(value=score.score, answer=state.output.completion, explanation=reason)
 
-    return score
+    return score_state

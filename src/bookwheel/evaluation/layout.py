@@ -1,4 +1,4 @@
-"""How a report is laid out: sections of words and tables, which Markdown and HTML only draw."""
+"""The layout of a report: sections of text and tables, which the Markdown and HTML writers render."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FAILURE_ROWS: Final = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A caption that says what the numbers are, and rows of ready texts."""
+    """A table of finished texts, with a caption that explains its numbers."""
 
     caption: str
     header: tuple[str, ...]
@@ -27,15 +27,15 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """A heading, some sentences, some tables."""
+    """A heading with paragraphs and tables."""
 
     title: str
-    words: tuple[str, ...] = ()
+    paragraphs: tuple[str, ...] = ()
     tables: tuple[Table, ...] = ()
 
 
 def build_sections(report: Report, *, also_official: bool = False) -> list[Section]:
-    """The report from the numbers that matter most to the fine print."""
+    """Return the sections of a report, the most important numbers first."""
     return [
         _build_accuracy(report),
         _build_differences(report),
@@ -46,8 +46,8 @@ def build_sections(report: Report, *, also_official: bool = False) -> list[Secti
 
 
 def build_comparison(contrasts: Sequence[Contrast], seed: int) -> Section:
-    """Two results files side by side."""
-    return Section(title="Differences", words=(_PAIRED,), tables=(_contrast_table(contrasts, seed),))
+    """Return the section that compares two results files."""
+    return Section(title="Differences", paragraphs=(_PAIRED,), tables=(_contrast_table(contrasts, seed),))
 
 
 _SCORES: Final = (
@@ -71,23 +71,24 @@ def _build_accuracy(report: Report) -> Section:
     tables = [_score_table([cell for cell in report.cells if cell.task == task], report) for task in tasks]
     if report.pooled:
         tables.insert(0, _score_table(report.pooled, report))
-    return Section(title="Accuracy", words=(_SCORES,), tables=tuple(tables))
+    return Section(title="Accuracy", paragraphs=(_SCORES,), tables=tuple(tables))
 
 
 def _score_table(cells: Sequence[Cell], report: Report) -> Table:
-    """Readers down, lengths across."""
+    """Return a table with a row for each model and way, and a column for each length."""
     lengths = sorted({cell.length for cell in cells})
-    places = {(cell.model, cell.way, cell.length): cell for cell in cells}
-    readers = dict.fromkeys((cell.model, cell.way) for cell in cells)
+    by_place = {(cell.model, cell.way, cell.length): cell for cell in cells}
+    series = dict.fromkeys((cell.model, cell.way) for cell in cells)
     rows = [
-        (model, way, *(_format_score(places.get((model, way, length))) for length in lengths)) for model, way in readers
+        (model, way, *(_format_score(by_place.get((model, way, length))) for length in lengths))
+        for model, way in series
     ]
     caption = f"{describe_cells(cells, report)} Columns: tokens of the document."
     return Table(caption=caption, header=("model", "way", *(f"{n:,}" for n in lengths)), rows=tuple(rows))
 
 
 def describe_cells(cells: Sequence[Cell], report: Report) -> str:
-    """What the scores of these cells of one task are: metric, n, interval and seeds."""
+    """Name the task, metric, n, interval method and seeds of cells of one task."""
     metrics = ", ".join(sorted({cell.metric for cell in cells}))
     counts = ", ".join(str(n) for n in sorted({cell.score.n for cell in cells}))
     methods = ", ".join(sorted({cell.score.method for cell in cells}))
@@ -98,13 +99,13 @@ def describe_cells(cells: Sequence[Cell], report: Report) -> str:
 def _format_score(cell: Cell | None) -> str:
     if cell is None:
         return "–"
-    return _format_interval(cell.score) if cell.measured else "does not fit"
+    return _format_interval(cell.score) if cell.is_measured else "does not fit"
 
 
-def _format_interval(found: IntervalEstimate) -> str:
-    if not found.n:
+def _format_interval(interval: IntervalEstimate) -> str:
+    if not interval.n:
         return "–"
-    return f"{100 * found.mean:.1f} [{100 * found.low:.1f}, {100 * found.high:.1f}]"
+    return f"{100 * interval.mean:.1f} [{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
 
 
 _PAIRED: Final = (
@@ -116,8 +117,9 @@ _PAIRED: Final = (
 
 def _build_differences(report: Report) -> Section:
     if not report.contrasts:
-        return Section(title="Differences", words=("There is no second way on the same samples to compare with.",))
-    return Section(title="Differences", words=(_PAIRED,), tables=(_contrast_table(report.contrasts, report.seed),))
+        sentence = "The samples were read in one way only, so there is nothing to compare."
+        return Section(title="Differences", paragraphs=(sentence,))
+    return Section(title="Differences", paragraphs=(_PAIRED,), tables=(_contrast_table(report.contrasts, report.seed),))
 
 
 def _contrast_table(contrasts: Iterable[Contrast], seed: int) -> Table:
@@ -136,19 +138,19 @@ def _contrast_table(contrasts: Iterable[Contrast], seed: int) -> Table:
     )
     rows = [
         (
-            found.first,
-            found.second,
-            found.task,
-            "all" if found.length is None else f"{found.length:,}",
-            str(found.difference.n),
-            f"{100 * found.difference.mean:+.1f}",
-            f"[{100 * found.difference.low:+.1f}, {100 * found.difference.high:+.1f}]",
-            str(found.difference.ahead),
-            str(found.difference.behind),
-            _format_p(found.difference.p),
-            found.difference.method,
+            contrast.first,
+            contrast.second,
+            contrast.task,
+            "all" if contrast.length is None else f"{contrast.length:,}",
+            str(contrast.difference.n),
+            f"{100 * contrast.difference.mean:+.1f}",
+            f"[{100 * contrast.difference.low:+.1f}, {100 * contrast.difference.high:+.1f}]",
+            str(contrast.difference.ahead),
+            str(contrast.difference.behind),
+            _format_p(contrast.difference.p),
+            contrast.difference.method,
         )
-        for found in contrasts
+        for contrast in contrasts
     ]
     return Table(caption=f"Paired differences. Bootstrap seed {seed}.", header=header, rows=tuple(rows))
 
@@ -165,13 +167,13 @@ def _build_cells(report: Report, *, also_official: bool) -> Section:
         *("prompt tokens", "reply tokens", "seconds", "cost"),
     )
     rows = tuple(_cell_row(cell, also_official=also_official) for cell in (*report.cells, *report.pooled))
-    words = (_COLUMNS, _OFFICIAL) if also_official else (_COLUMNS,)
+    paragraphs = (_COLUMNS, _OFFICIAL) if also_official else (_COLUMNS,)
     table = Table(caption=f"Every cell. {_format_seeds(report)}", header=header, rows=rows)
-    return Section(title="Cells", words=words, tables=(table,))
+    return Section(title="Cells", paragraphs=paragraphs, tables=(table,))
 
 
 def _cell_row(cell: Cell, *, also_official: bool) -> tuple[str, ...]:
-    score = _format_interval(cell.score).partition(" ") if cell.measured else ("does not fit", "", "–")
+    score = _format_interval(cell.score).partition(" ") if cell.is_measured else ("does not fit", "", "–")
     return (
         *(cell.model, cell.way, cell.task, f"{cell.length:,}", cell.metric, str(cell.score.n), score[0], score[2]),
         *((_format_interval(cell.official), str(cell.official.n)) if also_official else ()),
@@ -181,7 +183,7 @@ def _cell_row(cell: Cell, *, also_official: bool) -> tuple[str, ...]:
 
 
 def _build_failures(report: Report) -> list[Section]:
-    """What went wrong, the same errors together; nothing where nothing did."""
+    """Return a section that groups the samples without an answer by their error; none when all were answered."""
     if not report.failures:
         return []
     counted = Counter(_error_group(record) for record in report.failures)
@@ -189,11 +191,12 @@ def _build_failures(report: Report) -> list[Section]:
     rows = tuple(
         (*complaint, str(count), example[complaint]) for complaint, count in counted.most_common(_FAILURE_ROWS)
     )
-    words = [f"{len(report.failures)} samples had no answer and count as wrong."]
+    paragraphs = [f"{len(report.failures)} samples had no answer and count as wrong."]
     if len(counted) > _FAILURE_ROWS:
-        words.append(f"{len(counted) - _FAILURE_ROWS} rarer errors are only in the results file.")
+        paragraphs.append(f"{len(counted) - _FAILURE_ROWS} rarer errors are only in the results file.")
     header = ("model", "way", "outcome", "error", "samples", "for example")
-    return [Section(title="No answer", words=tuple(words), tables=(Table(caption="", header=header, rows=rows),))]
+    table = Table(caption="", header=header, rows=rows)
+    return [Section(title="No answer", paragraphs=tuple(paragraphs), tables=(table,))]
 
 
 def _error_group(record: Record) -> tuple[str, str, str, str]:
@@ -203,7 +206,7 @@ def _error_group(record: Record) -> tuple[str, str, str, str]:
 def _build_provenance(report: Report) -> Section:
     runs = report.results.runs
     rows = tuple((run.created, run.version, run.command) for run in runs)
-    started = Table(
+    runs_table = Table(
         caption="Runs that this results file comes from.", header=("started", "bookwheel", "command"), rows=rows
     )
     settings = {
@@ -211,18 +214,18 @@ def _build_provenance(report: Report) -> Section:
         **{
             f"{label}: {name}": value
             for run in runs
-            for label, one in run.models.items()
-            for name, value in one.items()
+            for label, model in run.models.items()
+            for name, value in model.items()
         },
     }
-    held = Table(
+    settings_table = Table(
         caption="What the numbers depend on.",
         header=("setting", "value"),
         rows=tuple((name, str(value)) for name, value in settings.items()),
     )
-    return Section(title="How this was made", words=(_format_seeds(report),), tables=(started, held))
+    return Section(title="How this was made", paragraphs=(_format_seeds(report),), tables=(runs_table, settings_table))
 
 
 def _format_seeds(report: Report) -> str:
-    made = sorted({record.seed for record in report.results.records})
-    return f"Sample seed {', '.join(map(str, made))}; bootstrap seed {report.seed}."
+    seeds = sorted({record.seed for record in report.results.records})
+    return f"Sample seed {', '.join(map(str, seeds))}; bootstrap seed {report.seed}."

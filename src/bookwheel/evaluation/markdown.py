@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 def to_markdown(title: str, sections: Iterable[Section]) -> str:
-    """The whole text."""
+    """Return the report as Markdown."""
     return "\n\n".join([f"# {_escape(title)}", *(_section(section) for section in sections)]) + "\n"
 
 
 def _section(section: Section) -> str:
     tables = (text for table in section.tables for text in (_escape(table.caption), _table(table)) if text)
-    return "\n\n".join([f"## {section.title}", *map(_escape, section.words), *tables])
+    return "\n\n".join([f"## {section.title}", *map(_escape, section.paragraphs), *tables])
 
 
 def _table(table: Table) -> str:
@@ -32,7 +32,7 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _escape(text: str) -> str:
-    """Text that stays one line and one cell, and marks nothing up."""
+    """Escape text so that it stays in one table cell and no character of it acts as markup."""
     if text == "---":
         return text
     return re.sub(r"[\\|<>`*#]|\](?=[(\[:])|(?<!\w)_|_(?!\w)", r"\\\g<0>", " ".join(sanitize(text).split()))

@@ -1,4 +1,4 @@
-"""A report's numbers as plain values, for programs and pages."""
+"""The numbers of a report as JSON, for programs and pages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def report_to_json(report: Report) -> dict[str, Any]:
-    """Cells and differences; whatever was not measured is None, for JSON has no other name for it."""
+    """Return the cells and differences. JSON has no NaN, so values that were not measured are None."""
     return {
         "samples": len(report.results.records),
         "without_answer": len(report.failures),
@@ -23,10 +23,10 @@ def report_to_json(report: Report) -> dict[str, Any]:
 
 
 def contrasts_to_json(contrasts: Iterable[Contrast]) -> list[dict[str, Any]]:
-    """Paired differences alone."""
+    """Return the paired differences alone."""
     return [_replace_nan(asdict(contrast)) for contrast in contrasts]
 
 
 def _replace_nan(values: dict[str, Any]) -> dict[str, Any]:
-    told = {name: _replace_nan(value) if isinstance(value, dict) else value for name, value in values.items()}
-    return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in told.items()}
+    nested = {name: _replace_nan(value) if isinstance(value, dict) else value for name, value in values.items()}
+    return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in nested.items()}

@@ -1,4 +1,4 @@
-"""A report as one HTML page that needs nothing else: no script, no font, no picture from anywhere."""
+"""A report as one self-contained HTML page: no scripts, and no fonts or images from elsewhere."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ _BEFORE_SVG: Final = re.compile(r"\A.*?(?=<svg)", re.DOTALL)
 
 
 def to_html(title: str, sections: Iterable[Section], plots: Mapping[str, str], note: str = "") -> str:
-    """The page; `note` says why there are no plots, where there are none."""
+    """Return the page; `note` explains a missing plot section."""
     figures = "".join(_figure(caption, svg) for caption, svg in plots.items())
-    drawn = f"<h2>Plots</h2>\n{figures}" if figures else f"<p>{_escape(note)}</p>\n"
+    plots_html = f"<h2>Plots</h2>\n{figures}" if figures else f"<p>{_escape(note)}</p>\n"
     body = "".join(_section(section) for section in sections)
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{_escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<h1>{_escape(title)}</h1>\n"
-        f"{drawn}{body}</body>\n</html>\n"
+        f"{plots_html}{body}</body>\n</html>\n"
     )
 
 
@@ -51,8 +51,8 @@ def _figure(caption: str, svg: str) -> str:
 
 
 def _section(section: Section) -> str:
-    words = "".join(f"<p>{_escape(text)}</p>\n" for text in section.words)
-    return f"<h2>{_escape(section.title)}</h2>\n{words}{''.join(map(_table, section.tables))}"
+    paragraphs = "".join(f"<p>{_escape(text)}</p>\n" for text in section.paragraphs)
+    return f"<h2>{_escape(section.title)}</h2>\n{paragraphs}{''.join(map(_table, section.tables))}"
 
 
 def _table(table: Table) -> str:

@@ -69,7 +69,7 @@ def _figure(
     readers = dict.fromkeys((cell.model, cell.way) for cell in cells)
     alone = len({model for model, _ in readers}) == 1
     for number, (model, way) in enumerate(readers):
-        line = sorted((c for c in cells if (c.model, c.way) == (model, way) and c.measured), key=lambda c: c.length)
+        line = sorted((c for c in cells if (c.model, c.way) == (model, way) and c.is_measured), key=lambda c: c.length)
         label = (way if alone else f"{model} · {way}").replace("$", r"\$")
         style = {"marker": _MARKS[number % len(_MARKS)], "label": label, "linewidth": 1.2, "markersize": 4}
         moved = 1 + _SPREAD * (number - (len(readers) - 1) / 2)

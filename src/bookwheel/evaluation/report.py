@@ -1,7 +1,7 @@
-"""From results to numbers: cells with their intervals and costs, and paired differences between ways.
+"""The numbers of a report: cells with intervals and costs, and paired differences between ways.
 
-Pure: records in, values out. Whatever had no answer counts as wrong and stays in the denominator; how many there were
-stands beside the score. Only a cell in which no document at all fitted its way has no score: nothing was measured.
+Pure functions from records to values. A sample without an answer counts as wrong and stays in the denominator; the
+number of such samples stands beside the score. A cell has no score only when no document fitted its way.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Cell:
     metric: str
     score: IntervalEstimate
     official: IntervalEstimate
-    """By the published judge, which left failed requests out."""
+    """By the published metric, which left failed requests out."""
     failed: int
     stopped: int
     refused: int
@@ -55,14 +55,14 @@ class Cell:
     cost: float
 
     @property
-    def measured(self) -> bool:
-        """Whether at least one document could be read in this way at all."""
+    def is_measured(self) -> bool:
+        """True when at least one document could be read in this way."""
         return self.refused < self.score.n
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contrast:
-    """Two readers of the same samples."""
+    """Two series (a model and a way each) on the same samples."""
 
     first: str
     second: str
@@ -74,7 +74,7 @@ class Contrast:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """All that a report says, before it is laid out."""
+    """The content of a report, before its layout."""
 
     results: Results
     cells: tuple[Cell, ...]
@@ -83,11 +83,11 @@ class Report:
     contrasts: tuple[Contrast, ...]
     failures: tuple[Record, ...]
     seed: int
-    """Of the resampling."""
+    """The seed of the resampling."""
 
 
 def build_report(results: Results, *, reference: str = "sequential", seed: int = 0) -> Report:
-    """The cells of a results file, and how every other way differs from the reference way."""
+    """Return the cells of a results file, and the differences of all ways from the reference way."""
     records = _sort_records(results.records)
     by_cell = _group_by(records, lambda r: (r.model, r.way, r.task, r.length))
     tasks = {record.task for record in records}
@@ -96,14 +96,14 @@ def build_report(results: Results, *, reference: str = "sequential", seed: int =
         results=results,
         cells=tuple(_build_cell(*place, group, seed) for place, group in by_cell.items()),
         pooled=tuple(_build_cell(*place, group, seed) for place, group in by_length.items()),
-        contrasts=tuple(compare_readers(records, reference, seed)),
+        contrasts=tuple(compare_series(records, reference, seed)),
         failures=tuple(record for record in records if record.outcome is not SampleOutcome.SCORED),
         seed=seed,
     )
 
 
 def _sort_records(records: Sequence[Record]) -> list[Record]:
-    """Models and tasks as they first came, ways as the registry lists them, lengths rising."""
+    """Sort by model and task in order of appearance, by way as the registry lists them, and by length."""
     models, tasks = (list(dict.fromkeys(getattr(record, name) for record in records)) for name in ("model", "task"))
     ways = list(dict.fromkeys((*list_ways(), *(record.way for record in records))))
     return sorted(records, key=lambda r: (models.index(r.model), ways.index(r.way), tasks.index(r.task), r.length))
@@ -122,7 +122,7 @@ def _build_cell(model: str, way: str, task: str, length: int, records: Sequence[
         failed=outcomes[SampleOutcome.FAILED],
         stopped=outcomes[SampleOutcome.STOPPED],
         refused=outcomes[SampleOutcome.REFUSED],
-        truncated=sum(record.truncated for record in records),
+        truncated=sum(record.is_truncated for record in records),
         cut=sum("cut" in record.flags for record in records),
         prompt_tokens=fmean(record.prompt_tokens for record in records),
         completion_tokens=fmean(record.completion_tokens for record in records),
@@ -131,68 +131,70 @@ def _build_cell(model: str, way: str, task: str, length: int, records: Sequence[
     )
 
 
-def compare_readers(records: Iterable[Record], reference: str, seed: int) -> list[Contrast]:
-    """Every way less the same model's reference way; other models less the first that reads in the reference way."""
-    readers = _group_by(records, lambda r: (r.model, r.way))
-    standard = next((reader for reader in readers if reader[1] == reference), None)
-    found: list[Contrast] = []
-    for (model, way), group in readers.items():
-        other = (model, reference) if way != reference and (model, reference) in readers else standard
+def compare_series(records: Iterable[Record], reference: str, seed: int) -> list[Contrast]:
+    """Compare every way with the same model's reference way.
+
+    A model that was not read in the reference way is compared with the first model that was.
+    """
+    series = _group_by(records, lambda r: (r.model, r.way))
+    standard = next((model_way for model_way in series if model_way[1] == reference), None)
+    contrasts: list[Contrast] = []
+    for (model, way), group in series.items():
+        other = (model, reference) if way != reference and (model, reference) in series else standard
         if other and other != (model, way):
-            called = (f"{model} · {way}", " · ".join(other))
-            found += compare_records(_index_by_sample(group), _index_by_sample(readers[other]), called, seed)
-    return found
+            labels = (f"{model} · {way}", " · ".join(other))
+            contrasts += compare_records(_index_by_sample(group), _index_by_sample(series[other]), labels, seed)
+    return contrasts
 
 
 def compare_results(first: Results, second: Results, names: tuple[str, str], *, seed: int = 0) -> list[Contrast]:
-    """The first file less the second on the samples that both have.
+    """Compare the first file with the second on the samples that both have.
 
-    Readers (model and way) are matched by name; where none match, the only one of each file.
+    Series (model and way) are matched by name. Two files with one series each are compared whatever their names.
     """
-    one, other = (_group_by(results.records, lambda r: (r.model, r.way)) for results in (first, second))
-    shared = [reader for reader in one if reader in other]
-    couples = [(reader, reader) for reader in shared]
-    if not shared and len(one) == len(other) == 1:
-        couples = [(next(iter(one)), next(iter(other)))]
-    found: list[Contrast] = []
-    for mine, yours in couples:
-        called = (f"{names[0]}: {' · '.join(mine)}", f"{names[1]}: {' · '.join(yours)}")
-        found += compare_records(_index_by_sample(one[mine]), _index_by_sample(other[yours]), called, seed)
-    if not found:
+    left, right = (_group_by(results.records, lambda r: (r.model, r.way)) for results in (first, second))
+    pairs = [(series, series) for series in left if series in right]
+    if not pairs and len(left) == len(right) == 1:
+        pairs = [(next(iter(left)), next(iter(right)))]
+    contrasts: list[Contrast] = []
+    for mine, yours in pairs:
+        labels = (f"{names[0]}: {' · '.join(mine)}", f"{names[1]}: {' · '.join(yours)}")
+        contrasts += compare_records(_index_by_sample(left[mine]), _index_by_sample(right[yours]), labels, seed)
+    if not contrasts:
         raise ResultsError(
             f"{names[0]} and {names[1]} have no samples read by the same model in the same way; to compare different "
-            f"readers, give files with one model and one way each, on the same samples"
+            f"series, give files with one model and one way each, on the same samples"
         )
-    return found
+    return contrasts
 
 
 RecordsBySample = dict[tuple[str, int, str], "Record"]
-"""One reader's records by task, length and sample."""
+"""The records of one series by task, length and sample."""
 
 
 def compare_records(
-    first: RecordsBySample, second: RecordsBySample, called: tuple[str, str], seed: int
+    first: RecordsBySample, second: RecordsBySample, labels: tuple[str, str], seed: int
 ) -> list[Contrast]:
-    """Two readers on the samples that both have: every cell that both could measure, then all of those together."""
-    couples = [(first[key], second[key]) for key in first if key in second]
-    cells = _group_by(couples, lambda couple: (couple[0].task, couple[0].length))
+    """Compare two series on shared samples: each cell that both could measure, then all of those together."""
+    pairs = [(first[key], second[key]) for key in first if key in second]
+    cells = _group_by(pairs, lambda pair: (pair[0].task, pair[0].length))
     both = {place: group for place, group in cells.items() if _is_measured(group)}
-    found = [_build_contrast(called, task, length, group, seed) for (task, length), group in both.items()]
+    contrasts = [_build_contrast(labels, task, length, group, seed) for (task, length), group in both.items()]
     if len(both) > 1:
-        found.append(_build_contrast(called, ALL, None, [couple for group in both.values() for couple in group], seed))
-    return found
+        contrasts.append(_build_contrast(labels, ALL, None, [pair for group in both.values() for pair in group], seed))
+    return contrasts
 
 
 def _build_contrast(
-    called: tuple[str, str], task: str, length: int | None, couples: Sequence[tuple[Record, Record]], seed: int
+    labels: tuple[str, str], task: str, length: int | None, pairs: Sequence[tuple[Record, Record]], seed: int
 ) -> Contrast:
-    difference = compare_pairs([one.score for one, _ in couples], [other.score for _, other in couples], seed=seed)
-    return Contrast(first=called[0], second=called[1], task=task, length=length, difference=difference)
+    difference = compare_pairs([one.score for one, _ in pairs], [other.score for _, other in pairs], seed=seed)
+    return Contrast(first=labels[0], second=labels[1], task=task, length=length, difference=difference)
 
 
-def _is_measured(couples: Sequence[tuple[Record, Record]]) -> bool:
-    """Whether both readers could read at least one of these documents."""
-    return all(any(couple[side].outcome is not SampleOutcome.REFUSED for couple in couples) for side in (0, 1))
+def _is_measured(pairs: Sequence[tuple[Record, Record]]) -> bool:
+    """Return True when both series could read at least one of these documents."""
+    return all(any(pair[side].outcome is not SampleOutcome.REFUSED for pair in pairs) for side in (0, 1))
 
 
 def _index_by_sample(records: Iterable[Record]) -> RecordsBySample:

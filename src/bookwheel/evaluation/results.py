@@ -1,8 +1,7 @@
-"""The results file: one JSON line a run, one a sample, only ever appended to.
+"""The results file: JSON lines, one for each run and one for each sample, only ever appended.
 
-A line is handed to the operating system before the next sample's result is taken, so a killed evaluation loses none
-that it had; against a power cut the file is made safe once a second. A line that a kill left unfinished is taken off
-when the file is opened again. While a run writes, no other may.
+Each line is flushed at once, so a killed evaluation loses no result; against a power cut the file is synced once a
+second. An unfinished last line is removed when the file is opened again. Only one run may write at a time.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
+# A sync takes milliseconds on a disk; once a second it costs nothing and little can be lost.
 _SYNC_SECONDS: Final = 1.0
-"""Seconds."""
 
 
 class SampleOutcome(StrEnum):
-    """How a sample went. Everything but SCORED counts as wrong."""
+    """The outcome of one sample. Everything but SCORED counts as wrong."""
 
     SCORED = "scored"
     FAILED = "failed"
@@ -37,7 +36,7 @@ class SampleOutcome(StrEnum):
     STOPPED = "stopped"
     """A budget ended the reading before an answer."""
     REFUSED = "refused"
-    """The way does not read such a sample: it does not fit."""
+    """The sample does not fit what this way can read."""
 
 
 RecordKey = tuple[str, int, str, str, str]
@@ -46,13 +45,13 @@ RecordKey = tuple[str, int, str, str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One sample read in one way by one model, and how it was judged."""
+    """The result of one sample, read in one way by one model."""
 
     fingerprint: str
-    """Of all settings that the number depends on."""
+    """The hash of all settings that the score depends on."""
     task: str
     length: int
-    """The column it belongs to."""
+    """The column of the report."""
     sample: str
     way: str
     model: str
@@ -60,89 +59,89 @@ class Record:
     score: float
     metric: str
     reason: str = ""
-    """Of the score."""
+    """The reason of the score."""
     official: float | None = None
-    """By the published judge; None without an answer, which that judge left out."""
+    """The score by the published metric; None without an answer, as that metric left such samples out."""
     question: str = ""
     answer: str = ""
     golds: tuple[str, ...] = ()
     error: str = ""
     reading: str = ""
-    """Its name in the journal."""
+    """The reading's id in the journal."""
     tokens: int = 0
-    """Of the document."""
+    """Tokens of the document."""
     seed: int = 0
     language: str = "en"
     steps: int = 0
     flags: Mapping[str, int] = field(default_factory=dict)
-    """How many steps and answers bear each flag."""
+    """The number of steps and answers with each flag."""
     calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
     seconds: float = 0.0
-    """From start to answer; with several samples under way they share the machine."""
+    """Wall-clock time; samples that run at once share the machine."""
     cost: float = 0.0
 
     @property
     def key(self) -> RecordKey:
-        """What makes it the same measurement."""
+        """Task, length, sample, way and model: a newer record with the same key replaces this one."""
         return (self.task, self.length, self.sample, self.way, self.model)
 
     @property
-    def truncated(self) -> bool:
-        """Whether a reply ran into its token limit."""
+    def is_truncated(self) -> bool:
+        """True when a reply ran into its token limit."""
         return "truncated" in self.flags
 
     def to_line(self) -> dict[str, Any]:
-        """As the file has it."""
+        """Return the line of the file."""
         return {"kind": "sample", **asdict(self), "golds": list(self.golds)}
 
     @classmethod
     def from_line(cls, values: Mapping[str, Any]) -> Self:
-        """The record of such a line."""
+        """Return the record of such a line."""
         known = {f.name: values[f.name] for f in fields(cls) if f.name in values}
         return cls(**{**known, "outcome": SampleOutcome(known["outcome"]), "golds": tuple(known.get("golds", ()))})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationRun:
-    """One start of an evaluation: what it was told, and what its numbers have in common."""
+    """One start of an evaluation: its command and its settings."""
 
     command: str
     created: str
     version: str
     fixed: Mapping[str, Any]
-    """What every number of the file has in common."""
+    """The settings that all numbers of the file share."""
     models: Mapping[str, Mapping[str, Any]]
-    """By label: what every number of that model has in common."""
+    """By label: the settings that all numbers of that model share."""
     settings: Mapping[str, Any]
 
     def to_line(self) -> dict[str, Any]:
-        """As the file has it."""
+        """Return the line of the file."""
         return {"kind": "run", **asdict(self)}
 
     @classmethod
     def from_line(cls, values: Mapping[str, Any]) -> Self:
-        """The run of such a line."""
+        """Return the run of such a line."""
         return cls(**{f.name: values[f.name] for f in fields(cls)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Results:
-    """What a results file holds."""
+    """The content of a results file."""
 
     runs: tuple[EvaluationRun, ...]
     records: tuple[Record, ...]
-    """The newest of each key, in the order in which the keys came."""
+    """The newest record of each key, in the order in which the keys first appear."""
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read a file; an unfinished last line is left out."""
-        return cls.of(_read_lines(path))
+        """Read a file; an unfinished last line is ignored."""
+        return cls.from_lines(_read_lines(path))
 
     @classmethod
-    def of(cls, lines: Iterable[Mapping[str, Any]]) -> Self:
-        """Sort the lines of a file."""
+    def from_lines(cls, lines: Iterable[Mapping[str, Any]]) -> Self:
+        """Return the runs and records of the lines."""
         runs: list[EvaluationRun] = []
         records: dict[RecordKey, Record] = {}
         for line in lines:
@@ -155,24 +154,24 @@ class Results:
 
 
 class ResultsFile:
-    """A results file that one run writes to."""
+    """A results file, open for one run."""
 
     def __init__(self, path: Path, run: EvaluationRun) -> None:
-        """Take the file up where it stands. ResultsError when it is of another configuration or another run has it."""
-        self._held = ExitStack()
+        """Open the file for appending. ResultsError when another run holds it or its settings differ."""
+        self._resources = ExitStack()
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            self._held.enter_context(hold_lock(path.with_name(f"{path.name}.lock")))
+            self._resources.enter_context(hold_lock(path.with_name(f"{path.name}.lock")))
         except LockTaken as taken:
             raise ResultsError(f"{path} is being written by process {taken}; wait for it, or name another") from None
-        with self._held:
+        with self._resources:
             self.results = Results.load(path) if path.exists() else Results(runs=(), records=())
             _check_same_settings(path, self.results.runs, run)
             _finish_last_line(path)
-            self._file = self._held.enter_context(path.open("a", encoding="utf-8"))
-            self._safe = time.monotonic()
+            self._file = self._resources.enter_context(path.open("a", encoding="utf-8"))
+            self._synced = time.monotonic()
             self._append(run.to_line())
-            self._held = self._held.pop_all()
+            self._resources = self._resources.pop_all()
 
     def __enter__(self) -> Self:
         return self
@@ -182,7 +181,7 @@ class ResultsFile:
     ) -> None:
         self._file.flush()
         os.fsync(self._file.fileno())
-        self._held.close()
+        self._resources.close()
 
     def add(self, record: Record) -> None:
         """Append one sample's result."""
@@ -191,23 +190,23 @@ class ResultsFile:
     def _append(self, line: Mapping[str, Any]) -> None:
         self._file.write(json.dumps(line) + "\n")
         self._file.flush()
-        if time.monotonic() - self._safe > _SYNC_SECONDS:
+        if time.monotonic() - self._synced > _SYNC_SECONDS:
             os.fsync(self._file.fileno())
-            self._safe = time.monotonic()
+            self._synced = time.monotonic()
 
 
 _KINDS: Final = {"run": EvaluationRun.from_line, "sample": Record.from_line}
 
 
 def _read_lines(path: Path) -> list[dict[str, Any]]:
-    """The file's lines; one that cannot be read is an error unless it is the last and unfinished."""
+    """Return the lines as values. Only the last line may be damaged: a kill can leave it unfinished."""
     try:
         raw = path.read_bytes()
     except OSError as error:
         raise ResultsError(f"the results {path} cannot be read: {error}") from error
-    *whole, rest = raw.split(b"\n")
-    found = [_parse_line(line, path, number) for number, line in enumerate(whole, start=1) if line.strip()]
-    return [*found, *_parse_last_line(rest)]
+    *lines, rest = raw.split(b"\n")
+    values = [_parse_line(line, path, number) for number, line in enumerate(lines, start=1) if line.strip()]
+    return [*values, *_parse_last_line(rest)]
 
 
 def _parse_line(line: bytes, path: Path, number: int) -> dict[str, Any]:
@@ -220,7 +219,7 @@ def _parse_line(line: bytes, path: Path, number: int) -> dict[str, Any]:
 
 
 def _parse_last_line(rest: bytes) -> list[dict[str, Any]]:
-    """A last line without its end counts when it is complete all the same."""
+    """Return the last line, which has no line end, if it is complete."""
     try:
         return [json.loads(rest)] if rest.strip() else []
     except ValueError:
@@ -228,7 +227,7 @@ def _parse_last_line(rest: bytes) -> list[dict[str, Any]]:
 
 
 def _finish_last_line(path: Path) -> None:
-    """End a complete last line, take off one that a kill left in the middle."""
+    """Give a complete last line its line end; remove an incomplete one."""
     if not path.exists():
         return
     raw = path.read_bytes()
@@ -244,13 +243,13 @@ def _finish_last_line(path: Path) -> None:
 
 
 def _check_same_settings(path: Path, runs: Iterable[EvaluationRun], run: EvaluationRun) -> None:
-    """Raise ResultsError when the file's numbers were made otherwise than this run's will be."""
+    """Raise ResultsError when the file's results were made with other settings than this run's."""
     for old in runs:
-        found = describe_differences(old.fixed, run.fixed)
+        changes = describe_differences(old.fixed, run.fixed)
         for label in sorted(old.models.keys() & run.models.keys()):
-            found += describe_differences(old.models[label], run.models[label], f"{label}: ")
-        if found:
+            changes += describe_differences(old.models[label], run.models[label], f"{label}: ")
+        if changes:
             raise ResultsError(
-                f"{path} holds results of another configuration: {'; '.join(found[:5])}. "
+                f"{path} holds results of another configuration: {'; '.join(changes[:5])}. "
                 f"Nothing was changed; give another --out, or the settings that it was made with"
             )

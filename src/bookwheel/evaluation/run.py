@@ -1,7 +1,7 @@
-"""Running an evaluation: every sample read once, judged once and on the disk at once; killed, it goes on where it was.
+"""Run an evaluation: read and score every sample once. A run that was killed continues where it stopped.
 
-A reading that fails is a result, not a crash: it counts as wrong, and the report lists it with its error. What a user
-has to mend (a plan beyond the window, a missing package, a journal that cannot be written) ends the run instead.
+A failed reading is a result: it counts as wrong, and the report lists its error. Errors that a user must fix (a plan
+beyond the window, a missing package, a journal that cannot be written) end the run.
 """
 
 from __future__ import annotations
@@ -39,32 +39,32 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationProgress:
-    """How far an evaluation is."""
+    """The progress of an evaluation."""
 
     done: int
     total: int
     failed: int
-    """Of this run."""
+    """Samples of this run without an answer."""
     seconds_left: float | None
-    """None until something was done that tells."""
+    """None until a sample is done."""
     newest: Record | None = None
 
 
 def ignore_progress(_progress: EvaluationProgress) -> None:
-    """Nobody looks on."""
+    """Do nothing with the progress."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """How to run, which changes no number."""
+    """Options that change no score."""
 
     command: str = ""
     """The command line, for the report."""
     journal: Journal | None = None
-    """Keeps every step, so that a killed reading of a long document goes on in its middle."""
-    watch: Callable[[EvaluationProgress], None] = ignore_progress
-    again: frozenset[SampleOutcome] = frozenset()
-    """Results of an earlier run that are to be made anew, such as FAILED."""
+    """Keeps every step, so that a killed reading continues in the middle of its document."""
+    on_progress: Callable[[EvaluationProgress], None] = ignore_progress
+    rerun: frozenset[SampleOutcome] = frozenset()
+    """Outcomes of earlier runs to replace, such as FAILED."""
 
 
 async def evaluate(
@@ -73,88 +73,88 @@ async def evaluate(
     open_model: OpenModel,
     *,
     source: SampleSource | None = None,
-    habits: RunOptions | None = None,
+    options: RunOptions | None = None,
 ) -> Results:
-    """Read and judge whatever the results file does not have yet, and give all that it has then.
+    """Read and score every sample that has no result yet, and return all results.
 
-    Without a source the samples are made by the tasks' own generators.
+    Without a source the tasks' own generators make the samples.
     """
-    habits = habits or RunOptions()
-    async with open_models(evaluation, open_model) as ready:
-        source = source or open_task_source(evaluation, ready)
+    options = options or RunOptions()
+    async with open_models(evaluation, open_model) as candidates:
+        source = source or open_task_source(evaluation, candidates)
         await asyncio.to_thread(check_source, evaluation, source)
-        waiting = list_batches(evaluation, source)
-        with ResultsFile(results, _describe_run(evaluation, ready, habits.command)) as file:
-            done = {record.key for record in file.results.records if record.outcome not in habits.again}
-            sitting = _EvaluationWork(file, habits, waiting, ready, done)
+        batches = list_batches(evaluation, source)
+        with ResultsFile(results, _describe_run(evaluation, candidates, options.command)) as file:
+            done = {record.key for record in file.results.records if record.outcome not in options.rerun}
+            work = _EvaluationWork(file, options, batches, candidates, done)
             try:
                 async with asyncio.TaskGroup() as group:
                     for _ in range(evaluation.concurrency):
-                        group.create_task(sitting.work())
+                        group.create_task(work.run())
             except* BookwheelError as faults:
                 raise faults.exceptions[0] from None
     return Results.load(results)
 
 
-def _describe_run(evaluation: Evaluation, opened: Sequence[ModelUnderTest], command: str) -> EvaluationRun:
+def _describe_run(evaluation: Evaluation, candidates: Sequence[ModelUnderTest], command: str) -> EvaluationRun:
     return EvaluationRun(
         command=command,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         version=version("bookwheel"),
         fixed=evaluation.fixed_settings(),
-        models={bench.label: bench.settings for bench in opened},
+        models={one.label: one.settings for one in candidates},
         settings=evaluation.to_json(),
     )
 
 
 class _EvaluationWork:
-    """One run: the jobs that are left, and how far it is."""
+    """The jobs that are left, and the progress of the run."""
 
     def __init__(
         self,
         file: ResultsFile,
-        habits: RunOptions,
-        waiting: Sequence[Batch],
-        opened: Sequence[ModelUnderTest],
+        options: RunOptions,
+        batches: Sequence[Batch],
+        candidates: Sequence[ModelUnderTest],
         done: set[RecordKey],
     ) -> None:
         self._file = file
-        self._habits = habits
-        self._jobs: Iterator[SampleJob] = iterate_jobs(waiting, opened, done)
-        self._next = asyncio.Lock()
+        self._options = options
+        self._jobs: Iterator[SampleJob] = iterate_jobs(batches, candidates, done)
+        self._lock = asyncio.Lock()
         self._began = time.monotonic()
         cells = {
-            (batch.task, batch.length, way, bench.label): batch
-            for batch in waiting
-            for bench, way in match_models(batch, opened)
+            (batch.task, batch.length, way, candidate.label): batch
+            for batch in batches
+            for candidate, way in match_models(batch, candidates)
         }
-        had = Counter((task, length, way, label) for task, length, _, way, label in done)
-        had = Counter({cell: min(count, cells[cell].count) for cell, count in had.items() if cell in cells})
+        finished = Counter((task, length, way, label) for task, length, _, way, label in done)
+        finished = Counter({cell: min(count, cells[cell].count) for cell, count in finished.items() if cell in cells})
         self._total = sum(batch.count for batch in cells.values())
-        self._done = had.total()
+        self._done = finished.total()
         self._failed = 0
-        self._weight_left = sum((b.count - had[cell]) * max(b.length, 1) for cell, b in cells.items())
+        self._weight_left = sum((b.count - finished[cell]) * max(b.length, 1) for cell, b in cells.items())
         self._weight_done = 0
 
-    async def work(self) -> None:
+    async def run(self) -> None:
         """Take jobs until there are none."""
-        while job := await self._job():
-            record = await measure_sample(job, self._habits.journal)
+        while job := await self._next_job():
+            record = await measure_sample(job, self._options.journal)
             self._file.add(record)
-            self._count(job, record)
+            self._report(job, record)
 
-    async def _job(self) -> SampleJob | None:
-        """The next job; making its sample may take a while, so it is done off the loop."""
-        async with self._next:
+    async def _next_job(self) -> SampleJob | None:
+        """Return the next job. Its sample is made in a thread, because that can take seconds."""
+        async with self._lock:
             return await asyncio.to_thread(next, self._jobs, None)
 
-    def _count(self, job: SampleJob, record: Record) -> None:
+    def _report(self, job: SampleJob, record: Record) -> None:
         self._done += 1
         self._failed += record.outcome is not SampleOutcome.SCORED
         self._weight_done += job.weight
         self._weight_left = max(0, self._weight_left - job.weight)
         rate = self._weight_done / max(time.monotonic() - self._began, 1e-9)
-        self._habits.watch(
+        self._options.on_progress(
             EvaluationProgress(
                 done=self._done,
                 total=self._total,
@@ -166,13 +166,13 @@ class _EvaluationWork:
 
 
 async def measure_sample(job: SampleJob, journal: Journal | None) -> Record:
-    """Read one sample and judge the answer. Raises what a user has to mend; whatever else goes wrong is a result."""
+    """Read one sample and score the answer. Errors that a user must fix are raised; any other is a result."""
     began = time.perf_counter()
     reading = await asyncio.to_thread(_start_reading, job, journal)
     try:
         if reading.status is not Status.ANSWERED:
             way = load_way(job.way)
-            reading = await run_reading(reading, job.sample.document, job.bench.model, way=way, journal=journal)
+            reading = await run_reading(reading, job.sample.document, job.candidate.model, way=way, journal=journal)
     except (DocumentTooLong, QuestionError) as refusal:
         outcome, error = SampleOutcome.REFUSED, str(refusal)
     except BookwheelError:
@@ -185,8 +185,8 @@ async def measure_sample(job: SampleJob, journal: Journal | None) -> Record:
 
 
 def _start_reading(job: SampleJob, journal: Journal | None) -> Reading:
-    """The job's reading: new, or as far as the journal has it."""
-    name = hashlib.sha256("\0".join((job.bench.fingerprint, *map(str, job.key))).encode()).hexdigest()[:16]
+    """Return the job's reading: the journal's if it was begun before, else a new one."""
+    name = hashlib.sha256("\0".join((job.candidate.fingerprint, *map(str, job.key))).encode()).hexdigest()[:16]
     if journal:
         try:
             return journal.reading(name)
@@ -194,7 +194,9 @@ def _start_reading(job: SampleJob, journal: Journal | None) -> Reading:
             document = journal.keep(job.sample.document).info
     else:
         document = DocumentInfo(id="", name=job.sample.document.name, length=job.sample.document.length or 0)
-    reading = replace(new_reading(document, job.sample.question, job.bench.model, job.bench.plan, job.way), id=name)
+    candidate = job.candidate
+    reading = new_reading(document, job.sample.question, candidate.model, candidate.plan, job.way)
+    reading = replace(reading, id=name)
     if journal:
         journal.begin(reading)
     return reading
@@ -207,7 +209,7 @@ _OUTCOMES: Mapping[Status, SampleOutcome] = {
 
 
 def _score_reading(job: SampleJob, reading: Reading, seconds: float) -> Record:
-    """The record of a reading that has ended."""
+    """Return the record of a reading that has ended."""
     outcome = _OUTCOMES.get(reading.status, SampleOutcome.FAILED)
     answer = reading.answer.text if reading.answer and outcome is SampleOutcome.SCORED else None
     flags = Counter(str(flag) for step in reading.steps for flag in step.flags)
@@ -230,11 +232,11 @@ def _score_reading(job: SampleJob, reading: Reading, seconds: float) -> Record:
 
 
 def _new_record(job: SampleJob, outcome: SampleOutcome, *, seconds: float, error: str) -> Record:
-    """What is known of a job before its answer is judged."""
+    """Return the record of a job without an answer."""
     sample = job.sample
     task, length, name, way, label = job.key
     return Record(
-        fingerprint=job.bench.fingerprint,
+        fingerprint=job.candidate.fingerprint,
         task=task,
         length=length,
         sample=name,

@@ -1,4 +1,4 @@
-"""Where an evaluation's samples come from: the catalogue of tasks, measured by one tokenizer for all models."""
+"""The samples of an evaluation, from the catalogue of tasks. One tokenizer measures them for all models."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from bookwheel.tasks.base import Sample
 
 
-def open_task_source(evaluation: Evaluation, opened: Sequence[ModelUnderTest]) -> SampleSource:
-    """Samples made when they are asked for. InputError for tasks that are not there, before anything is read."""
+def open_task_source(evaluation: Evaluation, models: Sequence[ModelUnderTest]) -> SampleSource:
+    """Return a source that makes samples on demand. InputError for an unknown task, before anything is read."""
     from bookwheel.tasks import load_task, make_samples
 
     for task in evaluation.tasks:
         load_task(task)
-    tokenizer = FileTokenizer(Path(evaluation.tokenizer)) if evaluation.tokenizer else opened[0].model.tokenizer
+    tokenizer = FileTokenizer(Path(evaluation.tokenizer)) if evaluation.tokenizer else models[0].model.tokenizer
 
     def samples(task: str, length: int) -> Iterator[Sample]:
         return make_samples(
@@ -39,6 +39,6 @@ def open_task_source(evaluation: Evaluation, opened: Sequence[ModelUnderTest]) -
 
 
 def check_source(evaluation: Evaluation, source: SampleSource) -> None:
-    """Make the shortest sample of every task, so that what is wrong is said before anything is paid for."""
+    """Make the shortest sample of every task, so that mistakes show before any call is paid for."""
     for task in evaluation.tasks:
         next(source(task, min(evaluation.lengths)), None)

@@ -1,4 +1,7 @@
-"""What there is to do: every sample in every way with every model; made when its turn comes, skipped when done."""
+"""The jobs of an evaluation: every sample in every way with every model.
+
+Samples are made when their turn comes. Jobs whose result exists are skipped.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
     from bookwheel.tasks.base import Sample
 
     SampleSource = Callable[[str, int], Iterator[Sample]]
-    """Task and length to its samples, the same ones every time."""
+    """Task and length to its samples, which are the same at every call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,28 +38,28 @@ class Batch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleJob:
-    """One sample to be read in one way by one model."""
+    """One sample for one model to read in one way."""
 
     sample: Sample
     length: int
-    bench: ModelUnderTest
+    candidate: ModelUnderTest
     way: str
 
     @property
     def key(self) -> RecordKey:
-        """The key of the record that it will leave."""
-        return (self.sample.task, self.length, self.sample.id, self.way, self.bench.label)
+        """The key of its record."""
+        return (self.sample.task, self.length, self.sample.id, self.way, self.candidate.label)
 
     @property
     def weight(self) -> int:
-        """About how much work it is, compared with others."""
+        """The amount of work, relative to other jobs."""
         return max(self.length, 1)
 
 
 def list_batches(evaluation: Evaluation, source: SampleSource) -> list[Batch]:
-    """Tasks by lengths, then what the files of samples hold."""
+    """Return a batch for each task and length, then those of the files of samples."""
     lengths = dict.fromkeys((*evaluation.lengths, *(n for model in evaluation.models for n in model.lengths)))
-    made = [
+    batches = [
         Batch(
             task=task,
             length=length,
@@ -66,29 +69,29 @@ def list_batches(evaluation: Evaluation, source: SampleSource) -> list[Batch]:
         for task in evaluation.tasks
         for length in sorted(lengths)
     ]
-    return made + [batch for name in evaluation.samples for batch in _read_file_batches(Path(name))]
+    return batches + [batch for name in evaluation.samples for batch in _read_file_batches(Path(name))]
 
 
 def iterate_jobs(
-    waiting: Sequence[Batch], benches: Sequence[ModelUnderTest], done: Collection[RecordKey]
+    batches: Sequence[Batch], candidates: Sequence[ModelUnderTest], done: Collection[RecordKey]
 ) -> Iterator[SampleJob]:
-    """Everything that is not done, sample by sample, so that a sample is let go before the next is made."""
+    """Yield the jobs that have no result yet, sample by sample: only one sample is in memory at a time."""
     have = Counter((task, length, way, label) for task, length, _, way, label in done)
-    for batch in waiting:
-        wanted = match_models(batch, benches)
-        if all(have[batch.task, batch.length, way, bench.label] >= batch.count for bench, way in wanted):
+    for batch in batches:
+        pairs = match_models(batch, candidates)
+        if all(have[batch.task, batch.length, way, candidate.label] >= batch.count for candidate, way in pairs):
             continue
         for sample in batch.samples():
-            for bench, way in wanted:
-                job = SampleJob(sample=sample, length=batch.length, bench=bench, way=way)
+            for candidate, way in pairs:
+                job = SampleJob(sample=sample, length=batch.length, candidate=candidate, way=way)
                 if job.key not in done:
                     yield job
 
 
-def match_models(batch: Batch, benches: Sequence[ModelUnderTest]) -> list[tuple[ModelUnderTest, str]]:
-    """Which models read a batch, and how."""
-    takers = [bench for bench in benches if not bench.lengths or batch.length in bench.lengths]
-    return [(bench, way) for bench in takers for way in bench.ways]
+def match_models(batch: Batch, candidates: Sequence[ModelUnderTest]) -> list[tuple[ModelUnderTest, str]]:
+    """Return the models that read a batch, each with the ways it reads it in."""
+    readers = [one for one in candidates if not one.lengths or batch.length in one.lengths]
+    return [(reader, way) for reader in readers for way in reader.ways]
 
 
 def _take_first(samples: Callable[[], Iterator[Sample]], count: int) -> Iterator[Sample]:
@@ -96,7 +99,7 @@ def _take_first(samples: Callable[[], Iterator[Sample]], count: int) -> Iterator
 
 
 def _read_file_batches(path: Path) -> list[Batch]:
-    """A file's samples by task and length."""
+    """Return the batches of a file of samples, one for each task and length."""
     from bookwheel.tasks.files import read_samples
 
     counted: Counter[tuple[str, int]] = Counter()

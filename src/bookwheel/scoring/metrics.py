@@ -1,18 +1,17 @@
-"""The metrics: each takes an answer and the gold answers and gives a Score.
+"""The metrics: pure functions from an answer and the gold answers to a Score, for training and evaluation alike.
 
-They are pure, and the same for training and evaluation: whoever wants another judgement names another metric and
-writes no second verifier.
+A metric of another package registers through the entry point group `bookwheel.metrics`.
 
     exact         the answer is a gold answer and nothing more
     contains      a gold answer stands in the answer, on token boundaries; never the other way round
     f1            overlap of tokens with the nearest gold (words; characters in Chinese)
-    all_of        every gold stands in the answer, or nothing is earned
+    all_of        every gold stands in the answer, else 0
     share_of      the share of the golds that stand in the answer
     unanswerable  the answer says that the document does not say
-    official      the judge published with MemAgent, flaws and all; only to compare with published figures
+    official      the metric published with MemAgent, flaws included; only to compare with published figures
 
 For `exact`, `contains` and `f1` the golds are alternatives and any of them counts. For `all_of` and `share_of`
-they are the values that were asked for together. An empty answer earns nothing from any metric of ours.
+they are the values that were asked for together. An empty answer scores 0 in every metric but `official`.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """What an answer earned.
+    """The score of an answer.
 
     >>> contains("It was Ada Quill.", ["Ada Quill", "Quill"])
     Score(score=1.0, reason='holds "Ada Quill"', parts={})
@@ -43,16 +42,16 @@ class Score:
     score: float
     """From 0 to 1."""
     reason: str = ""
-    """For whoever looks at a single sample."""
+    """An explanation for people who look at a single sample."""
     parts: Mapping[str, float] = field(default_factory=dict)
-    """What the score is made of, where it has parts: each value asked for, or precision and recall."""
+    """The parts of the score, if it has any: one for each gold, or precision and recall."""
 
 
 class Metric(Protocol):
-    """A named way to judge an answer."""
+    """A function that scores an answer."""
 
     def __call__(self, answer: str, golds: Sequence[str]) -> Score:
-        """The score of `answer`; `golds` are alternatives or parts, as the metric says."""
+        """Return the score of `answer`. The golds are alternatives or parts, as the metric says."""
         ...
 
 
@@ -60,18 +59,18 @@ _NOTHING: Final = Score(score=0.0, reason="the answer is empty")
 
 
 def exact(answer: str, golds: Sequence[str]) -> Score:
-    """1 when the answer's tokens are those of a gold answer."""
-    said = words(answer)
-    if not said:
+    """Score 1 when the answer's tokens are those of a gold answer."""
+    answer_words = words(answer)
+    if not answer_words:
         return _NOTHING
     for gold in golds:
-        if said == words(gold):
+        if answer_words == words(gold):
             return Score(score=1.0, reason=f'is "{gold}"')
     return Score(score=0.0, reason="is none of the golds")
 
 
 def contains(answer: str, golds: Sequence[str]) -> Score:
-    """1 when a gold answer stands in the answer as whole tokens; an answer inside a gold earns nothing."""
+    """Score 1 when a gold answer stands in the answer as whole tokens; an answer inside a gold scores 0."""
     if not words_with_articles(answer):
         return _NOTHING
     for gold in golds:
@@ -81,18 +80,18 @@ def contains(answer: str, golds: Sequence[str]) -> Score:
 
 
 def _is_within(gold: str, answer: str) -> bool:
-    """Whether the gold stands in the answer; a gold made of articles alone ("The The") is looked for as it is."""
+    """Return True when the gold stands in the answer. Only a gold of articles alone ("The The") keeps its articles."""
     wanted = words(gold)
-    said = words_with_articles(answer) if set(wanted) <= ARTICLES else words(answer)
-    return contains_words(said, wanted)
+    answer_words = words_with_articles(answer) if set(wanted) <= ARTICLES else words(answer)
+    return contains_words(answer_words, wanted)
 
 
 def f1(answer: str, golds: Sequence[str]) -> Score:
-    """The best harmonic mean of precision and recall over tokens; yes and no must be met outright."""
-    said = words(answer)
-    if not said:
+    """Score the best harmonic mean of precision and recall over tokens; yes and no must match exactly."""
+    answer_words = words(answer)
+    if not answer_words:
         return _NOTHING
-    best = max((_measure_overlap(said, words(gold)) for gold in golds), default=(0.0, 0.0, 0.0))
+    best = max((_measure_overlap(answer_words, words(gold)) for gold in golds), default=(0.0, 0.0, 0.0))
     score, precision, recall = best
     return Score(score=score, reason=f"F1 {score:.2f}", parts={"precision": precision, "recall": recall})
 
@@ -100,21 +99,21 @@ def f1(answer: str, golds: Sequence[str]) -> Score:
 _CHOICES: Final = (["yes"], ["no"])
 
 
-def _measure_overlap(said: list[str], gold: list[str]) -> tuple[float, float, float]:
-    if said in _CHOICES or gold in _CHOICES:
-        same = float(said == gold)
+def _measure_overlap(answer_words: list[str], gold: list[str]) -> tuple[float, float, float]:
+    if answer_words in _CHOICES or gold in _CHOICES:
+        same = float(answer_words == gold)
         return same, same, same
-    if set(said) <= ARTICLES and said != gold:
+    if set(answer_words) <= ARTICLES and answer_words != gold:
         return 0.0, 0.0, 0.0
-    common = sum((Counter(said) & Counter(gold)).values())
+    common = sum((Counter(answer_words) & Counter(gold)).values())
     if not common:
         return 0.0, 0.0, 0.0
-    precision, recall = common / len(said), common / len(gold)
+    precision, recall = common / len(answer_words), common / len(gold)
     return 2 * precision * recall / (precision + recall), precision, recall
 
 
 def share_of(answer: str, golds: Sequence[str]) -> Score:
-    """The share of the golds that stand in the answer; more words around them cost nothing."""
+    """Score the share of the golds that stand in the answer; other words around them cost nothing."""
     if not words_with_articles(answer):
         return _NOTHING
     parts = {gold: float(_is_within(gold, answer)) for gold in golds}
@@ -123,7 +122,7 @@ def share_of(answer: str, golds: Sequence[str]) -> Score:
 
 
 def all_of(answer: str, golds: Sequence[str]) -> Score:
-    """1 when every gold stands in the answer."""
+    """Score 1 when every gold stands in the answer."""
     share = share_of(answer, golds)
     return Score(score=float(share.score == 1.0), reason=share.reason, parts=share.parts)
 
@@ -154,9 +153,9 @@ _ASKS: Final = re.compile(r"[?？]\s*$")
 
 
 def unanswerable(answer: str, golds: Sequence[str]) -> Score:
-    """1 when the answer's first sentence states that the answer is not there, and no question is put back.
+    """Score 1 when the first sentence says that the document has no answer, and asks no question in return.
 
-    The golds are not looked at but may say how absence is put in words ("not in the document").
+    An answer that equals a gold ("not in the document") scores 1 as well.
     """
     text = answer.strip().casefold().replace("’", "'")
     if not words_with_articles(text):
@@ -172,13 +171,13 @@ def unanswerable(answer: str, golds: Sequence[str]) -> Score:
 
 
 def official(answer: str, golds: Sequence[str]) -> Score:
-    """The published judge, kept only for comparison: substring in both directions, against the first gold alone.
+    """Score as published with MemAgent: substring in both directions, against the first gold alone.
 
-    It calls "the" and the empty answer right, and misses every gold but the first. No number of ours rests on it.
+    It accepts "the" and the empty answer, and ignores every gold but the first. It is only for comparison.
     """
-    said, gold = _normalize_as_published(answer), _normalize_as_published(golds[0]) if golds else ""
-    right = gold in said or said in gold
-    return Score(score=float(right), reason="by the published judge, which takes substrings in both directions")
+    given, gold = _normalize_as_published(answer), _normalize_as_published(golds[0]) if golds else ""
+    right = gold in given or given in gold
+    return Score(score=float(right), reason="by the published metric, which takes substrings in both directions")
 
 
 _PUBLISHED_MARKS: Final = re.compile(r"[!-/:-@\[-`{-~]")
@@ -186,7 +185,7 @@ _PUBLISHED_ARTICLES: Final = re.compile(r"\b(?:a|an|the)\b")
 
 
 def _normalize_as_published(text: str) -> str:
-    """Lower case, no ASCII punctuation, no articles, single blanks."""
+    """Remove case, ASCII punctuation, articles and repeated blanks."""
     bare = _PUBLISHED_ARTICLES.sub(" ", _PUBLISHED_MARKS.sub("", text.lower()))
     return " ".join(bare.split())
 
@@ -228,5 +227,5 @@ def _load_plugin(name: str) -> Metric:
 
 
 def score_missing_answer(reason: str) -> Score:
-    """What a sample earns whose answer never came: it counts as wrong and stays in every denominator."""
+    """Return the score of a sample without an answer: it counts as wrong and stays in the denominator."""
     return Score(score=0.0, reason=f"no answer: {reason}")

@@ -1,13 +1,13 @@
-"""Reducing an answer to the words that are compared. Every metric but `official` stands on this one reduction.
+"""Reduce a text to the words that metrics compare. Every metric but `official` uses it.
 
-Unicode is taken to NFKC (full-width digits, ligatures) and case is folded. Then a text is a row of tokens:
+Unicode becomes NFKC (full-width digits, ligatures) and case is folded. The rest is split into tokens:
 
     words       runs of letters and digits; "U.S.A." and "USA" are one word, and so are "King’s" and "Kings"
     numbers     1,234,567 is 1234567; 12.5 and -3 stay whole; "seven" is 7 (zero to twenty, but for "one", which
                 is more often a pronoun than a number)
     characters  each Chinese character and each kana is a token of its own, as these scripts mark no words
 
-Punctuation only separates. English articles fall away unless nothing else is there.
+Punctuation only separates. English articles are dropped unless nothing else is left.
 
 >>> words("The U.S. paid $1,250 for seven lamps!")
 ['us', 'paid', '1250', 'for', '7', 'lamps']
@@ -37,21 +37,21 @@ _NUMBER: Final = {"zero": "0"} | {word: str(value) for value, word in enumerate(
 
 
 def words(text: str) -> list[str]:
-    """The tokens that count; articles only where there is nothing else."""
+    """Return the tokens of a text without articles, or with them when there is nothing else."""
     all_words = words_with_articles(text)
     return [word for word in all_words if word not in ARTICLES] or all_words
 
 
 def words_with_articles(text: str) -> list[str]:
-    """The tokens, articles and all."""
+    """Return all tokens of a text."""
     text = unicodedata.normalize("NFKC", text).casefold().replace("\N{MINUS SIGN}", "-")
-    text = _DOTTED.sub(lambda found: found[0].replace(".", ""), _APOSTROPHE.sub("", text))
-    found = (token.strip("_") for token in _TOKEN.findall(_THOUSANDS.sub("", text)))
-    return [_NUMBER.get(token, token) for token in found if token]
+    text = _DOTTED.sub(lambda match: match[0].replace(".", ""), _APOSTROPHE.sub("", text))
+    tokens = (token.strip("_") for token in _TOKEN.findall(_THOUSANDS.sub("", text)))
+    return [_NUMBER.get(token, token) for token in tokens if token]
 
 
 def contains_words(row: list[str], part: list[str]) -> bool:
-    """Whether the tokens of `part` stand in `row` side by side; an empty part stands nowhere."""
+    """Return True when the tokens of `part` stand in `row` side by side; never for an empty part."""
     if not part:
         return False
     width = len(part)

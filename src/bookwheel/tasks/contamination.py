@@ -1,7 +1,7 @@
-"""Leaving out the samples that a model answers without the document: they measure what it knows, not how it reads.
+"""Drop the samples that a model answers without the document: they measure its knowledge, not its reading.
 
-Each question is asked a few times with nothing to read. A sample is dropped when any of the answers earns full marks
-by the sample's own metric. Questions without an answer are kept: to say that one does not know is no knowledge there.
+Each question is asked a few times without a document. A sample is dropped when any answer gets the full score of the
+sample's own metric. Questions without an answer in the document are kept: "I do not know" proves no knowledge there.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ if TYPE_CHECKING:
 
 
 class FilterOutcome(StrEnum):
-    """What became of a sample."""
+    """The fate of a sample."""
 
     KEPT = "kept"
     DROPPED = "dropped"
-    UNASKED = "unasked"
-    """The model failed, so nothing is known of it; it is neither kept nor counted as dropped."""
+    FAILED = "failed"
+    """The model failed, so nothing is known of the sample; it is neither kept nor counted as dropped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterResult:
-    """A sample, what became of it, and why."""
+    """A sample with its fate and the reason."""
 
     sample: Sample
     outcome: FilterOutcome
     reason: str
     answers: tuple[str, ...] = ()
-    """What the model said, up to the answer that settled it."""
+    """The model's answers, up to the one that decided."""
 
 
 _PROMPTS: Final = {
@@ -62,20 +62,20 @@ async def filter_samples(
     sampling: Sampling | None = None,
     concurrency: int = 8,
 ) -> AsyncIterator[FilterResult]:
-    """Each sample in order with its outcome; raises the model's error when not one of the first could be asked."""
+    """Yield each sample in order with its outcome. If all of the first batch fail, raise the model's error."""
     if tries < 1 or concurrency < 1:
         raise InputError("tries and concurrency must be at least 1")
     waiting = iter(samples)
-    asked = False
+    has_answered = False
     while batch := list(islice(waiting, concurrency)):
         results = await asyncio.gather(*(_check_sample(sample, model, tries, sampling) for sample in batch))
         errors = [result for result in results if isinstance(result, ModelError)]
-        if len(errors) == len(batch) and not asked:
+        if len(errors) == len(batch) and not has_answered:
             raise errors[0]
-        asked = True
+        has_answered = True
         for sample, result in zip(batch, results, strict=True):
             if isinstance(result, ModelError):
-                yield FilterResult(sample=sample, outcome=FilterOutcome.UNASKED, reason=str(result))
+                yield FilterResult(sample=sample, outcome=FilterOutcome.FAILED, reason=str(result))
             else:
                 yield result
 
@@ -85,12 +85,12 @@ async def _check_sample(
 ) -> FilterResult | ModelError:
     if sample.metric == "unanswerable":
         return FilterResult(sample=sample, outcome=FilterOutcome.KEPT, reason="there is no answer to know")
-    drawn = sampling or model.plan.sampling
+    settings = sampling or model.plan.sampling
     answers: list[str] = []
     for number in range(tries):
-        seed = None if drawn.seed is None else drawn.seed + number
+        seed = None if settings.seed is None else settings.seed + number
         try:
-            answers.append(await _ask(sample, model, replace(drawn, seed=seed)))
+            answers.append(await _ask(sample, model, replace(settings, seed=seed)))
         except ModelError as error:
             return error
         score = sample.score(answers[-1])
@@ -103,5 +103,5 @@ async def _check_sample(
 
 async def _ask(sample: Sample, model: Model, sampling: Sampling) -> str:
     prompt = _PROMPTS["zh" if sample.language == "zh" else "en"].replace("{question}", escape_markup(sample.question))
-    said = await converse((Message(role="user", content=prompt),), model, model.plan.answer_tokens, sampling)
-    return conclude(said).text
+    reply = await converse((Message(role="user", content=prompt),), model, model.plan.answer_tokens, sampling)
+    return conclude(reply).text

@@ -1,193 +1,242 @@
-"""The server's own description, from the shapes that requests are checked against."""
+"""The OpenAPI document, generated from the bodies that are parsed and the types of the answers."""
 
 from __future__ import annotations
 
+from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
-from pydantic.json_schema import models_json_schema
+from pydantic import TypeAdapter
 
-from bookwheel.serve.http.schemas import ForkShape, ReadingShape, ResumeShape, SessionShape
+from bookwheel.serve.http import answers, schemas
+from bookwheel.serve.openai import answers as openai_answers
 from bookwheel.serve.openai.responses import ResponsesShape
 from bookwheel.serve.openai.schemas import ChatShape
+from bookwheel.serve.runs import answers as run_answers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pydantic import BaseModel
-
 _JSON: Final = "application/json"
-_ERROR: Final = {
-    "type": "object",
-    "required": ["error"],
-    "properties": {"error": {"anyOf": [{"type": "string"}, {"type": "object"}]}, "kind": {"type": "string"}},
-}
-_READING: Final = {
-    "type": "object",
-    "required": ["reading", "status", "question", "answer", "plan", "usage"],
-    "properties": {
-        "reading": {"type": "string"},
-        "status": {"enum": ["reading", "answered", "stopped", "failed", "cancelled"]},
-        "question": {"type": "string"},
-        "answer": {"type": ["string", "null"]},
-        "steps": {"type": "array", "items": {"type": "object"}},
-        "evidence": {"type": "array", "items": {"type": "object"}},
-    },
-}
-_OBJECT: Final = {"type": "object"}
-_READINGS: Final = {"type": "array", "items": {"$ref": "#/components/schemas/Reading"}}
-_SHOWN: Final = {"$ref": "#/components/schemas/Reading"}
-_SHAPES: Final[Sequence[type[BaseModel]]] = (
-    ReadingShape,
-    ResumeShape,
-    ForkShape,
-    SessionShape,
+_REF: Final = "#/components/schemas/{model}"
+_TEXT: Final = {"type": "string"}
+_BODIES: Final = (
+    schemas.ReadingShape,
+    schemas.ResumeShape,
+    schemas.ForkShape,
+    schemas.SessionShape,
     ChatShape,
     ResponsesShape,
 )
+_ANSWERS: Final[tuple[Any, ...]] = (
+    answers.UploadJson,
+    answers.TextSpanJson,
+    answers.ReadingJson,
+    list[answers.ListedReadingJson],
+    list[answers.OriginJson],
+    list[answers.ModelJson],
+    answers.HealthJson,
+    answers.ErrorJson,
+    openai_answers.OpenAIModelJson,
+    openai_answers.OpenAIModelListJson,
+    openai_answers.OpenAIFileJson,
+    openai_answers.ChatCompletionJson,
+    openai_answers.ResponseJson,
+    openai_answers.OpenAIErrorJson,
+    list[run_answers.ListedRunJson],
+    run_answers.EvaluationJson | run_answers.TrainingJson,
+    run_answers.SamplesJson,
+    list[run_answers.RolloutJson],
+    run_answers.RunReadingJson,
+)
+# Defaults of a plan are those of the package, and a request's plan goes on top of the model's own: a client generated
+# from this document must not send them.
+_WITHOUT_DEFAULTS: Final = ("Plan", "Sampling", "Budget")
 
 
 def build_openapi() -> dict[str, Any]:
-    """The OpenAPI document."""
-    _, found = models_json_schema(
-        [(shape, "validation") for shape in _SHAPES], ref_template="#/components/schemas/{model}"
-    )
+    """Build the OpenAPI document."""
+    _, components = _generate_schemas()
     return {
         "openapi": "3.1.0",
         "info": {"title": "bookwheel", "version": version("bookwheel")},
-        "paths": _paths(),
+        "paths": {**_reading_paths(), **_run_paths(), **_server_paths(), **_openai_paths()},
         "components": {
-            "schemas": {**found["$defs"], "Reading": _READING, "Error": _ERROR},
+            "schemas": components,
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
         },
         "security": [{}, {"key": []}],
     }
 
 
-def _paths() -> dict[str, Any]:
-    one, idempotent = _path("id", "A reading."), _header("Idempotency-Key", "The same key again is the same reading.")
-    changes = _query("changes")
-    sha = _path("sha", "The SHA-256 of a document's text.")
-    binary = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
-    form = {
-        "multipart/form-data": {
-            "schema": {
-                "type": "object",
-                "required": ["file"],
-                "properties": {"file": {"type": "string", "format": "binary"}},
-            }
-        }
-    }
-    name = _header("X-Filename", "The document's name, percent-encoded.")
+@cache
+def _generate_schemas() -> tuple[dict[Any, dict[str, Any]], dict[str, Any]]:
+    """Return the schema of every body and answer, and the components that they refer to."""
+    adapters = [(type_, "validation", TypeAdapter(type_)) for type_ in (*_BODIES, *_ANSWERS)]
+    schemas_by_type, definitions = TypeAdapter.json_schemas(adapters, ref_template=_REF)  # type: ignore[arg-type]
+    components = definitions["$defs"]
+    for name in _WITHOUT_DEFAULTS:
+        for field in components[name]["properties"].values():
+            field.pop("default", None)
+    return {type_: schema for (type_, _), schema in schemas_by_type.items()}, components
+
+
+def _schema(type_: Any) -> dict[str, Any]:
+    return _generate_schemas()[0][type_]
+
+
+def _reading_paths() -> dict[str, Any]:
+    one, reading, changes = _path("id", "A reading."), answers.ReadingJson, _query("changes")
+    origins, sha = list[answers.OriginJson], _path("sha", "The SHA-256 of a document's text.")
+    upload = _route(
+        "Upload a document",
+        201,
+        answers.UploadJson,
+        content={"application/octet-stream": {"schema": {**_TEXT, "format": "binary"}}, **_form()},
+        parameters=[_header("X-Filename", "The document's name, percent-encoded.")],
+    )
+    start = _route("Start a reading", 201, reading, body=schemas.ReadingShape, parameters=[_idempotency()], also=(200,))
+    search = [_query("search", "string"), _query("limit")]
+    events = _route(
+        "Follow a reading's steps",
+        200,
+        _TEXT,
+        kind="text/event-stream",
+        parameters=[one, changes, _header("Last-Event-ID", "The last event that the client has.")],
+    )
+    resume = _route(
+        "Continue a reading", 200, reading, body=schemas.ResumeShape, parameters=[one, changes], needs_body=False
+    )
+    fork = _route("Change the memory by hand", 201, reading, body=schemas.ForkShape, parameters=[one])
     return {
-        "/documents": {
-            "post": _route("Upload a document", 201, _OBJECT, content={**binary, **form}, parameters=[name])
-        },
+        "/documents": {"post": upload},
         "/documents/{sha}/text": {
-            "get": _route("A span of its text", 200, _OBJECT, parameters=[sha, _query("start"), _query("end")])
+            "get": _route("A part of its text", 200, answers.TextSpanJson, parameters=[sha, *_span()])
         },
         "/readings": {
-            "post": _route("Begin a reading", 201, _SHOWN, shape="ReadingShape", parameters=[idempotent], also=(200,)),
-            "get": _route("List readings", 200, _READINGS, parameters=[_query("search", "string"), _query("limit")]),
+            "post": start,
+            "get": _route("List readings", 200, list[answers.ListedReadingJson], parameters=search),
         },
         "/readings/{id}": {
-            "get": _route("A whole reading", 200, _SHOWN, parameters=[one, changes]),
+            "get": _route("A whole reading", 200, reading, parameters=[one, changes]),
             "delete": _route("Delete a reading", 204, None, parameters=[one]),
         },
-        "/readings/{id}/events": {
-            "get": _route(
-                "Its steps as they come",
-                200,
-                {"type": "string"},
-                kind="text/event-stream",
-                parameters=[one, changes, _header("Last-Event-ID", "The last event that was seen.")],
-            )
-        },
-        "/readings/{id}/origins": {
-            "get": _route("Where its memory is from", 200, {"type": "array", "items": _OBJECT}, parameters=[one])
-        },
-        "/readings/{id}/cancel": {"post": _route("Stop it", 200, _SHOWN, parameters=[one, changes])},
-        "/readings/{id}/resume": {
-            "post": _route("Go on", 200, _SHOWN, shape="ResumeShape", parameters=[one, changes], required=False)
-        },
-        "/readings/{id}/fork": {
-            "post": _route("Change its memory by hand", 201, _SHOWN, shape="ForkShape", parameters=[one])
-        },
-        **_run_paths(),
-        "/models": {"get": _route("What reads here", 200, {"type": "array", "items": _OBJECT})},
-        "/session": {"post": _route("Sign a browser in", 204, None, shape="SessionShape")},
-        "/healthz": {"get": _route("Whether it is up", 200, _OBJECT)},
-        "/metrics": {"get": _route("For Prometheus", 200, {"type": "string"}, kind="text/plain")},
-        "/v1/models": {"get": _route("OpenAI: models", 200, _OBJECT)},
-        "/v1/models/{name}": {"get": _route("OpenAI: a model", 200, _OBJECT, parameters=[_path("name", "A model.")])},
-        "/v1/files": {"post": _route("OpenAI: upload a document", 200, _OBJECT, content=form)},
-        "/v1/files/{id}": {"get": _route("OpenAI: a document", 200, _OBJECT, parameters=[_path("id", "A file.")])},
-        "/v1/chat/completions": {
-            "post": _route("OpenAI: chat", 200, _OBJECT, shape="ChatShape", parameters=[idempotent])
-        },
-        "/v1/responses": {
-            "post": _route("OpenAI: a response", 200, _OBJECT, shape="ResponsesShape", parameters=[idempotent])
-        },
+        "/readings/{id}/events": {"get": events},
+        "/readings/{id}/origins": {"get": _route("The origins of its memory", 200, origins, parameters=[one])},
+        "/readings/{id}/cancel": {"post": _route("Interrupt a reading", 200, reading, parameters=[one, changes])},
+        "/readings/{id}/resume": {"post": resume},
+        "/readings/{id}/fork": {"post": fork},
     }
 
 
 def _run_paths() -> dict[str, Any]:
-    run, one, many = _path("run", "A run."), _path("id", "A reading."), {"type": "array", "items": _OBJECT}
-    wanted = [_query("start"), _query("limit"), _query("wrong"), _query("length")]
-    wanted += [_query(name, "string") for name in ("model", "way", "task")]
-    span = [_path("sha", "A document."), _query("start"), _query("end")]
+    run, one, sha = _path("run", "A run."), _path("id", "A reading."), _path("sha", "A document.")
+    filters = [_query(name) for name in ("start", "limit", "wrong", "length")]
+    filters += [_query(name, "string") for name in ("model", "way", "task")]
+    whole = run_answers.EvaluationJson | run_answers.TrainingJson
+    origins, rollouts = list[answers.OriginJson], list[run_answers.RolloutJson]
+    step, at = [run, _query("step")], "/runs/{run}"
     return {
-        "/runs": {"get": _route("List evaluations and training runs", 200, many)},
-        "/runs/{run}": {"get": _route("A run as far as it has come", 200, _OBJECT, parameters=[run])},
-        "/runs/{run}/samples": {"get": _route("Its samples", 200, _OBJECT, parameters=[run, *wanted])},
-        "/runs/{run}/rollouts": {"get": _route("A step's rollouts", 200, many, parameters=[run, _query("step")])},
-        "/runs/{run}/readings/{id}": {
-            "get": _route("A reading it kept", 200, _SHOWN, parameters=[run, one, _query("changes")])
+        "/runs": {"get": _route("List evaluations and training runs", 200, list[run_answers.ListedRunJson])},
+        at: {"get": _route("A run as far as it has come", 200, whole, parameters=[run])},
+        f"{at}/samples": {"get": _route("Its samples", 200, run_answers.SamplesJson, parameters=[run, *filters])},
+        f"{at}/rollouts": {"get": _route("The rollouts of a step", 200, rollouts, parameters=step)},
+        f"{at}/readings/{{id}}": {
+            "get": _route(
+                "A reading of the run", 200, run_answers.RunReadingJson, parameters=[run, one, _query("changes")]
+            )
         },
-        "/runs/{run}/readings/{id}/origins": {
-            "get": _route("Where its memory is from", 200, many, parameters=[run, one])
+        f"{at}/readings/{{id}}/origins": {
+            "get": _route("The origins of its memory", 200, origins, parameters=[run, one])
         },
-        "/runs/{run}/documents/{sha}/text": {
-            "get": _route("A span of its text", 200, _OBJECT, parameters=[run, *span])
+        f"{at}/documents/{{sha}}/text": {
+            "get": _route("A part of a text", 200, answers.TextSpanJson, parameters=[run, sha, *_span()])
         },
     }
+
+
+def _server_paths() -> dict[str, Any]:
+    return {
+        "/models": {"get": _route("List the models that read here", 200, list[answers.ModelJson])},
+        "/session": {"post": _route("Sign a browser in", 204, None, body=schemas.SessionShape)},
+        "/healthz": {"get": _route("The state of the server", 200, answers.HealthJson)},
+        "/metrics": {"get": _route("Metrics for Prometheus", 200, _TEXT, kind="text/plain")},
+    }
+
+
+def _openai_paths() -> dict[str, Any]:
+    model, file = openai_answers.OpenAIModelJson, openai_answers.OpenAIFileJson
+    chat = _route("OpenAI: chat", 200, openai_answers.ChatCompletionJson, body=ChatShape, parameters=[_idempotency()])
+    response = _route(
+        "OpenAI: a response", 200, openai_answers.ResponseJson, body=ResponsesShape, parameters=[_idempotency()]
+    )
+    paths = {
+        "/v1/models": {"get": _route("OpenAI: models", 200, openai_answers.OpenAIModelListJson)},
+        "/v1/models/{name}": {"get": _route("OpenAI: a model", 200, model, parameters=[_path("name", "A model.")])},
+        "/v1/files": {"post": _route("OpenAI: upload a document", 200, file, content=_form())},
+        "/v1/files/{id}": {"get": _route("OpenAI: a document", 200, file, parameters=[_path("id", "A file.")])},
+        "/v1/chat/completions": {"post": chat},
+        "/v1/responses": {"post": response},
+    }
+    for routes in paths.values():
+        for route in routes.values():
+            route["responses"]["default"] = _error_response(openai_answers.OpenAIErrorJson)
+    return paths
 
 
 def _route(
     summary: str,
     status: int,
-    answer: Mapping[str, Any] | None,
+    answer: Any,
     *,
     kind: str = _JSON,
-    shape: str | None = None,
+    body: Any = None,
     content: Mapping[str, Any] | None = None,
     parameters: Sequence[Mapping[str, Any]] = (),
-    required: bool = True,
+    needs_body: bool = True,
     also: Sequence[int] = (),
 ) -> dict[str, Any]:
-    told = {"description": summary, **({"content": {kind: {"schema": answer}}} if answer else {})}
-    refused = {
-        "description": "Declined, and why",
-        "content": {_JSON: {"schema": {"$ref": "#/components/schemas/Error"}}},
-    }
+    """Build one operation; `answer` is a type of `_ANSWERS`, a schema, or None where the answer has no body."""
+    schema = answer if answer is None or isinstance(answer, dict) else _schema(answer)
+    response = {"description": summary, **({"content": {kind: {"schema": schema}}} if schema else {})}
     route: dict[str, Any] = {
         "summary": summary,
         "parameters": list(parameters),
-        "responses": {str(status): told, **{str(more): told for more in also}, "default": refused},
+        "responses": {
+            **{str(code): response for code in (status, *also)},
+            "default": _error_response(answers.ErrorJson),
+        },
     }
-    if shape:
-        content = {_JSON: {"schema": {"$ref": f"#/components/schemas/{shape}"}}}
+    if body:
+        content = {_JSON: {"schema": _schema(body)}}
     if content:
-        route["requestBody"] = {"required": required, "content": content}
+        route["requestBody"] = {"required": needs_body, "content": content}
     return route
 
 
-def _path(name: str, about: str) -> dict[str, Any]:
-    return {"name": name, "in": "path", "required": True, "description": about, "schema": {"type": "string"}}
+def _error_response(type_: Any) -> dict[str, Any]:
+    return {"description": "Declined, with the reason", "content": {_JSON: {"schema": _schema(type_)}}}
 
 
-def _header(name: str, about: str) -> dict[str, Any]:
-    return {"name": name, "in": "header", "description": about, "schema": {"type": "string"}}
+def _form() -> dict[str, Any]:
+    file = {"file": {"type": "string", "format": "binary"}}
+    return {"multipart/form-data": {"schema": {"type": "object", "required": ["file"], "properties": file}}}
+
+
+def _span() -> list[dict[str, Any]]:
+    return [_query("start"), _query("end")]
+
+
+def _idempotency() -> dict[str, Any]:
+    return _header("Idempotency-Key", "The same key again returns the same reading.")
+
+
+def _path(name: str, description: str) -> dict[str, Any]:
+    return {"name": name, "in": "path", "required": True, "description": description, "schema": _TEXT}
+
+
+def _header(name: str, description: str) -> dict[str, Any]:
+    return {"name": name, "in": "header", "description": description, "schema": _TEXT}
 
 
 def _query(name: str, kind: str = "integer") -> dict[str, Any]:

@@ -126,16 +126,20 @@ class Service:
             return None
         return self._quotas.setdefault(key.name, TokenQuota(key, self.usage))
 
-    def make_plan(self, model: str, values: Mapping[str, Any]) -> Plan:
-        """Return the model's plan with a request's values, which can lower the server's limits and never raise them."""
+    def make_plan(self, model: str, *layers: Mapping[str, Any]) -> Plan:
+        """Return the model's plan with a request's values on top, the last layer uppermost.
+
+        They can lower the server's limits and never raise them.
+        """
         self.readings.get_model(model)
+        base = plan = self.plans[model]
+        for values in layers:
+            plan = plan.with_values(values)
         # A plan's prompts may also name a file, whose text would come back in the prompts.
-        if values.get("prompts", "standard") not in shipped_prompt_sets():
+        if plan.prompts not in {base.prompts, *shipped_prompt_sets()}:
             raise PlanError(
                 f"prompts is one of {', '.join(sorted(shipped_prompt_sets()))} here; a request cannot name a file"
             )
-        base = self.plans[model]
-        plan = base.with_values(values)
         return replace(plan, budget=_lower_limits(plan.budget, base.budget))
 
     async def get_document(self, sha: str) -> StoredDocument:

@@ -60,7 +60,7 @@ class Routes:
         if sum(source is not None for source in (asked.document, asked.text, asked.url)) != 1:
             raise ApiError(400, "give one of document, text and url", kind="invalid_request", param="document")
         name = asked.model or next(iter(self._service.models))
-        plan = self._service.make_plan(name, asked.plan.values_given())
+        plan = self._service.make_plan(name, asked.plan)
         wanted = ReadingSpec(question=asked.question, model=name, plan=plan, way=asked.way)
 
         async def opened() -> OpenedDocument:
@@ -107,8 +107,7 @@ class Routes:
         """Go on with a reading, under a budget that counts anew."""
         reading = await self._asked_for(request)
         asked = await parse_body(ResumeShape, request)
-        budget = asked.plan.budget.model_dump(exclude_none=True)
-        resumed = await self._service.resume(reading, budget, request.state.key)
+        resumed = await self._service.resume(reading, asked.plan.budget, request.state.key)
         return JsonResponse(await build_payload(request, resumed))
 
     async def fork(self, request: Request) -> Response:

@@ -1,117 +1,128 @@
-"""The JSON bodies of requests."""
+"""The JSON bodies of requests, and how they are parsed."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic_core import core_schema
 
+from bookwheel.plan import Budget, Plan
 from bookwheel.serve.engine.errors import ApiError
 
 if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+    from pydantic.json_schema import JsonSchemaValue
     from starlette.requests import Request
 
 TokenLimit = Annotated[int, Field(ge=1, le=10_000_000)]
-_Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-_Number = Annotated[float, Field(allow_inf_nan=False)]
 _LONGEST_QUESTION: Final = 200_000
-_SHORT: Final = 1 << 16
-"""Bytes of JSON that are parsed before anybody notices."""
+_LONGEST_URL: Final = 4000
+_LONGEST_NAME: Final = 1000
+_LONGEST_KEY: Final = 1000
+# A body of this size is parsed in less than a millisecond; a longer one in a thread, so that it holds up nobody.
+_SHORT_BODY: Final = 1 << 16
 
 
-class _Shape(BaseModel):
+def _drop_nulls(values: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: _drop_nulls(value) if isinstance(value, dict) else value
+        for name, value in values.items()
+        if value is not None
+    }
+
+
+class _PartOf:
+    """Marks plain values that replace some fields of a dataclass; null is the same as leaving a field out.
+
+    The OpenAPI document shows the dataclass. The values themselves are checked by `Plan.with_values` later, on top of
+    the model's own plan, because some bounds depend on it.
+    """
+
+    def __init__(self, type_: type) -> None:
+        self._type = type_
+
+    def __get_pydantic_core_schema__(self, _source: Any, _handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        values = core_schema.dict_schema(core_schema.str_schema(), core_schema.any_schema())
+        return core_schema.no_info_after_validator_function(_drop_nulls, values)
+
+    def __get_pydantic_json_schema__(
+        self, _schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        schema = handler.resolve_ref_schema(handler(TypeAdapter(self._type).core_schema))
+        # A client generated from the schema must not send our defaults: absent fields are those of the model's plan.
+        fields = {
+            name: {key: value for key, value in field.items() if key != "default"}
+            for name, field in schema["properties"].items()
+        }
+        return {**schema, "properties": fields}
+
+
+PlanValues = Annotated[dict[str, Any], _PartOf(Plan)]
+BudgetValues = Annotated[dict[str, Any], _PartOf(Budget)]
+
+
+class _Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class BudgetShape(_Shape):
-    """Hard limits; the server's own can be lowered, not raised."""
-
-    tokens: Annotated[int, Field(gt=0, le=2**53)] | None = None
-    seconds: _Positive | None = None
-    cost: _Positive | None = None
-    price_in: _Number | None = None
-    price_out: _Number | None = None
-
-
-class SamplingShape(_Shape):
-    """How the model draws its tokens."""
-
-    temperature: Annotated[float, Field(ge=0, le=10, allow_inf_nan=False)] | None = None
-    top_p: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] | None = None
-    seed: Annotated[int, Field(ge=-(2**53), le=2**53)] | None = None
-    repeat_penalty: _Positive | None = None
-
-
-class PlanShape(_Shape):
-    """What differs from the plan that the model recommends; null is as good as leaving it out."""
-
-    question_tokens: TokenLimit | None = None
-    chunk_tokens: TokenLimit | None = None
-    memory_tokens: TokenLimit | None = None
-    answer_tokens: TokenLimit | None = None
-    layout: str | None = None
-    prompts: str | None = None
-    language: str | None = None
-    sampling: SamplingShape | None = None
-    budget: BudgetShape | None = None
-
-    def values_given(self) -> dict[str, Any]:
-        """Only what was given."""
-        return self.model_dump(exclude_unset=True, exclude_none=True)
-
-
-class ReadingShape(_Shape):
-    """A reading to begin: a question and one of document, text and url."""
+class ReadingShape(_Body):
+    """A reading to start: a question and one of document, text and url."""
 
     question: Annotated[str, Field(min_length=1, max_length=_LONGEST_QUESTION)]
     document: str | None = None
+    """The SHA-256 of a document that was uploaded before."""
     text: str | None = None
-    url: Annotated[str, Field(max_length=4000)] | None = None
-    name: Annotated[str, Field(max_length=1000)] | None = None
+    url: Annotated[str, Field(max_length=_LONGEST_URL)] | None = None
+    name: Annotated[str, Field(max_length=_LONGEST_NAME)] | None = None
+    """A name for the text."""
     model: str | None = None
     way: str = "sequential"
-    plan: PlanShape = PlanShape()
+    plan: PlanValues = {}
 
 
-class BudgetOnly(_Shape):
-    """The part of a plan that may change when a reading goes on."""
+class BudgetOnly(_Body):
+    """The only part of a plan that may change when a reading continues."""
 
-    budget: BudgetShape = BudgetShape()
+    budget: BudgetValues = {}
 
 
-class ResumeShape(_Shape):
-    """How to go on."""
+class ResumeShape(_Body):
+    """The new budget of a reading that continues."""
 
     plan: BudgetOnly = BudgetOnly()
 
 
-class ForkShape(_Shape):
+class ForkShape(_Body):
     """A memory changed by hand."""
 
     step: Annotated[int, Field(ge=0)]
     memory: str
 
 
-class SessionShape(_Shape):
+class SessionShape(_Body):
     """A key to sign in with."""
 
-    key: Annotated[str, Field(min_length=1, max_length=1000)]
+    key: Annotated[str, Field(min_length=1, max_length=_LONGEST_KEY)]
 
 
-_Shaped = TypeVar("_Shaped", bound=BaseModel)
+_Shape = TypeVar("_Shape", bound=BaseModel)
 
 
-async def parse_body(shape: type[_Shaped], request: Request) -> _Shaped:
-    """The request's JSON as this shape. It must be said to be JSON: no form of a foreign page can send that unasked."""
+async def parse_body(shape: type[_Shape], request: Request) -> _Shape:
+    """Parse a request's JSON body. Raise an ApiError that names the first wrong key."""
     body = await request.body()
-    kind = request.headers.get("content-type", "application/json" if not body else "")
-    if kind.partition(";")[0].strip().lower() != "application/json":
+    # Only JSON is taken: a form on a foreign page cannot send this type without the browser asking this server first.
+    content_type = request.headers.get("content-type", "application/json" if not body else "")
+    if content_type.partition(";")[0].strip().lower() != "application/json":
         raise ApiError(415, "send JSON, with Content-Type: application/json", kind="unsupported_media_type")
-    return _parsed(shape, body) if len(body) <= _SHORT else await asyncio.to_thread(_parsed, shape, body)
+    if len(body) <= _SHORT_BODY:
+        return _validate(shape, body)
+    return await asyncio.to_thread(_validate, shape, body)
 
 
-def _parsed(shape: type[_Shaped], body: bytes) -> _Shaped:
+def _validate(shape: type[_Shape], body: bytes) -> _Shape:
     try:
         return shape.model_validate_json(body or b"{}")
     except ValidationError as error:
@@ -121,7 +132,7 @@ def _parsed(shape: type[_Shaped], body: bytes) -> _Shaped:
 
 
 def _validation_error(error: ValidationError) -> ApiError:
-    # Only the first fault is told, and the value is left out: it may be a secret or a whole document.
+    # The value is left out of the message: it may be a secret or a whole document.
     first = error.errors(include_input=False, include_url=False)[0]
     place = ".".join(str(part) for part in first["loc"]) or "the body"
     return ApiError(400, f"{place}: {first['msg']}", kind="invalid_request", param=place)

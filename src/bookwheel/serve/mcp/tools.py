@@ -28,7 +28,7 @@ from bookwheel.serve.engine.documents import store_document
 from bookwheel.serve.engine.keys import Key
 from bookwheel.serve.engine.running_reading import DocumentOpener, OpenedDocument, RunningReading
 from bookwheel.serve.engine.service import Caller, ReadingSpec, Service
-from bookwheel.serve.http.schemas import BudgetShape, PlanShape
+from bookwheel.serve.http.schemas import BudgetValues, PlanValues
 from bookwheel.serve.mcp.render import (
     opening_state,
     origin_info,
@@ -59,8 +59,8 @@ WaitSeconds = Annotated[
 ReadingId = Annotated[str, Field(description='The id of a reading, its beginning, or "last".')]
 Question = Annotated[str, Field(description="What to find out from the document.")]
 Way = Annotated[str, Field(description="The way of reading.")]
-PlanField = Annotated[PlanShape | None, Field(description="What differs from the model's recommended plan.")]
-BudgetField = Annotated[BudgetShape | None, Field(description="Limits for what is still to be read; they count anew.")]
+PlanField = Annotated[PlanValues | None, Field(description="What differs from the model's recommended plan.")]
+BudgetField = Annotated[BudgetValues | None, Field(description="Limits for what is still to be read; they count anew.")]
 
 
 class ReadingTools:
@@ -114,7 +114,7 @@ class ReadingTools:
         self, ctx: Context, *, reading: ReadingId, budget: BudgetField = None, wait_seconds: WaitSeconds = 10.0
     ) -> ReadingState:
         """Go on with a reading that was cancelled, stopped by a budget or failed; nothing is read twice."""
-        id_, limits = await self._id(reading), budget.model_dump(exclude_none=True) if budget else {}
+        id_, limits = await self._id(reading), budget or {}
         with translate_errors():
             found = await asyncio.to_thread(self._journal.reading, id_)
             await self._service.resume(found, limits, _key(ctx), survives_restart=self._goes_on)
@@ -166,11 +166,11 @@ class ReadingTools:
         return opened
 
     async def _begun(
-        self, ctx: Context, opening: DocumentOpener, question: str, plan: PlanShape | None, way: str, *, wait: float
+        self, ctx: Context, opening: DocumentOpener, question: str, plan: PlanValues | None, way: str, *, wait: float
     ) -> ReadingState:
         model = next(iter(self._service.models))
         with translate_errors():
-            values = self._service.make_plan(model, plan.values_given() if plan else {})
+            values = self._service.make_plan(model, plan or {})
             wanted = ReadingSpec(question=question, model=model, plan=values, way=way)
             running = await self._service.start(wanted, opening, Caller(key=_key(ctx)), survives_restart=self._goes_on)
         return await self._after(ctx, running.reading.id, wait)

@@ -111,15 +111,12 @@ class OpenAIRoutes:
     async def _read(self, request: Request, chat: ChatShape, contents: ChatContents, name: str) -> ChatResult:
         check_supported(chat)
         text, question = split_document_and_question(contents, chat.document)
-        values = chat.plan.values_given()
         sampling = {key: getattr(chat, key) for key in ("temperature", "top_p", "seed")}
-        values["sampling"] = {
-            **{key: value for key, value in sampling.items() if value is not None},
-            **values.get("sampling", {}),
-        }
+        values: dict[str, Any] = {"sampling": {key: value for key, value in sampling.items() if value is not None}}
         if chat.limit is not None:
-            values.setdefault("answer_tokens", chat.limit)
-        spec = ReadingSpec(question=question, model=name, plan=self._service.make_plan(name, values), way=chat.way)
+            values["answer_tokens"] = chat.limit
+        plan = self._service.make_plan(name, values, chat.plan)
+        spec = ReadingSpec(question=question, model=name, plan=plan, way=chat.way)
         caller = await identify_caller(request)
         opener = self._make_opener(text, chat, contents)
         running, reading = await self._service.start_or_find(spec, opener, caller, survives_restart=False)

@@ -7,15 +7,15 @@ server remembers) is an error, never ignored.
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
+from bookwheel.plan import Temperature, TopP
 from bookwheel.serve.engine.errors import ApiError
-from bookwheel.serve.http.schemas import PlanShape
+from bookwheel.serve.http.schemas import PlanValues, TokenLimit
 from bookwheel.serve.openai.schemas import ChatShape
 
-_TopP = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 _UNSUPPORTED: Final = {
     "tools": "leave it out; a chat completion whose messages fit the window can have tools",
     "previous_response_id": "no conversation is kept here; send the earlier messages in input",
@@ -37,9 +37,9 @@ class ResponsesShape(BaseModel):
     input: str | list[dict[str, Any]]
     instructions: str | None = None
     stream: bool | None = False
-    max_output_tokens: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
-    temperature: Annotated[float, Field(ge=0, le=10, allow_inf_nan=False)] | None = None
-    top_p: _TopP | None = None
+    max_output_tokens: TokenLimit | None = None
+    temperature: Temperature | None = None
+    top_p: TopP | None = None
     text: dict[str, Any] | None = None
     """The format of the answer."""
     reasoning: dict[str, Any] | None = None
@@ -66,7 +66,7 @@ class ResponsesShape(BaseModel):
     max_tool_calls: Any = None
     document: str | None = None
     """A text to read, or the id of an uploaded file."""
-    plan: PlanShape = PlanShape()
+    plan: PlanValues = {}
     way: str = "sequential"
 
 

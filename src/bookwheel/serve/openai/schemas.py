@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bookwheel.serve.http.schemas import PlanShape, TokenLimit
+from bookwheel.plan import Seed, Temperature, TopP
+from bookwheel.serve.http.schemas import PlanValues, TokenLimit
 
 if TYPE_CHECKING:
     from bookwheel.types import Usage
@@ -31,14 +32,14 @@ class ChatShape(BaseModel):
     stream_options: dict[str, Any] | None = None
     max_tokens: TokenLimit | None = None
     max_completion_tokens: TokenLimit | None = None
-    temperature: Annotated[float, Field(ge=0, le=10, allow_inf_nan=False)] | None = None
-    top_p: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] | None = None
-    seed: Annotated[int, Field(ge=-(2**53), le=2**53)] | None = None
+    temperature: Temperature | None = None
+    top_p: TopP | None = None
+    seed: Seed | None = None
     stop: str | list[str] | None = None
     n: int | None = 1
     document: str | None = None
     """A text to read, or the id of an uploaded file."""
-    plan: PlanShape = PlanShape()
+    plan: PlanValues = {}
     way: str = "sequential"
 
     @property

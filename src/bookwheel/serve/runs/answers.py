@@ -1,0 +1,207 @@
+"""The JSON of evaluations and training runs, as the OpenAPI document publishes it.
+
+Numbers that were not measured are null. Pydantic reads these annotations at run time.
+"""
+
+from typing import (
+    Any,
+    Literal,
+    NotRequired,  # pydantic cannot read that of typing before Python 3.12
+)
+
+from typing_extensions import TypedDict
+
+from bookwheel.evaluation.layout import Section
+from bookwheel.serve.http.answers import ReadingJson
+from bookwheel.training.records import Curve, HeldOut, Totals
+
+
+class ListedRunJson(TypedDict):
+    """A run with its key figures; its records are left unread where they are large."""
+
+    run: str
+    kind: Literal["evaluation", "training"]
+    name: str
+    changed: NotRequired[float]
+    """Seconds since 1970."""
+    bytes: NotRequired[int]
+    """Of its records."""
+    totals: NotRequired[Totals]
+    held_out: NotRequired[HeldOut | None]
+    samples: NotRequired[int]
+    models: NotRequired[list[str]]
+    ways: NotRequired[list[str]]
+    tasks: NotRequired[list[str]]
+    lengths: NotRequired[list[int]]
+    error: NotRequired[str]
+    """Why its records cannot be read."""
+
+
+class IntervalJson(TypedDict):
+    """A mean with its 95 % interval."""
+
+    mean: float | None
+    low: float | None
+    high: float | None
+    n: int
+    method: str
+
+
+class CellJson(TypedDict):
+    """One model reading one task and length in one way."""
+
+    model: str
+    way: str
+    task: str
+    length: int
+    metric: str
+    score: IntervalJson
+    official: IntervalJson
+    failed: int
+    stopped: int
+    refused: int
+    truncated: int
+    cut: int
+    prompt_tokens: float | None
+    completion_tokens: float | None
+    seconds: float | None
+    cost: float | None
+
+
+class DifferenceJson(TypedDict):
+    """The lead of the first reader over the second on the same samples."""
+
+    mean: float | None
+    low: float | None
+    high: float | None
+    n: int
+    ahead: int
+    behind: int
+    p: float | None
+    method: str
+
+
+class ContrastJson(TypedDict):
+    """Two readers of the same samples."""
+
+    first: str
+    second: str
+    task: str
+    length: int | None
+    difference: DifferenceJson
+
+
+class StepRolloutsJson(TypedDict):
+    """The rollouts that a training run has stored for one step."""
+
+    step: int
+    rollouts: int
+    reward: float
+
+
+class RunJson(TypedDict):
+    """The head of every run."""
+
+    run: str
+    kind: Literal["evaluation", "training"]
+    name: str
+    changed: float
+    quiet: float
+    """Seconds since its records grew."""
+
+
+class EvaluationJson(RunJson):
+    """An evaluation as far as it has come."""
+
+    samples: int
+    without_answer: int
+    cells: list[CellJson]
+    differences: list[ContrastJson]
+    seed: int
+    sections: list[Section]
+
+
+class TrainingJson(RunJson):
+    """A training run as far as it has come."""
+
+    totals: Totals
+    held_out: list[HeldOut]
+    curves: list[Curve]
+    settings: dict[str, Any]
+    """The tables of the run's configuration."""
+    kept: list[StepRolloutsJson]
+
+
+class JudgedSampleJson(TypedDict):
+    """One sample read in one way by one model, and its score."""
+
+    task: str
+    length: int
+    sample: str
+    way: str
+    model: str
+    outcome: str
+    score: float
+    metric: str
+    reason: str
+    official: float | None
+    question: str
+    answer: str
+    golds: list[str]
+    error: str
+    reading: str
+    tokens: int
+    seed: int
+    language: str
+    steps: int
+    flags: dict[str, int]
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    seconds: float
+    cost: float
+
+
+class StoredSampleJson(JudgedSampleJson):
+    """A sample in a list."""
+
+    kept: bool
+    """Its reading is in the run's journal."""
+
+
+class SamplesJson(TypedDict):
+    """A part of an evaluation's samples."""
+
+    total: int
+    start: int
+    samples: list[StoredSampleJson]
+
+
+class RolloutJson(TypedDict):
+    """A rollout that a training run has stored."""
+
+    step: int
+    reading: str | None
+    rollout: str
+    sample: str
+    outcome: str
+    reward: float | None
+    parts: dict[str, float]
+    advantage: float
+    error: str
+
+
+class RunHeadJson(TypedDict):
+    """The run that a reading belongs to."""
+
+    run: str
+    kind: Literal["evaluation", "training"]
+    name: str
+
+
+class RunReadingJson(ReadingJson):
+    """A reading from a run's journal, with its score or reward."""
+
+    run: RunHeadJson
+    sample: NotRequired[JudgedSampleJson | None]
+    rollout: NotRequired[RolloutJson | None]

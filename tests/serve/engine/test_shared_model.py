@@ -1,0 +1,127 @@
+"""A shared model: in turn, within the quota, counted, and called in the loop that its connections belong to."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from bookwheel.errors import BudgetReached, Unreachable
+from bookwheel.models.scripted import ScriptedModel
+from bookwheel.plan import Sampling
+from bookwheel.serve.engine.fair_queue import FairQueue
+from bookwheel.serve.engine.keys import Key, TokenQuota
+from bookwheel.serve.engine.metrics import Metrics
+from bookwheel.serve.engine.shared_model import SharedModel
+from bookwheel.serve.engine.usage import UsageStore
+from bookwheel.serve.engine.worker_loop import WorkerLoop
+from bookwheel.types import Message
+
+TALK = (Message(role="user", content="one two three four"),)
+
+
+@pytest.fixture
+def usage(tmp_path: Path):
+    store = UsageStore(tmp_path / "journal.sqlite")
+    yield store
+    store.close()
+
+
+class Model(ScriptedModel):
+    """Answers "yes", and notes the loop of each call."""
+
+    def __init__(self, **settings: object) -> None:
+        super().__init__(lambda messages: "yes", **settings)
+        self.loops: list[asyncio.AbstractEventLoop] = []
+        self.is_closed = False
+
+    async def reply(self, messages, *, limit, sampling):
+        self.loops.append(asyncio.get_running_loop())
+        return await super().reply(messages, limit=limit, sampling=sampling)
+
+    async def aclose(self) -> None:
+        self.is_closed = True
+
+
+def shared(model: ScriptedModel, queue: FairQueue, quota: TokenQuota | None = None, **more: object) -> SharedModel:
+    settings = {"client": "a", "loop": asyncio.get_running_loop(), "metrics": Metrics(), **more}
+    return SharedModel(model, queue=queue, quota=quota, **settings)
+
+
+def test_the_longest_reply_must_be_left_in_the_quota_before_the_model_is_called(usage: UsageStore) -> None:
+    async def run() -> None:
+        model, queue = Model(), FairQueue(1, most_waiting=9)
+        most = 50 + model.template_tokens + model.tokenizer.count(TALK[0].content)
+        small = TokenQuota(Key(name="a", sha256="", tokens_per_day=most - 1), usage)
+        with pytest.raises(BudgetReached):
+            await shared(model, queue, small).reply(TALK, limit=50, sampling=Sampling())
+        assert model.loops == []
+        enough = TokenQuota(Key(name="a", sha256="", tokens_per_day=most), usage)
+        reply = await shared(model, queue, enough).reply(TALK, limit=50, sampling=Sampling())
+        assert usage.tokens_today("a") == reply.usage.tokens > 0
+        enough.check(most - reply.usage.tokens)
+        with pytest.raises(BudgetReached):
+            enough.check(most - reply.usage.tokens + 1)
+
+    asyncio.run(run())
+
+
+def test_calls_that_wait_have_their_tokens_reserved(usage: UsageStore) -> None:
+    async def run() -> None:
+        model, queue = Model(), FairQueue(1, most_waiting=9)
+        most = 50 + model.template_tokens + model.tokenizer.count(TALK[0].content)
+        quota = TokenQuota(Key(name="a", sha256="", tokens_per_day=most), usage)
+        one = shared(model, queue, quota)
+        await queue.acquire("other")
+        waiting = asyncio.create_task(one.reply(TALK, limit=50, sampling=Sampling()))
+        await asyncio.sleep(0)
+        with pytest.raises(BudgetReached):
+            quota.check(1)
+        queue.release()
+        await waiting
+
+    asyncio.run(run())
+
+
+def test_a_failed_call_gives_back_its_slot_and_its_tokens(usage: UsageStore) -> None:
+    async def run() -> None:
+        model, queue = Model(faults={0: Unreachable("gone")}), FairQueue(1, most_waiting=9)
+        quota = TokenQuota(Key(name="a", sha256="", tokens_per_day=10_000), usage)
+        one = shared(model, queue, quota)
+        with pytest.raises(Unreachable):
+            await one.reply(TALK, limit=50, sampling=Sampling())
+        quota.check(10_000)
+        async with asyncio.timeout(60):
+            await one.reply(TALK, limit=50, sampling=Sampling())
+
+    asyncio.run(run())
+
+
+def test_a_call_from_the_worker_loop_reaches_the_model_in_its_own_loop() -> None:
+    async def run() -> None:
+        model, queue, worker = Model(), FairQueue(1, most_waiting=9), WorkerLoop()
+        one = shared(model, queue)
+        job = worker.submit(one.reply(TALK, limit=50, sampling=Sampling()))
+        reply = await asyncio.wrap_future(job.outcome)
+        await asyncio.to_thread(worker.close)
+        assert reply.text == "yes"
+        assert model.loops == [asyncio.get_running_loop()]
+
+    asyncio.run(run())
+
+
+def test_a_reply_is_counted_and_the_servers_model_stays_open() -> None:
+    async def run() -> None:
+        model, metrics = Model(), Metrics()
+        one = shared(model, FairQueue(1, most_waiting=9), metrics=metrics)
+        reply = await one.reply(TALK, limit=50, sampling=Sampling())
+        await one.aclose()
+        assert not model.is_closed
+        text = metrics.render().decode()
+        assert f'bookwheel_calls_total{{model="{model.name}"}} 1.0' in text
+        assert f'of="prompt"}} {float(reply.usage.prompt_tokens)}' in text
+        assert f'of="completion"}} {float(reply.usage.completion_tokens)}' in text
+        assert (one.name, one.window, one.plan) == (model.name, model.window, model.plan)
+
+    asyncio.run(run())

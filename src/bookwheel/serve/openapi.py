@@ -131,6 +131,7 @@ def _reading_paths() -> dict[str, Any]:
 
 def _run_paths() -> dict[str, Any]:
     run, one, sha = _path("run", "A run."), _path("id", "A reading."), _path("sha", "A document.")
+    reading = [run, one, _query("changes")]
     filters = [_query(name) for name in ("start", "limit", "wrong", "length")]
     filters += [_query(name, "string") for name in ("model", "way", "task")]
     whole = run_answers.EvaluationJson | run_answers.TrainingJson
@@ -142,9 +143,7 @@ def _run_paths() -> dict[str, Any]:
         f"{at}/samples": {"get": _route("Its samples", 200, run_answers.SamplesJson, parameters=[run, *filters])},
         f"{at}/rollouts": {"get": _route("The rollouts of a step", 200, rollouts, parameters=step)},
         f"{at}/readings/{{id}}": {
-            "get": _route(
-                "A reading of the run", 200, run_answers.RunReadingJson, parameters=[run, one, _query("changes")]
-            )
+            "get": _route("A reading of the run", 200, run_answers.RunReadingJson, parameters=reading)
         },
         f"{at}/readings/{{id}}/origins": {
             "get": _route("The origins of its memory", 200, origins, parameters=[run, one])

@@ -327,7 +327,7 @@ def test_addresses_inside_the_network_are_refused_unless_allowed(tmp_path: Path)
         ({"text": TEXT, "question": QUESTION, "way": "sequental"}, "did you mean 'sequential'"),
         ({"text": TEXT, "question": QUESTION, "plan": {"chunk_tokens": 1}}, "at least 8"),
         ({"text": TEXT, "question": QUESTION, "plan": {"prompts": "/etc/x.toml"}}, "prompts"),
-        ({"text": TEXT, "question": QUESTION, "plan": {"budget": {"tokens": 0}}}, "greater than 0"),
+        ({"text": TEXT, "question": QUESTION, "plan": {"budget": {"tokens": 0}}}, "above 0"),
     ],
 )
 def test_bad_input_is_refused_with_advice_and_nothing_is_kept(tmp_path: Path, arguments: dict, advice: str) -> None:

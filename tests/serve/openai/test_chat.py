@@ -222,7 +222,7 @@ PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA
         (
             {"messages": [{"role": "user", "content": "Hi?"}], "document": "x", "plan": {"budget": {"tokens": 0}}},
             400,
-            "invalid_request",
+            "plan_error",
         ),
         (
             {"messages": [{"role": "user", "content": "Hi?"}], "document": "x", "plan": {"budget": {"tokens": 9}}},

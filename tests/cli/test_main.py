@@ -4,12 +4,52 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.metadata import version
+
+import pytest
+
+from bookwheel.cli import COMMANDS
 
 
-def test_the_command_starts_fast_and_light() -> None:
-    code = (
-        "import sys, time; began = time.perf_counter(); import bookwheel; took = time.perf_counter() - began; "
-        "heavy = {'openai', 'rich', 'tokenizers', 'xllamacpp', 'torch', 'numpy', 'cyclopts'} & set(sys.modules); "
-        "assert not heavy, heavy"
+def loaded_after(code: str) -> set[str]:
+    ran = subprocess.run(
+        [sys.executable, "-c", f"import sys\n{code}\nprint('loaded', *sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    return set(ran.stdout.partition("loaded ")[2].split())
+
+
+def test_the_import_is_light() -> None:
+    loaded = loaded_after("import bookwheel")
+    assert "bookwheel" in loaded
+    assert not loaded & {"openai", "rich", "tokenizers", "xllamacpp", "torch", "numpy", "cyclopts", "pydantic"}
+
+
+def test_the_help_imports_no_command() -> None:
+    main = "from bookwheel.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass"
+    loaded = {name for name in loaded_after(main) if name.startswith("bookwheel.")}
+    assert loaded == {f"bookwheel.{name}" for name in ("cli", "cli.output", "errors", "text", "text.sanitize")}
+
+
+def test_the_help_names_every_command_in_one_line_of_80_columns(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    ran = run("--help")
+    assert ran.code == 0
+    for name, command in COMMANDS.items():
+        assert any(f" {name} " in line and command.about in line for line in ran.out.splitlines())
+
+
+@pytest.mark.parametrize("name", ["ask", "list", "show", "resume", "edit", "serve", "mcp", "models", "doctor"])
+def test_the_help_of_a_command_is_its_own(run, name: str) -> None:
+    ran = run(name, "--help")
+    assert ran.code == 0
+    usage = " ".join(filter(None, ("Usage: bookwheel", name, COMMANDS[name].arguments, "[OPTIONS]")))
+    assert ran.out.startswith(usage + "\n")
+    assert "[default: None]" not in ran.out
+    assert "[default: False]" not in ran.out
+
+
+def test_the_version_is_the_package_s(run) -> None:
+    assert run("--version").out.strip() == version("bookwheel")

@@ -28,7 +28,7 @@ COMMANDS: Final = {
     "data": Command("data:app", None, "Generate samples for evaluation and training, or filter them."),
     "eval": Command("eval:evaluate", "[SETTINGS]", "Compare ways of reading, models, tasks and document lengths."),
     "train": Command("train:train", "PRESET|FILE.toml", "Train a model: supervised warm start, then RL."),
-    "serve": Command("serve:serve", "", "Serve an OpenAI-compatible API, readings over HTTP and a web page."),
+    "serve": Command("serve:serve", "", "Serve an OpenAI-compatible API, an HTTP API and a web page."),
     "mcp": Command("mcp:mcp", "", "Serve readings as tools over the Model Context Protocol."),
     "models": Command("models:models", "", "List the models and plans available here."),
     "doctor": Command("doctor:doctor", "", "Check this installation and say how to fix what is wrong."),

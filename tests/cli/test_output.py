@@ -1,0 +1,154 @@
+"""How a reading's end and an error are printed, and which exit code they have."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from bookwheel import errors
+from bookwheel.cli.output import EXIT_CODES, print_answer, print_error, print_line, stderr
+from bookwheel.plan import Plan
+from bookwheel.types import (
+    Answer,
+    Conversation,
+    DocumentInfo,
+    Evidence,
+    Finish,
+    Flag,
+    Reading,
+    Reply,
+    Status,
+    Usage,
+)
+
+USAGE = Usage(calls=3, prompt_tokens=12345, completion_tokens=67, seconds=1.25)
+REPLY = Reply(text="The lease ends in May.", finish=Finish.STOP, usage=USAGE)
+ANSWER = Answer(text=REPLY.text, conversation=Conversation(messages=(), reply=REPLY))
+QUOTE = Evidence(quote="The lease ends in May.", start=1000, end=1022, step=2, pages=(4, 5))
+READING = Reading(
+    id="0123456789ab",
+    document=DocumentInfo(id="0" * 64, name="lease.txt", length=2000),
+    question="When does the lease end?",
+    plan=Plan(),
+    model="scripted",
+    status=Status.ANSWERED,
+    answer=ANSWER,
+    evidence=(QUOTE,),
+    usage=USAGE,
+)
+
+
+@pytest.mark.parametrize(
+    ("status", "code"), [(Status.ANSWERED, 0), (Status.FAILED, 3), (Status.STOPPED, 4), (Status.CANCELLED, 130)]
+)
+@pytest.mark.parametrize("as_json", [False, True])
+def test_the_exit_code_is_the_status(capsys, status: Status, code: int, as_json: bool) -> None:
+    assert print_answer(replace(READING, status=status), as_json=as_json, quiet=False) == code
+    output = capsys.readouterr()
+    if as_json:
+        assert json.loads(output.out)["status"] == status
+        assert output.err == ""
+    else:
+        assert output.out == ("The lease ends in May.\n" if status is Status.ANSWERED else "")
+
+
+def test_every_end_has_an_exit_code() -> None:
+    assert set(EXIT_CODES) == set(Status) - {Status.READING}
+
+
+def test_an_answer_comes_with_its_evidence_and_its_cost(capsys) -> None:
+    print_answer(READING, as_json=False, quiet=False)
+    assert capsys.readouterr().err == (
+        "\nanswer\nrests on\n"
+        "  “The lease ends in May.”  p. 4, 5 · characters 1,000–1,022 · step 2\n"
+        "3 calls · 12,345 + 67 tokens · 1.2 s · bookwheel show 01234567\n"
+    )
+
+
+def test_evidence_without_pages_has_a_place_all_the_same(capsys) -> None:
+    print_answer(replace(READING, evidence=(replace(QUOTE, pages=()),)), as_json=False, quiet=False)
+    assert "”  characters 1,000–1,022 · step 2" in capsys.readouterr().err
+
+
+def test_quiet_prints_the_answer_alone(capsys) -> None:
+    print_answer(READING, as_json=False, quiet=True)
+    assert capsys.readouterr() == ("The lease ends in May.\n", "")
+
+
+def test_an_answer_that_is_not_in_the_document_is_marked(capsys) -> None:
+    warning = "parts of this answer were not found in the document"
+    print_answer(READING, as_json=False, quiet=False)
+    assert warning not in capsys.readouterr().err
+    print_answer(replace(READING, evidence=()), as_json=False, quiet=False)
+    output = capsys.readouterr().err
+    assert warning in output
+    assert "rests on" not in output
+
+
+@pytest.mark.parametrize(
+    ("flag", "note"),
+    [
+        (Flag.TRUNCATED, "raise --answer-tokens"),
+        (Flag.FILTERED, "content filter"),
+        (Flag.NO_ANSWER, "no answer"),
+        (Flag.CLEANED, "special tokens"),
+        (Flag.EDITED, "note: edited"),
+    ],
+)
+def test_each_flag_of_an_answer_is_a_note_even_if_quiet(capsys, flag: Flag, note: str) -> None:
+    print_answer(replace(READING, answer=replace(ANSWER, flags=(flag,))), as_json=False, quiet=True)
+    assert note in capsys.readouterr().err
+
+
+def test_an_empty_answer_says_so(capsys) -> None:
+    print_answer(replace(READING, answer=replace(ANSWER, text="")), as_json=False, quiet=True)
+    assert capsys.readouterr().out == "(the model gave no answer)\n"
+
+
+def test_a_stopped_reading_says_why_and_how_to_continue(capsys) -> None:
+    stopped = replace(READING, status=Status.STOPPED, answer=None, evidence=(), error="stopped after 5 seconds")
+    print_answer(stopped, as_json=False, quiet=True)
+    error = "stopped: stopped after 5 seconds\n0 steps are kept; continue with: bookwheel resume 01234567\n"
+    assert capsys.readouterr() == ("", error)
+    print_answer(stopped, as_json=False, quiet=False)
+    output = capsys.readouterr().err
+    assert output == error + "3 calls · 12,345 + 67 tokens · 1.2 s · bookwheel show 01234567\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (errors.InputError("bad"), 2),
+        (errors.PlanError("bad"), 2),
+        (errors.JournalError("bad"), 2),
+        (errors.TimedOut("bad"), 3),
+        (errors.BudgetReached("bad"), 4),
+        (ValueError("bad"), 2),
+    ],
+)
+@pytest.mark.parametrize("as_json", [False, True])
+def test_an_error_has_the_exit_code_of_its_kind(capsys, error: Exception, code: int, as_json: bool) -> None:
+    assert print_error(error, as_json=as_json) == code
+    output = capsys.readouterr()
+    is_ours = isinstance(error, errors.BookwheelError)
+    assert output.err == "error: bad\n" + ("" if is_ours else "See bookwheel --help.\n")
+    kind = type(error).__name__ if is_ours else "UsageError"
+    assert output.out == (json.dumps({"error": "bad", "kind": kind}) + "\n" if as_json else "")
+
+
+def test_control_characters_reach_no_terminal(capsys) -> None:
+    evil = "The lease \x1b[2J\u202eends in May."
+    print_answer(replace(READING, answer=replace(ANSWER, text=evil)), as_json=False, quiet=False)
+    print_error(errors.InputError(evil), as_json=False)
+    output = "".join(capsys.readouterr())
+    assert "\x1b[2J" not in output
+    assert "\u202e" not in output
+
+
+def test_a_line_in_a_pipe_is_not_folded(capsys) -> None:
+    stderr().print("word " * 500)
+    print_line("word " * 500)
+    output = capsys.readouterr()
+    assert output.err.count("\n") == output.out.count("\n") == 1

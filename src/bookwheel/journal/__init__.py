@@ -1,4 +1,4 @@
-"""Keeping readings: every finished step is on the disk before the next call is sent.
+"""Store readings: every finished step is on disk before the next model call.
 
 >>> import tempfile
 >>> from pathlib import Path

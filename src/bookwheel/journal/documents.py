@@ -1,7 +1,7 @@
-"""The documents of a journal: a text is kept once, in compressed pieces, under its SHA-256.
+"""The documents of a journal: each text is stored once, in compressed pieces, under its SHA-256.
 
-The same text may have come under other names or from other files, so names and places (which source and page a
-character is from) are kept beside the text, and each reading refers to the ones that it was begun with.
+The same text may come under several names or from several files. So names and places (the source and page of each
+character) are stored apart from the text, and each reading refers to those it began with.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ if TYPE_CHECKING:
 _PIECE: Final = 1 << 20
 """Characters of a piece."""
 _PART: Final = 1 << 14
-"""Characters of a part that is read back: what cuts chunks off it copies what is left of it each time."""
+"""Characters of a part that is read back. Small, because cutting a chunk copies the rest of the part."""
 _IN_MEMORY: Final = 8 << 20
-"""Bytes of compressed text that are held before a file is used."""
+"""Bytes of compressed text in memory before a temporary file is used."""
 _LEVEL: Final = 1
 _KEEP_UNREAD: Final = "-1 day"
-"""How long a text that no reading refers to is left alone: its reading may be about to begin."""
+"""How long a text without a reading stays: its reading may be about to begin."""
 
 Place = tuple[int, str, int | None]
-"""From which character on which source and page go."""
+"""The character where a source and page begin, the source and the page."""
 
 
 class SpooledDocument:
-    """A document on its way into the journal: compressed and weighed outside of it, so that nobody has to wait.
+    """A document that is compressed and hashed before it enters the journal, so that no other writer waits for it.
 
-    Its file has no name, so nothing of it is left behind by a process that is killed.
+    Its temporary file has no name, so a killed process leaves nothing behind.
     """
 
     def __init__(self, document: Document, journal: Path) -> None:
@@ -64,8 +64,7 @@ class SpooledDocument:
             self.close()
             raise
         self.sha256 = sha.hexdigest()
-        listed = json.dumps(self.places).encode()
-        self.digest = hashlib.sha256(listed).hexdigest()
+        self.digest = hashlib.sha256(json.dumps(self.places).encode()).hexdigest()
 
     def _write(self, content: bytes) -> int:
         with translate_errors(self._journal, "write to"):
@@ -73,32 +72,32 @@ class SpooledDocument:
         return len(content)
 
     def _pieces(self, document: Document) -> Iterator[str]:
-        waiting: list[str] = []
-        have = 0
+        pending: list[str] = []
+        length = 0
         for part in document.parts():
             if not part.text:
                 continue
             if not self.places or self.places[-1][1:] != (part.source, part.page):
                 self.places.append((self.length, part.source, part.page))
             self.length += len(part.text)
-            waiting.append(part.text)
-            have += len(part.text)
-            if have >= _PIECE:
-                text = "".join(waiting)
-                whole = have - have % _PIECE
-                yield from (text[at : at + _PIECE] for at in range(0, whole, _PIECE))
-                waiting, have = [text[whole:]], have - whole
-        if have:
-            yield "".join(waiting)
+            pending.append(part.text)
+            length += len(part.text)
+            if length >= _PIECE:
+                text = "".join(pending)
+                end = length - length % _PIECE
+                yield from (text[at : at + _PIECE] for at in range(0, end, _PIECE))
+                pending, length = [text[end:]], length - end
+        if length:
+            yield "".join(pending)
 
     def close(self) -> None:
-        """Give the space back."""
+        """Free the memory or the temporary file."""
         self._file.close()
 
-    def put(self, connection: sqlite3.Connection) -> int:
-        """Copy what the journal does not have yet; the number of the document's row."""
+    def insert(self, connection: sqlite3.Connection) -> int:
+        """Insert what the journal does not have yet. Return the number of the document's row."""
         row = connection.execute("SELECT id FROM texts WHERE sha256 = ?", (self.sha256,)).fetchone()
-        text = row[0] if row else self._put_text(connection)
+        text = row[0] if row else self._insert_text(connection)
         connection.execute("UPDATE texts SET kept = strftime('%Y-%m-%dT%H:%M:%fZ', 'now') WHERE id = ?", (text,))
         key = (text, store_text(self.name), self.digest)
         connection.execute(
@@ -107,17 +106,15 @@ class SpooledDocument:
             "ON CONFLICT DO UPDATE SET used = excluded.used",
             key,
         )
-        found = connection.execute(
-            "SELECT id FROM documents WHERE text = ? AND name = ? AND digest = ?", key
-        ).fetchone()
-        document = int(found[0])
+        row = connection.execute("SELECT id FROM documents WHERE text = ? AND name = ? AND digest = ?", key).fetchone()
+        document = int(row[0])
         connection.executemany(
             "INSERT OR IGNORE INTO places (document, start, source, page) VALUES (?, ?, ?, ?)",
             ((document, start, store_text(source), page) for start, source, page in self.places),
         )
         return document
 
-    def _put_text(self, connection: sqlite3.Connection) -> int:
+    def _insert_text(self, connection: sqlite3.Connection) -> int:
         inserted = connection.execute(
             "INSERT INTO texts (sha256, characters) VALUES (?, ?)", (self.sha256, self.length)
         )
@@ -131,33 +128,33 @@ class SpooledDocument:
 
 
 class StoredDocument:
-    """A document as the journal has it. Any part of it is at hand without reading what stands before."""
+    """A document in the journal. Any slice of it can be read without the text before it."""
 
     def __init__(self, reader: ReadPool, row: int) -> None:
-        found = reader.one(
+        columns = reader.fetch_one(
             "SELECT texts.id, sha256, characters, name FROM documents JOIN texts ON texts.id = text "
             "WHERE documents.id = ?",
             (row,),
         )
-        if found is None:
-            raise JournalError(f"the journal {reader.path} no longer holds this document; read it from its file again")
+        if columns is None:
+            raise JournalError(f"the journal {reader.path} no longer has this document; read it from its file again")
         self.row = row
-        self.id: str = found[1]
-        self.name = load_text(found[3])
-        self.length: int = found[2]
-        self._text: int = found[0]
+        self.id: str = columns[1]
+        self.name = load_text(columns[3])
+        self.length: int = columns[2]
+        self._text: int = columns[0]
         self._reader = reader
         self._places: list[Place] | None = None
         self._piece: tuple[int, str] = (0, "")
 
     @property
     def info(self) -> DocumentInfo:
-        """What a reading says about its document."""
+        """The document's id, name and length, as a reading holds them."""
         return DocumentInfo(id=self.id, name=self.name, length=self.length)
 
     def parts(self, start: int = 0) -> Iterator[Part]:
-        """The text from character `start` on, in parts that are each from one source and page."""
-        places = self._marks()
+        """Yield the text from character `start` on, in parts that are each from one source and page."""
+        places = self._load_places()
         at = bisect_right(places, start, key=lambda place: place[0]) - 1
         while start < self.length:
             _, source, page = places[at]
@@ -169,19 +166,19 @@ class StoredDocument:
             at += 1
 
     def slice(self, start: int, end: int) -> str:
-        """The characters from `start` up to `end`."""
-        found = []
+        """Return the characters from `start` up to `end`."""
+        texts = []
         start, end = max(0, start), min(end, self.length)
         while start < end:
-            first, piece = self._piece_at(start)
-            found.append(piece[start - first : end - first])
+            first, piece = self._load_piece(start)
+            texts.append(piece[start - first : end - first])
             start = first + len(piece)
-        return "".join(found)
+        return "".join(texts)
 
-    def _piece_at(self, start: int) -> tuple[int, str]:
+    def _load_piece(self, start: int) -> tuple[int, str]:
         first, piece = self._piece
         if not first <= start < first + len(piece):
-            row = self._reader.one(
+            row = self._reader.fetch_one(
                 "SELECT start, content FROM pieces WHERE text = ? AND start <= ? ORDER BY start DESC LIMIT 1",
                 (self._text, start),
             )
@@ -191,9 +188,9 @@ class StoredDocument:
             self._piece = first, piece
         return first, piece
 
-    def _marks(self) -> list[Place]:
+    def _load_places(self) -> list[Place]:
         if self._places is None:
-            rows = self._reader.all(
+            rows = self._reader.fetch_all(
                 "SELECT start, source, page FROM places WHERE document = ? ORDER BY start", (self.row,)
             )
             self._places = [(start, load_text(source), page) for start, source, page in rows]
@@ -201,7 +198,7 @@ class StoredDocument:
 
 
 def delete_unread(connection: sqlite3.Connection, document: int) -> None:
-    """Take out this document if no reading refers to it any more, and such as were never read."""
+    """Delete this document if no reading refers to it, and old documents that were never read."""
     unread = "NOT EXISTS (SELECT 1 FROM readings WHERE readings.document = documents.id)"
     old = f"text IN (SELECT id FROM texts WHERE kept < strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '{_KEEP_UNREAD}'))"
     connection.execute(f"DELETE FROM documents WHERE {unread} AND (id = ? OR {old})", (document,))

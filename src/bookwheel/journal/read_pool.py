@@ -1,4 +1,4 @@
-"""Reading from the journal, from any thread, while others write."""
+"""Read from the journal, from any thread, while others write."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ if TYPE_CHECKING:
 
 
 class ReadPool:
-    """Queries, each over a connection of its own for as long as it takes; no read holds back the writers."""
+    """Runs each query over a connection of its own, so reads run in parallel and never block writers."""
 
-    def __init__(self, path: Path, opened: Callable[[Path], sqlite3.Connection] = connect) -> None:
+    def __init__(self, path: Path, open_connection: Callable[[Path], sqlite3.Connection] = connect) -> None:
         self.path = path
-        self._opened = opened
+        self._open_connection = open_connection
         self._idle: LifoQueue[sqlite3.Connection] = LifoQueue()
         self._closed = False
 
-    def one(self, query: str, values: Sequence[Any] = ()) -> Any:
-        """The first row, or None."""
+    def fetch_one(self, query: str, values: Sequence[Any] = ()) -> Any:
+        """Return the first row, or None."""
         with self._connection() as connection:
             return connection.execute(query, values).fetchone()
 
-    def all(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
-        """Every row."""
+    def fetch_all(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        """Return every row."""
         with self._connection() as connection:
             return connection.execute(query, values).fetchall()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close all idle connections. Those in use close when their query ends."""
         self._closed = True
         while not self._idle.empty():
             self._idle.get_nowait().close()
@@ -48,7 +48,7 @@ class ReadPool:
             try:
                 connection = self._idle.get_nowait()
             except Empty:
-                connection = self._opened(self.path)
+                connection = self._open_connection(self.path)
             try:
                 yield connection
             finally:

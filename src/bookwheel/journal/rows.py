@@ -1,4 +1,4 @@
-"""From values to the journal's rows and back. Knows the columns, and nothing of files and threads."""
+"""Convert values to the journal's rows and back. Nothing here knows files or threads."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ READING_COLUMNS: Final = (
     "error, calls, prompt_tokens, completion_tokens, seconds"
 )
 FIXED_COLUMNS: Final = 8
-"""The first so many of READING_COLUMNS never change."""
+"""The first columns of READING_COLUMNS, which never change after the insert."""
 
 
 def store_text(text: str) -> str | bytes:
-    """As SQLite can hold it: text that is no valid Unicode (lone surrogates) becomes a BLOB of its bytes."""
+    """Return the text, or its bytes if it has lone surrogates, which SQLite cannot store as TEXT."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -50,12 +50,13 @@ def store_text(text: str) -> str | bytes:
 
 
 def load_text(value: str | bytes) -> str:
-    """The text again, whichever way it was held."""
+    """Return the text that `store_text` stored."""
     return value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else value
 
 
 def _to_json(values: Any) -> str | bytes:
-    """As JSON, its text exactly as it is: escapes would make one character of two surrogates."""
+    """Return the values as JSON."""
+    # Not escaped: on loading, the escapes of two lone surrogates would join to one character.
     return store_text(json.dumps(values, ensure_ascii=False))
 
 
@@ -64,7 +65,7 @@ def _from_json(value: str | bytes) -> Any:
 
 
 def step_to_row(step: Step, *, follows: bool) -> tuple[Any, ...]:
-    """The values of STEP_COLUMNS; the memory before it is left out where it is the one that the last step left."""
+    """Return the values of STEP_COLUMNS. With `follows`, omit the memory before: it is the last step's."""
     chunk, reply = step.chunk, step.conversation.reply
     before = (None, None) if follows else (store_text(step.before.text), step.before.tokens)
     return (
@@ -86,7 +87,7 @@ def step_to_row(step: Step, *, follows: bool) -> tuple[Any, ...]:
 
 
 def step_from_row(row: Sequence[Any], memory: Memory, text: str = "") -> Step:
-    """The step; `memory` is what the step before it left."""
+    """Return the step of a row; `memory` is the one after the step before."""
     index, start, stop, tokens, sources, pages, before, before_tokens, after, after_tokens, flags = row[:11]
     if before is not None:
         memory = Memory(text=load_text(before), tokens=before_tokens, limit=memory.limit)
@@ -114,7 +115,7 @@ def step_from_row(row: Sequence[Any], memory: Memory, text: str = "") -> Step:
 
 
 def reading_to_row(reading: Reading) -> tuple[Any, ...]:
-    """The values of READING_COLUMNS."""
+    """Return the values of READING_COLUMNS."""
     answer = reading.answer
     return (
         reading.id,
@@ -129,14 +130,14 @@ def reading_to_row(reading: Reading) -> tuple[Any, ...]:
         store_text(answer.text) if answer else None,
         _answer_to_json(answer) if answer else None,
         pack_tokens(answer.conversation.reply.tokens) if answer else None,
-        _to_json([evidence_to_json(found) for found in reading.evidence]),
+        _to_json([evidence_to_json(piece) for piece in reading.evidence]),
         store_text(reading.error),
         *usage_to_row(reading.usage),
     )
 
 
 def reading_from_row(row: Sequence[Any], document: DocumentInfo, steps: tuple[Step, ...] = ()) -> Reading:
-    """The reading of such values."""
+    """Return the reading of a row."""
     id_, question, model, way, language, plan, created, parent, status, answer, turn, record, evidence, error = row[:14]
     return Reading(
         id=id_,
@@ -150,7 +151,7 @@ def reading_from_row(row: Sequence[Any], document: DocumentInfo, steps: tuple[St
         steps=steps,
         answer=_answer_from_json(load_text(answer), _from_json(turn), record) if turn else None,
         usage=_usage_from_row(row[14:18]),
-        evidence=tuple(evidence_from_json(found) for found in _from_json(evidence)),
+        evidence=tuple(evidence_from_json(piece) for piece in _from_json(evidence)),
         error=load_text(error),
         parent=parent,
         created=created,
@@ -158,7 +159,7 @@ def reading_from_row(row: Sequence[Any], document: DocumentInfo, steps: tuple[St
 
 
 def usage_to_row(usage: Usage) -> tuple[int, int, int, float]:
-    """Four columns that steps and readings share."""
+    """Return the values of the four usage columns, which steps and readings share."""
     return usage.calls, usage.prompt_tokens, usage.completion_tokens, usage.seconds
 
 
@@ -185,7 +186,7 @@ def _answer_from_json(text: str, turn: dict[str, Any], record: bytes | None) -> 
 
 
 def pack_tokens(tokens: TokenRecord | None) -> bytes | None:
-    """An exact token record in little space: three lengths, 64-bit ids, 64-bit log-probabilities, zlib."""
+    """Pack a token record: three lengths, 64-bit ids and 64-bit log-probabilities, compressed by zlib."""
     if tokens is None:
         return None
     ids, logprobs = (*tokens.prompt, *tokens.reply), tokens.logprobs
@@ -194,10 +195,10 @@ def pack_tokens(tokens: TokenRecord | None) -> bytes | None:
 
 
 def unpack_tokens(record: bytes | None) -> TokenRecord | None:
-    """The record again, exactly."""
+    """Return the exact record that `pack_tokens` packed."""
     if record is None:
         return None
-    plain = zlib.decompress(record)
-    prompt, reply, logprobs = struct.unpack_from("<3q", plain)
-    values = struct.unpack_from(f"<{prompt + reply}q{logprobs}d", plain, 24)
+    content = zlib.decompress(record)
+    prompt, reply, logprobs = struct.unpack_from("<3q", content)
+    values = struct.unpack_from(f"<{prompt + reply}q{logprobs}d", content, 24)
     return TokenRecord(prompt=values[:prompt], reply=values[prompt : prompt + reply], logprobs=values[prompt + reply :])

@@ -1,7 +1,7 @@
-"""The journal's file: where it lies, its tables, its versions, and how a connection to it is opened.
+"""The journal's file: its path, its tables, its versions and its connections.
 
-docs/journal.md describes the tables for those who query them. A step up is one script more in `MIGRATIONS`; the file's
-`user_version` tells how many of them it has seen.
+docs/journal.md documents the tables. A new version is one more script in `MIGRATIONS`; the file's `user_version` counts
+the scripts that it has run.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 _APPLICATION: Final = 0x424F4B57
 """Marks an SQLite file as a journal of ours ("BOKW")."""
-_PATIENCE: Final = 60
+_BUSY_SECONDS: Final = 60
 """Seconds to wait for another process that is writing."""
 
 _LOG_BYTES: Final = 64 << 20
-"""What the write-ahead log shrinks to after a large document."""
+"""Size that the write-ahead log shrinks to after a large document."""
 
 _FIRST: Final = """
 CREATE TABLE texts (
@@ -107,7 +107,7 @@ MIGRATIONS: list[str] = [_FIRST]
 
 
 def journal_path() -> Path:
-    """$BOOKWHEEL_JOURNAL, or journal.sqlite among the user's data."""
+    """Return $BOOKWHEEL_JOURNAL, or journal.sqlite in the user's data folder."""
     if named := os.environ.get("BOOKWHEEL_JOURNAL"):
         return Path(named).expanduser()
     data = os.environ.get("XDG_DATA_HOME")
@@ -116,7 +116,7 @@ def journal_path() -> Path:
 
 @contextmanager
 def translate_errors(path: Path, doing: str) -> Iterator[None]:
-    """What SQLite and the file system say, told as a JournalError that names a way out."""
+    """Turn errors of SQLite and the file system into a JournalError that says what to do."""
     try:
         yield
     except (sqlite3.Error, OSError) as error:
@@ -126,16 +126,18 @@ def translate_errors(path: Path, doing: str) -> Iterator[None]:
 def _suggest_fix(error: Exception) -> str:
     message = str(error)
     if "full" in message or "No space" in message or "disk I/O" in message or "too large" in message:
-        return "free some disk space, or keep it elsewhere with --journal FILE; all earlier steps are kept"
+        return "free some disk space, or use another file with --journal FILE; all earlier steps are kept"
     if "not a database" in message or "malformed" in message:
-        return "move it aside (it is no journal, or a damaged one), or name another with --journal FILE"
+        return "move it away (it is not a journal, or a damaged one), or name another with --journal FILE"
     if "locked" in message:
-        return f"another process has been writing to it for over {_PATIENCE} seconds; try again or use --journal FILE"
-    return "name a file that can be written with --journal FILE"
+        return (
+            f"another process has been writing to it for over {_BUSY_SECONDS} seconds; try again or use --journal FILE"
+        )
+    return "name a writable file with --journal FILE"
 
 
 def prepare_file(path: Path) -> None:
-    """Create the file and its folder, or bring an older journal up to date."""
+    """Create the file and its folder, or migrate an older journal."""
     with translate_errors(path, "open"):
         path.parent.mkdir(parents=True, exist_ok=True)
         with hold_lock(lock_folder(path) / "opening", wait=True):
@@ -147,38 +149,43 @@ def prepare_file(path: Path) -> None:
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """A connection in autocommit mode; whoever writes says BEGIN IMMEDIATE."""
-    connection = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+    """Open a connection in autocommit mode; writers use BEGIN IMMEDIATE."""
+    connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
-    connection.create_function("folded", 1, _casefold, deterministic=True)
+    connection.create_function("casefold", 1, _casefold, deterministic=True)
     return connection
 
 
 def connect_read_only(path: Path) -> sqlite3.Connection:
-    """A connection that changes nothing; beside a log that a kill left behind, SQLite puts its index of it."""
+    """Open a connection that cannot write to the journal."""
     log = path.with_name(f"{path.name}-wal")
-    how = "mode=ro" if log.exists() and log.stat().st_size else "immutable=1"
+    # `immutable` creates no file at all, but ignores the log; to read a log, SQLite must create its index beside it.
+    mode = "mode=ro" if log.exists() and log.stat().st_size else "immutable=1"
     connection = sqlite3.connect(
-        f"{path.absolute().as_uri()}?{how}", uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
+        f"{path.absolute().as_uri()}?{mode}",
+        uri=True,
+        timeout=_BUSY_SECONDS,
+        isolation_level=None,
+        check_same_thread=False,
     )
     connection.execute("PRAGMA query_only = ON")
     connection.execute("PRAGMA trusted_schema = OFF")
-    connection.create_function("folded", 1, _casefold, deterministic=True)
+    connection.create_function("casefold", 1, _casefold, deterministic=True)
     if (_read_pragma(connection, "application_id"), _read_pragma(connection, "user_version")) != (
         _APPLICATION,
         len(MIGRATIONS),
     ):
         connection.close()
         raise JournalError(
-            f"{path} is no journal of this version; `bookwheel list --journal {path}` brings an older one up to date"
+            f"{path} is not a journal of this version; `bookwheel list --journal {path}` updates an older one"
         )
     return connection
 
 
 def _casefold(value: str | bytes | None) -> str:
-    """For searches that know no upper and lower case, in any script."""
+    """Fold the case of a text in any script, for searches."""
     text = value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else value or ""
     return text.casefold().encode("utf-8", "replace").decode()
 
@@ -191,9 +198,9 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
             f"{len(MIGRATIONS)}: update bookwheel, or name another journal with --journal FILE"
         )
     if version == 0 and connection.execute("SELECT 1 FROM sqlite_master").fetchone():
-        raise JournalError(f"{path} is a database of something else; name another file with --journal FILE")
+        raise JournalError(f"{path} is a database of another program; name another file with --journal FILE")
     if version and _read_pragma(connection, "application_id") != _APPLICATION:
-        raise JournalError(f"{path} is a database of something else; name another file with --journal FILE")
+        raise JournalError(f"{path} is a database of another program; name another file with --journal FILE")
     if version == 0:
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         connection.execute("PRAGMA journal_mode = WAL")

@@ -1,4 +1,4 @@
-"""The journal: what is kept of readings, and how it is found again."""
+"""The journal: store readings and find them again."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
     from bookwheel.types import Document
 
-_AT_ONCE: Final = 64
-"""Steps that are fetched together."""
+_STEPS_PER_QUERY: Final = 64
+"""Steps that one query fetches."""
 _USAGE: Final = "calls = calls + ?, prompt_tokens = prompt_tokens + ?, completion_tokens = completion_tokens + ?"
-_CHANGING: Final = ", ".join(f"{name} = ?" for name in READING_COLUMNS.split(", ")[FIXED_COLUMNS:])
+_CHANGING_COLUMNS: Final = ", ".join(f"{name} = ?" for name in READING_COLUMNS.split(", ")[FIXED_COLUMNS:])
 _READINGS: Final = (
     f"SELECT {', '.join(f'readings.{name}' for name in READING_COLUMNS.split(', '))}, "
     "texts.sha256, documents.name, texts.characters, readings.number, readings.document "
@@ -47,28 +47,28 @@ _READINGS: Final = (
 )
 
 
-_SEARCHED: Final = ("question", "answer", "name", "model")
+_SEARCHED_COLUMNS: Final = ("question", "answer", "name", "model")
 
 
 def new_id() -> str:
-    """A name for a reading that no other reading has."""
+    """Return a new, unique reading id."""
     return secrets.token_hex(6)
 
 
 class Journal:
-    """One SQLite file of readings and the documents they are of. Every thread and process may use it at once."""
+    """One SQLite file of readings and their documents. Any number of threads and processes may use it at once."""
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
-        """Open the file, or create it with its folder. Raises JournalError, which says what to do instead.
+        """Open the file, or create it and its folder. Raise JournalError, with advice, if that fails.
 
-        With `read_only` the file is somebody else's: nothing is created, brought up to date or written.
+        With `read_only`, nothing is created, migrated or written.
         """
         if not read_only:
             prepare_file(path)
         self.path = path
-        opened = connect_read_only if read_only else connect
-        self._reader = ReadPool(path, opened)
-        self._writer = Writer(path, opened)
+        open_connection = connect_read_only if read_only else connect
+        self._reader = ReadPool(path, open_connection)
+        self._writer = Writer(path, open_connection)
 
     def __enter__(self) -> Self:
         return self
@@ -79,81 +79,82 @@ class Journal:
         self.close()
 
     def close(self) -> None:
-        """Write what is waiting and let go of the file."""
+        """Finish pending writes and close the file."""
         self._writer.close()
         self._reader.close()
 
     def keep(self, document: Document) -> StoredDocument:
-        """Keep the document's text, unless the journal has it; the document to read from, now and when resuming."""
-        spool = SpooledDocument(document, self.path)
+        """Store the document's text unless the journal has it. Return the stored document, to read and resume from."""
+        spooled = SpooledDocument(document, self.path)
         try:
-            return StoredDocument(self._reader, self._writer.write_now(spool.put))
+            return StoredDocument(self._reader, self._writer.write_now(spooled.insert))
         finally:
-            spool.close()
+            spooled.close()
 
     def document(self, id_: str) -> StoredDocument:
-        """The text of this SHA-256, under the name and places that it was last kept with."""
-        row = self._reader.one(_EDITION, (id_, None))
+        """Return the text of this SHA-256, with the name and places that it was last stored with."""
+        row = self._reader.fetch_one(_NEWEST_DOCUMENT, (id_, None))
         if row is None:
             raise JournalError(f"the journal {self.path} has no document {id_}")
         return StoredDocument(self._reader, row[0])
 
     def document_of(self, reading: str) -> StoredDocument:
-        """The document of a reading, under the name and places that the reading was begun with."""
+        """Return a reading's document, with the name and places that the reading began with."""
         return StoredDocument(self._reader, self._find(reading)[-1])
 
     def begin(self, reading: Reading) -> None:
-        """Enter a reading whose document is kept, with the steps that it has, if any."""
+        """Insert a reading, with its steps if it has any. Its document must be in the journal."""
         if not reading.created:
             reading = replace(reading, created=datetime.now(UTC).isoformat(timespec="seconds"))
         self._writer.write_now(lambda connection: _insert_reading(connection, reading))
 
     async def add_step(self, reading_id: str, step: Step) -> None:
-        """Return when the step is on the disk. JournalError when the reading has a step of that index already."""
+        """Insert a step and return once it is on disk. Raise JournalError if the reading has a step of that index."""
         await self._writer.write(lambda connection: _insert_step(connection, reading_id, step))
 
     async def end(self, reading: Reading) -> None:
-        """Keep status, answer, usage, evidence and error as they are now; also for a change on the way."""
+        """Store the reading's current status, answer, usage, evidence and error, at its end or before."""
 
         def update(connection: sqlite3.Connection) -> None:
-            done = connection.execute(
-                f"UPDATE readings SET {_CHANGING} WHERE id = ?", (*reading_to_row(reading)[FIXED_COLUMNS:], reading.id)
+            updated = connection.execute(
+                f"UPDATE readings SET {_CHANGING_COLUMNS} WHERE id = ?",
+                (*reading_to_row(reading)[FIXED_COLUMNS:], reading.id),
             )
-            if not done.rowcount:
-                raise JournalError(f"the journal {self.path} has no reading {reading.id} to end; begin it first")
+            if not updated.rowcount:
+                raise JournalError(f"the journal {self.path} has no reading {reading.id} to update; begin it first")
 
         await self._writer.write(update)
 
     def reading(self, id_or_prefix: str, *, texts: bool = False) -> Reading:
-        """A reading by its id, the beginning of it, or "last"; with the chunks' texts where they are wanted."""
+        """Return a reading by its id, a prefix of it, or "last", with the chunks' texts if `texts` is true."""
         row = self._find(id_or_prefix)
         document = StoredDocument(self._reader, row[-1]) if texts else None
         plan = reading_from_row(row, _info_from_row(row)).plan
         return reading_from_row(row, _info_from_row(row), tuple(self._steps(row[-2], plan.memory_tokens, document)))
 
     def steps(self, id_or_prefix: str) -> Iterator[Step]:
-        """The steps one after the other, for readings too long to hold."""
+        """Yield the steps one by one, for readings too long for memory."""
         row = self._find(id_or_prefix)
         return self._steps(row[-2], reading_from_row(row, _info_from_row(row)).plan.memory_tokens, None)
 
     def progress(self, id_or_prefix: str) -> tuple[int, int]:
-        """How many steps are kept, and up to which character they reach."""
-        counted = "SELECT count(*), coalesce(max(stop), 0) FROM steps WHERE reading = ?"
-        steps, stop = self._reader.one(counted, (self._find(id_or_prefix)[-2],))
+        """Return the number of stored steps, and the character where the last one ends."""
+        query = "SELECT count(*), coalesce(max(stop), 0) FROM steps WHERE reading = ?"
+        steps, stop = self._reader.fetch_one(query, (self._find(id_or_prefix)[-2],))
         return steps, stop
 
     def readings(self, *, limit: int | None = None, search: str | None = None) -> list[Reading]:
-        """Newest first, without steps; `search` looks in questions, answers, document names and models."""
-        wanted = " WHERE " + " OR ".join(f"instr(folded({column}), folded(?1))" for column in _SEARCHED)
-        rows = self._reader.all(
-            f"{_READINGS}{wanted if search else ''} ORDER BY number DESC LIMIT ?2",
+        """Return readings without steps, newest first; `search` looks in question, answer, document name and model."""
+        condition = " WHERE " + " OR ".join(f"instr(casefold({column}), casefold(?1))" for column in _SEARCHED_COLUMNS)
+        rows = self._reader.fetch_all(
+            f"{_READINGS}{condition if search else ''} ORDER BY number DESC LIMIT ?2",
             (store_text(search or ""), -1 if limit is None else limit),
         )
         return [reading_from_row(row, _info_from_row(row)) for row in rows]
 
     @contextmanager
     def claim(self, id_: str) -> Iterator[None]:
-        """Hold the reading for this process alone; the operating system lets go of it when the process ends."""
+        """Hold the reading for this process alone. The operating system releases it when the process ends."""
         with ExitStack() as held:
             try:
                 with translate_errors(self.path, "claim a reading of"):
@@ -165,7 +166,7 @@ class Journal:
             yield
 
     def fork(self, id_or_prefix: str, step: int, memory: Memory) -> Reading:
-        """A new reading that has the steps up to this one, with this memory after it; the old one stays as it is."""
+        """Copy a reading up to this step, with this memory after it. The old reading does not change."""
         old = self.reading(id_or_prefix)
         steps = list(old.steps[: step + 1]) if step >= 0 else []
         if len(steps) <= step or not steps:
@@ -183,7 +184,7 @@ class Journal:
             answer=None,
             evidence=(),
             error="",
-            usage=sum((done.conversation.reply.usage for done in steps), Usage()),
+            usage=sum((step.conversation.reply.usage for step in steps), Usage()),
             created=datetime.now(UTC).isoformat(timespec="seconds"),
         )
         row = self._find(old.id)
@@ -191,27 +192,29 @@ class Journal:
         return new
 
     def delete(self, id_or_prefix: str) -> None:
-        """Take out a reading, and its document when no other reading is of it."""
+        """Delete a reading, and its document if no other reading refers to it."""
         row = self._find(id_or_prefix)
         with self.claim(row[0]):
             self._writer.write_now(lambda connection: _delete_reading(connection, row[-2], row[-1]))
 
     def _steps(self, number: int, limit: int, document: StoredDocument | None) -> Iterator[Step]:
         memory, seen = Memory.blank(limit), -1
-        query = f"SELECT {STEP_COLUMNS} FROM steps WHERE reading = ? AND step > ? ORDER BY step LIMIT {_AT_ONCE}"
-        while rows := self._reader.all(query, (number, seen)):
+        query = (
+            f"SELECT {STEP_COLUMNS} FROM steps WHERE reading = ? AND step > ? ORDER BY step LIMIT {_STEPS_PER_QUERY}"
+        )
+        while rows := self._reader.fetch_all(query, (number, seen)):
             for row in rows:
                 step = step_from_row(row, memory, document.slice(row[1], row[2]) if document else "")
                 yield step
                 memory, seen = step.after, step.chunk.index
 
     def _find(self, id_or_prefix: str) -> Any:
-        """The reading's row, whose last two values are its own number and its document's."""
+        """Find a reading's row. Its last two values are the numbers of the reading and of its document."""
         if id_or_prefix == "last":
-            rows = self._reader.all(f"{_READINGS} ORDER BY number DESC LIMIT 1")
+            rows = self._reader.fetch_all(f"{_READINGS} ORDER BY number DESC LIMIT 1")
         else:
-            rows = self._reader.all(f"{_READINGS} WHERE readings.id = ?", (store_text(id_or_prefix),))
-            rows = rows or self._reader.all(
+            rows = self._reader.fetch_all(f"{_READINGS} WHERE readings.id = ?", (store_text(id_or_prefix),))
+            rows = rows or self._reader.fetch_all(
                 f"{_READINGS} WHERE substr(readings.id, 1, length(?1)) = ?1 AND ?1 <> '' ORDER BY number DESC LIMIT 4",
                 (store_text(id_or_prefix),),
             )
@@ -219,12 +222,12 @@ class Journal:
             return rows[0]
         if rows:
             ids = ", ".join(row[0] for row in rows[:3])
-            raise JournalError(f"{id_or_prefix!r} begins more than one reading's name: {ids}, …; give more of it")
-        what = "no readings yet" if id_or_prefix == "last" else f"no reading {id_or_prefix!r}"
-        raise JournalError(f"the journal {self.path} has {what}; `bookwheel list` shows what it has")
+            raise JournalError(f"{id_or_prefix!r} matches more than one reading: {ids}, …; give more of the id")
+        missing = "no readings yet" if id_or_prefix == "last" else f"no reading {id_or_prefix!r}"
+        raise JournalError(f"the journal {self.path} has {missing}; `bookwheel list` shows what it has")
 
 
-_EDITION: Final = (
+_NEWEST_DOCUMENT: Final = (
     "SELECT documents.id FROM documents JOIN texts ON texts.id = text "
     "WHERE sha256 = ?1 AND (?2 IS NULL OR name = ?2) ORDER BY used DESC LIMIT 1"
 )
@@ -237,16 +240,18 @@ def _info_from_row(row: Any) -> DocumentInfo:
 
 def _insert_reading(connection: sqlite3.Connection, reading: Reading, document: int | None = None) -> None:
     if document is None:
-        kept = connection.execute(_EDITION, (reading.document.id, store_text(reading.document.name))).fetchone()
+        kept = connection.execute(_NEWEST_DOCUMENT, (reading.document.id, store_text(reading.document.name))).fetchone()
         if kept is None:
-            raise JournalError(f"the document of reading {reading.id} is not in the journal; keep it before you begin")
+            raise JournalError(
+                f"the document of reading {reading.id} is not in the journal; store it with keep() before begin()"
+            )
         document = kept[0]
     values = (document, *reading_to_row(reading))
     places = ", ".join("?" * len(values))
     try:
         connection.execute(f"INSERT INTO readings (document, {READING_COLUMNS}) VALUES ({places})", values)
     except sqlite3.IntegrityError as error:
-        raise JournalError(f"the journal has a reading {reading.id} already; resume it, or take a new name") from error
+        raise JournalError(f"the journal already has a reading {reading.id}; resume it, or use a new id") from error
     number = connection.execute("SELECT number FROM readings WHERE id = ?", (reading.id,)).fetchone()[0]
     memory = Memory.blank(reading.plan.memory_tokens)
     for step in reading.steps:
@@ -268,8 +273,8 @@ def _insert_step(connection: sqlite3.Connection, reading_id: str, step: Step) ->
         _insert_step_row(connection, number, step, follows=(step.before.text, step.before.tokens) == before)
     except sqlite3.IntegrityError as error:
         raise JournalError(
-            f"step {step.chunk.index} of reading {reading_id} is in the journal already; another process may have "
-            f"carried it on: resume it to go on from there"
+            f"step {step.chunk.index} of reading {reading_id} is already in the journal; another process may have "
+            f"continued it: resume it from there"
         ) from error
     usage = step.conversation.reply.usage
     connection.execute(

@@ -1,8 +1,8 @@
-"""One thread that writes for a whole process, so that many readings share one trip to the disk.
+"""One thread writes for the whole process, so that many readings share one disk sync.
 
-A transaction costs a wait for the disk, whatever it holds. Each write is put in a queue; while the disk is busy with
-one transaction the queue fills, and the next transaction takes all of it. When one write of a transaction fails, the
-transaction is undone and its writes are done one by one, so that each succeeds or fails for itself.
+A transaction costs one disk sync, whatever it holds. Writes go to a queue. While the disk is busy with one transaction
+the queue fills, and the next transaction takes all of it. If one write of a transaction fails, the transaction is
+rolled back and its writes run one by one, so that each succeeds or fails for itself.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ _T = TypeVar("_T")
 
 @dataclass(slots=True, kw_only=True)
 class _WriteRequest:
-    """One thing to write, and who waits for it."""
+    """A function that writes, and the future that waits for it."""
 
     work: Callable[[sqlite3.Connection], Any]
     waiter: Future[Any] | asyncio.Future[Any]
     outcome: Any = None
     failure: Exception | None = None
 
-    def settle(self) -> None:
-        """Tell the waiter; one that was cancelled has gone, and what it asked for is kept all the same."""
-        if self.waiter.done():
+    def resolve(self) -> None:
+        """Set the waiter's result or exception."""
+        if self.waiter.done():  # cancelled; its write is stored all the same
             return
         if self.failure:
             self.waiter.set_exception(self.failure)
@@ -48,30 +48,30 @@ class _WriteRequest:
 
 
 class Writer:
-    """Writes to one journal, in order of asking."""
+    """Writes to one journal, in the order of the calls."""
 
-    def __init__(self, path: Path, opened: Callable[[Path], sqlite3.Connection] = connect) -> None:
+    def __init__(self, path: Path, open_connection: Callable[[Path], sqlite3.Connection] = connect) -> None:
         self._path = path
-        self._opened = opened
+        self._open_connection = open_connection
         self._queue: SimpleQueue[_WriteRequest | None] = SimpleQueue()
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
         self._closed = False
 
     async def write(self, work: Callable[[sqlite3.Connection], None]) -> None:
-        """Return when what `work` did is on the disk."""
+        """Run `work` in the writer's thread and return once its changes are on disk."""
         waiter = asyncio.get_running_loop().create_future()
-        self._put(_WriteRequest(work=work, waiter=waiter))
+        self._enqueue(_WriteRequest(work=work, waiter=waiter))
         await waiter
 
     def write_now(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
-        """The same for callers without an event loop; gives what `work` gave."""
+        """Run `work` in the writer's thread, for callers without an event loop, and return its result."""
         waiter: Future[_T] = Future()
-        self._put(_WriteRequest(work=work, waiter=waiter))
+        self._enqueue(_WriteRequest(work=work, waiter=waiter))
         return waiter.result()
 
     def close(self) -> None:
-        """Write what is waiting, then stop."""
+        """Finish pending writes, then stop the thread."""
         with self._starting:
             self._closed = True
             if self._thread:
@@ -79,7 +79,7 @@ class Writer:
                 self._thread.join()
                 self._thread = None
 
-    def _put(self, write: _WriteRequest) -> None:
+    def _enqueue(self, write: _WriteRequest) -> None:
         with self._starting:
             if self._closed:
                 raise JournalError(f"the journal {self._path} was closed; open it again to write to it")
@@ -91,7 +91,7 @@ class Writer:
     def _run(self) -> None:
         connection: sqlite3.Connection | None = None
         while (first := self._queue.get()) is not None:
-            batch, last = self._batch(first)
+            batch, last = self._collect_batch(first)
             try:
                 connection = connection or self._connect()
             except JournalError as error:
@@ -106,10 +106,10 @@ class Writer:
 
     def _connect(self) -> sqlite3.Connection:
         with translate_errors(self._path, "write to"):
-            return self._opened(self._path)
+            return self._open_connection(self._path)
 
-    def _batch(self, first: _WriteRequest) -> tuple[list[_WriteRequest], bool]:
-        """All that is waiting, and whether the writer is to stop after it."""
+    def _collect_batch(self, first: _WriteRequest) -> tuple[list[_WriteRequest], bool]:
+        """Return all pending writes, and True if the writer must stop after them."""
         batch = [first]
         while len(batch) < _MOST_AT_ONCE:
             try:
@@ -125,7 +125,7 @@ class Writer:
         try:
             with translate_errors(self._path, "write to"):
                 self._transact(connection, batch)
-        except Exception as error:  # noqa: BLE001  whatever a write raises is for the one who asked for it
+        except Exception as error:  # noqa: BLE001  whatever a write raises goes to its caller
             if len(batch) == 1:
                 batch[0].failure = error
                 return
@@ -150,18 +150,18 @@ def _fail_all(batch: Iterable[_WriteRequest], error: Exception) -> None:
 
 
 def _notify_waiters(batch: Iterable[_WriteRequest]) -> None:
-    """Wake each event loop once, not once for every write."""
+    """Resolve all waiters. Wake each event loop once, not once per write."""
     loops: dict[asyncio.AbstractEventLoop, list[_WriteRequest]] = defaultdict(list)
     for write in batch:
         if isinstance(write.waiter, Future):
-            write.settle()
+            write.resolve()
         else:
             loops[write.waiter.get_loop()].append(write)
     for loop, writes in loops.items():
-        with suppress(RuntimeError):  # the loop was closed: nobody waits any more
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
             loop.call_soon_threadsafe(_resolve_all, writes)
 
 
 def _resolve_all(writes: Iterable[_WriteRequest]) -> None:
     for write in writes:
-        write.settle()
+        write.resolve()

@@ -1,0 +1,103 @@
+"""A text is stored once, and every reading keeps the names and places of its own files."""
+
+import asyncio
+import hashlib
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from journal_readings import (
+    MILL,
+    Sheets,
+    begin_reading,
+    count_rows,
+    read_to_end,
+    step,
+)
+
+from bookwheel.errors import JournalError
+from bookwheel.journal import Journal, documents
+from bookwheel.models.scripted import ScriptedModel, keyword_reader
+from bookwheel.types import (
+    Part,
+)
+
+
+def test_chunk_texts_are_filled_in_from_the_kept_document(journal):
+    reading = asyncio.run(read_to_end(journal, begin_reading(journal), MILL, ScriptedModel(keyword_reader)))
+    texts = [done.chunk.text for done in journal.reading("last", texts=True).steps]
+    assert texts == [done.chunk.text for done in reading.steps]
+    assert "".join(texts) == MILL.text
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.text(st.characters() | st.sampled_from("\ud83d\ude00\x00")),
+            st.sampled_from("ab"),
+            st.none() | st.integers(1, 3),
+        )
+    ),
+    st.integers(0, 300),
+)
+@example([("abcd", "a", None), ("efgh", "b", 2)], 1)
+@settings(max_examples=25)
+def test_a_kept_document_has_the_same_text_and_places_from_any_character_on(tmp_path_factory, written, start):
+    document = Sheets(*(Part(text=text, source=source, page=page) for text, source, page in written))
+    with pytest.MonkeyPatch.context() as patch, Journal(tmp_path_factory.mktemp("j") / "j.sqlite") as journal:
+        patch.setattr(documents, "_PIECE", 7)
+        patch.setattr(documents, "_PART", 3)
+        kept = journal.keep(document)
+        assert kept.id == hashlib.sha256(document.text.encode("utf-8", "surrogatepass")).hexdigest()
+        start = min(start, document.length)
+        of = [(part.source, part.page) for part in document.parts() for _ in part.text]
+        assert [(part.source, part.page) for part in kept.parts(start) for _ in part.text] == of[start:]
+        assert "".join(part.text for part in kept.parts(start)) == document.text[start:]
+        assert kept.slice(start, start + 10) == document.text[start : start + 10]
+        assert kept.length == document.length
+
+
+def test_the_same_text_is_stored_once_and_each_reading_knows_its_own_files(journal):
+    first = begin_reading(journal, Sheets(Part(text="one text", source="old.txt"), name="old.txt"))
+    second = begin_reading(journal, Sheets(Part(text="one text", source="new.txt"), name="new.txt"))
+    assert (count_rows(journal, "texts"), count_rows(journal, "pieces")) == (1, 1)
+    assert [next(journal.document_of(r.id).parts()).source for r in (first, second)] == ["old.txt", "new.txt"]
+    assert journal.document(first.document.id).name == "new.txt"
+
+
+def test_pages_found_anew_do_not_change_an_older_reading(journal):
+    first = begin_reading(journal, Sheets(Part(text="one text", source="a", page=1), name="a"))
+    begin_reading(journal, Sheets(Part(text="one text", source="a", page=9), name="a"))
+    assert next(journal.document_of(first.id).parts()).page == 1
+    assert next(journal.document(first.document.id).parts()).page == 9
+
+
+def test_a_document_that_breaks_off_leaves_nothing(journal):
+    class Breaking(Sheets):
+        def parts(self, start=0):
+            yield Part(text="x" * 3_000_000, source="a")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        journal.keep(Breaking("never"))
+    assert (count_rows(journal, "texts"), count_rows(journal, "pieces")) == (0, 0)
+    assert {path.name for path in journal.path.parent.iterdir()} <= {
+        "journal.sqlite",
+        "journal.sqlite-wal",
+        "journal.sqlite-shm",
+        "journal.sqlite.locks",
+    }
+
+
+def test_a_deleted_reading_takes_its_document_along_unless_another_needs_it(journal):
+    first, second = begin_reading(journal), begin_reading(journal)
+    asyncio.run(journal.add_step(first.id, step(0)))
+    journal.delete(first.id)
+    assert (count_rows(journal, "steps"), count_rows(journal, "texts")) == (0, 1)
+    assert journal.document_of(second.id).slice(0, 8) == "The mill"
+    unread = journal.keep(Sheets("about to be read", name="x"))
+    journal.delete(second.id)
+    assert count_rows(journal, "texts") == 1
+    assert unread.slice(0, 5) == "about"
+    with pytest.raises(JournalError, match="no document"):
+        journal.document(first.document.id)

@@ -1,0 +1,104 @@
+"""Only a journal is opened as one, and an older one is migrated."""
+
+import asyncio
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from journal_readings import MILL, QUESTION, begin_reading, read_to_end
+
+from bookwheel.errors import JournalError
+from bookwheel.journal import Journal, journal_path, schema
+from bookwheel.models.scripted import ScriptedModel, keyword_reader
+from bookwheel.types import Status
+
+
+def test_a_journal_of_a_newer_bookwheel_is_refused_by_both_versions(journal):
+    with sqlite3.connect(journal.path) as other:
+        other.execute("PRAGMA user_version = 99")
+    other.close()
+    with pytest.raises(JournalError, match=f"version 99 .* up to {len(schema.MIGRATIONS)}.*--journal"):
+        Journal(journal.path)
+
+
+def test_an_older_journal_is_brought_up_to_date_with_all_that_is_in_it(journal, monkeypatch):
+    reading = begin_reading(journal)
+    monkeypatch.setattr(schema, "MIGRATIONS", [*schema.MIGRATIONS, "ALTER TABLE readings ADD COLUMN shelf TEXT;"])
+    with Journal(journal.path) as newer:
+        assert newer.reading(reading.id).question == QUESTION
+    with sqlite3.connect(journal.path) as other:
+        assert other.execute("PRAGMA user_version").fetchone()[0] == 2
+        assert other.execute("SELECT shelf FROM readings").fetchall() == [(None,)]
+    other.close()
+
+
+def test_what_is_no_journal_is_not_written_to(tmp_path):
+    notes = tmp_path / "notes.sqlite"
+    notes.write_text("these are my notes, dear to me, and no database at all " * 30)
+    with pytest.raises(JournalError, match="--journal"):
+        Journal(notes)
+    other = sqlite3.connect(tmp_path / "other.sqlite")
+    other.execute("CREATE TABLE mine (x)")
+    other.commit()
+    other.close()
+    with pytest.raises(JournalError, match="another program"):
+        Journal(tmp_path / "other.sqlite")
+    assert notes.read_text().startswith("these are my notes")
+
+
+def test_a_place_that_cannot_be_written_is_told_with_a_way_out(tmp_path):
+    (tmp_path / "file").write_text("")
+    for place in (tmp_path / "file" / "journal.sqlite", Path("/proc/bookwheel/journal.sqlite"), tmp_path):
+        with pytest.raises(JournalError, match="--journal FILE"):
+            Journal(place)
+
+
+def test_the_journal_lies_where_the_environment_says(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.delenv("BOOKWHEEL_JOURNAL", raising=False)
+    assert journal_path() == tmp_path / "bookwheel" / "journal.sqlite"
+    monkeypatch.setenv("BOOKWHEEL_JOURNAL", "/elsewhere/j")
+    assert journal_path() == Path("/elsewhere/j")
+    monkeypatch.delenv("BOOKWHEEL_JOURNAL")
+    monkeypatch.delenv("XDG_DATA_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert journal_path() == tmp_path / ".local" / "share" / "bookwheel" / "journal.sqlite"
+
+
+def test_a_journal_that_is_only_looked_at_is_never_written_to(tmp_path):
+    path = tmp_path / "kept" / "journal.sqlite"
+    with pytest.raises(JournalError):
+        Journal(path, read_only=True).readings()
+    assert not path.parent.exists()
+    with Journal(path) as journal:
+        begin_reading(journal)
+    before = {one.name: one.read_bytes() for one in path.parent.iterdir() if one.is_file()}
+    with Journal(path, read_only=True) as looked:
+        (reading,) = looked.readings()
+        assert looked.document_of(reading.id).length == reading.document.length
+        with pytest.raises(JournalError, match="readonly"):
+            looked.begin(replace(reading, id="another"))
+    assert {one.name: one.read_bytes() for one in path.parent.iterdir() if one.is_file()} == before
+
+
+def test_a_database_of_something_else_is_not_looked_at(tmp_path):
+    sqlite3.connect(tmp_path / "other.sqlite").execute("CREATE TABLE readings (id)").connection.close()
+    with pytest.raises(JournalError, match="not a journal of this version"):
+        Journal(tmp_path / "other.sqlite", read_only=True).readings()
+
+
+def test_a_journal_from_before_opens_and_its_interrupted_reading_ends_like_the_whole_one(tmp_path):
+    path = tmp_path / "journal.sqlite"
+    with sqlite3.connect(path) as connection:
+        connection.executescript((Path(__file__).parent / "journal-version-1.sql").read_text(encoding="utf-8"))
+    connection.close()
+    with Journal(path) as journal:
+        whole, half = journal.reading("ba9876543210"), journal.reading("0123456789ab")
+        assert (whole.status, whole.answer.text) == (Status.ANSWERED, "Ramelli signed the plan of the mill.")
+        assert (half.status, len(half.steps)) == (Status.READING, 2)
+        document = journal.document_of(half.id)
+        assert document.slice(0, document.length) == MILL.text
+        resumed = asyncio.run(read_to_end(journal, half, document, ScriptedModel(keyword_reader)))
+        assert [step.after for step in resumed.steps] == [step.after for step in whole.steps]
+        assert journal.reading(half.id).answer.text == whole.answer.text

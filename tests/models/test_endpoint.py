@@ -23,7 +23,7 @@ def test_address_and_key_come_from_the_environment_unless_given(monkeypatch):
     "url", ["localhost:8000/v1", "ftp://host/v1", "http://", "http://host:port/v1", "http://[::1/v1", "host"]
 )
 def test_what_is_no_address_is_bad_input(url):
-    with pytest.raises(InputError, match="is not an address"):
+    with pytest.raises(InputError, match="is not a web address"):
         Endpoint.resolve(url)
 
 

@@ -77,7 +77,7 @@ def test_whatever_stands_in_it_is_fields_or_a_clear_error(tmp_path_factory, nois
     "brought", ["no json", "[1]", '"text"', '{"chunks": 3}', '{"layout": "sideways"}', '{"chunk_tokens": "x"}']
 )
 def test_a_plan_that_cannot_be_used_says_whose_it_is(tmp_path, brought):
-    with pytest.raises(NoWeights, match="brings a plan"):
+    with pytest.raises(NoWeights, match="holds a plan"):
         load_header_plan({PLAN_FIELD: brought}, tmp_path / "policy.gguf")
 
 

@@ -73,8 +73,8 @@ def test_streamed_and_whole_replies_are_the_same(llama, limit):
 def test_recorded_tokens_are_those_that_were_read_and_sampled(llama):
     async def act(model):
         reply = await ask(model, "Say yes.", limit=400, sampling=Sampling(temperature=1, top_p=1, seed=2))
-        text = model.tokenizer._text(list(reply.tokens.reply))
-        start = model.tokenizer._text(list(reply.tokens.prompt))
+        text = model.tokenizer._detokenize(list(reply.tokens.reply))
+        start = model.tokenizer._detokenize(list(reply.tokens.prompt))
         return reply, text, start
 
     reply, text, start = with_model(llama, act, record_tokens=True, stream=True)
@@ -106,7 +106,7 @@ def test_the_servers_tokenizer_counts_and_fits_alike(llama):
         for limit in (1, 5, 33, total // 2, total - 1):
             fit = tokenizer.fit(MIXED, limit)
             assert limit - 4 <= tokenizer.count(MIXED[:fit]) <= limit + 1
-            searched = tokenizer._search(MIXED, limit, total)
+            searched = tokenizer._search_prefix(MIXED, limit, total)
             assert 0.9 * limit - 2 <= tokenizer.count(MIXED[:searched]) <= limit
         assert tokenizer.fit(MIXED, total) == len(MIXED)
         assert tokenizer.count("<|im_start|>") > 1

@@ -54,7 +54,7 @@ def test_threads_leave_busy_cores_alone(monkeypatch):
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [(None, "cannot be read"), (b"PK zip", "no GGUF file"), (b"GGUF\x03", "damaged"), (EMPTY, "cannot load")],
+    [(None, "cannot be read"), (b"PK zip", "not a GGUF file"), (b"GGUF\x03", "damaged"), (EMPTY, "cannot load")],
 )
 def test_a_file_that_is_no_model_is_a_clear_error(tmp_path, content, said):
     pytest.importorskip("xllamacpp")
@@ -198,5 +198,5 @@ def test_an_adapter_of_another_model_is_a_clear_error(tmp_path):
     for half, shape in (("a", (4, 100)), ("b", (100, 4))):
         writer.add_tensor(f"blk.0.attn_q.weight.lora_{half}", np.zeros(shape, np.float16))
     write_gguf(writer)
-    with pytest.raises(NoWeights, match=r"cannot lay the adapter .*other\.gguf over .*made for another model"):
+    with pytest.raises(NoWeights, match=r"cannot apply the adapter .*other\.gguf to .*made for another model"):
         asyncio.run(LocalModel.open(path, threads=1))

@@ -86,7 +86,7 @@ def test_a_model_that_wants_other_parameters_is_asked_again_and_remembered(serve
         assert body["max_completion_tokens"] == 16
         assert not {"max_tokens", "temperature"} & body.keys()
         assert body["top_p"] == 0.95
-    assert "does not take temperature" in caplog.text
+    assert "rejects temperature" in caplog.text
 
 
 def test_of_several_settings_named_the_one_in_the_errors_own_field_is_left_out(server, acts, model):
@@ -246,5 +246,5 @@ def test_a_count_of_nothing_is_no_count(server, acts, model):
 
 def test_a_reply_without_text_says_why(server, acts, model):
     server.plays(acts.sends(acts.completion(None, "length", message={"reasoning_content": "Let me see"})))
-    with pytest.raises(BadReply, match="limit of 16 tokens on reasoning"):
+    with pytest.raises(BadReply, match="limit of 16 tokens for reasoning"):
         acts.ask(model())

@@ -79,7 +79,7 @@ def test_bytes_that_do_not_decode_stay_visible_and_are_counted():
     data = CHINESE.encode() + b"broken \xff\xfe here\n" + CHINESE.encode()
     notes = SourceWarnings()
     assert decode_bytes(data, "a.txt", notes) == f"{CHINESE}broken \\xff\\xfe here\n{CHINESE}"
-    assert notes.lines() == (r"bytes that are not text in their file's encoding are shown as \xNN: a.txt (2 bytes)",)
+    assert notes.lines() == (r"bytes that are invalid in their file's encoding are shown as \xNN: a.txt (2 bytes)",)
 
 
 def test_a_multibyte_file_that_ends_in_the_middle_of_a_character_keeps_the_stray_byte():

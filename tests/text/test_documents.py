@@ -114,8 +114,8 @@ def test_a_named_pipe_is_read_like_standard_input(tmp_path):
     ("sources", "message"),
     [
         ([], "nothing to read"),
-        (["no/such/file.txt"], r"file\.txt is not there"),
-        (["-", "-"], "once only"),
+        (["no/such/file.txt"], r"file\.txt does not exist"),
+        (["-", "-"], "only once"),
         (["ftp://example.org/a"], "only http and https"),
         (["a\0b"], "cannot be read"),
         (["x" * 5000], "cannot be read"),
@@ -152,7 +152,7 @@ def test_a_file_that_changes_under_a_reading_is_an_error_not_another_text(tmp_pa
     with pytest.raises(SourceError, match=r"a\.txt has changed"):
         join(document)
     path.unlink()
-    with pytest.raises(SourceError, match=r"a\.txt is not there"):
+    with pytest.raises(SourceError, match=r"a\.txt does not exist"):
         join(document)
 
 

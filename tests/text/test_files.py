@@ -23,7 +23,7 @@ def test_a_packed_bomb_stops_at_its_bound(tmp_path, monkeypatch):
     path = tmp_path / "bomb.gz"
     path.write_bytes(gzip.compress(b"a" * (30 << 20)))
     document = open_document([path])
-    with pytest.raises(SourceError, match=r"bomb\.gz unfolds to more than"):
+    with pytest.raises(SourceError, match=r"bomb\.gz unpacks to more than"):
         list(document.parts())
 
 

@@ -99,7 +99,7 @@ def test_hidden_files_links_and_pipes_are_left_out_and_told(tmp_path):
     assert names(top, notes) == ["a.txt"]
     assert notes.lines() == (
         "left out, hidden: .env, .git",
-        "left out, links (give what they lead to as a source of its own): away.txt, loop",
+        "left out, links (give their targets as sources): away.txt, loop",
         "left out, neither files nor folders: pipe",
     )
 

@@ -11,7 +11,7 @@ from bookwheel.text.sources import SourceFile, take_fingerprint
 def volume(tmp_path, name, data, media=""):
     path = tmp_path / name
     path.write_bytes(data)
-    return SourceFile(name=name, path=path, stamp=take_fingerprint(path.stat()), suffix=path.suffix, media=media)
+    return SourceFile(name=name, path=path, fingerprint=take_fingerprint(path.stat()), suffix=path.suffix, media=media)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_other_archives_are_refused_with_advice(tmp_path, inside, looks):
 def test_an_archive_that_unfolds_without_measure_is_refused(tmp_path):
     with zipfile.ZipFile(tmp_path / "bomb.docx", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("word/document.xml", bytes(70 << 20))
-    with pytest.raises(SourceError, match="packed bomb"):
+    with pytest.raises(SourceError, match="zip bomb"):
         detect_format(volume(tmp_path, "b.docx", (tmp_path / "bomb.docx").read_bytes()))
 
 

@@ -71,7 +71,7 @@ def test_markup_nested_without_end_is_read_or_refused_but_never_crashes(tmp_path
     try:
         assert "bottom" in text_of(path)
     except SourceError as error:
-        assert "nests its markup" in str(error)  # noqa: PT017
+        assert "nested too deeply" in str(error)  # noqa: PT017
 
 
 def word(path):

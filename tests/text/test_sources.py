@@ -48,9 +48,9 @@ def test_a_stream_that_finds_no_room_is_an_error_with_advice(tmp_path, monkeypat
 def test_a_file_that_changed_since_it_was_opened_is_refused(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("one")
-    volume = SourceFile(name="a.txt", path=path, stamp=take_fingerprint(path.stat()))
+    volume = SourceFile(name="a.txt", path=path, fingerprint=take_fingerprint(path.stat()))
     volume.open().close()
-    os.utime(path, ns=(0, volume.stamp.modified + 1))
+    os.utime(path, ns=(0, volume.fingerprint.modified + 1))
     with pytest.raises(SourceError, match=r"a\.txt has changed"):
         volume.open()
 
@@ -59,7 +59,7 @@ def test_reading_stops_where_the_bound_is():
     read = limit_read(lambda size: b"x" * size, 3 << 20, "a.gz")
     for _ in range(3):
         read(1 << 20)
-    with pytest.raises(SourceError, match=r"a\.gz unfolds to more than 3 MiB"):
+    with pytest.raises(SourceError, match=r"a\.gz unpacks to more than 3 MiB"):
         read(1)
 
 

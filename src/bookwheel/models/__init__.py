@@ -1,1 +1,1 @@
-"""Who reads: any OpenAI-compatible endpoint, an embedded local model, or a script."""
+"""The models: any OpenAI-compatible endpoint, a local model in this process, or a script."""

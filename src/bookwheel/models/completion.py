@@ -1,7 +1,7 @@
-"""Reading one chat completion as a server sends it, whole or in pieces, without trusting its shape.
+"""Parse one chat completion, streamed or not, without trusting its shape.
 
-Purely JSON values in and a `Completion` out; it knows nothing of HTTP. Pieces are put together into the same shape
-that an unstreamed reply has, so that both are read by the same lines.
+JSON values go in, a `Completion` comes out; nothing here knows HTTP. A stream is first joined into the body of an
+unstreamed reply, so both take the same path.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _FINISHES: Final = {
     "content_filter": Finish.FILTER,
     "safety": Finish.FILTER,
 }
-"""All other reasons are a stop of the model's own, but for these:"""
-_BROKEN_OFF: Final = frozenset({"abort", "error"})
+"""Every other reason, except the two below, means that the model stopped by itself."""
+_ABORTED: Final = frozenset({"abort", "error"})
 _REASONING: Final = ("reasoning_content", "reasoning")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
-    """What one reply says; None stands for what the server did not tell."""
+    """The content of one reply. None marks what the server did not report."""
 
     text: str
     finish: Finish
@@ -43,25 +43,26 @@ class Completion:
 
 
 def parse_completion(body: object, limit: int) -> Completion:
-    """The completion in a reply's JSON; BadReply when there is none."""
+    """Return the completion in a reply's JSON. Raise BadReply if it has none."""
     if not isinstance(body, Mapping):
         raise BadReply(
-            f"the server's reply is no completion but {_describe_type(body)}. Is this a chat model's address?"
+            f"the server's reply is not a completion but {_describe_type(body)}. Is this a chat model's address?"
         )
     choice = next(iter(_as_list(body.get("choices"))), None)
     if not isinstance(choice, Mapping):
-        raise BadReply("the server's reply has no choices, so it says nothing. Look at the server's log and try again.")
+        raise BadReply("the server's reply has no choices. Look at the server's log and try again.")
     reason = str(choice.get("finish_reason")).lower()
-    if reason in _BROKEN_OFF:
-        raise ServerFault(f"the server broke its reply off (finish_reason {reason}). Its log may say why; try again.")
+    if reason in _ABORTED:
+        raise ServerFault(f"the server aborted its reply (finish_reason {reason}). Its log may say why; try again.")
     usage, logprobs = _as_mapping(body.get("usage")), _as_list(_as_mapping(choice.get("logprobs")).get("content"))
     finish = _FINISHES.get(reason, Finish.STOP)
-    written = _parse_count(usage.get("completion_tokens"))
+    completion_tokens = _parse_count(usage.get("completion_tokens"))
     return Completion(
-        text=_extract_text(_as_mapping(choice.get("message")), finish, written, limit),
+        text=_extract_text(_as_mapping(choice.get("message")), finish, completion_tokens, limit),
         finish=finish,
-        prompt_tokens=_parse_count(usage.get("prompt_tokens")) or None,  # no prompt is empty: 0 is a count not made
-        completion_tokens=written,
+        prompt_tokens=_parse_count(usage.get("prompt_tokens"))
+        or None,  # 0 means "not counted": a prompt is never empty
+        completion_tokens=completion_tokens,
         prompt_ids=_parse_ids(body.get("prompt_token_ids")),
         reply_ids=_parse_ids(choice.get("token_ids"))
         or _parse_ids([_as_mapping(entry).get("id") for entry in logprobs]),
@@ -69,8 +70,8 @@ def parse_completion(body: object, limit: int) -> Completion:
     )
 
 
-def _extract_text(message: Mapping[str, Any], finish: Finish, written: int | None, limit: int) -> str:
-    """The reply's text. Empty is a reply too, but not where the text must have gone elsewhere."""
+def _extract_text(message: Mapping[str, Any], finish: Finish, completion_tokens: int | None, limit: int) -> str:
+    """Return the reply's text. An empty text is valid unless the tokens went into another field."""
     content = message.get("content")
     if isinstance(content, list):  # some servers send it in typed parts
         content = "".join(str(_as_mapping(part).get("text") or "") for part in content)
@@ -80,18 +81,22 @@ def _extract_text(message: Mapping[str, Any], finish: Finish, written: int | Non
         return content
     if isinstance(refusal := message.get("refusal"), str) and refusal:
         return refusal
-    reasoned = any(message.get(name) for name in _REASONING)
-    if reasoned and finish is Finish.LENGTH:
+    has_reasoning = any(message.get(name) for name in _REASONING)
+    if has_reasoning and finish is Finish.LENGTH:
         raise BadReply(
-            f"the model spent its whole limit of {limit} tokens on reasoning and wrote no reply. "
+            f"the model used its whole limit of {limit} tokens for reasoning and wrote no reply. "
             f"Raise --memory-tokens and --answer-tokens, or turn the model's reasoning off or down."
         )
     if message.get("tool_calls") or message.get("function_call"):
         raise BadReply(
-            "the model asked for a tool in place of replying; choose a model or server set-up without tools."
+            "the model called a tool instead of replying; use a model or a server configuration without tools."
         )
-    if content is None and finish is not Finish.FILTER and (reasoned or written is None or written > 1):
-        where = "all of it went into the reasoning field" if reasoned else "its content is null"
+    if (
+        content is None
+        and finish is not Finish.FILTER
+        and (has_reasoning or completion_tokens is None or completion_tokens > 1)
+    ):
+        where = "all tokens went into the reasoning field" if has_reasoning else "its content is null"
         raise BadReply(
             f"the reply has no text: {where}. Turn the model's reasoning or the server's reasoning parser off."
         )
@@ -99,7 +104,7 @@ def _extract_text(message: Mapping[str, Any], finish: Finish, written: int | Non
 
 
 async def join_stream(chunks: AsyncIterator[object]) -> dict[str, Any]:
-    """The whole reply that streamed pieces make up. Unreachable when they end before the reply does."""
+    """Join streamed chunks into the body of one reply. Raise Unreachable if the stream ends early."""
     body: dict[str, Any] = {}
     message: dict[str, Any] = {}
     choice: dict[str, Any] = {"message": message}
@@ -113,13 +118,13 @@ async def join_stream(chunks: AsyncIterator[object]) -> dict[str, Any]:
     if "choices" in body and choice["finish_reason"] is None:
         raise Unreachable(
             "the connection broke in mid-reply: the stream ended before the reply did. "
-            "Resume when the server and the network are well again."
+            "Resume when the server and the network work again."
         )
     return body
 
 
 def _append_delta(message: dict[str, Any], delta: Mapping[str, Any]) -> None:
-    """Put one more piece of a message behind those that came before."""
+    """Append a streamed delta to the message."""
     for name in ("content", "refusal", *_REASONING):
         if isinstance(delta.get(name), str):
             message[name] = (message.get(name) or "") + delta[name]
@@ -127,23 +132,23 @@ def _append_delta(message: dict[str, Any], delta: Mapping[str, Any]) -> None:
         message["tool_calls"] = True
 
 
-def _parse_ids(found: object) -> tuple[int, ...] | None:
-    """Token ids, when each of them is one."""
-    ids = _as_list(found)
-    return tuple(ids) if ids and all(type(value) is int for value in ids) else None
+def _parse_ids(value: object) -> tuple[int, ...] | None:
+    """Return the token ids, or None unless every entry is an integer."""
+    ids = _as_list(value)
+    return tuple(ids) if ids and all(type(id_) is int for id_ in ids) else None
 
 
 def _parse_logprobs(entries: list[Any]) -> tuple[float, ...] | None:
-    """Log-probabilities, from `logprob` or, after sampling, from llama.cpp's `prob`; None where one is missing."""
-    found = []
+    """Return the log-probabilities, or None if one is missing. llama.cpp sends `prob` for those after sampling."""
+    logprobs = []
     for entry in map(_as_mapping, entries):
-        value, share = entry.get("logprob"), entry.get("prob")
-        if value is None and isinstance(share, int | float) and share > 0:
-            value = math.log(share)
+        value, probability = entry.get("logprob"), entry.get("prob")
+        if value is None and isinstance(probability, int | float) and probability > 0:
+            value = math.log(probability)
         if not isinstance(value, int | float) or not math.isfinite(value):
             return None
-        found.append(float(value))
-    return tuple(found) or None
+        logprobs.append(float(value))
+    return tuple(logprobs) or None
 
 
 def _parse_count(value: object) -> int | None:

@@ -1,7 +1,7 @@
-"""Where an OpenAI-compatible server is and how it is to be asked: address, key, patience.
+"""The address, key and timeouts of an OpenAI-compatible server.
 
-The one place that builds the SDK's clients, so that retries, timeouts and authorization are set once and no other
-layer of retries stands on theirs.
+Only this module builds the SDK's clients, so retries, timeouts and authorization are set once and no second layer
+retries on top of the SDK.
 
 >>> Endpoint.resolve("http://localhost:8000/v1", timeout=30).root
 'http://localhost:8000'
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _HOSTED: Final = "https://api.openai.com/v1"
 _NO_KEY: Final = "no-key"
-"""The SDK insists on a key; servers that want none do not look at it."""
+"""The SDK requires a key; servers without authentication ignore it."""
 _SECONDS_TO_CONNECT: Final = 15.0
 DEFAULT_TIMEOUT: Final = 600.0
 DEFAULT_RETRIES: Final = 4
@@ -29,15 +29,15 @@ DEFAULT_RETRIES: Final = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """Address, key and patience of one server."""
+    """One server: its address, key, timeout and retries."""
 
     url: str
-    """The base URL; the SDK puts `/chat/completions` behind it."""
+    """The base URL; the SDK appends `/chat/completions`."""
     key: str | None = field(default=None, repr=False)
     timeout: float = DEFAULT_TIMEOUT
-    """Seconds without a byte from the server after which one try is given up."""
+    """Seconds without a byte from the server before one attempt fails."""
     retries: int = DEFAULT_RETRIES
-    """The SDK's own: it tries again after 408, 409, 429, 5xx, broken connections and timeouts."""
+    """Attempts that the SDK repeats, after 408, 409, 429, 5xx, broken connections and timeouts."""
 
     @classmethod
     def resolve(
@@ -48,34 +48,34 @@ class Endpoint:
         timeout: float = DEFAULT_TIMEOUT,
         retries: int = DEFAULT_RETRIES,
     ) -> Self:
-        """The endpoint that was named, or that OPENAI_BASE_URL and OPENAI_API_KEY name."""
+        """Return the endpoint for these values, or for OPENAI_BASE_URL and OPENAI_API_KEY."""
         url = (url or os.environ.get("OPENAI_BASE_URL") or _HOSTED).strip().rstrip("/")
         key = (key or os.environ.get("OPENAI_API_KEY") or "").strip()
         if not _is_web_address(url):
             raise InputError(
-                f"the base URL {url!r} is not an address: write it like http://localhost:8000/v1 or https://HOST/v1"
+                f"the base URL {url!r} is not a web address: write it like http://localhost:8000/v1 or https://HOST/v1"
             )
         if not (key.isascii() and key.isprintable()):
-            raise Refused("the API key holds characters that no key can have: copy it again into OPENAI_API_KEY")
+            raise Refused("the API key contains characters that no key can have: copy it again into OPENAI_API_KEY")
         return cls(url=url, key=key or None, timeout=timeout, retries=retries)
 
     @property
     def root(self) -> str:
-        """The base URL without its /v1: servers keep what OpenAI does not have, such as /tokenize, there."""
+        """The base URL without /v1, where servers put routes that OpenAI does not have, such as /tokenize."""
         return self.url.removesuffix("/v1")
 
     @property
     def display_url(self) -> str:
-        """The base URL as messages may show it: no password, no query."""
+        """The base URL for messages, without password and query."""
         parts = urlsplit(self.url)
         return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
     def hide_key(self, text: str) -> str:
-        """The text with the key blotted out; some servers quote it in their messages."""
+        """Mask the key in a text. Some servers quote it in their messages."""
         return text.replace(self.key, "***") if self.key else text
 
     def open_client(self) -> AsyncOpenAI:
-        """The SDK's client."""
+        """Return an asynchronous SDK client."""
         from openai import AsyncOpenAI
 
         return AsyncOpenAI(
@@ -83,7 +83,7 @@ class Endpoint:
         )
 
     def open_sync_client(self) -> OpenAI:
-        """The same for callers that are not asynchronous: tokenizers."""
+        """Return a synchronous SDK client, for tokenizers."""
         from openai import OpenAI
 
         return OpenAI(
@@ -100,5 +100,5 @@ def _is_web_address(url: str) -> bool:
     try:
         parts = urlsplit(url)
         return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port that is no number, a bracket that is not closed
+    except ValueError:  # the port is not a number, or a bracket is not closed
         return False

@@ -1,4 +1,4 @@
-"""What a GGUF file says of itself at its head: single values by name, without the vocabulary and the tensors.
+"""The header of a GGUF file: single values by name, without the vocabulary and the tensors.
 
 "GGUF" · version u32 · tensors u64 · fields u64 · then each field: name · kind u32 · value
 a string is its length (u64) and its bytes; a list is its kind, its count (u64) and its values
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PLAN_FIELD: Final = "bookwheel.plan"
-"""The field with the plan that a policy was trained with, as JSON."""
+"""The field that holds the plan a policy was trained with, as JSON."""
 TYPE_FIELD: Final = "general.type"
 ADAPTER_TYPE: Final = "adapter"
 
@@ -29,44 +29,44 @@ _NUMBERS: Final = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?
 _STRING: Final = 8
 _LIST: Final = 9
 _LONGEST: Final = 1 << 24
-"""Bytes of a string; more than that is no length but damage."""
+"""Bytes of a string; a larger length means a damaged file."""
 
 
 def read_header(path: Path) -> dict[str, Value]:
-    """The fields before the first list. Raises NoWeights for what is no GGUF, or only the beginning of one."""
+    """Return the fields before the first list. Raise NoWeights if the file is not a GGUF, or truncated."""
     try:
         with path.open("rb") as file:
             if file.read(len(_MAGIC)) != _MAGIC:
-                raise NoWeights(f"{path} is no GGUF file: the local model needs weights in llama.cpp's .gguf format")
+                raise NoWeights(f"{path} is not a GGUF file: the local model needs weights in llama.cpp's .gguf format")
             _, _, count = _read_numbers(file, "IQQ")
-            found: dict[str, Value] = {}
+            fields: dict[str, Value] = {}
             for _ in range(count):
                 name, (kind,) = _read_string(file), _read_numbers(file, "I")
                 if kind == _LIST:
                     break
-                found[name] = _read_string(file) if kind == _STRING else _read_numbers(file, _NUMBERS[kind])[0]
-            return found
+                fields[name] = _read_string(file) if kind == _STRING else _read_numbers(file, _NUMBERS[kind])[0]
+            return fields
     except OSError as error:
         raise NoWeights(f"{path} cannot be read ({error.strerror}): name an existing .gguf file") from error
     except (struct.error, ValueError, KeyError) as error:
-        raise NoWeights(f"{path} is damaged at its head: copy or fetch the file anew") from error
+        raise NoWeights(f"{path} has a damaged header: copy or download the file again") from error
 
 
-def load_header_plan(found: Mapping[str, Value], path: Path) -> Plan | None:
-    """The plan that a trained policy brings along; None where it brings none."""
-    if PLAN_FIELD not in found:
+def load_header_plan(fields: Mapping[str, Value], path: Path) -> Plan | None:
+    """Return the plan stored with a trained policy, or None."""
+    if PLAN_FIELD not in fields:
         return None
     try:
-        return Plan.from_json(json.loads(str(found[PLAN_FIELD])))
+        return Plan.from_json(json.loads(str(fields[PLAN_FIELD])))
     except (ValueError, TypeError, AttributeError, PlanError) as error:
-        raise NoWeights(f"{path} brings a plan along that cannot be used ({error}): export the policy anew") from error
+        raise NoWeights(f"{path} holds a plan that cannot be used ({error}): export the policy again") from error
 
 
 def _read_string(file: BinaryIO) -> str:
     (length,) = _read_numbers(file, "Q")
-    if length > _LONGEST or len(found := file.read(length)) < length:
+    if length > _LONGEST or len(content := file.read(length)) < length:
         raise ValueError(f"a string of {length} bytes")
-    return found.decode("utf-8")
+    return content.decode("utf-8")
 
 
 def _read_numbers(file: BinaryIO, kinds: str) -> tuple[int, ...]:

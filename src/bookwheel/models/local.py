@@ -1,15 +1,14 @@
-"""The embedded default: a small model that reads in this process, with no server and no account.
+"""The default model: a small one in this process, with no server and no account.
 
-A prompt is put together from token ids. The chat template is tokenised with its special tokens, what the messages
-say without any: text that looks like a special token stays text, whichever model's it imitates, and the ids that a
-reply was drawn from are known exactly.
+A prompt is built from token ids. The chat template is tokenised with its special tokens, the messages' contents
+without: text that looks like a special token stays text. So the ids that a reply was sampled from are known exactly.
 
 >>> import asyncio
 >>> async def ask() -> str:
 ...     model = await LocalModel.open()
-...     said = await model.reply([Message(role="user", content="Name a colour.")], limit=8, sampling=Sampling())
+...     reply = await model.reply([Message(role="user", content="Name a colour.")], limit=8, sampling=Sampling())
 ...     await model.aclose()
-...     return said.text
+...     return reply.text
 >>> bool(asyncio.run(ask()))  # doctest: +SKIP
 True
 """
@@ -23,9 +22,9 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import BadReply, WindowExceeded
-from bookwheel.models import weights as kept
 from bookwheel.models.engine import Engine, choose_thread_count
 from bookwheel.models.gguf_header import ADAPTER_TYPE, TYPE_FIELD, load_header_plan, read_header
+from bookwheel.models.weights import ensure_weights
 from bookwheel.plan import Plan, Sampling, load_preset_plan
 from bookwheel.text.tokens import replace_surrogates
 from bookwheel.types import Message, Reply, TokenRecord, Usage
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 
 _WINDOW: Final = 8192
 _SLACK: Final = 16
-"""Tokens that a text may have more inside a prompt than its pieces had alone."""
+"""Tokens by which a prompt may exceed the sum of its parts: tokens can fall differently where parts meet."""
 
 
 class GgufTokenizer:
@@ -51,20 +50,20 @@ class GgufTokenizer:
         self._engine = engine
 
     def count(self, text: str) -> int:
-        """How many tokens the model reads for it."""
-        return len(self._engine.tokens(text)) if text else 0
+        """Return the number of tokens of the text."""
+        return len(self._engine.tokenize(text)) if text else 0
 
     def fit(self, text: str, limit: int) -> int:
-        """Where token number `limit` ends."""
+        """Return the character where token number `limit` ends."""
         lengths = self._engine.piece_lengths(text) if text else []
         if len(lengths) <= limit:
             return len(text)
-        shown = replace_surrogates(text).encode()[: sum(lengths[: max(0, limit)])]
-        return len(shown.decode("utf-8", "ignore"))
+        prefix = replace_surrogates(text).encode()[: sum(lengths[: max(0, limit)])]
+        return len(prefix.decode("utf-8", "ignore"))
 
 
 class LocalModel:
-    """A GGUF file read by llama.cpp inside this process. Make one with `open`."""
+    """A GGUF file run by llama.cpp inside this process. Create one with `open`."""
 
     def __init__(
         self, engine: Engine, *, name: str, plan: Plan | None, threads: int, slots: int, record_tokens: bool
@@ -76,8 +75,8 @@ class LocalModel:
         self.plan = plan or Plan().within(engine.window)
         self._engine = engine
         self._record = record_tokens
-        self._turns = asyncio.Semaphore(slots)
-        self._frames: dict[tuple[str, ...], tuple[list[int] | int, ...]] = {}
+        self._slots = asyncio.Semaphore(slots)
+        self._templates: dict[tuple[str, ...], tuple[list[int] | int, ...]] = {}
         self.template_tokens = _SLACK + len(self._prompt((Message(role="user", content=""),)))
 
     @classmethod
@@ -90,21 +89,19 @@ class LocalModel:
         progress: DownloadProgress | None = None,
         record_tokens: bool = False,
     ) -> LocalModel:
-        """Load a .gguf file: by default our own, which the first use fetches, telling `progress` the bytes.
+        """Load a .gguf file, by default our own weights, which the first use downloads and reports to `progress`.
 
-        A file that is an adapter is laid over our own weights. A policy that training left brings the plan along that
-        it was trained with.
+        An adapter file is applied to our own weights. A trained policy comes with the plan it was trained with.
 
-        `threads` are chosen by the machine's load where none are given. `slots` replies are written at a time, more
-        wait their turn; on few cores a second one gains nothing and holds a window's memory. With `record_tokens` a
-        reply carries its exact ids and log-probabilities, except one with a character of several tokens, for which
-        llama.cpp tells only one.
+        Without `threads`, the machine's load decides. At most `slots` replies are generated at a time and more wait;
+        on few cores a second slot gains nothing and needs a window's memory. With `record_tokens` a reply carries its
+        exact ids and log-probabilities, unless a character has several tokens: llama.cpp then reports only one.
         """
-        path = weights or await kept.ensure_weights(progress)
-        facts = await asyncio.to_thread(read_header, path)
-        plan = load_header_plan(facts, path)
-        adapter = path if facts.get(TYPE_FIELD) == ADAPTER_TYPE else None
-        base = await kept.ensure_weights(progress) if adapter else path
+        path = weights or await ensure_weights(progress)
+        header = await asyncio.to_thread(read_header, path)
+        plan = load_header_plan(header, path)
+        adapter = path if header.get(TYPE_FIELD) == ADAPTER_TYPE else None
+        base = await ensure_weights(progress) if adapter else path
         threads = threads or choose_thread_count()
         engine = await asyncio.to_thread(
             Engine.start, base, threads=threads, slots=slots, window=_WINDOW, adapter=adapter
@@ -115,54 +112,56 @@ class LocalModel:
         return cls(engine, name=name, plan=plan, threads=threads, slots=slots, record_tokens=record_tokens)
 
     async def reply(self, messages: Sequence[Message], *, limit: int, sampling: Sampling) -> Reply:
-        """One conversation. Cancelling it stops the engine's work on it."""
+        """Reply to one conversation. Cancelling it stops the engine's work on it."""
         prompt = self._prompt(messages)
         if len(prompt) + limit > self.window:
             raise WindowExceeded(
                 f"the prompt has {len(prompt)} tokens and its reply may have {limit}; the window of {self.name} holds "
                 f"{self.window}, {len(prompt) + limit - self.window} too few: lower --chunk-tokens or --memory-tokens"
             )
-        async with self._turns:
-            began = time.perf_counter()
-            said = await self._engine.complete(prompt, limit=limit, sampling=sampling, logprobs=self._record)
+        async with self._slots:
+            started = time.perf_counter()
+            completion = await self._engine.complete(prompt, limit=limit, sampling=sampling, logprobs=self._record)
         record = (
-            TokenRecord(prompt=tuple(prompt), reply=said.ids, logprobs=said.logprobs)
-            if self._record and said.logprobs is not None
+            TokenRecord(prompt=tuple(prompt), reply=completion.ids, logprobs=completion.logprobs)
+            if self._record and completion.logprobs is not None
             else None
         )
         usage = Usage(
             calls=1,
             prompt_tokens=len(prompt),
-            completion_tokens=len(said.ids),
-            seconds=time.perf_counter() - began,
+            completion_tokens=len(completion.ids),
+            seconds=time.perf_counter() - started,
         )
-        return Reply(text=said.text, finish=said.finish, usage=usage, tokens=record)
+        return Reply(text=completion.text, finish=completion.finish, usage=usage, tokens=record)
 
     async def aclose(self) -> None:
         """Free the weights."""
         await self._engine.aclose()
 
     def _prompt(self, messages: Sequence[Message]) -> list[int]:
-        """The ids of a conversation, up to where the model is to speak."""
+        """Return the ids of a conversation, up to where the reply begins."""
         roles = tuple(message.role for message in messages)
-        if roles not in self._frames:
-            self._frames[roles] = self._frame(roles)
+        if roles not in self._templates:
+            self._templates[roles] = self._split_template(roles)
         ids: list[int] = []
-        for part in self._frames[roles]:
-            ids += self._engine.tokens(messages[part].content) if isinstance(part, int) else part
+        for part in self._templates[roles]:
+            ids += self._engine.tokenize(messages[part].content) if isinstance(part, int) else part
         return ids
 
-    def _frame(self, roles: Sequence[str]) -> tuple[list[int] | int, ...]:
-        """The chat template's own ids around such messages; a number stands where that message's text goes."""
+    def _split_template(self, roles: Sequence[str]) -> tuple[list[int] | int, ...]:
+        """Split the chat template at the contents: return its ids, and a message's index for each content."""
         mark = f"text-{secrets.token_hex(8)}-"
-        marked = self._engine.templated([{"role": role, "content": f"{mark}{at}-"} for at, role in enumerate(roles)])
+        marked = self._engine.apply_template(
+            [{"role": role, "content": f"{mark}{at}-"} for at, role in enumerate(roles)]
+        )
         parts = re.split(rf"{mark}(\d+)-", marked)
         if parts[1::2] != [str(at) for at in range(len(roles))]:
             raise BadReply(
-                f"the chat template of {self.name} does not show messages in order and once each: "
-                f"serve this model with its own server and name that with --base-url"
+                f"the chat template of {self.name} does not contain each message once and in order: "
+                f"run this model behind a server and name it with --base-url"
             )
         return tuple(
-            int(part) if at % 2 else self._engine.tokens(part, special=True, first=at == 0)
+            int(part) if at % 2 else self._engine.tokenize(part, special=True, first=at == 0)
             for at, part in enumerate(parts)
         )

@@ -1,14 +1,14 @@
 """Any OpenAI-compatible endpoint as a model, through the official SDK: vLLM, llama.cpp, SGLang, Ollama, hosted ones.
 
-The SDK does HTTP, retries and streaming; here is what it leaves open: which settings a server takes, what its reply
-means, and the exact token ids where it can give them.
+The SDK does HTTP, retries and streaming. This module does the rest: it drops settings that a server rejects, parses
+replies, and records exact token ids where the server sends them.
 
     model = await OpenAIModel.connect("Qwen/Qwen3-8B", base_url="http://localhost:8000/v1")
     reply = await model.reply([Message(role="user", content="Hello")], limit=64, sampling=Sampling())
 
-Recorded log-probabilities are of the distribution that was sampled from. llama.cpp gives those for any sampling;
-vLLM gives those of the bare model, which are the same only at temperature 1 and top_p 1: at other settings nothing
-is recorded. While recording, limits on sampling that nobody asked for (top_k, min_p) are switched off.
+Recorded log-probabilities are of the sampling distribution. llama.cpp sends those for any sampling. vLLM sends those of
+the unmodified model, which are the same only at temperature 1 and top_p 1; at other settings we record nothing.
+Recording switches off sampling limits that the plan does not have (top_k, min_p).
 """
 
 from __future__ import annotations
@@ -42,25 +42,25 @@ if TYPE_CHECKING:
     from bookwheel.types import Message
 
 _TEMPLATE_TOKENS: Final = 128
-"""For templates that cannot be asked after; the longest that are common stay under it."""
+"""Assumed when the server cannot measure its template; the longest common templates are shorter."""
 _TEMPLATE_MARGIN: Final = 8
-"""Where message and template meet, tokens can fall otherwise than in the measured conversation."""
-_ALL: Final = 0.95
-"""A server that counts less of the prompt than this share cut it; a tokenizer file may be off by a little."""
-_PLAIN: Final[Mapping[str, Any]] = {"logprobs": True, "top_k": -1, "min_p": 0}
+"""Tokens can fall differently where message and template meet than in the measured conversation."""
+_FULL_PROMPT_SHARE: Final = 0.95
+"""A server that counts less than this share of the prompt has cut it. Not 1: a tokenizer file may differ a little."""
+_UNLIMITED_SAMPLING: Final[Mapping[str, Any]] = {"logprobs": True, "top_k": -1, "min_p": 0}
 _RECORDING: Final[Mapping[ServerSoftware, Mapping[str, Any]]] = {
-    ServerSoftware.VLLM: {**_PLAIN, "return_token_ids": True, "repetition_penalty": 1.0},
-    ServerSoftware.LLAMA_CPP: {**_PLAIN, "top_logprobs": 1, "post_sampling_probs": True},
+    ServerSoftware.VLLM: {**_UNLIMITED_SAMPLING, "return_token_ids": True, "repetition_penalty": 1.0},
+    ServerSoftware.LLAMA_CPP: {**_UNLIMITED_SAMPLING, "top_logprobs": 1, "post_sampling_probs": True},
     ServerSoftware.OTHER: {},
 }
-_DISPENSABLE: Final = ("max_tokens", "temperature", "top_p", "seed", "repeat_penalty", "repetition_penalty")
-"""What a server may refuse and still be read with; max_tokens then goes by its newer name."""
+_OPTIONAL_SETTINGS: Final = ("max_tokens", "temperature", "top_p", "seed", "repeat_penalty", "repetition_penalty")
+"""Settings we drop if the server rejects them; max_tokens is then sent under its newer name."""
 
 _log: Final = logging.getLogger(__name__)
 
 
 class EndpointSettings(TypedDict, total=False):
-    """The constructor's optional settings, for those who pass them on."""
+    """The constructor's optional settings, for callers that pass them on."""
 
     base_url: str | None
     api_key: str | None
@@ -100,7 +100,7 @@ class OpenAIModel:
         self.window = window
         self.template_tokens = _TEMPLATE_TOKENS
         self.unsupported: set[str] = set()
-        """The settings that this server turned out not to take."""
+        """The settings that this server has rejected."""
         self._record = record_tokens
         self._extra = dict(extra_body or {})
         self._stream = stream
@@ -112,7 +112,7 @@ class OpenAIModel:
     async def connect(
         cls, name: str, *, tokenizer: Tokenizer | Path | str | None = None, **settings: Unpack[EndpointSettings]
     ) -> Self:
-        """The model, with what its server tells about it. A wrong address, key or name is an error already here."""
+        """Connect to the server and ask for its window and tokenizer. A wrong address, key or name fails here."""
         own = FileTokenizer(Path(tokenizer)) if isinstance(tokenizer, Path | str) else tokenizer
         model = cls(name=name, tokenizer=own, **settings)
         try:
@@ -120,51 +120,56 @@ class OpenAIModel:
             model.window = model.window or served.window
             model.plan = settings.get("plan") or Plan().within(model.window)
             model._software = served.software
-            await asyncio.to_thread(model._ask_for_tokenizer, own)
+            await asyncio.to_thread(model._load_tokenizer, own)
         except BaseException:
             await model.aclose()
             raise
         return model
 
-    def _ask_for_tokenizer(self, own: Tokenizer | None) -> None:
-        """The server's tokenizer, if the user gave none, and the measure of its chat template."""
-        found = ServerTokenizer.find(self.endpoint, self.name)
-        if found is None:
+    def _load_tokenizer(self, own: Tokenizer | None) -> None:
+        """Use the server's tokenizer, unless the user gave one, and measure its chat template."""
+        tokenizer = ServerTokenizer.find(self.endpoint, self.name)
+        if tokenizer is None:
             return
-        measured = found.template_tokens()
-        if measured is not None:
-            self.template_tokens = measured + _TEMPLATE_MARGIN
+        template_tokens = tokenizer.template_tokens()
+        if template_tokens is not None:
+            self.template_tokens = template_tokens + _TEMPLATE_MARGIN
         if own is None:
-            self.tokenizer = found
+            self.tokenizer = tokenizer
         else:
-            found.close()
+            tokenizer.close()
 
     async def list_models(self) -> tuple[ServedModel, ...]:
-        """All models of this endpoint."""
+        """Return all models of this endpoint."""
         return await list_served_models(self.endpoint)
 
     async def reply(self, messages: Sequence[Message], *, limit: int, sampling: Sampling) -> Reply:
-        """One independent conversation."""
-        spoken = [{"role": message.role, "content": replace_surrogates(message.content)} for message in messages]
+        """Hold one independent conversation."""
+        sent_messages = [{"role": message.role, "content": replace_surrogates(message.content)} for message in messages]
         async with self._slots:
-            began = time.perf_counter()
-            extras = await self._recording(sampling) if self._record else {}
-            said = parse_completion(await self._ask(spoken, limit, sampling, extras), limit)
-            self._check_all_was_read(messages, said)
-            tokens = await self._record_of(spoken, said) if extras else None
-            seconds = time.perf_counter() - began
-        return Reply(text=said.text, finish=said.finish, usage=self._usage(messages, said, seconds), tokens=tokens)
+            started = time.perf_counter()
+            extras = await self._recording_settings(sampling) if self._record else {}
+            completion = parse_completion(await self._request(sent_messages, limit, sampling, extras), limit)
+            self._check_full_prompt(messages, completion)
+            tokens = await self._build_token_record(sent_messages, completion) if extras else None
+            seconds = time.perf_counter() - started
+        return Reply(
+            text=completion.text,
+            finish=completion.finish,
+            usage=self._count_usage(messages, completion, seconds),
+            tokens=tokens,
+        )
 
     async def aclose(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         await self._client.close()
         if isinstance(self.tokenizer, ServerTokenizer):
             self.tokenizer.close()
 
-    async def _ask(
+    async def _request(
         self, messages: list[dict[str, str]], limit: int, sampling: Sampling, extras: Mapping[str, Any]
     ) -> object:
-        """The reply's JSON. A setting that the server does not take is left out from then on, and that is logged."""
+        """Return the reply's JSON. Drop a setting that the server rejects, from then on, and log it."""
         from openai import BadRequestError, OpenAIError, UnprocessableEntityError
 
         while True:
@@ -174,18 +179,18 @@ class OpenAIModel:
                 return await self._send(body, stream=self._stream and not extras)
             except (BadRequestError, UnprocessableEntityError) as error:
                 unsupported = find_rejected_setting(
-                    error, {name: body[name] for name in _DISPENSABLE if name in settings}
+                    error, {name: body[name] for name in _OPTIONAL_SETTINGS if name in settings}
                 )
                 if unsupported is None:
                     raise translate_error(error, self.endpoint, self.name) from error
                 self.unsupported.add(unsupported)
                 if unsupported != "max_tokens":
-                    _log.warning("%s does not take %s; it is left to the server", self.name, unsupported)
+                    _log.warning("%s rejects %s; the server's own value is used", self.name, unsupported)
             except (OpenAIError, ValueError) as error:
                 raise translate_error(error, self.endpoint, self.name) from error
 
     def _settings(self, limit: int, sampling: Sampling) -> dict[str, Any]:
-        """What is asked of the server, but for what it is known not to take."""
+        """Return the settings to send, without those that this server has rejected."""
         wanted = {
             "max_tokens": limit,
             "temperature": sampling.temperature,
@@ -194,11 +199,11 @@ class OpenAIModel:
             "repeat_penalty": sampling.repeat_penalty,
             "repetition_penalty": sampling.repeat_penalty,
         }
-        taken = {name: value for name, value in wanted.items() if value is not None and name not in self.unsupported}
-        return taken if "max_tokens" in taken else {**taken, "max_completion_tokens": limit}
+        settings = {name: value for name, value in wanted.items() if value is not None and name not in self.unsupported}
+        return settings if "max_tokens" in settings else {**settings, "max_completion_tokens": limit}
 
     async def _send(self, body: Mapping[str, Any], *, stream: bool) -> object:
-        """One request by the SDK, read as plain JSON: what servers add to OpenAI's fields is wanted as it is."""
+        """Send one request and return plain JSON: the SDK's types would drop the fields that servers add."""
         from httpx2 import Response
         from openai import AsyncStream
 
@@ -215,61 +220,65 @@ class OpenAIModel:
         answer = await self._client.post(route, cast_to=Response, body=body)
         if is_html(answer.text):
             raise wrong_address_error(self.endpoint, "it answers with a web page")
-        told = json.loads(answer.content)
-        if isinstance(told, dict) and told.get("error") and not told.get("choices"):
-            raise parse_error_body(told["error"], self.endpoint)
-        return told
+        reply = json.loads(answer.content)
+        if isinstance(reply, dict) and reply.get("error") and not reply.get("choices"):
+            raise parse_error_body(reply["error"], self.endpoint)
+        return reply
 
-    async def _recording(self, sampling: Sampling) -> Mapping[str, Any]:
-        """What asks this server for exact tokens; nothing where they would not be what was sampled from."""
+    async def _recording_settings(self, sampling: Sampling) -> Mapping[str, Any]:
+        """Return the settings that request exact tokens, or none if they would not match the sampling."""
         if self._software is None:
             self._software = find_model(await self.list_models(), self.name, self.endpoint).software
-        plain = sampling.temperature == 1 and sampling.top_p == 1 and sampling.repeat_penalty in {None, 1}
-        return _RECORDING[self._software] if plain or self._software is ServerSoftware.LLAMA_CPP else {}
+        is_unmodified = sampling.temperature == 1 and sampling.top_p == 1 and sampling.repeat_penalty in {None, 1}
+        return _RECORDING[self._software] if is_unmodified or self._software is ServerSoftware.LLAMA_CPP else {}
 
-    async def _record_of(self, messages: list[dict[str, str]], said: Completion) -> TokenRecord | None:
-        """The exact tokens, when the server told all of them and its own counts agree."""
-        prompt = said.prompt_ids
+    async def _build_token_record(self, messages: list[dict[str, str]], completion: Completion) -> TokenRecord | None:
+        """Return the exact tokens if the server sent all of them and its counts agree."""
+        prompt = completion.prompt_ids
         if prompt is None and self._software is ServerSoftware.LLAMA_CPP:
-            prompt = await self._prompt_ids(messages)
-        if prompt is None or said.reply_ids is None or said.logprobs is None:
+            prompt = await self._fetch_prompt_ids(messages)
+        if prompt is None or completion.reply_ids is None or completion.logprobs is None:
             return None
-        counts = (said.prompt_tokens, said.completion_tokens, len(said.logprobs))
-        if counts != (len(prompt), len(said.reply_ids), len(said.reply_ids)):
+        counts = (completion.prompt_tokens, completion.completion_tokens, len(completion.logprobs))
+        if counts != (len(prompt), len(completion.reply_ids), len(completion.reply_ids)):
             return None
-        return TokenRecord(prompt=prompt, reply=said.reply_ids, logprobs=said.logprobs)
+        return TokenRecord(prompt=prompt, reply=completion.reply_ids, logprobs=completion.logprobs)
 
-    async def _prompt_ids(self, messages: list[dict[str, str]]) -> tuple[int, ...] | None:
-        """llama.cpp keeps the prompt's ids to itself, but tells its template and tokenizer apart."""
+    async def _fetch_prompt_ids(self, messages: list[dict[str, str]]) -> tuple[int, ...] | None:
+        """Return the prompt's ids from llama.cpp's template and tokenizer: its chat route does not send them."""
         from openai import OpenAIError
 
         root = self.endpoint.root
         try:
-            shown: Any = await self._client.post(f"{root}/apply-template", cast_to=object, body={"messages": messages})
-            body = {"content": shown["prompt"], "add_special": True, "parse_special": True}
-            told: Any = await self._client.post(f"{root}/tokenize", cast_to=object, body=body)
-            return tuple(told["tokens"])
+            rendered: Any = await self._client.post(
+                f"{root}/apply-template", cast_to=object, body={"messages": messages}
+            )
+            body = {"content": rendered["prompt"], "add_special": True, "parse_special": True}
+            reply: Any = await self._client.post(f"{root}/tokenize", cast_to=object, body=body)
+            return tuple(reply["tokens"])
         except (OpenAIError, ValueError, KeyError, TypeError):
             return None
 
-    def _check_all_was_read(self, messages: Sequence[Message], said: Completion) -> None:
-        """Ollama, for one, cuts what does not fit its window without a word; its count of the prompt tells."""
-        if said.prompt_tokens is None or not self.tokenizer.exact or isinstance(self.tokenizer, ServerTokenizer):
+    def _check_full_prompt(self, messages: Sequence[Message], completion: Completion) -> None:
+        """Raise WindowExceeded if the server cut the prompt silently, as Ollama does: its count shows it."""
+        if completion.prompt_tokens is None or not self.tokenizer.exact or isinstance(self.tokenizer, ServerTokenizer):
             return
         sent = sum(self.tokenizer.count(message.content) for message in messages)
-        if said.prompt_tokens < sent * _ALL:
+        if completion.prompt_tokens < sent * _FULL_PROMPT_SHARE:
             raise WindowExceeded(
-                f"the server read only {said.prompt_tokens} of the prompt's {sent} tokens and cut the rest silently: "
-                f"give it a longer window (in Ollama, num_ctx), or lower --chunk-tokens."
+                f"the server used only {completion.prompt_tokens} of the prompt's {sent} tokens and cut the rest "
+                f"silently: give it a longer window (in Ollama, num_ctx), or lower --chunk-tokens."
             )
 
-    def _usage(self, messages: Sequence[Message], said: Completion, seconds: float) -> Usage:
-        """The server's counts, or our own where it gives none."""
+    def _count_usage(self, messages: Sequence[Message], completion: Completion, seconds: float) -> Usage:
+        """Return the server's counts, or our own if it sent none."""
         count = self.tokenizer.count
-        read, written = said.prompt_tokens, said.completion_tokens
+        prompt_tokens, completion_tokens = completion.prompt_tokens, completion.completion_tokens
         return Usage(
             calls=1,
-            prompt_tokens=sum(count(message.content) for message in messages) if read is None else read,
-            completion_tokens=count(said.text) if written is None else written,
+            prompt_tokens=sum(count(message.content) for message in messages)
+            if prompt_tokens is None
+            else prompt_tokens,
+            completion_tokens=count(completion.text) if completion_tokens is None else completion_tokens,
             seconds=seconds,
         )

@@ -1,7 +1,7 @@
 """Models without weights: deterministic, for tests, demos and benchmarks.
 
-`ScriptedModel` replies with what a function says, after the latency it is told to have, and fails when it is told to.
-`keyword_reader` is such a function that really reads: it notes the sentences that share words with the question.
+`ScriptedModel` replies with the result of a function, after a given latency, and fails at given calls.
+`keyword_reader` is such a function: it notes the sentences that share words with the question.
 
 >>> import asyncio
 >>> from bookwheel.types import Message
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class ScriptedModel:
-    """A model whose replies are computed; it counts its calls and keeps the newest messages."""
+    """A model whose replies a function computes. It counts its calls and keeps the last messages."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class ScriptedModel:
         self._faults = faults or {}
 
     async def reply(self, messages: Sequence[Message], *, limit: int, sampling: Sampling) -> Reply:
-        """What the script says to the messages, cut at the limit like a server's reply."""
+        """Return the script's reply to the messages, cut at the limit like a server's."""
         del sampling
         began, number = time.perf_counter(), self.calls
         self.calls += 1
@@ -62,22 +62,22 @@ class ScriptedModel:
             await asyncio.sleep(self._seconds)
         if number in self._faults:
             raise self._faults[number]
-        said = self._script(messages)
-        if isinstance(said, Exception):
-            raise said
-        if isinstance(said, Reply):
-            return said
-        cut = self.tokenizer.fit(said, limit)
+        text = self._script(messages)
+        if isinstance(text, Exception):
+            raise text
+        if isinstance(text, Reply):
+            return text
+        cut = self.tokenizer.fit(text, limit)
         usage = Usage(
             calls=1,
             prompt_tokens=sum(self.tokenizer.count(message.content) for message in messages),
-            completion_tokens=self.tokenizer.count(said[:cut]),
+            completion_tokens=self.tokenizer.count(text[:cut]),
             seconds=time.perf_counter() - began,
         )
-        return Reply(text=said[:cut], finish=Finish.STOP if cut == len(said) else Finish.LENGTH, usage=usage)
+        return Reply(text=text[:cut], finish=Finish.STOP if cut == len(text) else Finish.LENGTH, usage=usage)
 
     async def aclose(self) -> None:
-        """Nothing to let go of."""
+        """Do nothing: there is nothing to release."""
 
 
 _SENTENCE: Final = re.compile(r"[^.!?。！？\n]+[.!?。！？]?")
@@ -114,8 +114,10 @@ def keyword_reader(messages: Sequence[Message]) -> str:
     question = _keywords(_extract_tag(prompt, "question"))
     section = _extract_tag(prompt, "section")
     notes = [line for line in _extract_tag(prompt, "memory").splitlines() if _keywords(line) & question]
-    found = [sentence.strip() for sentence in _SENTENCE.findall(section)]
-    notes += [line for line in found if len(_keywords(line) & question) >= min(2, len(question)) and line not in notes]
+    sentences = [sentence.strip() for sentence in _SENTENCE.findall(section)]
+    notes += [
+        line for line in sentences if len(_keywords(line) & question) >= min(2, len(question)) and line not in notes
+    ]
     best = sorted(notes, key=lambda line: -len(_keywords(line) & question))[:8]
     if section:
         return "\n".join(line for line in notes if line in best) or "UNCHANGED"
@@ -127,5 +129,5 @@ def _keywords(text: str) -> set[str]:
 
 
 def _extract_tag(prompt: str, tag: str) -> str:
-    """What stands inside the last pair of these tags."""
+    """Return the content of the last pair of these tags."""
     return prompt.rpartition(f"<{tag}>")[2].partition(f"</{tag}>")[0].strip() if f"<{tag}>" in prompt else ""

@@ -1,4 +1,4 @@
-"""From what the SDK raises to what a reader can act on: one of our errors, with advice, never with the key.
+"""Translate the SDK's exceptions into our errors, with advice and without the key.
 
 connection refused, no such host      Unreachable       401, 403          Refused
 connection broke in mid-reply         Unreachable       404 for a model   UnknownModel
@@ -50,7 +50,7 @@ _BAD_REQUEST: Final = frozenset({400, 413, 422})
 
 
 def translate_error(error: Exception, endpoint: Endpoint, model: str = "") -> ModelError:
-    """The error of ours that says what happened and what to do about it."""
+    """Return our error for an SDK exception: what happened and what to do about it."""
     import openai
 
     if isinstance(error, ModelError):
@@ -80,48 +80,50 @@ def _translate_connection_error(error: Exception, endpoint: Endpoint) -> ModelEr
     if isinstance(cause, httpx2.TimeoutException):
         return TimedOut(
             f"{endpoint.display_url} sent nothing for {endpoint.timeout:g} s. The server hangs or is too busy: "
-            f"look at it, allow more time, or ask for fewer tokens at once."
+            f"check it, raise the timeout, or request fewer tokens at once."
         )
     why = endpoint.hide_key(str(cause or error))
     return Unreachable(
         f"the connection to {endpoint.display_url} broke in mid-reply: {why}. "
-        f"Resume when the server and the network are well again."
+        f"Resume when the server and the network work again."
     )
 
 
 def _translate_status_error(error: APIStatusError, endpoint: Endpoint, model: str) -> ModelError:
-    status, said = error.status_code, format_server_message(error.body, endpoint)
+    status, message = error.status_code, format_server_message(error.body, endpoint)
     if status in {401, 403}:
         advice = "Check OPENAI_API_KEY." if endpoint.key else "It wants a key: set OPENAI_API_KEY."
-        return Refused(f"{endpoint.display_url} refused the key (HTTP {status}): {said} {advice}")
+        return Refused(f"{endpoint.display_url} refused the key (HTTP {status}): {message} {advice}")
     if _is_unknown_model(error):
         return UnknownModel(
-            f"{endpoint.display_url} has no model {model!r}: {said} "
+            f"{endpoint.display_url} has no model {model!r}: {message} "
             f"`bookwheel models` lists what it has; choose with --model."
         )
     if status in _NO_ROUTE or (status < HTTPStatus.INTERNAL_SERVER_ERROR and _HTML.match(error.response.text)):
         return wrong_address_error(endpoint, f"HTTP {status}")
     if status == HTTPStatus.TOO_MANY_REQUESTS:
-        return _overload_error(error, endpoint, said)
-    if status in _BAD_REQUEST and _TOO_LONG.search(f"{said} {error.code} {error.type}"):
-        return window_error(said)
-    return ServerFault(f"{endpoint.display_url} failed with HTTP {status}: {said} Its log may say more.")
+        return _overload_error(error, endpoint, message)
+    if status in _BAD_REQUEST and _TOO_LONG.search(f"{message} {error.code} {error.type}"):
+        return window_error(message)
+    return ServerFault(f"{endpoint.display_url} failed with HTTP {status}: {message} Its log may say more.")
 
 
-def _overload_error(error: APIStatusError, endpoint: Endpoint, said: str) -> Overloaded:
+def _overload_error(error: APIStatusError, endpoint: Endpoint, message: str) -> Overloaded:
     if "insufficient_quota" in {error.code, error.type}:
-        return Overloaded(f"the account's quota at {endpoint.display_url} is used up: {said} Add credit, then resume.")
+        return Overloaded(
+            f"the account's quota at {endpoint.display_url} is used up: {message} Add credit, then resume."
+        )
     after = error.response.headers.get("retry-after", "")
     seconds = " s" if re.fullmatch(r"[0-9.]+", after) else ""
     wait = f"It asks to wait: {after}{seconds}." if after else "Try again later."
     return Overloaded(
-        f"{endpoint.display_url} is overloaded (HTTP 429): {said} {wait} Ask it for less at once, then resume."
+        f"{endpoint.display_url} is overloaded (HTTP 429): {message} {wait} Ask it for less at once, then resume."
     )
 
 
-def parse_error_body(said: object, endpoint: Endpoint) -> ModelError:
-    """An error that came with a good status: inside a stream, or as the whole reply."""
-    text = format_server_message(said, endpoint)
+def parse_error_body(message: object, endpoint: Endpoint) -> ModelError:
+    """Return our error for one that came with status 200: inside a stream, or as the whole reply."""
+    text = format_server_message(message, endpoint)
     return (
         window_error(text)
         if _TOO_LONG.search(text)
@@ -130,38 +132,38 @@ def parse_error_body(said: object, endpoint: Endpoint) -> ModelError:
 
 
 def wrong_address_error(endpoint: Endpoint, what: str) -> Unreachable:
-    """There is a server, but not of this kind."""
+    """Return the error for a server that has no OpenAI-compatible API."""
     return Unreachable(
         f"there is no OpenAI-compatible API at {endpoint.display_url} ({what}). "
         f"Is the base URL right? It usually ends in /v1."
     )
 
 
-def window_error(said: str) -> WindowExceeded:
-    """The server's own numbers are in what it said."""
+def window_error(message: str) -> WindowExceeded:
+    """Return the error for a prompt that is too long; the server's message holds the numbers."""
     return WindowExceeded(
-        f"the prompt and its reply do not fit the model's window. The server says: {said} "
+        f"the prompt and its reply do not fit the model's window. The server says: {message} "
         f"Lower --chunk-tokens or --memory-tokens, or serve the model with a longer window."
     )
 
 
 def is_html(text: str) -> bool:
-    """Whether this is a web page, where JSON was asked for."""
+    """Return True if the text is an HTML page."""
     return bool(_HTML.match(text))
 
 
 def find_rejected_setting(error: APIStatusError, settings: Mapping[str, Any]) -> str | None:
-    """Which of the request's settings the server does not take, when that is what it complains of."""
-    said = str(error.body)
-    if _TOO_LONG.search(said) or not _UNSUPPORTED.search(f"{said} {error.code}"):
+    """Return the request's setting that the server rejects, if that is what the error is about."""
+    message = str(error.body)
+    if _TOO_LONG.search(message) or not _UNSUPPORTED.search(f"{message} {error.code}"):
         return None
     if error.param in settings:
         return error.param
-    return next((name for name in settings if re.search(rf"\b{name}\b", said)), None)
+    return next((name for name in settings if re.search(rf"\b{name}\b", message)), None)
 
 
 def format_server_message(body: object, endpoint: Endpoint) -> str:
-    """What the server said, as a sentence fit for a terminal: its message, and the counts that some servers add."""
+    """Return the server's message as a sentence that is safe for a terminal, with the token counts some servers add."""
     if isinstance(body, Mapping):
         found = body.get("message") or body.get("error") or body.get("detail") or body
         text = (
@@ -181,7 +183,7 @@ def format_server_message(body: object, endpoint: Endpoint) -> str:
 
 
 def _is_unknown_model(error: APIStatusError) -> bool:
-    """Whether this is about the model's name and not about the address."""
+    """Return True if the error is about the model's name, not the address."""
     if error.status_code not in {400, 404} or not isinstance(error.body, Mapping):
         return False
     if error.code == "model_not_found" or (error.param == "model" and not _UNSUPPORTED.search(str(error.body))):

@@ -1,6 +1,6 @@
-"""What a server says about itself: which models it has, how long their windows are, which software it is.
+"""Ask a server which models it has, how long their windows are and which software it runs.
 
-Asked once, before a reading starts, so that a wrong address or a refused key is told before anything is read.
+This happens once, before a reading starts, so a wrong address or a rejected key shows before anything is read.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _WINDOWS: Final = ("max_model_len", "context_length", "context_window", "max_con
 _MOST_NAMES: Final = 20
 _REFUSALS: Final = frozenset({401, 403})
 _NO_LIST: Final = frozenset({403, 404, 405, 501})
-"""Some gateways list no models, and some keys may not list them; both can still chat."""
+"""Some gateways list no models, and some keys may not list them. Both can still chat."""
 
 
 class ServerSoftware(StrEnum):
-    """Servers that offer more than OpenAI's API, under the name they sign their models with."""
+    """Server software with routes beyond OpenAI's API; the value is what it sends as `owned_by`."""
 
     VLLM = "vllm"
     LLAMA_CPP = "llamacpp"
@@ -37,23 +37,23 @@ class ServerSoftware(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedModel:
-    """One model that a server has."""
+    """One model on a server."""
 
     name: str
     window: int | None = None
     """Tokens of prompt and reply together, where the server says."""
     owner: str = ""
-    """Who signs for it: a company, or the server's software."""
+    """The `owned_by` field: a company, or the server's software."""
     aliases: tuple[str, ...] = ()
 
     @property
     def software(self) -> ServerSoftware:
-        """What serves it."""
+        """The software that serves it."""
         return ServerSoftware(self.owner) if self.owner in tuple(ServerSoftware) else ServerSoftware.OTHER
 
 
 async def list_served_models(endpoint: Endpoint) -> tuple[ServedModel, ...]:
-    """The server's models; empty when it has an API of this kind but no list. Raises a ModelError when it has none."""
+    """Return the server's models, or an empty tuple if it chats but lists none. Raise a ModelError otherwise."""
     from openai import APIStatusError, OpenAIError
 
     async with replace(endpoint, retries=min(endpoint.retries, 1)).open_client() as client:
@@ -61,7 +61,7 @@ async def list_served_models(endpoint: Endpoint) -> tuple[ServedModel, ...]:
             body = await client.get("/models", cast_to=object)
             if isinstance(body, str):
                 raise wrong_address_error(
-                    endpoint, "it answers with a web page" if is_html(body) else "its answer is no JSON"
+                    endpoint, "it answers with a web page" if is_html(body) else "its answer is not JSON"
                 )
         except APIStatusError as error:
             if error.status_code not in _NO_LIST:
@@ -77,10 +77,11 @@ async def list_served_models(endpoint: Endpoint) -> tuple[ServedModel, ...]:
 
 
 async def _check_chat_route(client: AsyncOpenAI, endpoint: Endpoint) -> None:
-    """Whether anyone chats there: an empty request is refused by every server, and only a missing route with a 404."""
+    """Raise a ModelError if the server has no chat route."""
     from openai import APIStatusError, OpenAIError
 
     try:
+        # Every server rejects an empty request; only a missing route gives 404.
         await client.post("/chat/completions", cast_to=object, body={})
     except APIStatusError as error:
         fault = translate_error(error, endpoint)
@@ -91,10 +92,10 @@ async def _check_chat_route(client: AsyncOpenAI, endpoint: Endpoint) -> None:
 
 
 def find_model(served: Sequence[ServedModel], name: str, endpoint: Endpoint) -> ServedModel:
-    """What the server says of the model of this name; nothing but the name where it lists none such.
+    """Return the listed model of this name, or one with nothing but the name.
 
-    A list is no proof against a name: gateways take names that they do not list, llama.cpp takes any. vLLM takes no
-    other than those it lists.
+    A missing entry proves nothing: gateways accept names that they do not list, and llama.cpp accepts any. Only vLLM
+    accepts no other than those it lists.
     """
     for model in served:
         if name == model.name or name in model.aliases:
@@ -110,7 +111,7 @@ def find_model(served: Sequence[ServedModel], name: str, endpoint: Endpoint) -> 
 
 
 async def find_only_model(endpoint: Endpoint) -> str:
-    """The name of the one model that a server has."""
+    """Return the name of the server's only model. Raise UnknownModel if it has none or several."""
     served = await list_served_models(endpoint)
     if len(served) == 1:
         return served[0].name
@@ -128,8 +129,8 @@ def _join_names(served: Sequence[ServedModel]) -> str:
 
 def _parse_model(entry: Mapping[str, Any]) -> ServedModel:
     meta = entry.get("meta")
-    said = {**meta, **entry} if isinstance(meta, Mapping) else entry
-    windows = [said[name] for name in _WINDOWS if type(said.get(name)) is int and said[name] > 0]
+    fields = {**meta, **entry} if isinstance(meta, Mapping) else entry
+    windows = [fields[name] for name in _WINDOWS if type(fields.get(name)) is int and fields[name] > 0]
     aliases = entry.get("aliases")
     return ServedModel(
         name=str(entry["id"]),

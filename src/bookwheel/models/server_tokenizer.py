@@ -1,7 +1,7 @@
-"""Counting with the tokenizer of the server itself, where it has a /tokenize: vLLM, llama.cpp and SGLang do.
+"""Count tokens with the server's own tokenizer: vLLM, llama.cpp and SGLang have a /tokenize route.
 
-Counts are exact and nothing has to be downloaded; each costs one small request, so those of repeated texts are kept.
-The calls block: a server inside the same event loop would wait for itself.
+Counts are exact and nothing is downloaded. Each count costs a small request, so recent ones are cached.
+The calls block: a server in the same event loop would deadlock.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from bookwheel.models.endpoint import Endpoint
 
 _CHARACTERS_PER_TOKEN: Final = 8
-"""More text than this for each token of a limit is not sent before less has been seen to fit."""
+"""The first request holds this much text per token of the limit, and more only if that fits."""
 _CLOSE: Final = 0.98
-"""A prefix with so much of its limit is long enough."""
+"""A prefix with this share of its limit is long enough."""
 _MOST_GUESSES: Final = 12
 _COUNTS_KEPT: Final = 64
 _SECONDS_TO_ANSWER: Final = 15.0
 
 
 class ServerTokenizer:
-    """A tokenizer behind HTTP. Servers differ in the names of the fields: each takes its own and skips the others'."""
+    """A tokenizer behind HTTP. We send every server's field names; each takes its own and ignores the others."""
 
     exact: Final = True
 
@@ -40,21 +40,21 @@ class ServerTokenizer:
 
     @classmethod
     def find(cls, endpoint: Endpoint, model: str) -> Self | None:
-        """The server's tokenizer; None where it offers none."""
+        """Return the server's tokenizer, or None."""
         probe = cls(replace(endpoint, retries=0, timeout=min(endpoint.timeout, _SECONDS_TO_ANSWER)), model)
         try:
             return cls(endpoint, model) if probe.ids("one two three") else None
-        except ModelError:  # hosted servers have no such route, and say so in many ways
+        except ModelError:  # hosted servers have no such route, and answer in many ways
             return None
         finally:
             probe.close()
 
     def count(self, text: str) -> int:
-        """As the server counts."""
+        """Return the server's count of the text's tokens."""
         return self._count(text)
 
     def fit(self, text: str, limit: int) -> int:
-        """Where token number `limit` ends, or a little before."""
+        """Return the character where token number `limit` ends, or a little less."""
         if limit <= 0:
             return 0
         text, head = replace_surrogates(text), limit * _CHARACTERS_PER_TOKEN
@@ -62,13 +62,13 @@ class ServerTokenizer:
             if head >= len(text):
                 return len(text)
             head *= 4
-        shown = self._text(ids[:limit]).rstrip("\N{REPLACEMENT CHARACTER}")
-        if shown and text.startswith(shown):
-            return len(shown)
-        return self._search(text[:head], limit, len(ids))
+        prefix = self._detokenize(ids[:limit]).rstrip("\N{REPLACEMENT CHARACTER}")
+        if prefix and text.startswith(prefix):
+            return len(prefix)
+        return self._search_prefix(text[:head], limit, len(ids))
 
     def ids(self, text: str, *, special: bool = False) -> list[int]:
-        """The text's token ids; `special` reads a chat template's markers as what they stand for."""
+        """Return the text's token ids. `special` parses special tokens in it."""
         body = {"content": replace_surrogates(text), "add_special": special, "parse_special": special}
         tokens = self._post("tokenize", body | {"prompt": body["content"], "add_special_tokens": special}).get("tokens")
         if not isinstance(tokens, list) or not all(type(token) is int for token in tokens):
@@ -78,29 +78,32 @@ class ServerTokenizer:
         return tokens
 
     def template_tokens(self) -> int | None:
-        """At most what the chat template adds to a system and a user message; None where it cannot be told."""
+        """Return an upper bound of the tokens that the chat template adds, or None if the server cannot count them."""
         word = "x"
         user = {"role": "user", "content": word}
-        found = [self._chat(conversation) for conversation in ([user], [{"role": "system", "content": word}, user])]
-        return max((tokens for tokens in found if tokens is not None), default=None)
+        counts = [
+            self._count_conversation(conversation)
+            for conversation in ([user], [{"role": "system", "content": word}, user])
+        ]
+        return max((tokens for tokens in counts if tokens is not None), default=None)
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         self._client.close()
 
-    def _chat(self, messages: list[dict[str, str]]) -> int | None:
-        """The tokens of a conversation as the model would see it: by /tokenize itself or by /apply-template."""
+    def _count_conversation(self, messages: list[dict[str, str]]) -> int | None:
+        """Count the tokens of a conversation in its template, by /tokenize itself or after /apply-template."""
         try:
-            said = self._post("tokenize", {"messages": messages, "add_generation_prompt": True})
-            if type(said.get("count")) is int:
-                return int(said["count"])
+            reply = self._post("tokenize", {"messages": messages, "add_generation_prompt": True})
+            if type(reply.get("count")) is int:
+                return int(reply["count"])
             prompt = self._post("apply-template", {"messages": messages}).get("prompt")
             return len(self.ids(prompt, special=True)) if isinstance(prompt, str) else None
         except ModelError:  # not every template takes a system message, nor every server a conversation
             return None
 
-    def _search(self, text: str, limit: int, tokens: int) -> int:
-        """The same by asking for counts of prefixes, each guessed from those before."""
+    def _search_prefix(self, text: str, limit: int, tokens: int) -> int:
+        """Find the fitting prefix by counting prefixes, each chosen by interpolation."""
         low, low_tokens, high, high_tokens = 0, 0, len(text), tokens
         for _ in range(_MOST_GUESSES):
             if high - low <= 1 or low_tokens >= limit * _CLOSE:
@@ -114,21 +117,21 @@ class ServerTokenizer:
                 high, high_tokens = guess, count
         return low
 
-    def _text(self, ids: list[int]) -> str:
-        """The text of these ids, empty when the server does not tell it."""
+    def _detokenize(self, ids: list[int]) -> str:
+        """Return the text of these ids, or an empty text if the server cannot detokenize."""
         try:
-            said = self._post("detokenize", {"tokens": ids})
+            reply = self._post("detokenize", {"tokens": ids})
         except ModelError:
             return ""
-        return next((said[name] for name in ("content", "prompt", "text") if isinstance(said.get(name), str)), "")
+        return next((reply[name] for name in ("content", "prompt", "text") if isinstance(reply.get(name), str)), "")
 
     def _post(self, route: str, body: dict[str, Any]) -> dict[str, Any]:
         from openai import OpenAIError
 
         try:
-            said = self._client.post(
+            reply = self._client.post(
                 f"{self._endpoint.root}/{route}", cast_to=object, body={"model": self._model, **body}
             )
         except (OpenAIError, ValueError) as error:
             raise translate_error(error, self._endpoint, self._model) from error
-        return said if isinstance(said, dict) else {}
+        return reply if isinstance(reply, dict) else {}

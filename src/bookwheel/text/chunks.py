@@ -1,7 +1,7 @@
-"""Cutting a document into chunks that tile its text exactly and never exceed a token budget.
+"""Cut a document into chunks that tile its text exactly and never exceed a token budget.
 
-Pure but for the tokenizer, and streaming: only about one chunk's text is held at a time.
-A chunk ends, in order of liking, at a paragraph, a line, a sentence, a word, or where the budget ends.
+Pure except for the tokenizer, and streaming: about one chunk's text is in memory at a time.
+A chunk ends, in order of preference, at a paragraph, a line, a sentence, a word, or where the budget ends.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 
 _CHARACTERS_PER_TOKEN: Final = 6
 _MOST_PER_TOKEN: Final = 64
-"""A chunk takes no more text than this, however little of it counts: blanks and invisible characters."""
-_ENDS: Final = (
+"""A chunk holds at most this many characters per token: blanks and invisible characters may count as none."""
+_BREAKS: Final = (
     (re.compile(r"\n[ \t]*\r?\n\s*"), 0.8),
     (re.compile(r"\n"), 0.88),
     (re.compile(r"[.!?…][\"'”’)\]]*\s+|[。！？；][”’」』）]*"), 0.88),
     (re.compile(r"\s+"), 0.9),
 )
-"""What a chunk likes to end with, and from which share of its length on that is worth it."""
-_JOINED: Final = re.compile("[\u0300-\u036f\u200c\u200d\ufe00-\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]")
-"""Characters that belong to the one before them."""
+"""Where a chunk may end, best first, and the share of the budget that it must fill for that."""
+_COMBINING: Final = re.compile("[\u0300-\u036f\u200c\u200d\ufe00-\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]")
+"""Characters that modify the one before them, so no chunk may begin with one."""
 
 
 def split(document: Document, tokenizer: Tokenizer, limit: int, *, start: int = 0, index: int = 0) -> Iterator[Chunk]:
-    """The document's chunks from character `start` on, numbered from `index`; each holds at most `limit` tokens."""
+    """Yield the chunks from character `start` on, numbered from `index`, each of at most `limit` tokens."""
     window = _Window(document.parts(start), start)
     while window.text(1):
         cut, tokens = _find_cut(window, tokenizer, limit)
-        sources, pages = window.places(cut)
+        sources, pages = window.sources_and_pages(cut)
         yield Chunk(
             index=index,
             start=window.start,
@@ -51,13 +51,14 @@ def split(document: Document, tokenizer: Tokenizer, limit: int, *, start: int = 
 
 
 def _find_cut(window: _Window, tokenizer: Tokenizer, limit: int) -> tuple[int, int]:
-    """How many characters the next chunk takes, and its tokens."""
+    """Return the length of the next chunk in characters and in tokens."""
     text = window.text(limit * _CHARACTERS_PER_TOKEN)
     fit = _fit_tokens(text, tokenizer, limit)
     while fit == len(text) < limit * _MOST_PER_TOKEN and len(longer := window.text(2 * len(text))) > len(text):
         text = longer
         fit = _fit_tokens(text, tokenizer, limit)
     cut = fit if fit == len(text) else _find_chunk_end(text, fit)
+    # A prefix can have more tokens than it had inside the whole text, so the count is checked.
     tokens = tokenizer.count(escape_markup(text[:cut]))
     while tokens > limit and cut > 1:
         cut = _find_chunk_end(text, max(1, min(cut - 1, cut * limit // tokens)))
@@ -66,64 +67,64 @@ def _find_cut(window: _Window, tokenizer: Tokenizer, limit: int) -> tuple[int, i
 
 
 def _fit_tokens(text: str, tokenizer: Tokenizer, limit: int) -> int:
-    """How many leading characters are within the limit, or a few less; shielding only ever shortens a text."""
-    shown = escape_markup(text)
-    fit = tokenizer.fit(shown, limit)
-    return len(text) if fit >= len(shown) else max(1, fit)
+    """Return how many leading characters fit the limit, or a few less: escaping can only shorten a text."""
+    escaped = escape_markup(text)
+    fit = tokenizer.fit(escaped, limit)
+    return len(text) if fit >= len(escaped) else max(1, fit)
 
 
 def _find_chunk_end(text: str, fit: int) -> int:
-    """The best place to end a chunk that may take `fit` characters."""
-    for end, share in _ENDS:
-        worth = int(fit * share)
-        places = [m.end() for m in end.finditer(text, worth) if worth < m.end() <= fit]
-        if places:
-            return places[-1]
+    """Return the best place to end a chunk of at most `fit` characters."""
+    for pattern, share in _BREAKS:
+        least = int(fit * share)
+        ends = [m.end() for m in pattern.finditer(text, least) if least < m.end() <= fit]
+        if ends:
+            return ends[-1]
     cut = fit
-    while cut > 1 and (_JOINED.match(text, cut) or text[cut - 1] in "\u200d\r"):
+    while cut > 1 and (_COMBINING.match(text, cut) or text[cut - 1] in "\u200d\r"):
         cut -= 1
     return cut if cut > 1 else fit
 
 
 class _Window:
-    """The text ahead: parts are drawn from the document as they are needed and given up when taken."""
+    """The unread text: parts are fetched from the document as needed and dropped once they are in a chunk."""
 
     def __init__(self, parts: Iterator[Part], start: int) -> None:
         self.start = start
         self._parts = parts
-        self._held = ""
-        self._at = 0
-        """Where in the held text the next chunk begins."""
+        self._buffer = ""
+        self._offset = 0
+        """Index in the buffer where the next chunk begins."""
         self._marks: list[tuple[int, str, int | None]] = []
-        """From which character of the document on which source and page go."""
+        """The character of the document where each source and page begins."""
 
     def text(self, length: int) -> str:
-        """The next `length` characters, or all that the document still has."""
-        if len(self._held) - self._at < length:
-            self._draw(length)
-        return self._held[self._at : self._at + length]
+        """Return the next `length` characters, or all that are left."""
+        if len(self._buffer) - self._offset < length:
+            self._fill(length)
+        return self._buffer[self._offset : self._offset + length]
 
-    def _draw(self, length: int) -> None:
-        pieces = [self._held[self._at :]]
+    def _fill(self, length: int) -> None:
+        pieces = [self._buffer[self._offset :]]
         have = len(pieces[0])
         while have < length and (part := next(self._parts, None)) is not None:
             if part.text:
                 self._marks.append((self.start + have, part.source, part.page))
                 pieces.append(part.text)
                 have += len(part.text)
-        self._held, self._at = "".join(pieces), 0
+        self._buffer, self._offset = "".join(pieces), 0
 
-    def places(self, cut: int) -> tuple[tuple[str, ...], tuple[int, ...]]:
-        """The sources and pages of the next `cut` characters."""
+    def sources_and_pages(self, cut: int) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        """Return the sources and pages of the next `cut` characters."""
         touched = [mark for mark in self._marks if mark[0] < self.start + cut]
         sources = dict.fromkeys(source for _, source, _ in touched)
         pages = dict.fromkeys(page for _, _, page in touched if page is not None)
         return tuple(sources), tuple(pages)
 
     def take(self, cut: int) -> str:
-        """Give up the next `cut` characters."""
-        taken = self._held[self._at : self._at + cut]
-        self._at += cut
+        """Remove and return the next `cut` characters."""
+        taken = self._buffer[self._offset : self._offset + cut]
+        self._offset += cut
         self.start += cut
         ahead = [mark for mark in self._marks if mark[0] > self.start]
         current = [mark for mark in self._marks if mark[0] <= self.start][-1:]

@@ -1,8 +1,8 @@
-r"""From bytes to text without losing a character, a block at a time.
+r"""Decode bytes to text without losing a character, a block at a time.
 
-UTF-8 is tried first; else a byte order mark, what a server declared, or `charset-normalizer` on a bounded sample tells
-the encoding. ASCII says nothing of it, so the sample is taken where the first other byte stands, however far in.
-Bytes that do not decode stay visible as `\xNN` and are reported. Line ends and NULs are left as they are.
+A byte order mark decides the encoding, then the charset that a server declared, then UTF-8 if it fits, then
+`charset-normalizer` on a sample. The sample begins at the first byte beyond ASCII, because ASCII fits every encoding.
+Bytes that do not decode appear as `\xNN` and are reported. Line ends and NULs stay as they are.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 BLOCK: Final = 1 << 20
 SAMPLE: Final = 1 << 16
-_MARKS: Final = (
+_BYTE_ORDER_MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),
@@ -35,28 +35,34 @@ _COMMON: Final = (
     *("cp1250", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258", "cp874", "koi8_r", "koi8_u", "iso8859_2"),
     *("iso8859_5", "iso8859_7", "iso8859_15", "cp866", "cp850", "cp852", "cp437"),
 )
-"""Encodings that people meet; where the evidence is equal, the earlier one."""
-_WIDER: Final = {"gb2312": "gb18030", "gbk": "gb18030", "shift_jis": "cp932", "euc_kr": "cp949", "iso8859-1": "cp1252"}
-"""What pages that declare the first are really written in."""
+"""Common encodings; on equal evidence the earlier one wins."""
+_SUPERSETS: Final = {
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "shift_jis": "cp932",
+    "euc_kr": "cp949",
+    "iso8859-1": "cp1252",
+}
+"""Supersets that pages really use when they declare the first one."""
 _NO_CHARSETS: Final = frozenset({"idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefined"})
 _NOT_ASCII: Final = re.compile(rb"[\x80-\xff]|\x1b[$(]")
 _LONE_BYTES: Final = re.compile(rb"(?<![\x80-\xff])[\x80-\xff](?![\x80-\xff])")
 _STRAY: Final = re.compile(rb"[\x01-\x06\x0e-\x1a\x1c-\x1f]")
 _EASTERN: Final = frozenset("　、。《》「」『』【】！（），：；？～—…“”")
 _TRUNCATED: Final = 4
-"""A sample can end within a character; none has more bytes."""
+"""Bytes of the longest character: a sample can end inside one."""
 
 
-class _Tally(threading.local):
+class _UndecodedCount(threading.local):
     bytes = 0
 
 
-_tally = _Tally()
+_undecoded = _UndecodedCount()
 
 
 def _escape_undecodable(error: UnicodeError) -> tuple[str | bytes, int]:
     if isinstance(error, UnicodeDecodeError):
-        _tally.bytes += error.end - error.start
+        _undecoded.bytes += error.end - error.start
     return codecs.backslashreplace_errors(error)
 
 
@@ -64,10 +70,10 @@ _VISIBLE: Final = "bookwheel.visible"
 codecs.register_error(_VISIBLE, _escape_undecodable)
 
 
-def decode(read: Callable[[int], bytes], name: str, notes: SourceWarnings, charset: str = "") -> Iterator[str]:
-    """The text of a stream of bytes, block by block; `charset` is what its source said of it."""
+def decode(read: Callable[[int], bytes], name: str, warnings: SourceWarnings, charset: str = "") -> Iterator[str]:
+    """Yield the text of a stream of bytes, block by block. `charset` is the encoding that its source declared."""
     block = read(BLOCK)
-    mark, encoding = next(((len(mark), e) for mark, e in _MARKS if block.startswith(mark)), (0, ""))
+    mark, encoding = next(((len(mark), e) for mark, e in _BYTE_ORDER_MARKS if block.startswith(mark)), (0, ""))
     block = block[mark:]
     encoding = encoding or detect_wide_encoding(block[:SAMPLE])
     first = True
@@ -75,13 +81,13 @@ def decode(read: Callable[[int], bytes], name: str, notes: SourceWarnings, chars
         found = _NOT_ASCII.search(block)
         if found:
             block += read(BLOCK) if len(block) - found.start() < SAMPLE else b""
-            encoding = _detect_encoding(_take_sample(block, found.start()), name, notes, charset, first)
+            encoding = _detect_encoding(_take_sample(block, found.start()), name, warnings, charset, first)
         else:
             yield block.decode("ascii")
             block = read(BLOCK)
         first = False
     if block:
-        yield from _decode_rest(block, read, encoding, (name, notes))
+        yield from _decode_rest(block, read, encoding, (name, warnings))
 
 
 def _decode_rest(
@@ -90,52 +96,52 @@ def _decode_rest(
     decoder = codecs.getincrementaldecoder(encoding)(_VISIBLE)
     lost = 0
     while True:
-        _tally.bytes = 0
+        _undecoded.bytes = 0
         text = decoder.decode(block, final=not block)
-        lost += _tally.bytes
+        lost += _undecoded.bytes
         if text:
             yield text
         if not block:
             break
         block = read(BLOCK)
     if lost:
-        name, notes = report
-        notes.add(r"bytes that are not text in their file's encoding are shown as \xNN", f"{name} ({lost} bytes)")
+        name, warnings = report
+        warnings.add(r"bytes that are invalid in their file's encoding are shown as \xNN", f"{name} ({lost} bytes)")
 
 
-def decode_bytes(data: bytes, name: str, notes: SourceWarnings, charset: str = "") -> str:
-    """The text of bytes that are in memory already."""
+def decode_bytes(data: bytes, name: str, warnings: SourceWarnings, charset: str = "") -> str:
+    """Decode bytes that are in memory."""
     from io import BytesIO
 
-    return "".join(decode(BytesIO(data).read, name, notes, charset))
+    return "".join(decode(BytesIO(data).read, name, warnings, charset))
 
 
 def _take_sample(block: bytes, start: int) -> bytes:
     return block[:SAMPLE] if start < SAMPLE // 2 else block[start : start + SAMPLE]
 
 
-def _detect_encoding(sample: bytes, name: str, notes: SourceWarnings, charset: str, first: bool) -> str:
+def _detect_encoding(sample: bytes, name: str, warnings: SourceWarnings, charset: str, first: bool) -> str:
     if charset and can_decode(sample, charset := _resolve_charset(charset)):
         return charset
     if is_mostly_utf8(sample):
         return "utf-8"
     guess = guess_encoding(sample, wide=first)
-    notes.add("the encoding is a guess", f"{name} ({guess or 'cp1252, for want of a better one'})")
+    warnings.add("the encoding is a guess", f"{name} ({guess or 'cp1252, as a last resort'})")
     return guess or "cp1252"
 
 
 def _resolve_charset(declared: str) -> str:
-    """The codec to try for a declared name; empty for what is no encoding of text."""
+    """Return the codec for a declared name, or an empty string if it is not a text encoding."""
     try:
         b"\0\0\0\0".decode(declared, "ignore")
     except (LookupError, ValueError):
         return ""
     known = codecs.lookup(declared).name
-    return "" if known in _NO_CHARSETS else _WIDER.get(known, known)
+    return "" if known in _NO_CHARSETS else _SUPERSETS.get(known, known)
 
 
 def can_decode(sample: bytes, encoding: str) -> bool:
-    """Whether the sample is text of that encoding, but for a character that its end cuts."""
+    """Return True if the sample decodes, except for a character that its end cuts."""
     try:
         codecs.getincrementaldecoder(encoding)("strict").decode(sample)
     except (UnicodeError, LookupError):
@@ -144,7 +150,7 @@ def can_decode(sample: bytes, encoding: str) -> bool:
 
 
 def is_mostly_utf8(sample: bytes) -> bool:
-    """UTF-8, or so much of it that the rest must be damage."""
+    """Return True if the sample is UTF-8, apart from a little damage."""
     if b"\x1b$" in sample and sample.isascii():
         return False
     if can_decode(sample, "utf-8"):
@@ -155,14 +161,12 @@ def is_mostly_utf8(sample: bytes) -> bool:
 
 
 def detect_wide_encoding(sample: bytes) -> str:
-    """UTF-16 or UTF-32 without a byte order mark, told by where its NULs stand; empty when it is neither.
-
-    A quarter of NULs is asked of what would pass for UTF-8 otherwise: that may be a text with a few NULs in it.
-    """
+    """Return UTF-16 or UTF-32 if the positions of NULs show it, or an empty string."""
     if b"\0" not in sample:
         return ""
     even, odd = sample[::2].count(0), sample[1::2].count(0)
     stray = len(_STRAY.findall(sample))
+    # What is valid UTF-8 needs a quarter of NULs: it may be a UTF-8 text with a few NULs in it.
     least = 0.25 if can_decode(sample, "utf-8") and 50 * stray < len(sample) else 0.01
     for encoding, many, few in (
         ("utf-32-le", sample[3::4].count(0), sample[::4].count(0)),
@@ -183,7 +187,7 @@ def _is_text(sample: bytes, encoding: str) -> bool:
 
 
 def guess_encoding(sample: bytes, *, wide: bool = True) -> str:
-    """What charset-normalizer makes of the sample; empty when that is nothing."""
+    """Return charset-normalizer's best guess, or an empty string."""
     from charset_normalizer import from_bytes
 
     common = [*_COMMON, *(_WIDE if wide else ())]
@@ -200,17 +204,17 @@ def guess_encoding(sample: bytes, *, wide: bool = True) -> str:
 
 
 def _choose_match(matches: list[CharsetMatch], *, western: bool) -> str:
-    """Of the matches that the evidence hardly tells apart, the one that makes most letters; then the one most met."""
+    """Return the match with most letters among those of nearly equal evidence, then the most common encoding."""
     best = matches[0]
     near = [m for m in matches if m.chaos <= best.chaos + 0.02 and m.coherence >= best.coherence - 0.1]
     order = ("cp1252", *_COMMON) if western else _COMMON
 
-    def merit(match: CharsetMatch) -> tuple[float, float, int]:
+    def rank(match: CharsetMatch) -> tuple[float, float, int]:
         place = order.index(match.encoding) if match.encoding in order else len(order)
         likeness = 0.0 if western else -round(match.coherence, 1)
         return -round(_letter_share(str(match)), 1), likeness, place
 
-    return min(near, key=merit).encoding
+    return min(near, key=rank).encoding
 
 
 def _letter_share(text: str) -> float:
@@ -219,6 +223,6 @@ def _letter_share(text: str) -> float:
 
 
 def _has_lone_accents(sample: bytes) -> bool:
-    """Whether bytes beyond ASCII mostly stand alone, as accents do and double-byte characters do not."""
+    """Return True if bytes beyond ASCII are mostly single, like accents and unlike double-byte characters."""
     beyond = sum(1 for byte in sample if byte > 0x7F)  # noqa: PLR2004
     return 2 * len(_LONE_BYTES.findall(sample)) > beyond

@@ -21,34 +21,34 @@ if TYPE_CHECKING:
     from bookwheel.text.sources import SourceFile, SourceWarnings
 
 _NAME: Final = "local-name()='{}'"
-_DAMAGES: Final = (KeyError, IndexError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error)
-_FONT_LOCKS: Final = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
-"""These lock fonts only; any other encryption locks the text."""
+_DAMAGE_ERRORS: Final = (KeyError, IndexError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error)
+_FONT_ENCRYPTION: Final = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
+"""These encrypt fonts only; any other method encrypts the text."""
 
 
-def read_epub(volume: SourceFile, notes: SourceWarnings) -> Iterator[Part]:
-    """A part for every chapter that has text; its source is the book and the chapter: `book.epub#The Mill`."""
+def read_epub(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
+    """Yield a part for every chapter with text. Its source is the book and the chapter: `book.epub#The Mill`."""
     try:
         from lxml.etree import LxmlError
     except ImportError as error:
         raise MissingExtra("reading EPUB", "documents") from error
-    with volume.open() as file, open_zip(file, volume.name) as archive:
+    with source.open() as file, open_zip(file, source.name) as archive:
         try:
-            _reject_encrypted(archive, volume.name)
+            _reject_encrypted(archive, source.name)
             package = _find_package(archive)
             root = _parse_xml(archive, package)
             titles = _read_titles(archive, root, package)
             for number, path in enumerate(_read_spine(root, package), 1):
                 if path not in archive.NameToInfo:
-                    notes.add(f"chapters that {volume.name} names but does not hold", path)
+                    warnings.add(f"chapters that {source.name} lists but does not contain", path)
                     continue
                 data = archive.read(path)
-                text, _ = convert_page(decode_bytes(data, volume.name, notes, find_charset(data)), volume.name)
+                text, _ = convert_page(decode_bytes(data, source.name, warnings, find_charset(data)), source.name)
                 if text:
                     title = titles.get(path) or _find_heading(text) or f"Chapter {number}"
-                    yield Part(text=f"{text}\n\n", source=f"{volume.name}#{title}")
-        except (LxmlError, *_DAMAGES) as error:
-            raise SourceError(f"{volume.name} is a damaged EPUB: {error}. Fetch or save it again.") from error
+                    yield Part(text=f"{text}\n\n", source=f"{source.name}#{title}")
+        except (LxmlError, *_DAMAGE_ERRORS) as error:
+            raise SourceError(f"{source.name} is a damaged EPUB: {error}. Download or save it again.") from error
 
 
 def _parse_xml(archive: zipfile.ZipFile, path: str) -> Any:
@@ -59,7 +59,7 @@ def _parse_xml(archive: zipfile.ZipFile, path: str) -> Any:
 
 
 def _find_elements(root: Any, *path: str) -> list[Any]:
-    """Elements by their names, whatever namespace a book puts them in."""
+    """Find elements by their names, in any namespace."""
     steps = "/".join(f"*[{_NAME.format(name)}]" for name in path)
     return list(root.xpath(f".//{steps}")) if root is not None else []
 
@@ -73,8 +73,8 @@ def _reject_encrypted(archive: zipfile.ZipFile, name: str) -> None:
     if "META-INF/encryption.xml" not in archive.NameToInfo:
         return
     methods = _find_elements(_parse_xml(archive, "META-INF/encryption.xml"), "EncryptionMethod")
-    if any(m.get("Algorithm") not in _FONT_LOCKS for m in methods):
-        raise SourceError(f"{name} is locked by its seller (DRM) and cannot be read: use a copy without a lock")
+    if any(m.get("Algorithm") not in _FONT_ENCRYPTION for m in methods):
+        raise SourceError(f"{name} is encrypted by its seller (DRM) and cannot be read: use a copy without DRM")
 
 
 def _read_spine(root: Any, package: str) -> list[str]:
@@ -83,18 +83,20 @@ def _read_spine(root: Any, package: str) -> list[str]:
     return list(dict.fromkeys(_resolve_link(href, package) for href in order))
 
 
-def _resolve_link(href: str, beside: str) -> str:
-    """Where a link leads that stands in the file `beside`."""
-    return posixpath.normpath(posixpath.join(posixpath.dirname(beside), unquote(href.partition("#")[0])))
+def _resolve_link(href: str, base: str) -> str:
+    """Resolve a link in the file `base`."""
+    return posixpath.normpath(posixpath.join(posixpath.dirname(base), unquote(href.partition("#")[0])))
 
 
 def _read_titles(archive: zipfile.ZipFile, root: Any, package: str) -> dict[str, str]:
-    """Chapter files and their names, by the navigation document or by the older NCX."""
+    """Return the titles of chapter files from the navigation document or the older NCX."""
     titles: dict[str, str] = {}
     for item in _find_elements(root, "manifest", "item"):
         path = _resolve_link(item.get("href", ""), package)
-        navigates = "nav" in item.get("properties", "").split()
-        if path not in archive.NameToInfo or not (navigates or item.get("media-type") == "application/x-dtbncx+xml"):
+        is_navigation = "nav" in item.get("properties", "").split()
+        if path not in archive.NameToInfo or not (
+            is_navigation or item.get("media-type") == "application/x-dtbncx+xml"
+        ):
             continue
         for href, title in _read_links(_parse_xml(archive, path)):
             titles.setdefault(_resolve_link(href, path), title)

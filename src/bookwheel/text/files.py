@@ -1,4 +1,4 @@
-"""The text of one file, whatever its format: the place where formats meet."""
+"""Read the text of one file, whatever its format."""
 
 from __future__ import annotations
 
@@ -18,48 +18,46 @@ if TYPE_CHECKING:
     from bookwheel.text.sources import SourceFile, SourceWarnings
 
 
-def read_parts(volume: SourceFile, notes: SourceWarnings) -> Iterator[Part]:
-    """The volume's text; SourceError, at the latest when it has been read through, when it gives none."""
-    found = detect_format(volume)
-    if found is Format.PDF:
+def read_parts(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
+    """Yield the file's text. Raise SourceError, at the latest at its end, if it has none."""
+    format_ = detect_format(source)
+    if format_ is Format.PDF:
         from bookwheel.text.pdf import read_pdf
 
-        yield from read_pdf(volume, notes)
-    elif found is Format.EPUB:
+        yield from read_pdf(source, warnings)
+    elif format_ is Format.EPUB:
         from bookwheel.text.epub import read_epub
 
-        yield from read_epub(volume, notes)
+        yield from read_epub(source, warnings)
     else:
-        texts = {Format.TEXT: _read_text, Format.GZIP: _read_gzip, Format.HTML: _read_html, Format.DOCX: _read_docx}[
-            found
-        ]
-        for text in texts(volume, notes):
-            yield Part(text=text, source=volume.name)
+        readers = {Format.TEXT: _read_text, Format.GZIP: _read_gzip, Format.HTML: _read_html, Format.DOCX: _read_docx}
+        for text in readers[format_](source, warnings):
+            yield Part(text=text, source=source.name)
 
 
-def _read_text(volume: SourceFile, notes: SourceWarnings) -> Iterator[str]:
-    with volume.open() as file:
-        yield from decode(file.read, volume.name, notes, volume.charset)
+def _read_text(source: SourceFile, warnings: SourceWarnings) -> Iterator[str]:
+    with source.open() as file:
+        yield from decode(file.read, source.name, warnings, source.charset)
 
 
-def _read_gzip(volume: SourceFile, notes: SourceWarnings) -> Iterator[str]:
+def _read_gzip(source: SourceFile, warnings: SourceWarnings) -> Iterator[str]:
     try:
-        with volume.open() as file, gzip.open(file) as packed:
-            reject_binary(packed.read(SAMPLE), volume.name)
+        with source.open() as file, gzip.open(file) as packed:
+            reject_binary(packed.read(SAMPLE), source.name)
             packed.seek(0)
-            read = limit_read(packed.read, max_unpacked_size(volume.stamp.size), volume.name)
-            yield from decode(read, volume.name, notes, volume.charset)
+            read = limit_read(packed.read, max_unpacked_size(source.fingerprint.size), source.name)
+            yield from decode(read, source.name, warnings, source.charset)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise SourceError(f"{volume.name} is a damaged gzip file: {error}. Fetch or pack it again.") from error
+        raise SourceError(f"{source.name} is a damaged gzip file: {error}. Download or compress it again.") from error
 
 
-def _read_html(volume: SourceFile, notes: SourceWarnings) -> Iterator[str]:
+def _read_html(source: SourceFile, warnings: SourceWarnings) -> Iterator[str]:
     from bookwheel.text.html import read_html
 
-    yield read_html(volume, notes)
+    yield read_html(source, warnings)
 
 
-def _read_docx(volume: SourceFile, notes: SourceWarnings) -> Iterator[str]:
+def _read_docx(source: SourceFile, warnings: SourceWarnings) -> Iterator[str]:
     from bookwheel.text.html import read_docx
 
-    yield read_docx(volume, notes)
+    yield read_docx(source, warnings)

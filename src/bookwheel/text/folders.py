@@ -1,7 +1,7 @@
-"""The files of a folder, in a fixed order, without what its owner keeps out of sight.
+"""List the files of a folder in a fixed order, without hidden and ignored ones.
 
-`.gitignore` files count at every level, also those above the folder inside the same repository; hidden files are left
-out and links are not followed, so a folder can neither loop nor lead out of itself. All of that is noted.
+`.gitignore` files apply at every level, including those above the folder in the same repository. Hidden files are left
+out. Links are not followed, so a folder can neither loop nor lead outside. Everything left out is reported.
 """
 
 from __future__ import annotations
@@ -23,45 +23,45 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Rules:
-    """One .gitignore and the folder that it rules."""
+    """One .gitignore and the folder it applies to."""
 
     folder: Path
     spec: GitIgnoreSpec
 
 
-def list_files(folder: Path, notes: SourceWarnings, label: str = "") -> Iterator[SourceFile]:
-    """The folder's files, sorted, each named by its path inside the folder, behind `label` where there is one."""
+def list_files(folder: Path, warnings: SourceWarnings, label: str = "") -> Iterator[SourceFile]:
+    """Yield the folder's files, sorted. A file's name is its path in the folder, prefixed by `label` if given."""
     top = folder.resolve()
-    yield from _walk(top, top, _load_parent_rules(top), notes, label)
+    yield from _walk(top, top, _load_parent_rules(top), warnings, label)
 
 
 def _walk(
-    folder: Path, top: Path, rules: tuple[_Rules, ...], notes: SourceWarnings, label: str
+    folder: Path, top: Path, rules: tuple[_Rules, ...], warnings: SourceWarnings, label: str
 ) -> Iterator[SourceFile]:
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
-        notes.add(f"left out, cannot be opened ({error.strerror})", _display_name(folder, top, label))
+        warnings.add(f"left out, cannot be opened ({error.strerror})", _display_name(folder, top, label))
         return
     rules = (*rules, *_load_rules(folder))
     for entry in entries:
         path = folder / entry.name
         name = _display_name(path, top, label)
         if why := _reason_to_skip(entry, path, rules):
-            notes.add(f"left out, {why}", name)
+            warnings.add(f"left out, {why}", name)
         elif entry.is_dir(follow_symlinks=False):
-            yield from _walk(path, top, rules, notes, label)
+            yield from _walk(path, top, rules, warnings, label)
         else:
-            stamp = take_fingerprint(entry.stat(follow_symlinks=False))
-            yield SourceFile(name=name, path=path, stamp=stamp, suffix=path.suffix.lower())
+            fingerprint = take_fingerprint(entry.stat(follow_symlinks=False))
+            yield SourceFile(name=name, path=path, fingerprint=fingerprint, suffix=path.suffix.lower())
 
 
 def _reason_to_skip(entry: os.DirEntry[str], path: Path, rules: tuple[_Rules, ...]) -> str:
-    """Why an entry is not read; empty when it is."""
+    """Return why an entry is not read, or an empty string."""
     if entry.name.startswith("."):
         return "hidden"
     if entry.is_symlink():
-        return "links (give what they lead to as a source of its own)"
+        return "links (give their targets as sources)"
     is_folder = entry.is_dir(follow_symlinks=False)
     if _is_ignored(path, rules, is_folder=is_folder):
         return "named in .gitignore"
@@ -69,12 +69,12 @@ def _reason_to_skip(entry: os.DirEntry[str], path: Path, rules: tuple[_Rules, ..
 
 
 def _is_ignored(path: Path, rules: tuple[_Rules, ...], *, is_folder: bool) -> bool:
-    """The deepest .gitignore that says anything of the path decides."""
+    """Return the decision of the deepest .gitignore that matches the path."""
     for rule in reversed(rules):
         inside = path.relative_to(rule.folder).as_posix()
-        said = rule.spec.check_file(f"{inside}/" if is_folder else inside).include
-        if said is not None:
-            return said
+        decision = rule.spec.check_file(f"{inside}/" if is_folder else inside).include
+        if decision is not None:
+            return decision
     return False
 
 
@@ -90,10 +90,11 @@ def _load_rules(folder: Path) -> tuple[_Rules, ...]:
 
 
 def _load_parent_rules(top: Path) -> tuple[_Rules, ...]:
-    """Those of the repository around the folder; none when they rule the folder itself out, for it was asked for."""
+    """Load the rules of the repository around the folder."""
     repository = next((folder for folder in (top, *top.parents) if (folder / ".git").exists()), top)
     above = [folder for folder in reversed(top.parents) if folder.is_relative_to(repository)]
     rules = tuple(rule for folder in above for rule in _load_rules(folder))
+    # The user asked for this folder, so rules that ignore the folder itself do not apply.
     return () if _is_ignored(top, rules, is_folder=True) else rules
 
 

@@ -1,6 +1,6 @@
-"""Telling what a file is, by its first bytes before its name, and refusing what is no text.
+"""Detect a file's format by its first bytes, then by its name, and reject what is not text.
 
-A small table of signatures is enough: it only has to name what a reader of text meets by mistake.
+A small table of signatures is enough: it only names what users give by mistake.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Format(StrEnum):
-    """What a file is, as far as reading it goes."""
+    """The formats that can be read."""
 
     TEXT = "text"
     HTML = "HTML"
@@ -64,41 +64,43 @@ _HTML: Final = re.compile(
     rb"\A(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?>(?:<!--(?>.*?-->)\s*)*)<(?:!doctype\s+html|html\b)",
     re.IGNORECASE | re.DOTALL,
 )
-_CONTROLS: Final = bytes(c for c in (*range(32), 127) if c not in b"\t\n\v\f\r\b\x1b")
+_CONTROL_BYTES: Final = bytes(c for c in (*range(32), 127) if c not in b"\t\n\v\f\r\b\x1b")
 _HTML_MEDIA: Final = frozenset({"text/html", "application/xhtml+xml"})
 _HTML_SUFFIXES: Final = frozenset({".html", ".htm", ".xhtml"})
-_TELLS_NOTHING: Final = frozenset({"", ".php", ".asp", ".aspx", ".jsp"})
-"""Endings of names that HTML has too; a file called .txt or .py is read as it is, whatever it begins with."""
+_AMBIGUOUS_SUFFIXES: Final = frozenset({"", ".php", ".asp", ".aspx", ".jsp"})
+"""Suffixes that HTML files may have; a .txt or .py file is read as text even if it begins like HTML."""
 
 
-def detect_format(volume: SourceFile) -> Format:
-    """What the volume is; SourceError when it is nothing that can be read."""
-    with volume.open() as file:
+def detect_format(source: SourceFile) -> Format:
+    """Return the file's format. Raise SourceError if it cannot be read."""
+    with source.open() as file:
         head = file.read(SAMPLE)
         if _PDF.search(head):
             return Format.PDF
         if head.startswith(b"PK\x03\x04"):
-            return _detect_zip_format(file, volume.name)
+            return _detect_zip_format(file, source.name)
     if head.startswith(b"\x1f\x8b"):
         return Format.GZIP
-    reject_binary(head, volume.name)
-    if volume.media in _HTML_MEDIA or (volume.suffix in _HTML_SUFFIXES and not volume.media):
+    reject_binary(head, source.name)
+    if source.media in _HTML_MEDIA or (source.suffix in _HTML_SUFFIXES and not source.media):
         return Format.HTML
-    return Format.HTML if not volume.media and volume.suffix in _TELLS_NOTHING and _HTML.search(head) else Format.TEXT
+    return (
+        Format.HTML if not source.media and source.suffix in _AMBIGUOUS_SUFFIXES and _HTML.search(head) else Format.TEXT
+    )
 
 
 def reject_binary(head: bytes, name: str) -> None:
-    """Raise SourceError, saying what it looks like, when these first bytes of a file are not those of a text."""
-    if looks := describe_binary(head):
-        raise SourceError(f"{name} is not a text: it looks like {looks}")
+    """Raise SourceError, naming the format, if these first bytes are not text."""
+    if kind := describe_binary(head):
+        raise SourceError(f"{name} is not a text: it looks like {kind}")
 
 
 def describe_binary(head: bytes) -> str:
-    """What a binary file looks like; empty for a text."""
-    for offset, signature, looks in _SIGNATURES:
+    """Return a binary file's likely format, or an empty string for text."""
+    for offset, signature, kind in _SIGNATURES:
         if head.startswith(signature, offset):
-            return looks
-    controls = len(head) - len(head.translate(None, _CONTROLS))
+            return kind
+    controls = len(head) - len(head.translate(None, _CONTROL_BYTES))
     if not controls or head.startswith((b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")) or detect_wide_encoding(head):
         return ""
     share = controls / len(head)
@@ -114,32 +116,32 @@ def _detect_zip_format(file: BinaryIO, name: str) -> Format:
         return Format.DOCX
     if "META-INF/container.xml" in names:
         return Format.EPUB
-    for inside, looks in (
+    for inside, kind in (
         ("xl/workbook.xml", "an Excel workbook; save its sheets as CSV"),
         ("ppt/presentation.xml", "a PowerPoint file; save it as PDF"),
         ("content.xml", "an OpenDocument file; save it as .docx or as text"),
     ):
         if inside in names:
-            raise SourceError(f"{name} is not a text: it looks like {looks}")
+            raise SourceError(f"{name} is not a text: it looks like {kind}")
     raise SourceError(f"{name} is not a text: it looks like a ZIP archive; unpack it first and give the folder")
 
 
 _MOST_MARKUP: Final = 256 << 20
-"""Bytes of markup in one archive; it is taken apart in memory."""
+"""Bytes of markup in one archive at most: it is parsed in memory."""
 
 
 def open_zip(file: BinaryIO, name: str) -> zipfile.ZipFile:
-    """The archive in a file, after a look at what it would unfold to."""
+    """Open a zip archive. Raise SourceError for one that is damaged, encrypted or a zip bomb."""
     try:
         archive = zipfile.ZipFile(file)
     except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError) as error:
-        raise SourceError(f"{name} is damaged: {error}. Fetch or save it again.") from error
+        raise SourceError(f"{name} is damaged: {error}. Download or save it again.") from error
     entries = archive.infolist()
     markup = sum(e.file_size for e in entries if e.filename.endswith((".xml", ".rels", "html", ".htm", ".opf", ".ncx")))
     packed = sum(e.compress_size for e in entries)
     if markup > _MOST_MARKUP or sum(e.file_size for e in entries) > max_unpacked_size(packed):
         archive.close()
-        raise SourceError(f"{name} unfolds to far more than such a document holds: it is refused as a packed bomb")
+        raise SourceError(f"{name} unpacks to far more than a document holds: it is rejected as a zip bomb")
     if any(e.flag_bits & 1 for e in entries):
         archive.close()
         raise SourceError(f"{name} needs a password: save it without one")

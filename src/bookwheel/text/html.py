@@ -1,7 +1,7 @@
-"""Text out of HTML and DOCX, as Markdown: headings, lists and tables survive, menus and scripts do not.
+"""Convert HTML and DOCX to Markdown: headings, lists and tables stay, menus and scripts go.
 
-`trafilatura` finds a page's main text. Where that is little of what the page shows, a table or a short page, all of it
-is taken. DOCX goes through `mammoth`, which says what it cannot show; that is passed on.
+`trafilatura` extracts a page's main text. If that is little of the visible text, as for a table or a short page, the
+whole page is read. `mammoth` converts DOCX to HTML and reports what it cannot convert.
 """
 
 from __future__ import annotations
@@ -21,38 +21,38 @@ if TYPE_CHECKING:
     from bookwheel.text.sources import Fingerprint, SourceFile, SourceWarnings
 
 _MOST_HTML: Final = 32 << 20
-"""Bytes; its tree in memory takes a multiple of that."""
-_LITTLE: Final = 0.5
-"""A main text of less than this share of the visible words is not trusted to be all of it."""
-_DECLARED: Final = re.compile(
+"""Bytes at most: the parsed tree takes a multiple of that in memory."""
+_LEAST_SHARE: Final = 0.5
+"""A main text with less than this share of the visible words is probably incomplete."""
+_CHARSET: Final = re.compile(
     rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]+)|<\?xml[^>]{0,80}encoding=[\"']([\w.-]+)", re.IGNORECASE
 )
-_UNREAD: Final = ("script", "style", "noscript", "template", "svg", "iframe", "select", "button", "head")
-_AROUND: Final = ("nav", "footer", "aside")
-"""Not the content of a web page; in a book an aside is a footnote."""
-_BLANKS: Final = re.compile(r"\n{3,}")
+_SKIPPED_ELEMENTS: Final = ("script", "style", "noscript", "template", "svg", "iframe", "select", "button", "head")
+_PAGE_FURNITURE: Final = ("nav", "footer", "aside")
+"""Not content on a web page; but in a book an aside is a footnote."""
+_BLANK_LINES: Final = re.compile(r"\n{3,}")
 _UNKNOWN_ELEMENT: Final = re.compile(r"unrecognised element was ignored: (?:\{[^}]*\}|[\w-]+:)?(\w+)")
 
 
-def read_html(volume: SourceFile, notes: SourceWarnings) -> str:
-    """The main text of a page, or all of it when that is surer."""
-    with volume.open() as file:
+def read_html(source: SourceFile, warnings: SourceWarnings) -> str:
+    """Return the main text of a page, or the whole page if the main text seems incomplete."""
+    with source.open() as file:
         data = file.read(_MOST_HTML + 1)
     if len(data) > _MOST_HTML:
-        raise SourceError(f"{volume.name} is over {_MOST_HTML >> 20} MiB of HTML: convert it to text first")
-    page = decode_bytes(data, volume.name, notes, volume.charset or find_charset(data))
-    everything, title = convert_page(page, volume.name, (*_UNREAD, *_AROUND))
+        raise SourceError(f"{source.name} is over {_MOST_HTML >> 20} MiB of HTML: convert it to text first")
+    page = decode_bytes(data, source.name, warnings, source.charset or find_charset(data))
+    everything, title = convert_page(page, source.name, (*_SKIPPED_ELEMENTS, *_PAGE_FURNITURE))
     main = _extract_main_text(page)
-    if len(main.split()) < _LITTLE * len(everything.split()):
+    if len(main.split()) < _LEAST_SHARE * len(everything.split()):
         if main:
-            notes.add("the main text could not be told from the rest, so all of the page is read", volume.name)
+            warnings.add("the main text could not be separated, so the whole page is read", source.name)
         main = everything
     return f"# {title}\n\n{main}\n" if main and title and title not in main else f"{main}\n"
 
 
 def find_charset(data: bytes) -> str:
-    """The encoding that a page names in its own head."""
-    found = _DECLARED.search(data[:4096])
+    """Return the encoding that a page declares, or an empty string."""
+    found = _CHARSET.search(data[:4096])
     return (found[1] or found[2]).decode("ascii", "replace") if found else ""
 
 
@@ -66,8 +66,8 @@ def _extract_main_text(page: str) -> str:
     return found or ""
 
 
-def convert_page(page: str, name: str, unread: Sequence[str] = _UNREAD) -> tuple[str, str]:
-    """All that a page shows outside the `unread` elements, and its title."""
+def convert_page(page: str, name: str, skipped: Sequence[str] = _SKIPPED_ELEMENTS) -> tuple[str, str]:
+    """Return the visible text of a page without the `skipped` elements, and its title."""
     try:
         from bs4 import BeautifulSoup
         from markdownify import ATX, MarkdownConverter
@@ -76,29 +76,28 @@ def convert_page(page: str, name: str, unread: Sequence[str] = _UNREAD) -> tuple
     try:
         soup = BeautifulSoup(page, "lxml")
         title = " ".join(soup.title.get_text().split()) if soup.title else ""
-        for element in soup.find_all(list(unread)):
+        for element in soup.find_all(list(skipped)):
             element.decompose()
         converter = MarkdownConverter(
             heading_style=ATX, strip=["a", "img"], escape_asterisks=False, escape_underscores=False, bullets="-"
         )
         text = converter.convert_soup(soup)
     except RecursionError as error:
-        raise SourceError(f"{name} nests its markup too deeply to be read: convert it to text first") from error
-    return _BLANKS.sub("\n\n", text).strip(), title
+        raise SourceError(f"the markup of {name} is nested too deeply: convert it to text first") from error
+    return _BLANK_LINES.sub("\n\n", text).strip(), title
 
 
-def read_docx(volume: SourceFile, notes: SourceWarnings) -> str:
-    """The text of a DOCX; what mammoth could not show goes to the notes."""
-    volume.open().close()
-    text, unseen = _convert_docx(volume.path, volume.stamp, volume.name)
-    for element in unseen:
-        notes.add(f"Word elements of the kind {element} are not shown", volume.name)
+def read_docx(source: SourceFile, warnings: SourceWarnings) -> str:
+    """Return the text of a DOCX. Add what mammoth cannot convert to the warnings."""
+    source.open().close()  # raises if the file has changed
+    text, unknown_elements = _convert_docx(source.path, source.fingerprint, source.name)
+    for element in unknown_elements:
+        warnings.add(f"Word elements of the kind {element} are not shown", source.name)
     return text
 
 
-@lru_cache(maxsize=2)
-def _convert_docx(path: Path, _stamp: Fingerprint, name: str) -> tuple[str, tuple[str, ...]]:
-    """Kept, since opening a document and then reading it would otherwise convert it twice."""
+@lru_cache(maxsize=2)  # opening a document reads it once to check it, and the reading reads it again
+def _convert_docx(path: Path, _fingerprint: Fingerprint, name: str) -> tuple[str, tuple[str, ...]]:
     try:
         import mammoth
     except ImportError as error:
@@ -110,13 +109,13 @@ def _convert_docx(path: Path, _stamp: Fingerprint, name: str) -> tuple[str, tupl
             result = mammoth.convert_to_html(file, convert_image=mammoth.images.img_element(lambda _: {"src": ""}))
         except (ExpatError, KeyError, ValueError, OSError, AttributeError, RecursionError) as error:
             raise SourceError(f"{name} is damaged: {error or type(error).__name__}. Save it again as .docx.") from error
-    unseen = (_UNKNOWN_ELEMENT.search(message.message) for message in result.messages)
+    matches = (_UNKNOWN_ELEMENT.search(message.message) for message in result.messages)
     text, _ = convert_page(result.value, name)
-    return f"{text}\n" if text else "", tuple(dict.fromkeys(found[1] for found in unseen if found))
+    return f"{text}\n" if text else "", tuple(dict.fromkeys(match[1] for match in matches if match))
 
 
 def _silence(name: str) -> None:
-    """A library's log lines have no place in a terminal that shows progress, unless the program asks for them."""
+    # A library's log lines would break the terminal's progress display, unless the program wants them.
     logger = logging.getLogger(name)
     if not logger.handlers:
         logger.addHandler(logging.NullHandler())

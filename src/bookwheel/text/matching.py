@@ -1,8 +1,8 @@
-"""Finding the words of a note in the text that it was taken from.
+"""Find the words of a note in the text that it was taken from.
 
 Models copy words and change what is between them: blanks, line ends, punctuation, letter case. So texts are compared
-word by word, and character by character where a script writes no blanks. What a prompt does not show of a text
-(`text/sanitize.py`) does not count either. Every span is in the characters of the text as it is.
+word by word, and character by character in scripts without blanks. Invisible characters, which `text/sanitize.py`
+removes from prompts, are ignored. Every span is in the characters of the original text.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from bookwheel.text.sanitize import sanitize
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_SINGLE: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-"""Scripts without blanks between words: each character is a word here, and two in a row tell more than one."""
-_WORD: Final = re.compile(rf"[{_SINGLE}]|\d+(?:[.,:]\d+)+|(?:(?![{_SINGLE}])[^\W_])+")
-_IS_SINGLE: Final = re.compile(f"[{_SINGLE}]")
+_UNSPACED: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+"""Scripts without blanks between words: each character is a word, and pairs are looked up, as they say more."""
+_WORD: Final = re.compile(rf"[{_UNSPACED}]|\d+(?:[.,:]\d+)+|(?:(?![{_UNSPACED}])[^\W_])+")
+_IS_UNSPACED: Final = re.compile(f"[{_UNSPACED}]")
 _BULLET: Final = re.compile(r"\s*(?:[-*•·]+|\(?\d{1,2}[.)、])\s+")
 _LABEL: Final = re.compile(r"[^:：]{1,40}[:：]\s")
 _SENTENCE_START: Final = re.compile(r"(?:^|[.!?。！？:：\n])[\s\"'“‘«(*]*$")
 _HEADING: Final = re.compile(r"\s*#|.*[:：][\s*]*$")
 _STOP: Final = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+|[。！？][”’」』]*|\n\s*\n")
-_WIDEST: Final = 240
-"""Characters on either side that a sentence may have around the words that were sought."""
+_MOST_CONTEXT: Final = 240
+"""Characters that a sentence may have on either side of the words searched for."""
 _MOST_SENTENCES: Final = 64
-"""How many occurrences are weighed against each other."""
+"""Occurrences that are compared with each other at most."""
 _LEAST_WORDS: Final = 3
-_LEAST_SINGLE: Final = 4
+_LEAST_UNSPACED: Final = 4
 _COMMON_WORDS: Final = (
     "a about after all also an and any are as at be been before but by can could did do does for from had has have he "
-    "her his how i if in into is it its may more most no nor not of on one only or other our out over said she should "
+    "her his how i if in into is it its may more most no nor not of on one only or other our out over note she should "
     "so some such than that the their them then there these they this those to under up was we were what when where "
     "which while who whose will with would you your answer question memory notes section document"
 )
@@ -48,18 +48,18 @@ class Word:
 
     text: str
     key: str
-    """How it is compared one to one."""
+    """The form in which single words are compared."""
     index_key: str
-    """How it is looked up among all words of a text: with the next character, in scripts without blanks."""
+    """The form in which a text's words are searched: with the next character in scripts without blanks."""
     is_distinctive: bool
-    """Whether it says something by itself, unlike "the"."""
+    """True if it says something by itself, unlike "the"."""
     is_exact: bool
-    """A number or a name: nothing else would do in its place."""
+    """True for a number or a name, which must match exactly."""
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=4096)  # a memory's lines come again at every step
 def parse_words(note: str) -> tuple[Word, ...]:
-    """The words of a note, without its bullet. A memory's lines come again at every step, so they are remembered."""
+    """Return the words of a note, without its bullet."""
     bullet = _BULLET.match(note)
     note = sanitize(note[bullet.end() :] if bullet else note)
     label = _LABEL.match(note)
@@ -71,8 +71,8 @@ def parse_words(note: str) -> tuple[Word, ...]:
 def _make_word(note: str, here: re.Match[str], after: re.Match[str] | None, named_from: int) -> Word:
     text = here[0]
     key = _fold_word(text)
-    if _IS_SINGLE.match(text):
-        paired = after is not None and after.start() == here.end() and _IS_SINGLE.match(after[0]) is not None
+    if _IS_UNSPACED.match(text):
+        paired = after is not None and after.start() == here.end() and _IS_UNSPACED.match(after[0]) is not None
         return Word(text, key, text + after[0] if after and paired else text, paired, is_exact=False)
     tells = key not in _COMMON and (len(key) > 1 or key.isdigit())
     inside = here.start() >= named_from and not _SENTENCE_START.search(note[max(0, here.start() - 8) : here.start()])
@@ -85,38 +85,41 @@ def _fold_word(text: str) -> str:
 
 
 def is_claim(line: str) -> bool:
-    """Whether a line of a memory says anything: a heading, a rule or a bare label does not."""
+    """Return True if a line of a memory states something, unlike a heading, a rule or a bare label."""
     return not _HEADING.match(line) and any(word.is_distinctive for word in parse_words(line))
 
 
-def word_overlap(said: Sequence[Word], there: set[str]) -> float:
-    """How many of the telling words are among those marks, from 0 to 1."""
-    telling = [word.index_key in there for word in said if word.is_distinctive]
-    return sum(telling) / len(telling) if telling else 0.0
+def word_overlap(note: Sequence[Word], keys: set[str]) -> float:
+    """Return the share of the distinctive words that `keys` holds, from 0 to 1."""
+    matches = [word.index_key in keys for word in note if word.is_distinctive]
+    return sum(matches) / len(matches) if matches else 0.0
 
 
-def find_missing_words(said: Sequence[Word], there: set[str]) -> tuple[str, ...]:
-    """The numbers and names that are not among those marks."""
-    return tuple(dict.fromkeys(word.text for word in said if word.is_exact and word.index_key not in there))
+def find_missing_words(note: Sequence[Word], keys: set[str]) -> tuple[str, ...]:
+    """Return the numbers and names that `keys` does not hold."""
+    return tuple(dict.fromkeys(word.text for word in note if word.is_exact and word.index_key not in keys))
 
 
 class Passage:
-    """A stretch of a document, taken apart into words."""
+    """A passage of a document, split into words."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        shown, offsets = _drop_invisible(text)
+        visible, offsets = _drop_invisible(text)
         self._keys: list[str] = []
         self._spans: list[tuple[int, int]] = []
-        for found in _WORD.finditer(shown):
+        for found in _WORD.finditer(visible):
             self._keys.append(_fold_word(found[0]))
             start, last = found.start(), found.end() - 1
             self._spans.append((offsets[start], offsets[last] + 1) if offsets else (start, last + 1))
 
     @cached_property
     def index_keys(self) -> set[str]:
-        """What `Word.index_key` is looked up in."""
-        return {*self._keys, *(a + b for a, b in pairwise(self._keys) if _IS_SINGLE.match(a) and _IS_SINGLE.match(b))}
+        """The set to look up `Word.index_key` in."""
+        return {
+            *self._keys,
+            *(a + b for a, b in pairwise(self._keys) if _IS_UNSPACED.match(a) and _IS_UNSPACED.match(b)),
+        }
 
     @cached_property
     def _places(self) -> dict[str, list[int]]:
@@ -125,36 +128,36 @@ class Passage:
             places.setdefault(key, []).append(at)
         return places
 
-    def find_longest_run(self, said: Sequence[Word]) -> tuple[int, tuple[int, int]] | None:
-        """The longest run of these words that stands here and is no mere chance: how many words, and the span."""
-        length, ends = self._runs(said)
+    def find_longest_run(self, note: Sequence[Word]) -> tuple[int, tuple[int, int]] | None:
+        """Return the length in words and the span of the longest significant run of these words in the text."""
+        length, ends = self._find_runs(note)
         return (length, self._span(length, ends[0])) if ends else None
 
-    def find_sentence(self, said: Sequence[Word], near: set[str]) -> tuple[int, int] | None:
-        """The sentence around the longest such run; of several, the one with the most of the marks `near`."""
-        length, ends = self._runs(said)
-        spans = dict.fromkeys(self._widened(*self._span(length, end)) for end in ends[:_MOST_SENTENCES])
+    def find_sentence(self, note: Sequence[Word], near: set[str]) -> tuple[int, int] | None:
+        """Return the sentence around the longest run; of several, the one with most of the keys `near`."""
+        length, ends = self._find_runs(note)
+        spans = dict.fromkeys(self._expand_to_sentence(*self._span(length, end)) for end in ends[:_MOST_SENTENCES])
         return max(spans, key=lambda span: len(near & Passage(self.text[slice(*span)]).index_keys), default=None)
 
     def _span(self, length: int, end: int) -> tuple[int, int]:
         return self._spans[end - length][0], self._spans[end - 1][1]
 
-    def _runs(self, said: Sequence[Word]) -> tuple[int, list[int]]:
-        """The length of the longest common runs that are no mere chance, and the places here after their last words."""
+    def _find_runs(self, note: Sequence[Word]) -> tuple[int, list[int]]:
+        """Return the length of the longest significant runs, and the indexes after their last words."""
         best, ends = 0, list[int]()
         running: dict[int, int] = {}
-        for at, word in enumerate(said):
+        for at, word in enumerate(note):
             running = {place: running.get(place - 1, 0) + 1 for place in self._places.get(word.key, ())}
             length = max(running.values(), default=0)
-            if length < max(best, 1) or not _is_significant(said, at + 1 - length, at + 1):
+            if length < max(best, 1) or not _is_significant(note, at + 1 - length, at + 1):
                 continue
             if length > best:
                 best, ends = length, []
             ends += [place + 1 for place, have in running.items() if have == length]
         return best, ends
 
-    def _widened(self, start: int, end: int) -> tuple[int, int]:
-        before, after = max(0, start - _WIDEST), min(len(self.text), end + _WIDEST)
+    def _expand_to_sentence(self, start: int, end: int) -> tuple[int, int]:
+        before, after = max(0, start - _MOST_CONTEXT), min(len(self.text), end + _MOST_CONTEXT)
         stops = [stop.end() for stop in _STOP.finditer(self.text, before, start)]
         first = stops[-1] if stops else before
         stop = _STOP.search(self.text, end, after)
@@ -163,23 +166,23 @@ class Passage:
         return first + len(quote) - len(quote.lstrip()), first + len(quote.rstrip())
 
 
-def _is_significant(said: Sequence[Word], start: int, end: int) -> bool:
-    run = said[start:end]
-    telling = sum(word.is_distinctive for word in run)
-    if not telling:
+def _is_significant(note: Sequence[Word], start: int, end: int) -> bool:
+    run = note[start:end]
+    distinctive = sum(word.is_distinctive for word in run)
+    if not distinctive:
         return False
-    if telling == sum(word.is_distinctive for word in said) or any(
+    if distinctive == sum(word.is_distinctive for word in note) or any(
         word.is_exact and len(word.text) > 1 for word in run
     ):
         return True
-    single = sum(_IS_SINGLE.match(word.key) is not None for word in run)
-    return single >= _LEAST_SINGLE or len(run) - single >= _LEAST_WORDS
+    unspaced = sum(_IS_UNSPACED.match(word.key) is not None for word in run)
+    return unspaced >= _LEAST_UNSPACED or len(run) - unspaced >= _LEAST_WORDS
 
 
 def _drop_invisible(text: str) -> tuple[str, list[int] | None]:
-    """The text without what cannot be seen, and where each character of that is; None when nothing is left out."""
-    unseen = {character for character in set(text) if not sanitize(character)}
-    if not unseen:
+    """Return the visible text and the offsets of its characters, or None for them if nothing is invisible."""
+    invisible = {character for character in set(text) if not sanitize(character)}
+    if not invisible:
         return text, None
-    offsets = [at for at, character in enumerate(text) if character not in unseen]
+    offsets = [at for at, character in enumerate(text) if character not in invisible]
     return "".join(text[at] for at in offsets), offsets

@@ -1,4 +1,4 @@
-"""PDF, page by page, so that every quote can name its page."""
+"""Read PDF page by page, so that every quote can name its page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from bookwheel.text.sources import SourceFile, SourceWarnings
 
-_BROKEN: Final = (
+_DAMAGE_ERRORS: Final = (
     ValueError,
     LookupError,
     TypeError,
@@ -23,38 +23,38 @@ _BROKEN: Final = (
     RecursionError,
     NotImplementedError,
 )
-"""What the parser stumbles into on damaged files besides its own errors."""
+"""Errors that the parser raises on damaged files, besides its own."""
 
 
-def read_pdf(volume: SourceFile, notes: SourceWarnings) -> Iterator[Part]:
-    """A part for every page that has text; pages are counted from 1."""
+def read_pdf(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
+    """Yield a part for every page with text. Pages count from 1."""
     try:
         from pypdf.errors import PyPdfError
     except ImportError as error:
         raise MissingExtra("reading PDF", "documents") from error
-    broken = (PyPdfError, *_BROKEN)
+    damage_errors = (PyPdfError, *_DAMAGE_ERRORS)
     empty = True
-    with volume.open() as file:
-        reader = _open_reader(file, volume.name, broken)
-        for number in range(_count_pages(reader, volume.name, broken)):
+    with source.open() as file:
+        reader = _open_reader(file, source.name, damage_errors)
+        for number in range(_count_pages(reader, source.name, damage_errors)):
             try:
                 text = reader.pages[number].extract_text()
-            except broken as error:
-                notes.add(f"pages of {volume.name} that are damaged and left out", f"{number + 1} ({error})")
+            except damage_errors as error:
+                warnings.add(f"pages of {source.name} that are damaged and left out", f"{number + 1} ({error})")
                 continue
             if text.strip():
                 empty = False
-                yield Part(text=f"{text.rstrip()}\n", source=volume.name, page=number + 1)
+                yield Part(text=f"{text.rstrip()}\n", source=source.name, page=number + 1)
             else:
-                notes.add(f"pages of {volume.name} without a text layer", str(number + 1))
+                warnings.add(f"pages of {source.name} without a text layer", str(number + 1))
     if empty:
         raise SourceError(
-            f"{volume.name} has no text layer, only pictures of pages: "
-            f"run OCR over it first, for example `ocrmypdf {volume.name} readable.pdf`"
+            f"{source.name} has no text layer, only pictures of pages: "
+            f"run OCR over it first, for example `ocrmypdf {source.name} readable.pdf`"
         )
 
 
-def _open_reader(file: BinaryIO, name: str, broken: tuple[type[Exception], ...]) -> Any:
+def _open_reader(file: BinaryIO, name: str, damage_errors: tuple[type[Exception], ...]) -> Any:
     from pypdf import PdfReader
     from pypdf.errors import DependencyError
 
@@ -63,15 +63,15 @@ def _open_reader(file: BinaryIO, name: str, broken: tuple[type[Exception], ...])
         logger.addHandler(logging.NullHandler())
     try:
         reader = PdfReader(file)
-        opened = not reader.is_encrypted or reader.decrypt("")
+        is_open = not reader.is_encrypted or reader.decrypt("")
     except DependencyError as error:
         raise SourceError(
             f"{name} is encrypted with AES: pip install cryptography, or save it without encryption "
             f"(`qpdf --decrypt {name} readable.pdf`)"
         ) from error
-    except broken as error:
+    except damage_errors as error:
         raise _damage_error(name, error) from error
-    if not opened:
+    if not is_open:
         raise SourceError(
             f"{name} needs a password: save it without one, for example "
             f"`qpdf --password=... --decrypt {name} readable.pdf`"
@@ -79,12 +79,14 @@ def _open_reader(file: BinaryIO, name: str, broken: tuple[type[Exception], ...])
     return reader
 
 
-def _count_pages(reader: Any, name: str, broken: tuple[type[Exception], ...]) -> int:
+def _count_pages(reader: Any, name: str, damage_errors: tuple[type[Exception], ...]) -> int:
     try:
         return len(reader.pages)
-    except broken as error:
+    except damage_errors as error:
         raise _damage_error(name, error) from error
 
 
 def _damage_error(name: str, error: Exception) -> SourceError:
-    return SourceError(f"{name} is a damaged PDF: {error}. Fetch it again, or mend it with `qpdf {name} mended.pdf`.")
+    return SourceError(
+        f"{name} is a damaged PDF: {error}. Download it again, or repair it with `qpdf {name} repaired.pdf`."
+    )

@@ -1,7 +1,7 @@
-"""One file's bytes, wherever they are kept, and the notes of what could not be read from them.
+"""The bytes of one file, and warnings about what could not be read.
 
-A named file is read where it lies. What can be read only once, a stream or an answer from the web, is first kept in
-a temporary file, so that a reading can begin anew and so that a large one does not fill the memory.
+A named file is read in place. A stream or a web response, which can be read only once, is first written to a temporary
+file, so that it can be read again and a large one does not fill the memory.
 """
 
 from __future__ import annotations
@@ -19,33 +19,33 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import BinaryIO
 
-_SHOWN: Final = 5
-"""How many names a note lists before it only counts."""
+_LISTED_PLACES: Final = 5
+"""Names in one warning; the rest is only counted."""
 
 
 class SourceWarnings:
-    """What was left out or guessed while reading, each kind once, however often the same text is read."""
+    """What was left out or guessed while reading; reading the same text again adds nothing."""
 
     def __init__(self) -> None:
-        self._found: dict[str, dict[str, None]] = {}
+        self._places: dict[str, dict[str, None]] = {}
 
     def add(self, what: str, where: str) -> None:
-        """Say that `what` happened at `where`: a file, a page."""
-        self._found.setdefault(what, {})[where] = None
+        """Record that `what` happened at `where`: a file, a page."""
+        self._places.setdefault(what, {})[where] = None
 
     def lines(self) -> tuple[str, ...]:
-        """One sentence for each kind of thing, in the order they came up."""
-        return tuple(f"{what}: {_join_places(list(places))}" for what, places in self._found.items())
+        """Return one sentence for each kind of warning, in the order they came up."""
+        return tuple(f"{what}: {_join_places(list(places))}" for what, places in self._places.items())
 
 
 def _join_places(places: list[str]) -> str:
-    shown = ", ".join(places[:_SHOWN])
-    return f"{shown} and {len(places) - _SHOWN} more" if len(places) > _SHOWN else shown
+    names = ", ".join(places[:_LISTED_PLACES])
+    return f"{names} and {len(places) - _LISTED_PLACES} more" if len(places) > _LISTED_PLACES else names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fingerprint:
-    """By what a change of a file shows."""
+    """The size and time by which we notice that a file has changed."""
 
     size: int
     modified: int
@@ -53,42 +53,42 @@ class Fingerprint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceFile:
-    """One file's bytes; every `open` begins anew."""
+    """One file; every `open` starts at its first byte."""
 
     name: str
-    """As notes, headers and parts call it."""
+    """The name in warnings, headers and parts."""
     path: Path
-    stamp: Fingerprint
+    fingerprint: Fingerprint
     media: str = ""
-    """The content type that a server gave, without parameters."""
+    """The content type that a server sent, without parameters."""
     charset: str = ""
-    """The encoding that a server gave."""
+    """The encoding that a server declared."""
     suffix: str = ""
-    """The end of its name in small letters, with the dot."""
-    kept: TempFile | None = field(default=None, compare=False)
-    """Holds a temporary file for as long as it is wanted."""
+    """The end of its name in lower case, with the dot."""
+    temp_file: TempFile | None = field(default=None, compare=False)
+    """Keeps a temporary file alive as long as this object."""
 
     def open(self) -> BinaryIO:
-        """The bytes from the first on. A file that changed since it was opened first is refused: spans would lie."""
+        """Open the file. Raise SourceError if it has changed since the reading began: spans would be wrong."""
         file = self.path.open("rb")
-        if take_fingerprint(os.fstat(file.fileno())) != self.stamp:
+        if take_fingerprint(os.fstat(file.fileno())) != self.fingerprint:
             file.close()
             raise SourceError(f"{self.name} has changed since its reading began: ask again to read it as it is now")
         return file
 
 
-def take_fingerprint(found: os.stat_result) -> Fingerprint:
-    """The stamp of a file as it is now."""
-    return Fingerprint(size=found.st_size, modified=found.st_mtime_ns)
+def take_fingerprint(status: os.stat_result) -> Fingerprint:
+    """Return the fingerprint of a file with this status."""
+    return Fingerprint(size=status.st_size, modified=status.st_mtime_ns)
 
 
 def to_printable(name: str) -> str:
-    """A file name as a header or a terminal may show it; names can hold line ends and bytes that are no text."""
+    """Make a file name printable: names can contain line ends and invalid bytes."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in name)
 
 
 class TempFile:
-    """A temporary file that goes when the last reader lets go of it."""
+    """A temporary file that is deleted with the last reference to it."""
 
     def __init__(self, blocks: Iterable[bytes], name: str) -> None:
         try:
@@ -107,44 +107,46 @@ class TempFile:
 
 def _storage_error(name: str, error: OSError) -> SourceError:
     return SourceError(
-        f"{name} cannot be kept in {tempfile.gettempdir()} while it is read: {error.strerror or error}. "
-        f"Make room there, or name another folder in TMPDIR."
+        f"{name} cannot be stored in {tempfile.gettempdir()} while it is read: {error.strerror or error}. "
+        f"Free some space there, or name another folder in TMPDIR."
     )
 
 
 def spool(blocks: Iterable[bytes], name: str, *, media: str = "", charset: str = "", suffix: str = "") -> SourceFile:
-    """A volume of bytes that can be had only once."""
-    kept = TempFile(blocks, name)
+    """Write bytes that can be read only once to a temporary file."""
+    temp_file = TempFile(blocks, name)
     return SourceFile(
         name=name,
-        path=kept.path,
-        stamp=take_fingerprint(kept.path.stat()),
+        path=temp_file.path,
+        fingerprint=take_fingerprint(temp_file.path.stat()),
         media=media,
         charset=charset,
         suffix=suffix,
-        kept=kept,
+        temp_file=temp_file,
     )
 
 
 def limit_read(read: Callable[[int], bytes], limit: int, name: str) -> Callable[[int], bytes]:
-    """Reads on until more than `limit` bytes came out: a small file can be packed to unfold without end."""
-    so_far = 0
+    """Wrap `read` to raise SourceError after `limit` bytes: a small file can unpack without end."""
+    total = 0
 
-    def read_on(size: int) -> bytes:
-        nonlocal so_far
+    def read_limited(size: int) -> bytes:
+        nonlocal total
         block = read(size)
-        so_far += len(block)
-        if so_far > limit:
-            raise SourceError(f"{name} unfolds to more than {limit >> 20} MiB: unpack it yourself if you trust it")
+        total += len(block)
+        if total > limit:
+            raise SourceError(f"{name} unpacks to more than {limit >> 20} MiB: unpack it yourself if you trust it")
         return block
 
-    return read_on
+    return read_limited
 
 
 _FREE: Final = 64 << 20
+"""Bytes that any file may unpack to."""
 _RATIO: Final = 200
+"""Text packs to about a third and logs to a fiftieth, so more than this is an attack."""
 
 
 def max_unpacked_size(packed: int) -> int:
-    """How many bytes that many packed bytes may unfold to; text packs to a third, logs to a fiftieth."""
+    """Return how many bytes this many packed bytes may unpack to."""
     return max(_FREE, _RATIO * packed)

@@ -1,8 +1,8 @@
-"""Counting tokens, and finding how much text a token budget holds.
+"""Count tokens, and find how much text fits a token budget.
 
-Budgets are only worth something in the model's own tokens, so every model carries its tokenizer.
-Three of them live here: Hugging Face's `tokenizers` for a `tokenizer.json`, a small exact one for scripted
-models, and an estimate for endpoints that tell nothing about theirs. `exact` says which kind it is.
+Budgets are in the model's own tokens, so every model has its tokenizer. Three are here: Hugging Face's `tokenizers`
+for a `tokenizer.json`, a small exact one for scripted models, and an estimate for endpoints with an unknown tokenizer.
+`exact` is False for the estimate.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Tokenizer(Protocol):
 
     @property
     def name(self) -> str:
-        """For reports and journals."""
+        """The name in reports and journals."""
         ...
 
     @property
@@ -31,13 +31,13 @@ class Tokenizer(Protocol):
         ...
 
     def count(self, text: str) -> int:
-        """How many tokens the text has."""
+        """Return the number of tokens of the text."""
         ...
 
     def fit(self, text: str, limit: int) -> int:
-        """About how many leading characters hold `limit` tokens: all of them when the whole text fits.
+        """Return about how many leading characters have `limit` tokens, or the text's length if all of it fits.
 
-        The caller checks `count` of what it takes: a prefix can tokenise to a token more than it had inside the whole.
+        Callers check the prefix with `count`: alone it can have a token more than inside the whole text.
         """
         ...
 
@@ -54,11 +54,11 @@ class WordTokenizer:
     _token: Final = re.compile(r"(?:[a-zA-Z0-9_]{1,8}|\S)\s{0,16}|\s{1,16}")
 
     def count(self, text: str) -> int:
-        """How many word pieces the text has."""
+        """Return the number of word pieces of the text."""
         return len(self._token.findall(text))
 
     def fit(self, text: str, limit: int) -> int:
-        """Where token number `limit` ends."""
+        """Return the character where token number `limit` ends."""
         if limit <= 0:
             return 0
         last = next(islice(self._token.finditer(text), limit - 1, None), None)
@@ -66,9 +66,9 @@ class WordTokenizer:
 
 
 class EstimatingTokenizer:
-    """For endpoints with an unknown tokenizer: deliberately high, so that budgets hold.
+    """An estimate for unknown tokenizers, deliberately high so that budgets hold.
 
-    A token is taken as 3.2 bytes of ASCII or as one character of anything else; English text has 4 to 5 bytes a token.
+    A token counts as 3.2 bytes of ASCII or as one character of anything else; English text has 4 to 5 bytes a token.
     """
 
     name: Final = "estimate"
@@ -76,12 +76,12 @@ class EstimatingTokenizer:
     _bytes_per_token: Final = 3.2
 
     def count(self, text: str) -> int:
-        """An upper estimate."""
+        """Return a high estimate of the text's tokens."""
         ascii_only = len(text.encode("ascii", "ignore"))
         return -int(-ascii_only // self._bytes_per_token) + len(text) - ascii_only
 
     def fit(self, text: str, limit: int) -> int:
-        """The longest prefix whose estimate is within the limit."""
+        """Return the length of the longest prefix whose estimate is within the limit."""
         low, high = 0, min(len(text), int(limit * self._bytes_per_token) + 1)
         while low < high:
             middle = (low + high + 1) // 2
@@ -93,7 +93,7 @@ class EstimatingTokenizer:
 
 
 class FileTokenizer:
-    """A `tokenizer.json` of Hugging Face's format."""
+    """A tokenizer from a `tokenizer.json` in Hugging Face's format."""
 
     exact: Final = True
 
@@ -110,18 +110,18 @@ class FileTokenizer:
         self.name = str(path)
 
     def count(self, text: str) -> int:
-        """By the file's own rules."""
+        """Return the number of tokens, without special ones."""
         return len(self._fast.encode(replace_surrogates(text), add_special_tokens=False).ids)
 
     def fit(self, text: str, limit: int) -> int:
-        """Where token number `limit` ends."""
+        """Return the character where token number `limit` ends."""
         offsets = self._fast.encode(replace_surrogates(text), add_special_tokens=False).offsets
         return len(text) if len(offsets) <= limit else int(offsets[limit][0])
 
 
-_LONE = re.compile("[\ud800-\udfff]")
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 def replace_surrogates(text: str) -> str:
-    """Lone surrogates cannot be encoded; each counts like the replacement character that prompts show for it."""
-    return _LONE.sub("\N{REPLACEMENT CHARACTER}", text)
+    """Replace lone surrogates, which cannot be encoded, by the replacement character, as prompts do."""
+    return _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -1,4 +1,4 @@
-"""Fetching a document from the web: bounded in size and time, and, for servers, never from inside their own network."""
+"""Fetch a document from the web, bounded in size and time, and, for servers, never from their own network."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ MOST_SECONDS: Final = 600.0
 _TIMEOUT: Final = httpx2.Timeout(30.0, connect=10.0)
 _REDIRECTS: Final = 8
 _HEADERS: Final = {"User-Agent": "bookwheel", "Accept": "text/html, text/*, application/pdf, */*;q=0.5"}
-_UNTOLD: Final = frozenset({"application/octet-stream", "binary/octet-stream", "application/download"})
+_UNSPECIFIC_MEDIA: Final = frozenset({"application/octet-stream", "binary/octet-stream", "application/download"})
 _ADVICE: Final = {
-    401: "it wants a login: download it yourself and give the file",
-    403: "it does not serve programs: download it yourself and give the file",
-    404: "nothing is there: check the address",
-    410: "it is gone: look for another copy",
-    429: "it is asked too often: try again later",
+    401: "it requires a login: download it yourself and give the file",
+    403: "it rejects programs: download it yourself and give the file",
+    404: "the page does not exist: check the address",
+    410: "the page was removed: look for another copy",
+    429: "it gets too many requests: try again later",
 }
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
 
 
 def fetch(url: str, *, allow_private: bool = True, most_bytes: int = MOST_BYTES) -> SourceFile:
-    """What stands at an http or https address; every redirect is held to the same rules as the address itself."""
+    """Fetch an http or https address. Every redirect follows the same rules as the address."""
     try:
         name = str(httpx2.URL(url).copy_with(username="", password="", fragment=None))
         client = httpx2.Client(
-            transport=None if allow_private else PublicOnly(),
+            transport=None if allow_private else PublicOnlyTransport(),
             trust_env=allow_private,
             follow_redirects=True,
             max_redirects=_REDIRECTS,
@@ -52,9 +52,11 @@ def fetch(url: str, *, allow_private: bool = True, most_bytes: int = MOST_BYTES)
     except httpx2.InvalidURL as error:
         raise SourceError(f"{url} is not an address: {error}") from error
     except httpx2.UnsupportedProtocol as error:
-        raise SourceError(f"{name} is not, or leads to what is not, an http or https address: {error}") from error
+        raise SourceError(
+            f"{name} is not, or redirects to something that is not, an http or https address: {error}"
+        ) from error
     except httpx2.TooManyRedirects as error:
-        raise SourceError(f"{name} redirects more than {_REDIRECTS} times: give the address where it ends") from error
+        raise SourceError(f"{name} redirects more than {_REDIRECTS} times: give the final address") from error
     except httpx2.TimeoutException as error:
         raise SourceError(f"{name} did not answer in time: try again, or download it and give the file") from error
     except httpx2.HTTPError as error:
@@ -71,7 +73,7 @@ def _store_response(response: httpx2.Response, name: str, most_bytes: int) -> So
     return spool(
         _limited_blocks(response, name, most_bytes),
         name,
-        media="" if media in _UNTOLD else media,
+        media="" if media in _UNSPECIFIC_MEDIA else media,
         charset=str(header.get_param("charset") or ""),
         suffix=PurePosixPath(response.url.path).suffix.lower(),
     )
@@ -85,18 +87,18 @@ def _limited_blocks(response: httpx2.Response, name: str, most_bytes: int) -> It
         if size > most_bytes:
             raise SourceError(f"{name} is larger than {most_bytes >> 20} MiB: download it and give the file")
         if time.monotonic() > end:
-            raise SourceError(f"{name} came too slowly: download it and give the file")
+            raise SourceError(f"{name} loads too slowly: download it and give the file")
         yield block
 
 
-class PublicOnly(httpx2.HTTPTransport):
-    """Connects to public addresses only, and to the very address that was checked.
+class PublicOnlyTransport(httpx2.HTTPTransport):
+    """A transport that connects only to public addresses, and exactly to the address that was checked.
 
-    A name that resolves to a public address for the check and to a private one for the connection gains nothing.
+    Otherwise a name could resolve to a public address for the check and to a private one for the connection.
     """
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send the request to the first of its host's addresses that takes it."""
+        """Send the request to the first of the host's addresses that accepts a connection."""
         host = request.url.host
         failure: httpx2.ConnectError | None = None
         for address in resolve_public_addresses(host, request.url.port):
@@ -115,20 +117,22 @@ class PublicOnly(httpx2.HTTPTransport):
 
 
 def resolve_public_addresses(host: str, port: int | None) -> list[str]:
-    """The host's addresses; SourceError when any of them is not on the public internet."""
+    """Return the host's addresses. Raise SourceError if any of them is not public."""
     try:
-        found = socket.getaddrinfo(host, port or 443, type=socket.SOCK_STREAM)
+        results = socket.getaddrinfo(host, port or 443, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        raise httpx2.ConnectError(f"{host} is not known: {error}") from error
-    addresses = list(dict.fromkeys(str(place[0]) for *_, place in found))
+        raise httpx2.ConnectError(f"{host} cannot be resolved: {error}") from error
+    addresses = list(dict.fromkeys(str(place[0]) for *_, place in results))
     for address in addresses:
         if not is_public(address):
-            raise SourceError(f"{host} is at {address}, which is not a public address: it is not fetched from here")
+            raise SourceError(
+                f"{host} is at {address}, which is not a public address: only public addresses are fetched"
+            )
     return addresses
 
 
 def is_public(address: str) -> bool:
-    """Whether an address is on the public internet, also one of IPv4 that hides in one of IPv6."""
+    """Return True if an address, or the IPv4 address inside an IPv6 one, is on the public internet."""
     ip = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(ip, ipaddress.IPv6Address):
         inner = ip.ipv4_mapped or ip.sixtofour or (ip.teredo[1] if ip.teredo else None)

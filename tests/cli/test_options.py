@@ -14,7 +14,7 @@ import pytest
         (["ask"], "what to read"),
         (["ask", "{book}", ""], "question is empty"),
         (["ask", "{book}", "why " * 2000], "2000 tokens"),
-        (["ask", "{dir}/none.txt", "{question}"], "is not there"),
+        (["ask", "{dir}/none.txt", "{question}"], "does not exist"),
         (["ask", "{dir}/empty.txt", "{question}"], "no text"),
         (["ask", "{dir}/blank", "{question}"], "no text"),
         (["ask", "{dir}/picture.png", "{question}"], "picture.png"),

@@ -70,5 +70,5 @@ def test_what_goes_wrong_is_told_to_the_agent(book: Path, options: dict) -> None
     message = reading_tool(book, about="a log", **failing).invoke(call)
     assert (message.status, "no server there" in message.content) == ("error", True)
     gone = reading_tool(str(book) + "x", about="a log", **options)
-    assert "is not there" in gone.invoke(call).content
-    assert "is not there" in asyncio.run(gone.ainvoke(call)).content
+    assert "does not exist" in gone.invoke(call).content
+    assert "does not exist" in asyncio.run(gone.ainvoke(call)).content

@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from journal_readings import (
     STRANGE,

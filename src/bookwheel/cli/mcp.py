@@ -103,7 +103,7 @@ async def _open_service(
 
 async def _stdio(serve: McpOptions, access: AccessPolicy, models: ModelOptions, budget: Budget) -> int:
     """Serve until standard input ends."""
-    from bookwheel.serve.mcp.tools import build_server
+    from bookwheel.serve.mcp.server import build_server
 
     try:
         async with _open_service(serve, models, budget) as service:
@@ -120,13 +120,13 @@ async def _stdio(serve: McpOptions, access: AccessPolicy, models: ModelOptions, 
 async def _http(serve: McpOptions, access: AccessPolicy, models: ModelOptions, budget: Budget) -> int:
     from bookwheel.cli.output import stderr
     from bookwheel.serve.app import wrap_app
-    from bookwheel.serve.mcp.http import mount_tools, only_key
+    from bookwheel.serve.mcp.http import make_key_ring, mount_tools
     from bookwheel.serve.server import Server, bind_socket
 
-    keys = only_key(serve.host, serve.key)
+    keys = make_key_ring(serve.host, serve.key)
     with bind_socket(serve.host, serve.port) as at:
         async with _open_service(serve, models, budget, keys) as service:
-            server = Server(wrap_app(service, *mount_tools(service, access, goes_on=False)), at, grace=_GRACE)
+            server = Server(wrap_app(service, *mount_tools(service, access, survives_restart=False)), at, grace=_GRACE)
             stderr().print(f"MCP at {server.address}/mcp", style="dim")
             await server.serve()
     return _INTERRUPTED

@@ -28,7 +28,7 @@ from bookwheel.serve.http.guard import GuardMiddleware
 from bookwheel.serve.http.routes import Routes
 from bookwheel.serve.openai.chat import OpenAIRoutes
 from bookwheel.serve.openapi import build_openapi
-from bookwheel.serve.runs.routes import run_routes
+from bookwheel.serve.runs.routes import make_run_routes
 from bookwheel.serve.runs.run_directory import RunDirectory
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def build_app(
             finally:
                 await chat.aclose()
 
-    runs = run_routes(RunDirectory(service.settings.runs_folder))
+    runs = make_run_routes(RunDirectory(service.settings.runs_folder))
     return wrap_app(service, [*_routes(Routes(service), chat), *more, *runs, *_page()], live)
 
 
@@ -114,7 +114,7 @@ def _tools(service: Service) -> tuple[Sequence[BaseRoute], Callable[[], Abstract
         if error.name != "mcp":
             raise
         return (), nullcontext
-    return mount_tools(service, AccessPolicy(allow_private=service.settings.allow_private), goes_on=True)
+    return mount_tools(service, AccessPolicy(allow_private=service.settings.allow_private), survives_restart=True)
 
 
 def _routes(routes: Routes, chat: OpenAIRoutes) -> list[BaseRoute]:

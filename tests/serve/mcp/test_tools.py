@@ -30,8 +30,8 @@ from bookwheel.serve.app import wrap_app
 from bookwheel.serve.engine.access_policy import AccessPolicy
 from bookwheel.serve.engine.service import Caller, ReadingSpec, Service
 from bookwheel.serve.engine.settings import Limits, ServerSettings
-from bookwheel.serve.mcp.http import mount_tools, only_key
-from bookwheel.serve.mcp.tools import build_server
+from bookwheel.serve.mcp.http import make_key_ring, mount_tools
+from bookwheel.serve.mcp.server import build_server
 from bookwheel.serve.server import Server, bind_socket
 from bookwheel.types import Status
 
@@ -431,8 +431,8 @@ def test_a_document_that_cannot_be_opened_is_an_error_when_waited_for(tmp_path: 
 @asynccontextmanager
 async def served(folder: Path, key: str | None = None):
     """A listening socket takes connections before the server has started, and lets them wait."""
-    async with service_of(folder, keys=only_key("127.0.0.1", key)) as service:
-        tools = mount_tools(service, AccessPolicy(), goes_on=False)
+    async with service_of(folder, keys=make_key_ring("127.0.0.1", key)) as service:
+        tools = mount_tools(service, AccessPolicy(), survives_restart=False)
         server = Server(wrap_app(service, *tools), bind_socket("127.0.0.1", 0))
         task = asyncio.create_task(server.serve())
         try:
@@ -491,11 +491,11 @@ def test_a_page_from_elsewhere_cannot_reach_the_server(tmp_path: Path, header: d
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.4", "example.org"])
 def test_others_are_not_served_without_a_key(host: str) -> None:
     with pytest.raises(InputError, match="BOOKWHEEL_MCP_KEY"):
-        only_key(host, None)
+        make_key_ring(host, None)
     with pytest.raises(InputError, match="fewer than"):
-        only_key(host, "short")
-    assert only_key(host, KEY).find_by_secret(KEY)
-    assert not only_key("127.0.0.1", None)
+        make_key_ring(host, "short")
+    assert make_key_ring(host, KEY).find_by_secret(KEY)
+    assert not make_key_ring("127.0.0.1", None)
 
 
 def command(folder: Path, *more: str) -> StdioServerParameters:

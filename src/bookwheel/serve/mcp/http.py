@@ -1,4 +1,4 @@
-"""MCP over streamable HTTP, behind the same guard, keys and limits as everything else that is served."""
+"""MCP over streamable HTTP, behind the same guard, keys and limits as the other routes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.errors import InputError
 from bookwheel.serve.engine.keys import Key, KeyRing, hash_secret
 from bookwheel.serve.engine.settings import is_loopback
-from bookwheel.serve.mcp.tools import build_server
+from bookwheel.serve.mcp.server import build_server
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
@@ -21,40 +21,40 @@ if TYPE_CHECKING:
     from bookwheel.serve.engine.service import Service
 
 _KEY_LENGTH: Final = 16
-"""Characters that a key must have; a shorter one can be guessed."""
+"""Least characters of a key; a shorter one could be guessed."""
 
 
 def mount_tools(
-    service: Service, reach: AccessPolicy, *, goes_on: bool
+    service: Service, access: AccessPolicy, *, survives_restart: bool
 ) -> tuple[Sequence[BaseRoute], Callable[[], AbstractAsyncContextManager[None]]]:
-    """The route `/mcp`, and what has to be entered while it is served."""
-    server = build_server(service, reach, goes_on=goes_on)
-    # No host: who may call, and by which name, is for the guard to say.
+    """Return the route `/mcp`, and a context manager that is held while it is served."""
+    server = build_server(service, access, survives_restart=survives_restart)
+    # No host: the guard decides who may call, and by which host name.
     app = server.streamable_http_app(host="", max_request_body_size=service.settings.limits.body_bytes)
 
     @asynccontextmanager
-    async def sessions() -> AsyncGenerator[None]:
-        """Taken until the readings are closed: after that an open stream would only hold up the server's end."""
-        entered = asyncio.Event()
+    async def run_sessions() -> AsyncGenerator[None]:
+        # Sessions end as soon as the readings are closed: an open stream would delay the end of the server.
+        is_running = asyncio.Event()
 
-        async def held() -> None:
+        async def run() -> None:
             async with server.session_manager.run():
-                entered.set()
+                is_running.set()
                 await service.readings.closed.wait()
 
-        task = asyncio.create_task(held())
-        await entered.wait()
+        task = asyncio.create_task(run())
+        await is_running.wait()
         try:
             yield
         finally:
             await service.readings.close()
             await task
 
-    return app.routes, sessions
+    return app.routes, run_sessions
 
 
-def only_key(host: str, key: str | None) -> KeyRing:
-    """The one key of a server at that address, or none on this machine. InputError when others would need none."""
+def make_key_ring(host: str, key: str | None) -> KeyRing:
+    """Return the one key of a server at this address; none on this machine. InputError where others could call."""
     if key and len(key) < _KEY_LENGTH:
         raise InputError(f"the key has fewer than {_KEY_LENGTH} characters; make one: openssl rand -hex 24")
     if not key and not is_loopback(host):

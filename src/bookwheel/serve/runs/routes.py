@@ -1,4 +1,4 @@
-"""Runs over HTTP: what stands on the shelf, an evaluation's samples, a run's rollouts, and their readings."""
+"""Runs over HTTP: evaluations with their samples, training runs with their rollouts, and the readings of both."""
 
 from __future__ import annotations
 
@@ -36,187 +36,192 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _MOST_SAMPLES: Final = 200
-_SAMPLES: Final = 50
+_DEFAULT_SAMPLES: Final = 50
 _log: Final = logging.getLogger(__name__)
 
 
-def run_routes(shelf: RunDirectory) -> list[BaseRoute]:
-    """The routes of what stands on a shelf."""
-    routes = RunRoutes(shelf)
+def make_run_routes(directory: RunDirectory) -> list[BaseRoute]:
+    """Return the routes of the runs in a directory."""
+    routes = RunRoutes(directory)
     return [
-        Route("/runs", routes.listed),
-        Route("/runs/{run}", routes.shown),
-        Route("/runs/{run}/samples", routes.samples),
-        Route("/runs/{run}/rollouts", routes.rollouts),
-        Route("/runs/{run}/readings/{id}", routes.reading),
-        Route("/runs/{run}/readings/{id}/origins", routes.origins),
-        Route("/runs/{run}/documents/{sha}/text", routes.text),
+        Route("/runs", routes.list_runs),
+        Route("/runs/{run}", routes.get_run),
+        Route("/runs/{run}/samples", routes.list_samples),
+        Route("/runs/{run}/rollouts", routes.list_rollouts),
+        Route("/runs/{run}/readings/{id}", routes.get_reading),
+        Route("/runs/{run}/readings/{id}/origins", routes.list_origins),
+        Route("/runs/{run}/documents/{sha}/text", routes.get_text),
     ]
 
 
 class RunRoutes:
-    """One method a route. Files are gone through off the loop; the intervals of a report, one report at a time."""
+    """One method for each route. Files are read in threads."""
 
-    def __init__(self, shelf: RunDirectory) -> None:
-        self._shelf = shelf
-        self._turn = asyncio.Lock()
+    def __init__(self, directory: RunDirectory) -> None:
+        self._directory = directory
+        # The intervals of a report take seconds of one core: one report at a time.
+        self._report_lock = asyncio.Lock()
 
-    async def listed(self, _request: Request) -> Response:
-        """Every run, newest first."""
-        return JsonResponse(await self._looked(lambda: summaries.list_runs(self._shelf)))
+    async def list_runs(self, _request: Request) -> Response:
+        """List every run, newest first."""
+        return JsonResponse(await self._load(lambda: summaries.list_runs(self._directory)))
 
-    async def shown(self, request: Request) -> Response:
-        """A run as far as it has come; with If-None-Match, nothing where nothing is new."""
-        run, state = await self._looked(lambda: self._found(request))
-        headers = {"ETag": f'"{state.tag}"'}
+    async def get_run(self, request: Request) -> Response:
+        """Return a run as far as it has come, or 304 where the client's version is the newest."""
+        run, state = await self._load(lambda: self._find_run(request))
+        headers = {"ETag": state.etag}
         if request.headers.get("if-none-match") == headers["ETag"]:
             return Response(status_code=304, headers=headers)
-        async with self._turn:
+        async with self._report_lock:
             return JsonResponse(
-                await self._looked(lambda: summaries.summarize_run(run, self._shelf, state)), headers=headers
+                await self._load(lambda: summaries.summarize_run(run, self._directory, state)), headers=headers
             )
 
-    async def samples(self, request: Request) -> Response:
-        """The samples of an evaluation that meet what is asked of them."""
-        start, limit = parse_number(request, "start", 0), min(parse_number(request, "limit", _SAMPLES), _MOST_SAMPLES)
-        wanted = dict(request.query_params)
+    async def list_samples(self, request: Request) -> Response:
+        """List the samples of an evaluation that match the filters of the query."""
+        start, limit = (
+            parse_number(request, "start", 0),
+            min(parse_number(request, "limit", _DEFAULT_SAMPLES), _MOST_SAMPLES),
+        )
+        filters = dict(request.query_params)
 
-        def look() -> dict[str, Any]:
-            run, state = self._found(request, RunKind.EVALUATION)
-            found = [one for one in summaries.results(state).records if _meets(one, wanted)]
-            part = found[start : start + limit]
-            kept = _kept_of(part, self._shelf.journal(run))
-            samples = [{**_plain(one), "kept": one.reading in kept} for one in part]
-            return {"total": len(found), "start": start, "samples": samples}
+        def load() -> dict[str, Any]:
+            run, state = self._find_run(request, RunKind.EVALUATION)
+            matching = [sample for sample in summaries.load_results(state).records if _matches(sample, filters)]
+            part = matching[start : start + limit]
+            stored = _find_stored_readings(part, self._directory.find_journal(run))
+            samples = [{**_sample_to_json(sample), "kept": sample.reading in stored} for sample in part]
+            return {"total": len(matching), "start": start, "samples": samples}
 
-        return JsonResponse(await self._looked(look))
+        return JsonResponse(await self._load(load))
 
-    async def rollouts(self, request: Request) -> Response:
-        """The rollouts that a training run kept of a step."""
+    async def list_rollouts(self, request: Request) -> Response:
+        """List the rollouts that a training run stored of one step."""
         step = parse_number(request, "step", 0)
 
-        def look() -> list[dict[str, Any]]:
-            run, _ = self._found(request, RunKind.TRAINING)
-            return [asdict(one) for one in summaries.rollouts(run, self._shelf) if one.step == step]
+        def load() -> list[dict[str, Any]]:
+            run, _ = self._find_run(request, RunKind.TRAINING)
+            return [asdict(one) for one in summaries.list_rollouts(run, self._directory) if one.step == step]
 
-        return JsonResponse(await self._looked(look))
+        return JsonResponse(await self._load(load))
 
-    async def reading(self, request: Request) -> Response:
-        """A reading that a run kept, with what it earned."""
+    async def get_reading(self, request: Request) -> Response:
+        """Return a reading of a run, with its sample or its rollout."""
         to_json = reading_with_changes if wants_changes(request) else reading_to_json
 
-        def look() -> dict[str, Any]:
-            run, state = self._found(request)
-            reading = self._kept(request, run, _reading)
-            return {**to_json(reading), "run": _about(run), **self._earned(run, state, reading.id)}
+        def load() -> dict[str, Any]:
+            run, state = self._find_run(request)
+            reading = self._read_journal(request, run, _load_reading)
+            return {**to_json(reading), "run": _run_to_json(run), **self._find_score(run, state, reading.id)}
 
-        return JsonResponse(await self._looked(look))
+        return JsonResponse(await self._load(load))
 
-    async def origins(self, request: Request) -> Response:
-        """Where each line of its newest memory is from."""
+    async def list_origins(self, request: Request) -> Response:
+        """List where each line of a reading's newest memory comes from."""
 
-        def look() -> list[dict[str, Any]]:
-            run, _ = self._found(request)
-            return self._kept(request, run, _origins)
+        def load() -> list[dict[str, Any]]:
+            run, _ = self._find_run(request)
+            return self._read_journal(request, run, _load_origins)
 
-        return JsonResponse(await self._looked(look))
+        return JsonResponse(await self._load(load))
 
-    async def text(self, request: Request) -> Response:
-        """A span of the text of a document that a run read."""
+    async def get_text(self, request: Request) -> Response:
+        """Return a span of the text of a document that a run read."""
 
-        def look() -> dict[str, Any]:
-            run, _ = self._found(request)
-            return self._kept(request, run, lambda asked, journal: text_span(asked, _document(asked, journal)))
+        def load() -> dict[str, Any]:
+            run, _ = self._find_run(request)
+            return self._read_journal(request, run, _load_span)
 
-        return JsonResponse(await self._looked(look))
+        return JsonResponse(await self._load(load))
 
-    def _found(self, request: Request, kind: RunKind | None = None) -> tuple[RunFolder, FileState]:
-        run = self._shelf.run(request.path_params["run"])
-        state = self._shelf.file(run.records) if kind in {None, run.kind} else None
+    def _find_run(self, request: Request, kind: RunKind | None = None) -> tuple[RunFolder, FileState]:
+        run = self._directory.get_run(request.path_params["run"])
+        state = self._directory.check_file(run.records) if kind in {None, run.kind} else None
         if state is None:
             raise not_found(f"{kind or 'run'} of that name")
         return run, state
 
-    def _kept(self, request: Request, run: RunFolder, look: Callable[[Request, Journal], _T]) -> _T:
-        path = self._shelf.journal(run)
+    def _read_journal(self, request: Request, run: RunFolder, load: Callable[[Request, Journal], _T]) -> _T:
+        path = self._directory.find_journal(run)
         if path is None:
             raise not_found(f"journal of {run.name}")
         with Journal(path, read_only=True) as journal:
             try:
-                return look(request, journal)
+                return load(request, journal)
             except JournalError as error:
-                _log.info("a look into %s: %s", path, error)
+                _log.info("cannot read %s: %s", path, error)
                 raise not_found("such reading or document that could be read in the run's own journal") from error
 
-    def _earned(self, run: RunFolder, state: FileState, id_: str) -> dict[str, Any]:
+    def _find_score(self, run: RunFolder, state: FileState, id_: str) -> dict[str, Any]:
         if run.kind is RunKind.TRAINING:
-            found = [asdict(one) for one in summaries.rollouts(run, self._shelf) if one.reading == id_]
-            return {"rollout": found[-1] if found else None}
-        judged = [_plain(one) for one in summaries.results(state).records if one.reading == id_]
-        return {"sample": judged[-1] if judged else None}
+            rollouts = [asdict(one) for one in summaries.list_rollouts(run, self._directory) if one.reading == id_]
+            return {"rollout": rollouts[-1] if rollouts else None}
+        samples = [_sample_to_json(one) for one in summaries.load_results(state).records if one.reading == id_]
+        return {"sample": samples[-1] if samples else None}
 
-    async def _looked(self, look: Callable[[], _T]) -> _T:
+    async def _load(self, load: Callable[[], _T]) -> _T:
         try:
-            return await asyncio.to_thread(_mended(look))
+            return await asyncio.to_thread(_expect_removal(load))
         except ApiError:
             raise
         except BookwheelError as error:
-            raise ApiError(422, self._shelf.told(error), kind="unreadable") from error
+            raise ApiError(422, self._directory.describe_error(error), kind="unreadable") from error
 
 
-def _mended(look: Callable[[], _T]) -> Callable[[], _T]:
-    """A run may be moved away while it is looked at."""
+def _expect_removal(load: Callable[[], _T]) -> Callable[[], _T]:
+    """Turn an OSError into a 404: a run may be moved away while it is read."""
 
-    @wraps(look)
-    def looked() -> _T:
+    @wraps(load)
+    def load_or_decline() -> _T:
         try:
-            return look()
+            return load()
         except OSError as error:
             raise not_found("run of that name any more") from error
 
-    return looked
+    return load_or_decline
 
 
-def _meets(one: Record, wanted: Mapping[str, str]) -> bool:
-    """Whether a sample is of the model, way, task and length that are asked for, and, if that is asked, not right."""
-    if wanted.get("wrong", "0") != "0" and one.score >= 1:
+def _matches(sample: Record, filters: Mapping[str, str]) -> bool:
+    """Return whether a sample has the model, way, task and length of the filters; `wrong` leaves out right answers."""
+    if filters.get("wrong", "0") != "0" and sample.score >= 1:
         return False
-    named = [name for name in ("model", "way", "task", "length") if name in wanted]
-    return all(str(getattr(one, name)) == wanted[name] for name in named)
+    names = [name for name in ("model", "way", "task", "length") if name in filters]
+    return all(str(getattr(sample, name)) == filters[name] for name in names)
 
 
-def _plain(one: Record) -> dict[str, Any]:
-    return {name: value for name, value in one.to_line().items() if name not in {"kind", "fingerprint"}}
+def _sample_to_json(sample: Record) -> dict[str, Any]:
+    return {name: value for name, value in sample.to_line().items() if name not in {"kind", "fingerprint"}}
 
 
-def _kept_of(samples: Sequence[Record], path: Path | None) -> set[str]:
-    """The samples' readings that the run's own journal has."""
-    found: set[str] = set()
+def _find_stored_readings(samples: Sequence[Record], path: Path | None) -> set[str]:
+    """Return the ids of the samples' readings that the run's own journal holds."""
+    stored: set[str] = set()
     if path is None:
-        return found
+        return stored
     with Journal(path, read_only=True) as journal:
-        for one in samples:
+        for sample in samples:
             with suppress(JournalError):
-                journal.progress(one.reading)
-                found.add(one.reading)
-    return found
+                journal.progress(sample.reading)
+                stored.add(sample.reading)
+    return stored
 
 
-def _about(run: RunFolder) -> dict[str, str]:
+def _run_to_json(run: RunFolder) -> dict[str, str]:
     return {"run": run.id, "kind": str(run.kind), "name": run.name}
 
 
-def _reading(request: Request, journal: Journal) -> Reading:
-    found = journal.reading(request.path_params["id"])
-    if found.id != request.path_params["id"]:
+def _load_reading(request: Request, journal: Journal) -> Reading:
+    reading = journal.reading(request.path_params["id"])
+    # The journal also finds a reading by the beginning of its id.
+    if reading.id != request.path_params["id"]:
         raise not_found("reading of that name")
-    return found
+    return reading
 
 
-def _origins(request: Request, journal: Journal) -> list[dict[str, Any]]:
-    reading = _reading(request, journal)
+def _load_origins(request: Request, journal: Journal) -> list[dict[str, Any]]:
+    reading = _load_reading(request, journal)
     return [asdict(line) for line in find_origins(reading.steps, journal.document_of(reading.id))]
 
 
-def _document(request: Request, journal: Journal) -> Any:
-    return journal.document(request.path_params["sha"])
+def _load_span(request: Request, journal: Journal) -> dict[str, Any]:
+    return text_span(request, journal.document(request.path_params["sha"]))

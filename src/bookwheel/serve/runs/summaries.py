@@ -1,4 +1,4 @@
-"""What is told of an evaluation or a training run, from the functions that made its report."""
+"""Summaries of evaluations and training runs as JSON, by the functions that make their reports."""
 
 from __future__ import annotations
 
@@ -21,100 +21,103 @@ if TYPE_CHECKING:
     from bookwheel.serve.runs.run_directory import FileState, RunDirectory, RunFolder
     from bookwheel.training.rollout_store import StoredRollout
 
-_GLANCED: Final = 4 << 20
-"""Bytes of records that are gone through for a line in the list."""
+_MOST_LISTED_BYTES: Final = 4 << 20
+"""Larger records are not opened for the list of runs, which would take too long."""
 
 
-def list_runs(shelf: RunDirectory) -> list[dict[str, Any]]:
-    """One line a run."""
-    return [_line(run, shelf) for run in shelf.runs()]
+def list_runs(directory: RunDirectory) -> list[dict[str, Any]]:
+    """Return one entry for each run."""
+    return [_summarize_entry(run, directory) for run in directory.list_runs()]
 
 
-def _line(run: RunFolder, shelf: RunDirectory) -> dict[str, Any]:
+def _summarize_entry(run: RunFolder, directory: RunDirectory) -> dict[str, Any]:
     line: dict[str, Any] = {"run": run.id, "kind": str(run.kind), "name": run.name}
     try:
-        if state := shelf.file(run.records):
+        if state := directory.check_file(run.records):
             line |= {"changed": state.changed, "bytes": state.size}
-            line |= _glance(state, run.kind) if state.size <= _GLANCED else {}
+            line |= _count_records(state, run.kind) if state.size <= _MOST_LISTED_BYTES else {}
     except (BookwheelError, ValueError, KeyError, TypeError, OSError) as error:
-        line["error"] = shelf.told(error)
+        line["error"] = directory.describe_error(error)
     return line
 
 
 @lru_cache(maxsize=1024)
-def _glance(state: FileState, kind: RunKind) -> dict[str, Any]:
+def _count_records(state: FileState, kind: RunKind) -> dict[str, Any]:
     if kind is RunKind.TRAINING:
         records = load_records(state.path.parent)
         held = held_out_scores(records)
         return {"totals": asdict(totals(records)), "held_out": asdict(held[-1]) if held else None}
-    found = Results.load(state.path).records
-    every = {name: sorted({getattr(one, name) for one in found}) for name in ("model", "way", "task", "length")}
-    return {"samples": len(found), **{f"{name}s": values for name, values in every.items()}}
+    samples = Results.load(state.path).records
+    values = {name: sorted({getattr(one, name) for one in samples}) for name in ("model", "way", "task", "length")}
+    return {"samples": len(samples), **{f"{name}s": distinct for name, distinct in values.items()}}
 
 
-def summarize_run(run: RunFolder, shelf: RunDirectory, state: FileState) -> dict[str, Any]:
-    """A whole run, for its page."""
-    line = {"run": run.id, "kind": str(run.kind), "name": run.name, "changed": state.changed, "quiet": state.quiet}
+def summarize_run(run: RunFolder, directory: RunDirectory, state: FileState) -> dict[str, Any]:
+    """Return everything that the page of a run shows. ApiError where its records cannot be read."""
+    line: dict[str, Any] = {"run": run.id, "kind": str(run.kind), "name": run.name}
+    line |= {"changed": state.changed, "quiet": state.seconds_unchanged}
     try:
-        return {**line, **(_evaluation(state) if run.kind is RunKind.EVALUATION else _training(run, shelf))}
+        if run.kind is RunKind.EVALUATION:
+            return line | _summarize_evaluation(state)
+        return line | _summarize_training(run, directory)
     except (ValueError, KeyError, TypeError) as error:
         raise ApiError(422, f"the records of {run.name} cannot be read: {error!r}", kind="unreadable") from error
     except BookwheelError as error:
-        raise ApiError(422, shelf.told(error), kind="unreadable") from error
+        raise ApiError(422, directory.describe_error(error), kind="unreadable") from error
 
 
 @lru_cache(maxsize=2)
-def results(state: FileState) -> Results:
-    """The results of an evaluation."""
+def load_results(state: FileState) -> Results:
+    """Load the results of an evaluation."""
     return Results.load(state.path)
 
 
 @lru_cache(maxsize=8)
-def _evaluation(state: FileState) -> dict[str, Any]:
-    found = results(state)
-    settings = found.runs[-1].settings if found.runs else {}
-    made = build_report(found, reference=settings.get("reference", "sequential"))
-    laid = {section.title: asdict(section) for section in build_sections(made)} if found.records else {}
+def _summarize_evaluation(state: FileState) -> dict[str, Any]:
+    results = load_results(state)
+    settings = results.runs[-1].settings if results.runs else {}
+    built = build_report(results, reference=settings.get("reference", "sequential"))
+    tables = {section.title: asdict(section) for section in build_sections(built)} if results.records else {}
     return {
-        **report_to_json(made),
-        "seed": made.seed,
-        "sections": [laid[title] for title in ("No answer", "How this was made") if title in laid],
+        **report_to_json(built),
+        "seed": built.seed,
+        "sections": [tables[title] for title in ("No answer", "How this was made") if title in tables],
     }
 
 
-def _training(run: RunFolder, shelf: RunDirectory) -> dict[str, Any]:
+def _summarize_training(run: RunFolder, directory: RunDirectory) -> dict[str, Any]:
     records = load_records(run.folder)
     return {
         "totals": asdict(totals(records)),
-        "held_out": [asdict(one) for one in held_out_scores(records)],
-        "curves": [asdict(one) for one in curves(records)],
-        "settings": _settings(run, shelf),
-        "kept": _steps_kept(rollouts(run, shelf)),
+        "held_out": [asdict(score) for score in held_out_scores(records)],
+        "curves": [asdict(curve) for curve in curves(records)],
+        "settings": _load_settings(run, directory),
+        "kept": _group_by_step(list_rollouts(run, directory)),
     }
 
 
-def _settings(run: RunFolder, shelf: RunDirectory) -> dict[str, Any]:
-    state = shelf.file(newest_progress(run.folder))
-    told: dict[str, Any] = json.loads(state.path.read_bytes()) if state else {}
-    return dict(told.get("settings", {}))
+def _load_settings(run: RunFolder, directory: RunDirectory) -> dict[str, Any]:
+    state = directory.check_file(newest_progress(run.folder))
+    progress: dict[str, Any] = json.loads(state.path.read_bytes()) if state else {}
+    return dict(progress.get("settings", {}))
 
 
-def _steps_kept(found: list[StoredRollout]) -> list[dict[str, Any]]:
+def _group_by_step(rollouts: list[StoredRollout]) -> list[dict[str, Any]]:
     steps: dict[int, list[StoredRollout]] = {}
-    for one in found:
-        steps.setdefault(one.step, []).append(one)
+    for rollout in rollouts:
+        steps.setdefault(rollout.step, []).append(rollout)
     return [
-        {"step": step, "rollouts": len(group), "reward": sum(one.reward or 0 for one in group) / len(group)}
+        {"step": step, "rollouts": len(group), "reward": sum(rollout.reward or 0 for rollout in group) / len(group)}
         for step, group in sorted(steps.items())
     ]
 
 
-def rollouts(run: RunFolder, shelf: RunDirectory) -> list[StoredRollout]:
-    """The rollouts that a training run has kept."""
-    state = shelf.file(run.folder / "rollouts.jsonl")
-    return _rollouts(state) if state else []
+def list_rollouts(run: RunFolder, directory: RunDirectory) -> list[StoredRollout]:
+    """Return the rollouts that a training run has stored."""
+    state = directory.check_file(run.folder / "rollouts.jsonl")
+    return _load_rollouts(state) if state else []
 
 
 @lru_cache(maxsize=4)
-def _rollouts(state: FileState) -> list[StoredRollout]:
+def _load_rollouts(state: FileState) -> list[StoredRollout]:
     return load_rollouts(state.path.parent)

@@ -1,9 +1,8 @@
-"""Building a document of a given number of tokens: filler in order, passages set into it at chosen places.
+"""Build a document of a given number of tokens: filler in order, with passages at chosen places.
 
-The tokens of filler are counted a batch at a time while it is drawn, never by counting the whole again and again.
-A text of ordinary length is then counted whole and its last filler shortened until it fits; of a long one the counts
-are added up, with a token to spare for every seam. What comes out is at or below the budget, and within 2 % of it,
-by the tokenizer that was given.
+Filler is drawn and counted in batches, so no text is counted again and again. A text of ordinary length is then
+counted as a whole, and its last filler is shortened until it fits. For a long text the counts of the batches are added
+up, with one token to spare for each seam. The result has at most the requested tokens, and at least 98 % of them.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _SEGMENT: Final = 262_144
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourcePassage:
-    """Something set into the filler, with its own line ends, and the evidence it holds (offsets into the passage)."""
+    """A passage to set into the filler, with its line ends and its evidence (offsets into the passage)."""
 
     text: str
     evidence: tuple[GoldEvidence, ...] = ()
@@ -45,7 +44,7 @@ class SourcePassage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssembledDocument:
-    """A finished text."""
+    """A finished document."""
 
     pieces: tuple[str, ...]
     tokens: int
@@ -55,7 +54,7 @@ class AssembledDocument:
 def assemble(
     filler: Iterable[str], passages: Sequence[SourcePassage], *, tokens: int, tokenizer: Tokenizer, task: str
 ) -> AssembledDocument:
-    """Filler and passages to just under `tokens`; InputError when the passages alone are too long for that."""
+    """Build a document of just under `tokens` tokens; InputError when the passages alone are longer."""
     ordered = sorted(passages, key=lambda passage: passage.place)
     fixed = count_tokens([passage.text for passage in ordered], tokenizer)
     if fixed > tokens:
@@ -81,9 +80,9 @@ def assemble(
 def _fill(
     filler: Iterator[str], units: list[str], passages: Sequence[SourcePassage], tokens: int, tokenizer: Tokenizer
 ) -> AssembledDocument | None:
-    """The longest text found within the budget, counted whole; None when there is none.
+    """Return the longest document found within the budget, or None.
 
-    Texts that are joined may count for less than apart, so filler is added while the gap is worth it.
+    Joined texts may have fewer tokens than their parts, so filler is added as long as the gap is worth it.
     """
     best: AssembledDocument | None = None
     for _ in range(_ROUNDS):
@@ -104,29 +103,29 @@ def _fill(
 
 
 def length_error(task: str, tokens: int, need: int) -> InputError:
-    """What to say when a length cannot hold the task's own material."""
+    """Return the error for a length that cannot hold the task's own passages."""
     return InputError(f"the task {task} needs at least {need} tokens and {tokens} were asked for; raise --tokens")
 
 
 def join(units: Sequence[str], passages: Sequence[SourcePassage], tokenizer: Tokenizer) -> AssembledDocument:
-    """All of the filler and all of the passages, whatever it comes to."""
+    """Return a document of all the filler and all the passages, however long."""
     texts, evidence = _arrange(list(units), sorted(passages, key=lambda passage: passage.place))
     return AssembledDocument(pieces=_join_pieces(texts), tokens=count_tokens(texts, tokenizer), evidence=evidence)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawnFiller:
-    """Filler taken from its source."""
+    """Filler that was drawn from its source."""
 
     units: list[str]
     tokens: int
-    """The counts of its batches, added up."""
+    """The sum of the counts of its batches."""
     seams: int
-    """Between texts that were counted apart."""
+    """Borders between texts that were counted separately."""
 
 
 def draw_filler(filler: Iterator[str], budget: int, tokenizer: Tokenizer) -> DrawnFiller:
-    """Units of filler of about `budget` tokens, the last one cut to fit."""
+    """Draw units of filler of about `budget` tokens, and cut the last one to fit."""
     taken: list[str] = []
     left, seams, per_token = budget, 0, 0.5
     while left > 0 and (batch := _take_batch(filler, min(int(0.9 * left * per_token), _BATCH))):
@@ -159,7 +158,7 @@ def _take_batch(filler: Iterator[str], characters: int) -> list[str]:
 
 
 def cut_unit(unit: str, tokens: int, tokenizer: Tokenizer) -> list[str]:
-    """The unit cut at a word to hold `tokens`, with the blanks it ended with; nothing when no word fits."""
+    """Cut a unit after a word to at most `tokens`, keeping the blanks at its end; empty when no word fits."""
     body = unit.rstrip()
     tail = unit[len(body) :]
     room = tokens - tokenizer.count(tail)
@@ -170,21 +169,21 @@ def cut_unit(unit: str, tokens: int, tokenizer: Tokenizer) -> list[str]:
 
 
 def _trim_to_word(body: str, end: int) -> str:
-    """What stands before `end`, without a Latin word that is cut there; Chinese has no blanks to look for."""
+    """Return the text before `end`, without a Latin word that would be cut. Chinese has no blanks to look for."""
     if 0 < end < len(body) and body[end].isalnum() and body[end - 1 : end + 1].isascii():
         end = max(body.rfind(" ", 0, end), body.rfind("\n", 0, end), end - _LONGEST_WORD, 0)
     return body[: max(0, end)].rstrip()
 
 
 def _shorten(units: list[str], excess: int, tokenizer: Tokenizer) -> list[str]:
-    """The filler without at least `excess` tokens at its end."""
+    """Remove at least `excess` tokens from the end of the filler."""
     *units, last = units
     have = tokenizer.count(last)
     return units + (cut_unit(last, have - excess, tokenizer) if have > excess else [])
 
 
 def _arrange(units: list[str], passages: Sequence[SourcePassage]) -> tuple[list[str], tuple[GoldEvidence, ...]]:
-    """The texts in the document's order, and the evidence with offsets into the whole."""
+    """Return the texts in the document's order, and the evidence with offsets into the document."""
     stops = [round(passage.place * len(units)) for passage in passages]
     texts: list[str] = []
     evidence: list[GoldEvidence] = []
@@ -199,7 +198,7 @@ def _arrange(units: list[str], passages: Sequence[SourcePassage]) -> tuple[list[
 
 
 def shift_evidence(evidence: GoldEvidence, offset: int) -> GoldEvidence:
-    """The same evidence `offset` characters further on."""
+    """Return the evidence `offset` characters further on."""
     return GoldEvidence(
         start=evidence.start + offset,
         end=evidence.end + offset,
@@ -210,13 +209,16 @@ def shift_evidence(evidence: GoldEvidence, offset: int) -> GoldEvidence:
 
 
 def count_tokens(texts: Sequence[str], tokenizer: Tokenizer) -> int:
-    """The tokens of the joined texts, never too few: a long text is counted in segments, each with one to spare."""
+    """Return the tokens of the joined texts, never too few.
+
+    A long text is counted in segments, with one token to spare for each border.
+    """
     segments = _join_pieces(texts, _SEGMENT)
     return sum(map(tokenizer.count, segments)) + max(0, len(segments) - 1)
 
 
 def _join_pieces(texts: Sequence[str], size: int = 65_536) -> tuple[str, ...]:
-    """The texts joined to pieces of at least `size` characters, but for the last."""
+    """Join the texts to pieces of at least `size` characters; the last may be shorter."""
     pieces: list[str] = []
     held: list[str] = []
     length = 0

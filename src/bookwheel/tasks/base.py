@@ -1,6 +1,6 @@
-"""A sample: something to read, what is asked of it, what the right answer is, and where it stands.
+"""A sample: a document, a question, the right answers, and the places in the document that give them.
 
-Knows nothing of how samples are made, read or stored.
+This module knows nothing of how samples are made, read or stored.
 
     Sample(task="niah_single_2", question="What is the special number for amber-kettle?", golds=("4821907",),
            document=…, metric="contains", length=8192, tokens=8190, evidence=(
@@ -21,31 +21,31 @@ if TYPE_CHECKING:
 
 
 class MemoryRule(StrEnum):
-    """How the ideal memory of a sample grows."""
+    """The rule by which the ideal memory of a sample grows."""
 
     NOTES = "notes"
-    """From the notes of the evidence read so far; a note takes the place of an older one with its key."""
+    """The notes of the evidence read so far; a note replaces an older one with the same key."""
     TALLY = "tally"
     """The most frequent words so far with their counts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoldEvidence:
-    """A span of the document that the answer rests on, and what a perfect reader notes on reading it."""
+    """A span of the document that the answer needs, with the note that a perfect reader takes there."""
 
     start: int
     """Character offset into the document's text."""
     end: int
     note: str = ""
-    """Empty: nothing to be noted, the span is only shown to people."""
+    """Empty: no note, the span is only shown to people."""
     key: str = ""
-    """A later note with the same key takes this one's place: the last value wins."""
+    """A later note with the same key replaces this one."""
     replaces: tuple[str, ...] = ()
-    """Keys of further notes that this one makes needless."""
+    """Keys of other notes that this one replaces."""
 
 
 class SampleDocument:
-    """A document held as pieces, so that the longest ones need not be joined to be read.
+    """A document in pieces, so that a long one is never joined just to be read.
 
     >>> SampleDocument("letters", ["Dear Ada, ", "the wheel turns."]).slice(5, 15)
     'Ada, the w'
@@ -59,7 +59,7 @@ class SampleDocument:
         self.length = sum(map(len, self._pieces))
 
     def parts(self, start: int = 0) -> Iterator[Part]:
-        """The text from character `start` on."""
+        """Yield the text from character `start` on."""
         for piece in self._pieces:
             if start < len(piece):
                 yield Part(text=piece[start:] if start > 0 else piece, source=self.name)
@@ -67,11 +67,11 @@ class SampleDocument:
 
     @property
     def text(self) -> str:
-        """The whole, joined."""
+        """The whole text."""
         return "".join(self._pieces)
 
     def slice(self, start: int, end: int) -> str:
-        """The characters from `start` up to `end`."""
+        """Return the characters from `start` up to `end`."""
         found: list[str] = []
         for part in self.parts(start):
             found.append(part.text[: end - start])
@@ -94,7 +94,7 @@ class SampleDocument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """One question put to one document, with all that judging the answer takes."""
+    """One question about one document, with the golds and the metric that score an answer."""
 
     id: str
     """Unique within a task, length, seed and language."""
@@ -104,26 +104,26 @@ class Sample:
     """Alternatives or parts, as the metric says."""
     document: Document
     metric: str
-    """The name of the metric in `bookwheel.scoring` that judges it."""
+    """The name of the metric that scores it."""
     length: int = 0
-    """The tokens asked for: the column of a report that it belongs to."""
+    """The requested tokens: the column of a report."""
     tokens: int = 0
-    """The tokens it has, by the tokenizer it was made with."""
+    """The real number of tokens, by the tokenizer it was made with."""
     seed: int = 0
     language: str = "en"
     evidence: tuple[GoldEvidence, ...] = ()
     """In the document's order."""
     memory: MemoryRule = MemoryRule.NOTES
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    """Plain JSON values: how it was made, and which tokenizer counted."""
+    """Plain JSON values, such as the split and the tokenizer."""
 
     @property
     def text(self) -> str:
-        """The document's text, joined."""
+        """The document's whole text."""
         return "".join(part.text for part in self.document.parts())
 
     def score(self, answer: str | None) -> Score:
-        """What an answer earns by this sample's own metric; None is an answer that never came, and counts as wrong."""
+        """Score an answer by the sample's own metric; None, a missing answer, counts as wrong."""
         return (
             score_missing_answer("the reading failed")
             if answer is None

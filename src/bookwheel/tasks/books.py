@@ -1,4 +1,4 @@
-"""`book`: a fact of our own inside a real book, read from its first page on.
+"""`book`: an invented fact inside a real book, from its first page on.
 
 The fact is invented, about people whom the book does not know, so that no model can have it from elsewhere.
 A book that is shorter than the tokens asked for is followed by the next in the data folder, and the last by the first.
@@ -51,7 +51,7 @@ _ZH: Final = (
 
 
 def build(request: SampleRequest) -> SampleDraft:
-    """A book with one sentence more than it has."""
+    """Return a book with one added sentence."""
     rng = request.rng
     paths = request.data_dir.list_books(BOOKS[request.language][1])
     if not paths:

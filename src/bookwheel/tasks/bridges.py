@@ -1,8 +1,8 @@
-"""What a reader cannot see coming, and what is not there to be seen.
+"""Facts whose use shows only later, and questions without an answer.
 
-bridge    a fact is given before the passage that makes it matter: who lives where, and only much later
-whose the ship is that the question is about. A perfect memory keeps all candidates until then.
-absent    nothing in the document answers the question, though much is like it; the right answer says so
+bridge    the document first says who lives where, and much later who owns the ship that the question is about;
+          a perfect memory keeps all candidates until then
+absent    no passage answers the question, though some are similar; the right answer says so
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _OWNS: Final = (
 
 
 def build_bridge(request: SampleRequest) -> SampleDraft:
-    """Residents in the first half, the owner in the second."""
+    """Name the residents in the first half, and the owner in the second."""
     rng = request.rng
     size = request.read_int("candidates", 6, least=2)
     people: dict[str, str] = {}
@@ -66,7 +66,7 @@ ABSENT: Final = {"en": "not in the document", "zh": "文中没有提到"}
 
 
 def build_absent(request: SampleRequest) -> SampleDraft:
-    """Needles of other keys, and a question about a key that has none."""
+    """Hide needles of other keys, and ask for a key without a needle."""
     rng, language = request.rng, request.language
     size = request.read_int("needles", 4)
     names = lexicon.draw_keys(rng, request.data_dir, language)

@@ -1,4 +1,4 @@
-"""Definitions and uses across a folder of Python files, one after the other under lines with their paths.
+"""Definitions and uses across a folder of Python files, joined under lines with their paths.
 
 Half of the samples ask for the value that a function returns, which is a constant of another file; the other half
 for all functions that call a given one. Names are coined, so that nothing can be known beforehand.
@@ -28,7 +28,7 @@ _BODIES: Final = (
 
 
 def build(request: SampleRequest) -> SampleDraft:
-    """A folder of files, a few of which matter."""
+    """Return a folder of files, a few of which matter."""
     rng = request.rng
     names = _draw_names(rng)
     if rng.random() < 0.5:  # noqa: PLR2004 - half of the samples
@@ -46,7 +46,7 @@ def build(request: SampleRequest) -> SampleDraft:
 
 
 def _draw_names(rng: Random) -> Iterator[str]:
-    """Function names, none twice."""
+    """Yield function names without repeats."""
     used: set[str] = set()
     while True:
         name = f"{rng.choice(_VERBS)}_{lexicon.coin_word(rng)}"
@@ -90,7 +90,7 @@ def _draw_path(rng: Random) -> str:
 
 
 def _draw_file(rng: Random, names: Iterator[str], core: str, *, note: str) -> SourcePassage:
-    """A file with one piece that matters after another function."""
+    """Return a file with another function before the code that matters."""
     path = _draw_path(rng)
     before = f"# file: {path}\n\n{_draw_function(rng, next(names))}\n\n\n"
     found = GoldEvidence(start=len(before), end=len(before) + len(core), note=f"{path}: {note}")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class FilterOutcome(StrEnum):
-    """The fate of a sample."""
+    """The decision about a sample."""
 
     KEPT = "kept"
     DROPPED = "dropped"
@@ -36,7 +36,7 @@ class FilterOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterResult:
-    """A sample with its fate and the reason."""
+    """A sample with the decision and its reason."""
 
     sample: Sample
     outcome: FilterOutcome

@@ -1,4 +1,4 @@
-"""Answers that no single place holds.
+"""Answers that need many places of the document.
 
 count    how often something happened; the occurrences are spread over the document
 list     every member of a set whose members are named far apart
@@ -22,7 +22,7 @@ _SIGHTINGS: Final = (
 
 
 def build_count(request: SampleRequest) -> SampleDraft:
-    """So many sightings of one bird at one place, among those of another bird and at another place."""
+    """Spread sightings of one bird at one place among those of another bird and another place."""
     rng = request.rng
     times = request.read_int("times", rng.randrange(3, 13), least=2)
     bird, other_bird = rng.sample(_BIRDS, 2)
@@ -56,7 +56,7 @@ _VISITS: Final = (
 
 
 def build_list(request: SampleRequest) -> SampleDraft:
-    """The towns that one person visited, among those of another."""
+    """Spread the towns that one person visited among those of another person."""
     rng = request.rng
     size = request.read_int("times", rng.randrange(4, 9), least=2)
     traveller, other = (

@@ -1,7 +1,6 @@
-"""The data folder: where it is, what it may hold, and what to say when it is missing.
+"""The data folder: its place, its layout and its files.
 
-A shelf is a folder laid out like ours, or one file of the user's own questions. Everything is read as it stands,
-packed with gzip or not, and kept once read.
+It is a folder with the layout below, or one file of the user's own questions. Files may be packed with gzip.
 
     qa_en/ qa_zh/     question sets in their official formats, train and dev apart
     wiki/             paragraphs to hide the right ones among
@@ -39,7 +38,7 @@ class DataDir:
 
     @classmethod
     def locate(cls, data: Path | None) -> DataDir:
-        """The shelf at a path, else where BOOKWHEEL_DATA points, else in one of the usual places, else none."""
+        """Find the data folder: at `data`, else where BOOKWHEEL_DATA points, else in one of the usual places."""
         usual = next((path for path in _USUAL if path.is_dir()), None)
         named = os.environ.get(VARIABLE, "")
         if data is None and not named:
@@ -53,13 +52,13 @@ class DataDir:
         raise InputError(f"{origin} points to {path}, which is neither a folder nor a file. {_ADVICE}")
 
     def find(self, name: str) -> Path | None:
-        """The path of a file of the layout, packed or not; None when it is not there."""
+        """Return the path of a file of the layout, packed or not; None when it is missing."""
         if self.root is None:
             return None
         return next((path for path in (self.root / name, self.root / f"{name}.gz") if path.is_file()), None)
 
     def require(self, name: str, purpose: str) -> Path:
-        """The same, but InputError when it is missing."""
+        """Return the path of a file of the layout; InputError when it is missing."""
         path = self.find(name)
         if path is None:
             where = f"{self.root} has no {name}" if self.root else "there is no data folder"
@@ -67,17 +66,17 @@ class DataDir:
         return path
 
     def list_books(self, prefix: str) -> list[Path]:
-        """The books whose file names begin so, in order of their names."""
+        """Return the books whose file names begin with `prefix`, sorted by name."""
         if self.root is None or not (folder := self.root / _BOOKS).is_dir():
             return []
         return sorted(path for path in folder.iterdir() if path.name.startswith(prefix) and ".txt" in path.suffixes)
 
     def find_wiki(self) -> Path | None:
-        """The paragraphs that distractors are drawn from."""
+        """Return the file of paragraphs for distractors."""
         return self.find(_WIKI)
 
     def load_words(self) -> dict[str, list[str]]:
-        """Nouns, adjectives and verbs, lower-case letters only; empty without the lists."""
+        """Return nouns, adjectives and verbs of lower-case letters; empty without the lists."""
         if self._words is None:
             path = self.find("wordlists/wonderwords_lists.json")
             self._words = load_word_lists(path) if path else {}
@@ -93,7 +92,7 @@ _ADVICE: Final = (
 
 @lru_cache(maxsize=4)
 def load_word_lists(path: Path) -> dict[str, list[str]]:
-    """Each list without repeats, in a fixed order."""
+    """Load the lists of words, each sorted and without repeats."""
     value = load_json(path)
     if not isinstance(value, dict):
         raise InputError(f"{path}: expected an object with lists of words")
@@ -104,7 +103,7 @@ def load_word_lists(path: Path) -> dict[str, list[str]]:
 
 
 def open_text(path: Path) -> TextIO:
-    """A text file, packed or not, whose lines end at line feeds only."""
+    """Open a text file, packed or not, whose lines end at line feeds only."""
     try:
         if path.suffix == ".gz":
             return gzip.open(path, "rt", encoding="utf-8", newline="\n")
@@ -114,7 +113,7 @@ def open_text(path: Path) -> TextIO:
 
 
 def read_text(path: Path) -> str:
-    """All of a text file."""
+    """Return the whole text of a file."""
     try:
         with open_text(path) as file:
             return file.read()
@@ -123,7 +122,7 @@ def read_text(path: Path) -> str:
 
 
 def load_json(path: Path) -> Any:
-    """A whole JSON file; InputError with the line of the fault."""
+    """Return the value of a JSON file; InputError names the line of a mistake."""
     try:
         return json.loads(read_text(path))
     except json.JSONDecodeError as error:
@@ -131,7 +130,7 @@ def load_json(path: Path) -> Any:
 
 
 def load_lines(path: Path) -> Iterator[tuple[int, Any]]:
-    """The values of a JSON Lines file with their line numbers; InputError with the line of the fault."""
+    """Yield the values of a JSON Lines file with their line numbers; InputError names the line of a mistake."""
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         if not line.strip():
             continue

@@ -1,4 +1,4 @@
-"""What every family of tasks is given, and what it gives back: the seam between the catalogue and the families."""
+"""The definition of a task: the request that it gets for a sample, and the draft that it returns."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleRequest:
-    """One sample that is wanted."""
+    """The request for one sample."""
 
     task: str
     tokens: int
-    """Of the document; 0 where an option sets the size in another way."""
+    """Tokens of the document; 0 when an option sets the size in another way."""
     index: int
-    """Which sample of its series, from 0."""
+    """The number of the sample in its series, from 0."""
     seed: int
     language: str
     split: str
-    """`train` or `dev`: which of a data set's files may be drawn from."""
+    """`train` or `dev`: the files of a data set to draw from."""
     rng: Random
-    """Seeded by task, language, split, seed and index, and not by the length: the same question at every length."""
+    """Seeded by task, language, split, seed and index, but not by length: every length has the same question."""
     tokenizer: Tokenizer
     data_dir: DataDir
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def for_index(self, index: int) -> SampleRequest:
-        """The same order for another sample of the series, with random numbers of its own."""
+        """Return the request for another sample of the series, with its own random numbers."""
         rng = Random(f"{self.task} {self.language} {self.split} {self.seed} {index}")  # noqa: S311 - not for secrets
         return replace(self, index=index, rng=rng)
 
     def read_int(self, option: str, default: int, *, least: int = 1) -> int:
-        """An option that is a whole number; InputError when it is none or too low."""
+        """Return an option that must be a whole number of at least `least`; InputError when it is not."""
         value = self.options.get(option, default)
         if not isinstance(value, int) or value < least:
             raise InputError(f"the option {option} of {self.task} must be a whole number from {least}, not {value!r}")
@@ -51,7 +51,7 @@ class SampleRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleDraft:
-    """What a family makes of an order; the catalogue turns it into a Sample."""
+    """The content of a sample; the catalogue adds the id, the seed and so on."""
 
     question: str
     golds: tuple[str, ...]
@@ -59,21 +59,21 @@ class SampleDraft:
     body: AssembledDocument
     memory: MemoryRule = MemoryRule.NOTES
     length: int | None = None
-    """The column it belongs to, where that is not the number of tokens asked for."""
+    """The column of a report, if that is not the requested number of tokens."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
 class SampleBuilder(Protocol):
-    """How a family makes one sample."""
+    """A function that builds one sample."""
 
     def __call__(self, request: SampleRequest) -> SampleDraft:
-        """Pure but for reading the data folder: the same draft for the same request."""
+        """Return the same draft for the same request."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """An entry of the catalogue."""
+    """A task: its name, its function and its options."""
 
     name: str
     description: str
@@ -82,4 +82,4 @@ class Task:
     languages: tuple[str, ...] = ("en",)
     """The first is the default."""
     options: tuple[str, ...] = ()
-    """Names that `make` takes beyond the common ones."""
+    """Names of options that `make_samples` takes beyond the common ones."""

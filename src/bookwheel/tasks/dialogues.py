@@ -30,7 +30,7 @@ _ORDINALS: Final = ("first", "second", "third", "fourth", "fifth", "sixth", "sev
 
 
 def build_nth_request(request: SampleRequest) -> SampleDraft:
-    """Several requests alike, in order, among all the others."""
+    """Hide several similar requests among others, and ask for one by its number."""
     rng = request.rng
     alike = min(request.read_int("alike", 4), len(_ORDINALS))
     wanted = (rng.choice(_FORMS), rng.choice(_TOPICS))
@@ -58,7 +58,7 @@ def build_nth_request(request: SampleRequest) -> SampleDraft:
 
 
 def _draw_titles(rng: Random) -> Iterator[str]:
-    """Titles without end, none twice: with a number to them once the plain ones are used up."""
+    """Yield titles without repeats: with a place added once the plain ones are used up."""
     used: set[str] = set()
     while True:
         title = f"{rng.choice(lexicon.OWN_ADJECTIVES)} {rng.choice(lexicon.OWN_NOUNS)}".title()
@@ -112,7 +112,7 @@ _SESSION: Final = 24
 
 
 def build_dialogue(request: SampleRequest) -> SampleDraft:
-    """One speaker tells a thing, perhaps takes it back later; the other tells the same thing of their own."""
+    """Let one speaker state a thing and perhaps change it later, while the other states the same of their own."""
     rng = request.rng
     speaker, other = rng.sample(lexicon.GIVEN, 2)
     thing, first, later, asked = rng.choice(_STATEMENTS)
@@ -146,7 +146,7 @@ def build_dialogue(request: SampleRequest) -> SampleDraft:
 
 
 def _draw_turns(rng: Random, speakers: tuple[str, str]) -> Iterator[str]:
-    """Turn after turn, in sessions some days apart."""
+    """Yield turns of a conversation, in sessions some days apart."""
     day, session, turn = date(2019, 3, 1), 0, 0
     lines = filler.prose("en", rng)
     while True:
@@ -160,7 +160,7 @@ def _draw_turns(rng: Random, speakers: tuple[str, str]) -> Iterator[str]:
 
 
 def _next_session_day(day: date, days: int) -> date:
-    """The next session's day; the calendar starts anew long before it could run out."""
+    """Return the next session's day. After the year 9000 the calendar starts again, because dates end at 9999."""
     return day + timedelta(days=days) if day.year < 9000 else date(2019, 3, 1)  # noqa: PLR2004 - a far year
 
 

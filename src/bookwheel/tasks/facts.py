@@ -1,4 +1,4 @@
-"""Shared by the families that set statements of their own into essays: a statement, and what to note of it."""
+"""Facts: sentences of our own that tasks hide in essays, with the note to take of each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """A sentence of ours, where it goes, and its note; without a note it is there to mislead."""
+    """A sentence with its place and its note; without a note it is a decoy."""
 
     text: str
     place: float
@@ -26,13 +26,13 @@ class Fact:
     replaces: tuple[str, ...] = ()
 
     def to_passage(self, end: str = " ") -> SourcePassage:
-        """As it is set into the filler."""
+        """Return the passage to set into the filler."""
         found = GoldEvidence(start=0, end=len(self.text), note=self.note, key=self.key, replaces=self.replaces)
         return SourcePassage(text=self.text + end, evidence=(found,) if self.note else (), place=self.place)
 
 
 def hide_in_essays(request: SampleRequest, facts: Sequence[Fact]) -> AssembledDocument:
-    """The facts among sentences of books, or of made-up prose where there are none."""
+    """Hide the facts among sentences of books, or of made-up prose without a data folder."""
     hay, _ = filler.essay(request.language, request.data_dir, request.rng)
     gap = "" if request.language == "zh" else " "
     passages = [fact.to_passage(gap) for fact in facts]
@@ -40,5 +40,5 @@ def hide_in_essays(request: SampleRequest, facts: Sequence[Fact]) -> AssembledDo
 
 
 def capitalize(text: str) -> str:
-    """With a capital at its beginning."""
+    """Return the text with a capital at its beginning."""
     return text[:1].upper() + text[1:]

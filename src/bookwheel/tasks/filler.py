@@ -1,4 +1,4 @@
-"""What the needles lie in: text without end, in units that a passage may be set between.
+"""Filler: endless text, in units between which a passage can be set.
 
 noise      a few plain sentences over and over; the weakest of hiding places
 essay      real books, sentence by sentence from a place drawn by the seed; made-up prose without the data folder
@@ -28,16 +28,16 @@ _NOISE: Final = {
     "zh": "港口很平静。面包还是热的。云从山上飘过。有人开了门，又把门关上。\n",
 }
 BOOKS: Final = {"en": ("en_essays", "en_"), "zh": ("zh_", "zh_")}
-"""File name beginnings for each language: of essays, and of any book."""
+"""Prefixes of file names for each language: of essays, and of any book."""
 
 
 def noise(language: str) -> Iterator[str]:
-    """The same line without end."""
+    """Yield the same line forever."""
     return repeat(_NOISE[language])
 
 
 def essay(language: str, data_dir: DataDir, rng: Random) -> tuple[Iterator[str], str]:
-    """Sentences of the essays in the data folder, and what to call them in a sample's metadata."""
+    """Return sentences of the essays in the data folder, and their name for a sample's metadata."""
     narrow, wide = BOOKS[language]
     paths = data_dir.list_books(narrow) or data_dir.list_books(wide)
     if not paths:
@@ -46,7 +46,7 @@ def essay(language: str, data_dir: DataDir, rng: Random) -> tuple[Iterator[str],
 
 
 def _cycle_books(paths: list[Path], rng: Random) -> Iterator[str]:
-    """The sentences of all the books in turn, from one drawn by the seed, around and around."""
+    """Yield the sentences of all books in turn, forever, from one that the seed chooses."""
     shelves = [load_sentences(path) for path in paths]
     flat_start = rng.randrange(sum(map(len, shelves)))
     for book in shelves:
@@ -59,7 +59,7 @@ def _cycle_books(paths: list[Path], rng: Random) -> Iterator[str]:
 
 @lru_cache(maxsize=8)
 def load_sentences(path: Path) -> tuple[str, ...]:
-    """A book's sentences with the blanks that follow them; hard line breaks inside a paragraph are taken out."""
+    """Return a book's sentences with the blanks after them, without line breaks inside a paragraph."""
     text = read_text(path).replace("\r\n", "\n")
     han = len(re.findall("[\u4e00-\u9fff]", text[:4000])) > 400  # noqa: PLR2004 - a tenth of what was looked at
     paragraphs = re.split(r"\n\s*\n|\n(?=[\u3000 ]{2,})" if han else r"\n\s*\n", text)
@@ -117,7 +117,7 @@ _ZH: Final = (
 
 
 def prose(language: str, rng: Random) -> Iterator[str]:
-    """Made-up sentences without end, of words of ours only, so that they are the same on every machine."""
+    """Yield made-up sentences forever. Their words are built in, so they are the same on every machine."""
     while True:
         yield _zh_sentence(rng) if language == "zh" else _en_sentence(rng)
 

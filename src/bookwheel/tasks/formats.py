@@ -1,4 +1,4 @@
-"""Question sets in their official formats, all turned into the same Item.
+"""Question sets in their official formats, as QuestionItems.
 
     HotpotQA, 2WikiMultihopQA   {question, answer, context: [[title, [sentences]]], supporting_facts: [[title, number]]}
     MuSiQue                     {question, answer, answer_aliases, paragraphs: [{title, paragraph_text, is_supporting}]}
@@ -32,7 +32,7 @@ class Paragraph:
     title: str
     text: str
     support: tuple[tuple[int, int], ...] = ()
-    """Spans of the text that the answer rests on; none in a distractor."""
+    """Spans of the text that the answer needs; none in a distractor."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ YES_NO: Final = frozenset({"yes", "no"})
 
 @lru_cache(maxsize=8)
 def load_items(path: Path) -> tuple[QuestionItem, ...]:
-    """All questions whose answer can be read off their paragraphs; InputError names file and line of a bad record."""
+    """Load all questions whose paragraphs hold the answer; InputError names file and line of a bad record."""
     items: list[QuestionItem] = []
     for where, record in _read_records(path):
         try:
@@ -64,7 +64,7 @@ def load_items(path: Path) -> tuple[QuestionItem, ...]:
 
 
 def _read_records(path: Path) -> Iterator[tuple[str, Any]]:
-    """Each record with where it stands."""
+    """Yield each record with its place."""
     if _is_one_value(path):
         value = load_json(path)
         articles = value.get("data") if isinstance(value, dict) else None
@@ -76,7 +76,7 @@ def _read_records(path: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _is_one_value(path: Path) -> bool:
-    """Whether the file is one JSON value; .jsonl says that it is not, other names are looked into."""
+    """Return True when the file is one JSON value: never for .jsonl; other files are looked into."""
     if ".jsonl" in path.suffixes:
         return False
     with open_text(path) as file:
@@ -113,7 +113,10 @@ def _parse_squad(article: dict[str, Any]) -> Iterator[QuestionItem]:
 
 
 def _answer_span(context: str, answers: list[dict[str, Any]]) -> tuple[tuple[int, int], ...]:
-    """The sentence of the first answer; the stated offset is only a hint, as it is wrong in some sets."""
+    """Return the span of the sentence with the first answer.
+
+    The given offset is only a hint, because it is wrong in some sets.
+    """
     text = answers[0]["text"]
     start = int(answers[0].get("answer_start", -1))
     if context[start : start + len(text)] != text:
@@ -196,7 +199,10 @@ def _parse_own_paragraph(given: Any) -> Paragraph:
 
 
 def _ground(item: QuestionItem) -> QuestionItem | None:
-    """The item with evidence that holds its answer, widened from sentences to paragraphs where it must; else None."""
+    """Return the item with evidence that holds its answer, or None.
+
+    Where the marked sentences do not hold it, the evidence becomes whole paragraphs.
+    """
     if not any(words(gold) for gold in item.golds):
         return None
     quotes = [p.text[begin:end] for p in item.paragraphs for begin, end in p.support]
@@ -214,5 +220,5 @@ def _ground(item: QuestionItem) -> QuestionItem | None:
 
 
 def _has_answer(item: QuestionItem, texts: list[str]) -> bool:
-    """Whether a gold stands in one of the texts on token boundaries."""
+    """Return True when a gold stands in one of the texts as whole tokens."""
     return any(contains_words(words(text), words(gold)) for text in texts for gold in item.golds)

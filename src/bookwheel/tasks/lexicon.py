@@ -1,4 +1,4 @@
-"""Names, numbers and words to make material of: lists of our own, and the data folder's where it is there."""
+"""Names, numbers and words for made-up text: lists of our own, and those of the data folder."""
 
 from __future__ import annotations
 
@@ -58,55 +58,55 @@ _CODAS: Final = ("", "", "l", "m", "n", "r", "s", "t", "ck", "nd")
 
 
 def nouns(data_dir: DataDir) -> list[str]:
-    """Common nouns, the data folder's or a hundred of ours."""
+    """Return common nouns: the data folder's, or a hundred of ours."""
     return data_dir.load_words().get("nouns") or OWN_NOUNS
 
 
 def adjectives(data_dir: DataDir) -> list[str]:
-    """Adjectives, the data folder's or some eighty of ours."""
+    """Return adjectives: the data folder's, or about eighty of ours."""
     return data_dir.load_words().get("adjectives") or OWN_ADJECTIVES
 
 
 def vocabulary(data_dir: DataDir) -> list[str]:
-    """Every word of the data folder's lists, without repeats; empty without them."""
+    """Return every word of the data folder's lists, without repeats."""
     return sorted({word for listed in data_dir.load_words().values() for word in listed})
 
 
 def coin_word(rng: Random, syllables: tuple[int, ...] = (2, 2, 3)) -> str:
-    """A word that can be said and that no dictionary has: "trealvoond"."""
+    """Make up a word that can be pronounced and is in no dictionary: "trealvoond"."""
     sounds = range(rng.choice(syllables))
     return "".join(rng.choice(_ONSETS) + rng.choice(_VOWELS) + rng.choice(_CODAS) for _ in sounds)
 
 
 def draw_place(rng: Random) -> str:
-    """A town that is on no map."""
+    """Draw the name of a town that is on no map."""
     return coin_word(rng, (1, 2)).capitalize() + rng.choice(("by", "ford", "ham", "mouth", "stead", "vale", "wick"))
 
 
 def draw_person(rng: Random) -> str:
-    """A given name and a family name."""
+    """Draw a given name and a family name."""
     return f"{rng.choice(GIVEN)} {rng.choice(FAMILY)}"
 
 
 def draw_number(rng: Random, digits: int = 7) -> str:
-    """A number of so many digits."""
+    """Draw a number with `digits` digits."""
     return str(rng.randrange(10 ** (digits - 1), 10**digits))
 
 
 def draw_uuid(rng: Random) -> str:
-    """A random UUID."""
+    """Draw a random UUID."""
     return str(uuid.UUID(int=rng.getrandbits(128), version=4))
 
 
 def draw_key(rng: Random, data_dir: DataDir, language: str) -> str:
-    """A name to file something under: adjective and noun, or three Chinese characters."""
+    """Draw a key: adjective and noun, or three Chinese characters."""
     if language == "zh":
         return rng.choice(ZH_ADJECTIVES) + rng.choice(ZH_MIDDLES) + rng.choice(ZH_NOUNS)
     return f"{rng.choice(adjectives(data_dir))}-{rng.choice(nouns(data_dir))}"
 
 
 def draw_keys(rng: Random, data_dir: DataDir, language: str) -> Iterator[str]:
-    """Keys without repeats and without end: they grow longer when the short ones are used up."""
+    """Yield keys without repeats, forever; they grow longer when the short ones are used up."""
     used: set[str] = set()
     misses = 0
     longer = 0

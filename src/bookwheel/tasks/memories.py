@@ -1,6 +1,6 @@
-"""What a perfect memory holds after each chunk: the target of a warm start, and the ceiling of what reading can keep.
+"""The ideal memory after each chunk: the target of a warm start, and the upper bound of what reading can keep.
 
-A span is known once its last character has been read, so evidence that a chunk boundary cuts is noted one chunk later.
+A span counts as read with its last character, so evidence across two chunks is noted after the second.
 
     chunk 0  "… the levy is 40 …"      ->  levy: 40
     chunk 1  "… the levy is now 55 …"  ->  levy: 55          (the same key: the last value wins)
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from bookwheel.types import Chunk
 
 _KEPT: Final = 40
-"""Words that a tally keeps: more than any question asks for, few enough for a small memory."""
+"""Words that a tally keeps: more than any question needs, few enough for a small memory."""
 _WORD: Final = re.compile(r"[a-z]+(?:-[a-z]+)*", re.IGNORECASE)
 
 
 def ideal_memories(sample: Sample, chunks: Sequence[Chunk]) -> list[str]:
-    """The memory's text after each of the chunks, which tile the document from its beginning."""
+    """Return the text of the ideal memory after each chunk. The chunks cover the document from its beginning."""
     return _build_tallies(chunks) if sample.memory is MemoryRule.TALLY else _build_notes(sample, chunks)
 
 

@@ -1,4 +1,4 @@
-"""Needles in a haystack: RULER's eight tasks, from its definitions, in words of our own.
+"""Needles in a haystack: RULER's eight tasks by its definitions, with sentences of our own.
 
 niah_single_1      one needle in noise; the value is a number of seven digits
 niah_single_2      one needle in essays
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NeedleVariant:
-    """What sets one of the eight apart from the others."""
+    """The properties of one of the eight tasks."""
 
     haystack: str = "essay"
     uuid_keys: bool = False
@@ -75,7 +75,7 @@ _GAP: Final = {"en": " ", "zh": ""}
 
 
 def build(request: SampleRequest) -> SampleDraft:
-    """A haystack with its needles, the wording drawn once a sample."""
+    """Return a haystack with its needles, all in the same wording."""
     kind, rng = VARIANTS[request.task], request.rng
     kind_name = KIND_NAMES[request.language][kind.uuid_values]
     names = _draw_keys(request, kind)
@@ -115,7 +115,7 @@ def _draw_keys(request: SampleRequest, kind: NeedleVariant) -> Iterator[str]:
 
 
 def _value_source(rng: Random, *, uuids: bool) -> Callable[[], str]:
-    """Draws values, none of them twice."""
+    """Return a function that draws values without repeats."""
     used: set[str] = set()
 
     def value() -> str:

@@ -37,12 +37,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionFiles:
-    """Where a task's questions are, and what they are hidden among."""
+    """The files of a task's questions, and the choice of its distractors."""
 
     files: Mapping[tuple[str, str], str]
     """By language and split."""
     neighbours: bool = True
-    """Whether the other questions' paragraphs are distractors before the pool's are."""
+    """True: the other questions' paragraphs come before those of the pool."""
 
 
 SOURCES: Final = {
@@ -84,7 +84,7 @@ _NOMINAL: Final = 140
 
 
 def build(request: SampleRequest) -> SampleDraft:
-    """The question of this index, in the seed's order."""
+    """Return the question with this index, in the seed's order."""
     path = _find_file(request)
     item = _pick_item(request, path)
     distractors = _draw_distractors(request, path, item)
@@ -136,7 +136,10 @@ def _choose_metric(item: QuestionItem) -> str:
 
 
 def _fill_tokens(request: SampleRequest, item: QuestionItem, distractors: Iterator[str]) -> AssembledDocument:
-    """Documents by tokens: all of the question's own paragraphs, or those with support and as many more as fit."""
+    """Build a document by tokens, with all of the question's paragraphs that fit.
+
+    Those with support are always in it.
+    """
     own = _place_own(request, item)
     needed = [passage for passage in own if passage.evidence]
     least = count_tokens([passage.text for passage in needed], request.tokenizer)
@@ -153,7 +156,7 @@ def _fill_tokens(request: SampleRequest, item: QuestionItem, distractors: Iterat
 def _fill_paragraphs(
     request: SampleRequest, item: QuestionItem, distractors: Iterator[str]
 ) -> tuple[AssembledDocument, int]:
-    """Documents by number of paragraphs, and the paper's name for that length in tokens."""
+    """Build a document by number of paragraphs; return it with the paper's length for that number."""
     wanted = request.read_int("paragraphs", 0)
     own = _place_own(request, item)
     if wanted < len(own):
@@ -168,7 +171,7 @@ def _fill_paragraphs(
 
 
 def _place_own(request: SampleRequest, item: QuestionItem) -> list[SourcePassage]:
-    """The question's own paragraphs, each at a place of its own; in a seeded order."""
+    """Return the question's own paragraphs in a seeded order, each with a random place."""
     passages = [_build_passage(paragraph, request) for paragraph in item.paragraphs]
     request.rng.shuffle(passages)
     return passages
@@ -190,7 +193,7 @@ def _render_paragraph(title: str, text: str, language: str) -> str:
 
 
 def _draw_distractors(request: SampleRequest, path: Path, item: QuestionItem) -> Iterator[str]:
-    """Other paragraphs in a seeded order, none twice and none of the question's own titles."""
+    """Yield other paragraphs in a seeded order, without repeats and without the question's own titles."""
     source = SOURCES[request.task]
     wiki = request.data_dir.find_wiki() if request.language == "en" else None
     pools = [_load_neighbours(path)] if source.neighbours or wiki is None else []
@@ -214,14 +217,14 @@ def _normalize_title(title: str) -> str:
 
 @lru_cache(maxsize=4)
 def _load_neighbours(path: Path) -> list[tuple[str, str]]:
-    """All paragraphs of a question set, none twice."""
+    """Load all paragraphs of a question set, without repeats."""
     paragraphs = chain.from_iterable(item.paragraphs for item in load_items(path))
     return list({paragraph.text: (paragraph.title, paragraph.text) for paragraph in paragraphs}.values())
 
 
 @lru_cache(maxsize=2)
 def _load_pool(path: Path) -> list[tuple[str, str]]:
-    """The pool of paragraphs; InputError names the line of a bad one."""
+    """Load the pool of paragraphs; InputError names the line of a bad one."""
     pool: list[tuple[str, str]] = []
     for number, record in load_lines(path):
         if not isinstance(record, dict) or not isinstance(record.get("text"), str):
@@ -231,7 +234,7 @@ def _load_pool(path: Path) -> list[tuple[str, str]]:
 
 
 def _book_paragraphs(request: SampleRequest) -> Iterator[str]:
-    """Paragraphs of Chinese books, for lengths that the question set has no paragraphs for."""
+    """Yield paragraphs of Chinese books, for documents that need more than the question set has."""
     held = ""
     for sentence in filler.essay(request.language, request.data_dir, request.rng)[0]:
         held += sentence

@@ -1,4 +1,4 @@
-"""Naming the tokenizer that a sample's length is counted with."""
+"""The tokenizer that counts a sample's length, by name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def load_tokenizer(name: str) -> Tokenizer:
-    """`words` (the scripted model's), `estimate`, or the path of a tokenizer.json or of the folder it is in."""
+    """Load `words` (the scripted model's), `estimate`, or the path of a tokenizer.json or of its folder."""
     if name == WordTokenizer.name:
         return WordTokenizer()
     if name == EstimatingTokenizer.name:

@@ -1,4 +1,4 @@
-"""Facts that do not stay as they were, and sources that do not agree.
+"""Facts that change, and sources that disagree.
 
 updated     a figure is changed several times; the last value wins
 conflict    two sources give different figures and nothing decides between them: both are asked for
@@ -35,7 +35,7 @@ _THEN: Final = (
 
 
 def build_updated(request: SampleRequest) -> SampleDraft:
-    """One figure with all its changes, and another figure with changes of its own beside it."""
+    """Change one figure several times, beside another figure with changes of its own."""
     rng = request.rng
     changes = request.read_int("changes", 4)
     shape = rng.choice(_SUBJECTS)
@@ -93,7 +93,7 @@ _SAYS: Final = (
 
 
 def build_conflict(request: SampleRequest) -> SampleDraft:
-    """Two statements about one thing, and one about another thing."""
+    """Make two statements about one thing, and one about another."""
     rng = request.rng
     parts, shape = rng.choice(_COUNTED)
     thing, other = (shape.format(place=lexicon.draw_place(rng)) for _ in range(2))

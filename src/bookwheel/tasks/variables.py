@@ -30,7 +30,7 @@ _LETTERS: Final = 5
 
 
 def build(request: SampleRequest) -> SampleDraft:
-    """The chain that is asked for, and any others, in noise."""
+    """Hide the chain that is asked for, and any others, in noise."""
     rng = request.rng
     hops, chains = request.read_int("hops", 4), request.read_int("chains", 1)
     names = _draw_names(rng, chains * (hops + 1))
@@ -61,7 +61,10 @@ def _draw_names(rng: Random, count: int) -> list[str]:
 
 
 def _build_chain(row: list[str], value: str, rng: Random, *, asked: bool) -> list[SourcePassage]:
-    """The assignments in order; the note names all that hold the value so far, and its newer forms replace it."""
+    """Return the assignments in order.
+
+    Each note names all variables that hold the value so far, and replaces the note before.
+    """
     places = sorted(rng.random() for _ in row)
     passages: list[SourcePassage] = []
     for at, (name, place) in enumerate(zip(row, places, strict=True)):

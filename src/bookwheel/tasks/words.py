@@ -30,7 +30,7 @@ _ROUNDS: Final = 12
 
 
 def build_common_words(request: SampleRequest) -> SampleDraft:
-    """`cwe`."""
+    """Build a sample of `cwe`."""
     count = request.read_int("words", _COMMON)
     key = request.rng.getrandbits(64)
     words = _draw_vocabulary(request, 12 * count)
@@ -47,7 +47,7 @@ def build_common_words(request: SampleRequest) -> SampleDraft:
 
 
 def _draw_vocabulary(request: SampleRequest, least: int) -> list[str]:
-    """Words in a seeded order: the data folder's, else coined ones."""
+    """Return words in a seeded order: the data folder's, or made-up ones."""
     words = lexicon.vocabulary(request.data_dir)
     if len(words) >= least:
         request.rng.shuffle(words)
@@ -59,7 +59,7 @@ def _draw_vocabulary(request: SampleRequest, least: int) -> list[str]:
 
 
 def _build_list(words: list[str], size: int, count: int, rng: Random) -> list[str]:
-    """About `size` entries; the first `count` words are the common ones."""
+    """Return about `size` numbered entries; the first `count` words are the common ones."""
     often, seldom = (30, 3) if size >= count * 36 else (6, 1)
     rest = max(1, size - count * often)
     most = (len(words) - count) * seldom
@@ -74,7 +74,7 @@ def _build_list(words: list[str], size: int, count: int, rng: Random) -> list[st
 
 
 def build_frequent_words(request: SampleRequest) -> SampleDraft:
-    """`fwe`."""
+    """Build a sample of `fwe`."""
     alpha = _read_alpha(request)
     key = request.rng.getrandbits(64)
     coined: dict[str, None] = {}
@@ -111,7 +111,7 @@ def _read_alpha(request: SampleRequest) -> float:
 
 
 def _is_separable(counts: list[int]) -> bool:
-    """Whether the three words asked for are clearly more frequent than the next."""
+    """Return True when the three words to find are clearly more frequent than the next."""
     return counts[_FREQUENT] > counts[_FREQUENT + 1] + 1
 
 
@@ -129,7 +129,7 @@ def _build_draft(question: str, golds: list[str], body: AssembledDocument, **met
 def _fit_length(
     texts: Callable[[int], list[str]], request: SampleRequest, *, least: int, guess: int
 ) -> AssembledDocument:
-    """The longest of the texts of so many entries that is near the budget; counted whole two or three times."""
+    """Return the longest text within the budget. A good guess of its size needs two or three rounds of counting."""
     need = count_tokens(texts(least), request.tokenizer)
     if need > request.tokens:
         raise length_error(request.task, request.tokens, need)
@@ -146,7 +146,7 @@ def _fit_length(
 
 
 def _finish_document(made: list[str], request: SampleRequest) -> AssembledDocument:
-    """The text without the blank at its end, and all of it as evidence."""
+    """Return the document without the blank at its end; all of it is evidence."""
     made[-1] = made[-1].rstrip()
     body = join(made, (), request.tokenizer)
     everything = GoldEvidence(start=0, end=sum(map(len, body.pieces)))

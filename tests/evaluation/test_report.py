@@ -97,6 +97,54 @@ def test_truncations_cuts_and_means_are_per_sample():
     assert (cell.prompt_tokens, cell.seconds, cell.cost) == (500, 1.5, 0.1)
 
 
+def test_a_cell_counts_each_outcome_and_each_flagged_sample_by_itself():
+    outcomes = [SampleOutcome.FAILED] * 1 + [SampleOutcome.STOPPED] * 2 + [SampleOutcome.REFUSED] * 3
+    bad = [
+        record(sample=f"b-{n}", outcome=outcome, score=0.0, official=None, prompt_tokens=0, completion_tokens=0)
+        for n, outcome in enumerate(outcomes)
+    ]
+    flagged = [record(sample=f"c-{n}", flags={"cut": 2}, metric="exact", official=0.0) for n in range(4)]
+    truncated = [record(sample=f"t-{n}", flags={"truncated": 1}, completion_tokens=60) for n in range(5)]
+    built = build_report(results(*bad, *flagged, *truncated), seed=9)
+    (cell,) = built.cells
+    assert (cell.failed, cell.stopped, cell.refused, cell.cut, cell.truncated) == (1, 2, 3, 4, 5)
+    assert (cell.score.n, cell.score.mean) == (15, pytest.approx(9 / 15))
+    assert (cell.official.n, cell.official.mean) == (9, pytest.approx(5 / 9))
+    assert (cell.prompt_tokens, cell.completion_tokens) == (pytest.approx(540), pytest.approx(28))
+    assert (cell.metric, cell.seconds, built.seed) == ("contains, exact", 2.5, 9)
+    assert [failure.sample for failure in built.failures] == [f"b-{n}" for n in range(6)]
+
+
+def test_cells_come_by_model_way_task_and_length():
+    records = [
+        record(model=model, way=way, task=task, length=length)
+        for model in ("small", "big")
+        for task in ("words", "needles")
+        for length in (4000, 1000)
+        for way in ("whole", "another", "sequential")
+    ]
+    cells = [(cell.model, cell.way, cell.task, cell.length) for cell in build_report(results(*records)).cells]
+    assert cells == [
+        (model, way, task, length)
+        for model in ("small", "big")
+        for way in ("sequential", "whole", "another")
+        for task in ("words", "needles")
+        for length in (1000, 4000)
+    ]
+
+
+def test_two_files_are_compared_with_the_sign_of_the_first():
+    right = results(*(record(sample=f"s-{n}", score=1.0) for n in range(4)), record(sample="alone", score=0.0))
+    wrong = results(*(record(sample=f"s-{n}", score=0.0) for n in range(4)))
+    (contrast,) = compare_results(right, wrong, ("a", "b"))
+    assert (contrast.first, contrast.second) == ("a: local · sequential", "b: local · sequential")
+    assert (contrast.task, contrast.length) == ("needles", 1000)
+    assert (contrast.difference.mean, contrast.difference.n) == (1.0, 4)
+    other = results(*(record(sample=f"s-{n}", score=0.0, model="other", way="whole") for n in range(4)))
+    (contrast,) = compare_results(other, right, ("a", "b"))
+    assert (contrast.first, contrast.difference.mean) == ("a: other · whole", -1.0)
+
+
 def test_tasks_are_pooled_by_length_with_every_sample_once():
     found = build_report(grid())
     pooled = {(cell.way, cell.length): cell.score for cell in found.pooled}

@@ -56,6 +56,53 @@ def test_scores_that_are_all_the_same_do_not_pretend_to_be_certain():
     assert found.high - found.low > 0.3
 
 
+def test_graded_scores_are_estimated_by_the_bootstrap_and_the_same_in_every_version():
+    scores = [0.2, 0.9, 0.4, 0.75, 1.0, 0.1]
+    found = estimate(scores)
+    assert (found.mean, found.n, found.method) == (pytest.approx(0.558333), 6, "bootstrap")
+    assert (found.low, found.high) == (pytest.approx(0.2916667), pytest.approx(0.8416667))
+    assert (estimate(scores, seed=1).low, estimate(scores, seed=1).high) == (
+        pytest.approx(0.2833333),
+        pytest.approx(0.8333333),
+    )
+    assert (estimate(scores, confidence=0.8).low, estimate(scores, confidence=0.8).high) == (
+        pytest.approx(0.3833333),
+        pytest.approx(0.7416667),
+    )
+
+
+def test_right_or_wrong_scores_and_equal_ones_are_estimated_by_wilson():
+    assert [estimate(scores).method for scores in ([0, 1, 1], [0.5, 0.5], [1.0])] == ["Wilson"] * 3
+    narrow = wilson_interval(3, 4, confidence=0.8)
+    assert (narrow.mean, narrow.n, narrow.method) == (0.75, 4, "Wilson")
+    assert (narrow.low, narrow.high) == (pytest.approx(0.4325415), pytest.approx(0.9219192))
+    assert estimate([0, 1, 1, 1], confidence=0.8) == narrow
+
+
+def test_a_difference_of_right_and_wrong_is_by_bonett_and_price():
+    found = compare_pairs([1, 1, 0, 1, 1, 0, 1, 0], [0, 1, 0, 1, 0, 1, 0, 0])
+    assert (found.mean, found.n, found.ahead, found.behind, found.p) == (0.25, 8, 3, 1, 0.625)
+    assert (found.low, found.high, found.method) == (
+        pytest.approx(-0.2638121),
+        pytest.approx(0.6638121),
+        "Bonett-Price",
+    )
+
+
+def test_a_difference_of_graded_scores_is_by_the_bootstrap():
+    found = compare_pairs([0.5, 1, 0.2, 0.9], [0.25, 0.5, 0.4, 0.9])
+    assert (found.mean, found.n, found.ahead, found.behind, found.p) == (pytest.approx(0.1375), 4, 2, 1, 1)
+    assert (found.low, found.high, found.method) == (pytest.approx(-0.1), pytest.approx(0.375), "bootstrap")
+
+
+def test_no_pairs_give_no_number():
+    found = compare_pairs([], [])
+    assert math.isnan(found.mean)
+    assert math.isnan(found.low)
+    assert math.isnan(found.high)
+    assert (found.n, found.ahead, found.behind, found.p, found.method) == (0, 0, 0, 1, "none")
+
+
 def test_no_scores_give_no_number():
     found = estimate([])
     assert math.isnan(found.mean)

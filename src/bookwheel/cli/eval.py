@@ -165,15 +165,15 @@ def _merge_plan(options: EvalOptions, plan: dict[str, Any]) -> dict[str, Any]:
     """Return the plan of the settings with the flags on top. A preset is the base of both."""
     from bookwheel.plan import load_preset_plan
 
-    given = {f.name: value for f in fields(options.plan) if (value := getattr(options.plan, f.name)) is not None}
-    given.pop("language", None)
-    preset = given.pop("preset", None)
-    sampling: dict[str, Any] = {name: given.pop(name) for name in ("temperature", "top_p", "seed") if name in given}
+    flags = {f.name: value for f in fields(options.plan) if (value := getattr(options.plan, f.name)) is not None}
+    flags.pop("language", None)
+    preset = flags.pop("preset", None)
+    sampling: dict[str, Any] = {name: flags.pop(name) for name in ("temperature", "top_p", "seed") if name in flags}
     budget = {name: value for name, value in asdict(options.budget.build()).items() if value}
     base: dict[str, Any] = {**load_preset_plan(preset).to_json(), **plan} if preset else plan
     layers: dict[str, dict[str, Any]] = {"sampling": sampling, "budget": budget}
     nested = {name: {**base.get(name, {}), **layer} for name, layer in layers.items() if layer or name in base}
-    return {**base, **given, **nested}
+    return {**base, **flags, **nested}
 
 
 async def _run_evaluation(evaluation: Evaluation, folder: Path, options: EvalOptions, *, retry_failed: bool) -> Results:

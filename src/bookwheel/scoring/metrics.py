@@ -117,8 +117,8 @@ def share_of(answer: str, golds: Sequence[str]) -> Score:
     if not words_with_articles(answer):
         return _NOTHING
     parts = {gold: float(_is_within(gold, answer)) for gold in golds}
-    found = int(sum(parts.values()))
-    return Score(score=found / len(parts) if parts else 0.0, reason=f"holds {found} of {len(parts)}", parts=parts)
+    count = int(sum(parts.values()))
+    return Score(score=count / len(parts) if parts else 0.0, reason=f"holds {count} of {len(parts)}", parts=parts)
 
 
 def all_of(answer: str, golds: Sequence[str]) -> Score:

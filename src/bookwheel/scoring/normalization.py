@@ -25,7 +25,7 @@ ARTICLES: Final = frozenset({"a", "an", "the"})
 
 _SINGLE: Final = "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _TOKEN: Final = re.compile(rf"(?<![\w.])-\d+(?:\.\d+)?(?!\w)|\d+\.\d+(?!\w)|[{_SINGLE}]|[^\W{_SINGLE}]+(?:\+\+|#)?")
-_APOSTROPHE: Final = re.compile("['’‘`´ʼ]")
+_APOSTROPHE: Final = re.compile("['’‘`ʼ]")
 _DOTTED: Final = re.compile(r"\b(?:[^\W\d_]\.){2,}")
 _THOUSANDS: Final = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _NUMBERS: Final = re.findall(
@@ -44,6 +44,7 @@ def words(text: str) -> list[str]:
 
 def words_with_articles(text: str) -> list[str]:
     """Return all tokens of a text."""
+    text = text.replace("´", "'")  # NFKC would make a blank and an accent of it, and split the word
     text = unicodedata.normalize("NFKC", text).casefold().replace("\N{MINUS SIGN}", "-")
     text = _DOTTED.sub(lambda match: match[0].replace(".", ""), _APOSTROPHE.sub("", text))
     tokens = (token.strip("_") for token in _TOKEN.findall(_THOUSANDS.sub("", text)))

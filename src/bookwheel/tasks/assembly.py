@@ -61,12 +61,12 @@ def assemble(
         raise length_error(task, tokens, fixed)
     source = iter(filler)
     margin = tokens // 2000 if tokens * 4 > _SEGMENT else 0
-    drawn = draw_filler(source, tokens - fixed - margin, tokenizer)
-    summed = fixed + drawn.tokens + drawn.seams + 2 * len(ordered)
+    first_draw = draw_filler(source, tokens - fixed - margin, tokenizer)
+    summed = fixed + first_draw.tokens + first_draw.seams + 2 * len(ordered)
     if margin and CLOSE * tokens < summed <= tokens:
-        texts, evidence = _arrange(drawn.units, ordered)
+        texts, evidence = _arrange(first_draw.units, ordered)
         return AssembledDocument(pieces=_join_pieces(texts), tokens=summed, evidence=evidence)
-    best = _fill(source, drawn.units, ordered, tokens, tokenizer)
+    best = _fill(source, first_draw.units, ordered, tokens, tokenizer)
     if best is None:
         raise length_error(task, tokens, fixed + 1)
     if best.tokens < min(CLOSE * tokens, tokens - _GRAIN):
@@ -87,15 +87,15 @@ def _fill(
     best: AssembledDocument | None = None
     for _ in range(_ROUNDS):
         texts, evidence = _arrange(units, passages)
-        measured = count_tokens(texts, tokenizer)
-        if measured > tokens and units:
-            units = _shorten(units, measured - tokens, tokenizer)
+        count = count_tokens(texts, tokenizer)
+        if count > tokens and units:
+            units = _shorten(units, count - tokens, tokenizer)
             continue
-        if measured > tokens:
+        if count > tokens:
             break
-        if best is None or measured > best.tokens:
-            best = AssembledDocument(pieces=_join_pieces(texts), tokens=measured, evidence=evidence)
-        more = draw_filler(filler, tokens - measured, tokenizer).units if measured < _NEAR * tokens else []
+        if best is None or count > best.tokens:
+            best = AssembledDocument(pieces=_join_pieces(texts), tokens=count, evidence=evidence)
+        more = draw_filler(filler, tokens - count, tokenizer).units if count < _NEAR * tokens else []
         if not more:
             break
         units += more
@@ -126,14 +126,14 @@ class DrawnFiller:
 
 def draw_filler(filler: Iterator[str], budget: int, tokenizer: Tokenizer) -> DrawnFiller:
     """Draw units of filler of about `budget` tokens, and cut the last one to fit."""
-    taken: list[str] = []
+    units: list[str] = []
     left, seams, per_token = budget, 0, 0.5
     while left > 0 and (batch := _take_batch(filler, min(int(0.9 * left * per_token), _BATCH))):
         seams += 1
         text = "".join(batch)
         cost = tokenizer.count(text)
         if cost <= left:
-            taken += batch
+            units += batch
             left -= cost
             per_token = len(text) / max(1, cost)
             continue
@@ -141,10 +141,10 @@ def draw_filler(filler: Iterator[str], budget: int, tokenizer: Tokenizer) -> Dra
             seams += 1
             cost = tokenizer.count(unit)
             if cost > left:
-                return DrawnFiller(units=taken + cut_unit(unit, left, tokenizer), tokens=budget, seams=seams)
-            taken.append(unit)
+                return DrawnFiller(units=units + cut_unit(unit, left, tokenizer), tokens=budget, seams=seams)
+            units.append(unit)
             left -= cost
-    return DrawnFiller(units=taken, tokens=budget - left, seams=seams)
+    return DrawnFiller(units=units, tokens=budget - left, seams=seams)
 
 
 def _take_batch(filler: Iterator[str], characters: int) -> list[str]:
@@ -162,10 +162,10 @@ def cut_unit(unit: str, tokens: int, tokenizer: Tokenizer) -> list[str]:
     body = unit.rstrip()
     tail = unit[len(body) :]
     room = tokens - tokenizer.count(tail)
-    kept = _trim_to_word(body, tokenizer.fit(body, room)) if room > 0 else ""
-    while kept and tokenizer.count(kept + tail) > tokens:
-        kept = _trim_to_word(body, len(kept) - 1)
-    return [kept + tail] if kept else []
+    text = _trim_to_word(body, tokenizer.fit(body, room)) if room > 0 else ""
+    while text and tokenizer.count(text + tail) > tokens:
+        text = _trim_to_word(body, len(text) - 1)
+    return [text + tail] if text else []
 
 
 def _trim_to_word(body: str, end: int) -> str:
@@ -191,7 +191,7 @@ def _arrange(units: list[str], passages: Sequence[SourcePassage]) -> tuple[list[
     for (begin, end), passage in zip(pairwise([0, *stops]), passages, strict=True):
         texts += units[begin:end]
         offset += sum(map(len, units[begin:end]))
-        evidence += [shift_evidence(found, offset) for found in passage.evidence]
+        evidence += [shift_evidence(one, offset) for one in passage.evidence]
         texts.append(passage.text)
         offset += len(passage.text)
     return texts + units[stops[-1] if stops else 0 :], tuple(evidence)
@@ -220,12 +220,12 @@ def count_tokens(texts: Sequence[str], tokenizer: Tokenizer) -> int:
 def _join_pieces(texts: Sequence[str], size: int = 65_536) -> tuple[str, ...]:
     """Join the texts to pieces of at least `size` characters; the last may be shorter."""
     pieces: list[str] = []
-    held: list[str] = []
+    waiting: list[str] = []
     length = 0
     for text in texts:
-        held.append(text)
+        waiting.append(text)
         length += len(text)
         if length >= size:
-            pieces.append("".join(held))
-            held, length = [], 0
-    return tuple(pieces) + (("".join(held),) if length else ())
+            pieces.append("".join(waiting))
+            waiting, length = [], 0
+    return tuple(pieces) + (("".join(waiting),) if length else ())

@@ -72,13 +72,13 @@ class SampleDocument:
 
     def slice(self, start: int, end: int) -> str:
         """Return the characters from `start` up to `end`."""
-        found: list[str] = []
+        pieces: list[str] = []
         for part in self.parts(start):
-            found.append(part.text[: end - start])
+            pieces.append(part.text[: end - start])
             start += len(part.text)
             if start >= end:
                 break
-        return "".join(found)
+        return "".join(pieces)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, SampleDocument):

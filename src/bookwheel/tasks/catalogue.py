@@ -56,8 +56,8 @@ def make_samples(
     """
     definition = load_task(task)
     language = language or definition.languages[0]
-    given = {name: value for name, value in options.items() if value is not None}
-    _check_request(definition, tokens, language, given)
+    chosen = {name: value for name, value in options.items() if value is not None}
+    _check_request(definition, tokens, language, chosen)
     if count < 1:
         raise InputError(f"the count must be at least 1, not {count}")
     if split not in ("train", "dev"):
@@ -72,7 +72,7 @@ def make_samples(
         rng=Random(),  # noqa: S311 - not for secrets; `for_index` gives each sample its own
         tokenizer=tokenizer,
         data_dir=DataDir.locate(data),
-        options=given,
+        options=chosen,
     )
     return (_finish_sample(request, definition.build(request)) for request in map(first.for_index, range(count)))
 

@@ -93,8 +93,8 @@ def _draw_file(rng: Random, names: Iterator[str], core: str, *, note: str) -> So
     """Return a file with another function before the code that matters."""
     path = _draw_path(rng)
     before = f"# file: {path}\n\n{_draw_function(rng, next(names))}\n\n\n"
-    found = GoldEvidence(start=len(before), end=len(before) + len(core), note=f"{path}: {note}")
-    return SourcePassage(text=f"{before}{core}\n\n\n", evidence=(found,) if note else (), place=rng.random())
+    evidence = GoldEvidence(start=len(before), end=len(before) + len(core), note=f"{path}: {note}")
+    return SourcePassage(text=f"{before}{core}\n\n\n", evidence=(evidence,) if note else (), place=rng.random())
 
 
 def _draw_files(rng: Random, names: Iterator[str]) -> Iterator[str]:

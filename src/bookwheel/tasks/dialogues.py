@@ -122,9 +122,9 @@ def build_dialogue(request: SampleRequest) -> SampleDraft:
     own, others = list(values)[:2], list(values)[2:]
     changed = rng.random() < 0.5  # noqa: PLR2004 - half of the samples
     facts: list[Fact] = []
-    for who, told in ((speaker, own), (other, others)):
-        places = sorted(rng.random() for _ in told)
-        for at, (value, place) in enumerate(zip(told, places, strict=True)):
+    for who, speaker_values in ((speaker, own), (other, others)):
+        places = sorted(rng.random() for _ in speaker_values)
+        for at, (value, place) in enumerate(zip(speaker_values, places, strict=True)):
             if at == 0 or changed:
                 text = f"{who}: {(later if at else first).format(value=value)}"
                 note = f"{speaker}'s {thing}: {value}" if who == speaker else ""
@@ -154,8 +154,8 @@ def _draw_turns(rng: Random, speakers: tuple[str, str]) -> Iterator[str]:
             session += 1
             day = _next_session_day(day, rng.randrange(1, 9))
             yield f"\n== Session {session}, {day.day} {day:%B} {day.year} ==\n"
-        said = next(lines).strip() if rng.random() < 0.6 else rng.choice(_SMALL_TALK)  # noqa: PLR2004 - a mixture
-        yield f"{speakers[turn % 2]}: {said}\n"
+        sentence = next(lines).strip() if rng.random() < 0.6 else rng.choice(_SMALL_TALK)  # noqa: PLR2004 - a mixture
+        yield f"{speakers[turn % 2]}: {sentence}\n"
         turn += 1
 
 

@@ -27,8 +27,8 @@ class Fact:
 
     def to_passage(self, end: str = " ") -> SourcePassage:
         """Return the passage to set into the filler."""
-        found = GoldEvidence(start=0, end=len(self.text), note=self.note, key=self.key, replaces=self.replaces)
-        return SourcePassage(text=self.text + end, evidence=(found,) if self.note else (), place=self.place)
+        evidence = GoldEvidence(start=0, end=len(self.text), note=self.note, key=self.key, replaces=self.replaces)
+        return SourcePassage(text=self.text + end, evidence=(evidence,) if self.note else (), place=self.place)
 
 
 def hide_in_essays(request: SampleRequest, facts: Sequence[Fact]) -> AssembledDocument:

@@ -63,14 +63,14 @@ def load_sentences(path: Path) -> tuple[str, ...]:
     text = read_text(path).replace("\r\n", "\n")
     han = len(re.findall("[\u4e00-\u9fff]", text[:4000])) > 400  # noqa: PLR2004 - a tenth of what was looked at
     paragraphs = re.split(r"\n\s*\n|\n(?=[\u3000 ]{2,})" if han else r"\n\s*\n", text)
-    found: list[str] = []
+    sentences: list[str] = []
     for paragraph in paragraphs:
         flat = re.sub(r"\s*\n\s*", "" if han else " ", paragraph.strip())
         parts = [part for part in _SENTENCE[han].findall(flat) if part.strip()]
-        found += [*parts[:-1], parts[-1].rstrip() + "\n\n"] if parts else []
-    if not found:
+        sentences += [*parts[:-1], parts[-1].rstrip() + "\n\n"] if parts else []
+    if not sentences:
         raise InputError(f"{path} holds no text; replace it or take it out of the folder")
-    return tuple(found)
+    return tuple(sentences)
 
 
 _SENTENCE: Final = {

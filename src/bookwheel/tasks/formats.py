@@ -130,7 +130,7 @@ _END: Final = re.compile(r"[.!?]['\")\]]*\s+|[。！？；][”’」』）]*|\n
 
 
 def _sentence_span(text: str, start: int, end: int) -> tuple[int, int]:
-    ends = [found.end() for found in _END.finditer(text)]
+    ends = [match.end() for match in _END.finditer(text)]
     begin = max((place for place in ends if place <= start), default=0)
     finish = min((place for place in ends if place >= end), default=len(text))
     return begin, begin + len(text[begin:finish].rstrip())
@@ -175,27 +175,27 @@ def _join_sentences(title: str, sentences: list[str], supported: set[tuple[str, 
         if (title, number) in supported and sentence.strip():
             spans.append((begin, len(text.rstrip())))
     lead = len(text) - len(text.lstrip())
-    kept = tuple((begin - lead, end - lead) for begin, end in spans)
-    return Paragraph(title=title, text=text.strip(), support=kept)
+    support = tuple((begin - lead, end - lead) for begin, end in spans)
+    return Paragraph(title=title, text=text.strip(), support=support)
 
 
 def _parse_own(record: dict[str, Any], where: str) -> QuestionItem:
-    given = record.get("paragraphs", [record["document"]] if "document" in record else None)
-    if not isinstance(given, list) or not given:
+    values = record.get("paragraphs", [record["document"]] if "document" in record else None)
+    if not isinstance(values, list) or not values:
         raise ValueError("'paragraphs' must be a list, or 'document' a text")
     question = record["question"]
     if not isinstance(question, str) or not question.strip():
         raise ValueError("'question' must be a text that is not empty")
-    paragraphs = tuple(_parse_own_paragraph(one) for one in given)
+    paragraphs = tuple(_parse_own_paragraph(one) for one in values)
     return QuestionItem(
         id=str(record.get("id", where)), question=question.strip(), golds=parse_golds(record), paragraphs=paragraphs
     )
 
 
-def _parse_own_paragraph(given: Any) -> Paragraph:
-    if isinstance(given, str):
-        return Paragraph(title="", text=given.strip())
-    return Paragraph(title=str(given.get("title", "")), text=str(given["text"]).strip())
+def _parse_own_paragraph(value: Any) -> Paragraph:
+    if isinstance(value, str):
+        return Paragraph(title="", text=value.strip())
+    return Paragraph(title=str(value.get("title", "")), text=str(value["text"]).strip())
 
 
 def _ground(item: QuestionItem) -> QuestionItem | None:

@@ -31,17 +31,17 @@ def ideal_memories(sample: Sample, chunks: Sequence[Chunk]) -> list[str]:
 
 
 def _build_notes(sample: Sample, chunks: Sequence[Chunk]) -> list[str]:
-    waiting = sorted(sample.evidence, key=lambda evidence: evidence.end)
-    held: dict[str, str] = {}
+    waiting = sorted(sample.evidence, key=lambda one: one.end)
+    notes: dict[str, str] = {}
     memories: list[str] = []
     for chunk in chunks:
         while waiting and waiting[0].end <= chunk.end:
-            found = waiting.pop(0)
-            for key in found.replaces:
-                held.pop(key, None)
-            if found.note:
-                held[found.key or f"{found.start}-{found.end}"] = found.note
-        memories.append("\n".join(held.values()))
+            evidence = waiting.pop(0)
+            for key in evidence.replaces:
+                notes.pop(key, None)
+            if evidence.note:
+                notes[evidence.key or f"{evidence.start}-{evidence.end}"] = evidence.note
+        memories.append("\n".join(notes.values()))
     return memories
 
 

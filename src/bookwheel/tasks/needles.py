@@ -79,33 +79,33 @@ def build(request: SampleRequest) -> SampleDraft:
     kind, rng = VARIANTS[request.task], request.rng
     kind_name = KIND_NAMES[request.language][kind.uuid_values]
     names = _draw_keys(request, kind)
-    value = _value_source(rng, uuids=kind.uuid_values)
+    draw_value = _value_source(rng, uuids=kind.uuid_values)
     wording = rng.choice(WORDINGS[request.language])
 
-    def needle(key: str, held: str) -> str:
-        return wording.format(kind=kind_name, key=key, value=held)
+    def needle(key: str, value: str) -> str:
+        return wording.format(kind=kind_name, key=key, value=value)
 
     asked = [next(names) for _ in range(kind.queries)]
-    wanted = {key: [value() for _ in range(kind.values)] for key in asked}
-    others = [(next(names), value()) for _ in range(kind.keys - kind.queries)]
-    hay, called = _open_haystack(request, kind, (needle(key, value()) for key in names))
+    wanted = {key: [draw_value() for _ in range(kind.values)] for key in asked}
+    others = [(next(names), draw_value()) for _ in range(kind.keys - kind.queries)]
+    hay, haystack_name = _open_haystack(request, kind, (needle(key, draw_value()) for key in names))
     end = "\n" if kind.haystack != "essay" else _GAP[request.language]
-    passages = [_build_passage(needle(key, held), key, held, rng, end) for key in asked for held in wanted[key]]
-    passages += [SourcePassage(text=needle(key, held) + end, place=rng.random()) for key, held in others]
-    golds = tuple(held for key in asked for held in wanted[key])
+    passages = [_build_passage(needle(key, value), key, value, rng, end) for key in asked for value in wanted[key]]
+    passages += [SourcePassage(text=needle(key, value) + end, place=rng.random()) for key, value in others]
+    golds = tuple(value for key in asked for value in wanted[key])
     question = QUESTIONS[request.language][len(golds) > 1]
     return SampleDraft(
         question=question.format(kind=kind_name, keys=_join_names(asked, request.language)),
         golds=golds,
         metric="share_of" if len(golds) > 1 else "contains",
         body=assemble(hay, passages, tokens=request.tokens, tokenizer=request.tokenizer, task=request.task),
-        metadata={"haystack": called, "keys": asked},
+        metadata={"haystack": haystack_name, "keys": asked},
     )
 
 
-def _build_passage(text: str, key: str, held: str, rng: Random, end: str) -> SourcePassage:
-    found = GoldEvidence(start=0, end=len(text), note=f"{key}: {held}")
-    return SourcePassage(text=text + end, evidence=(found,), place=rng.random())
+def _build_passage(text: str, key: str, value: str, rng: Random, end: str) -> SourcePassage:
+    evidence = GoldEvidence(start=0, end=len(text), note=f"{key}: {value}")
+    return SourcePassage(text=text + end, evidence=(evidence,), place=rng.random())
 
 
 def _draw_keys(request: SampleRequest, kind: NeedleVariant) -> Iterator[str]:
@@ -118,14 +118,14 @@ def _value_source(rng: Random, *, uuids: bool) -> Callable[[], str]:
     """Return a function that draws values without repeats."""
     used: set[str] = set()
 
-    def value() -> str:
-        drawn = lexicon.draw_uuid(rng) if uuids else lexicon.draw_number(rng)
-        while drawn in used:
-            drawn = lexicon.draw_number(rng)
-        used.add(drawn)
-        return drawn
+    def draw_value() -> str:
+        value = lexicon.draw_uuid(rng) if uuids else lexicon.draw_number(rng)
+        while value in used:
+            value = lexicon.draw_number(rng)
+        used.add(value)
+        return value
 
-    return value
+    return draw_value
 
 
 def _open_haystack(request: SampleRequest, kind: NeedleVariant, needles: Iterator[str]) -> tuple[Iterator[str], str]:

@@ -145,12 +145,12 @@ def _fill_tokens(request: SampleRequest, item: QuestionItem, distractors: Iterat
     least = count_tokens([passage.text for passage in needed], request.tokenizer)
     if least > request.tokens:
         raise length_error(request.task, request.tokens, least)
-    taken = list(needed)
+    passages = list(needed)
     for passage in own:
         least += 0 if passage.evidence else request.tokenizer.count(passage.text)
         if not passage.evidence and least <= request.tokens:
-            taken.append(passage)
-    return assemble(distractors, taken, tokens=request.tokens, tokenizer=request.tokenizer, task=request.task)
+            passages.append(passage)
+    return assemble(distractors, passages, tokens=request.tokens, tokenizer=request.tokenizer, task=request.task)
 
 
 def _fill_paragraphs(
@@ -235,12 +235,12 @@ def _load_pool(path: Path) -> list[tuple[str, str]]:
 
 def _book_paragraphs(request: SampleRequest) -> Iterator[str]:
     """Yield paragraphs of Chinese books, for documents that need more than the question set has."""
-    held = ""
+    paragraph = ""
     for sentence in filler.essay(request.language, request.data_dir, request.rng)[0]:
-        held += sentence
-        if len(held) > _PAGE:
-            yield f"{held.strip()}\n\n"
-            held = ""
+        paragraph += sentence
+        if len(paragraph) > _PAGE:
+            yield f"{paragraph.strip()}\n\n"
+            paragraph = ""
 
 
 _PAGE: Final = 240

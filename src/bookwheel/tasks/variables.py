@@ -70,8 +70,8 @@ def _build_chain(row: list[str], value: str, rng: Random, *, asked: bool) -> lis
     for at, (name, place) in enumerate(zip(row, places, strict=True)):
         text = f"LET {name} = {row[at - 1] if at else value}"
         note = f"these hold {value}: {', '.join(row[: at + 1])}"
-        found = (GoldEvidence(start=0, end=len(text), note=note, key="chain"),) if asked else ()
-        passages.append(SourcePassage(text=f"{text}\n", evidence=found, place=place))
+        evidence = (GoldEvidence(start=0, end=len(text), note=note, key="chain"),) if asked else ()
+        passages.append(SourcePassage(text=f"{text}\n", evidence=evidence, place=place))
     return passages
 
 

@@ -135,20 +135,20 @@ def _fit_length(
         raise length_error(request.task, request.tokens, need)
     low, size = least, max(least, min(guess, 4000))
     for _ in range(_ROUNDS):
-        made = texts(size)
-        tokens = count_tokens(made, request.tokenizer)
+        entries = texts(size)
+        tokens = count_tokens(entries, request.tokenizer)
         if CLOSE * request.tokens < tokens <= request.tokens:
-            return _finish_document(made, request)
+            return _finish_document(entries, request)
         aim = int(size * request.tokens * 0.992 / tokens)
         low = max(low, size) if tokens <= request.tokens else low
         size = max(low, aim if aim != size else size - 1)
     return _finish_document(texts(low), request)
 
 
-def _finish_document(made: list[str], request: SampleRequest) -> AssembledDocument:
+def _finish_document(entries: list[str], request: SampleRequest) -> AssembledDocument:
     """Return the document without the blank at its end; all of it is evidence."""
-    made[-1] = made[-1].rstrip()
-    body = join(made, (), request.tokenizer)
+    entries[-1] = entries[-1].rstrip()
+    body = join(entries, (), request.tokenizer)
     everything = GoldEvidence(start=0, end=sum(map(len, body.pieces)))
     return AssembledDocument(pieces=body.pieces, tokens=body.tokens, evidence=(everything,))
 

@@ -1,1 +1,1 @@
-"""Putting readings in front of people and programs."""
+"""The server: readings over HTTP, OpenAI's API and MCP."""

@@ -1,6 +1,6 @@
-"""The HTTP front: one Starlette app over one journal.
+"""The HTTP server: one Starlette app over one journal.
 
-app = build(journal=Journal(path), models={"local": model})
+app = build_app(journal=Journal(path), models={"local": model})
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from bookwheel.serve.engine.keys import KeyRing
     from bookwheel.serve.engine.settings import ServerSettings
 
+# Starlette leaves event streams uncompressed, so no event waits in the compressor.
 _GZIP_LEVEL: Final = 6
-"""Streams of events are never compressed, since that would hold them back."""
 _KINDS: Final = {404: "not_found", 405: "method_not_allowed"}
 
 
@@ -58,33 +58,36 @@ def build_app(
     keys: KeyRing | None = None,
     settings: ServerSettings | None = None,
 ) -> Starlette:
-    """The app. Journal and models stay the caller's; the first model is the one that reads when none is named."""
+    """Build the app. The caller closes journal and models; the first model reads where a request names none."""
     service = Service.create(journal=journal, models=models, plans=plans, keys=keys, settings=settings)
-    chat = OpenAIRoutes(service)
-    more, tools = _tools(service)
+    openai = OpenAIRoutes(service)
+    tool_routes, tool_lifespan = _mount_tools(service)
 
     @asynccontextmanager
-    async def live() -> AsyncGenerator[None]:
+    async def lifespan() -> AsyncGenerator[None]:
         await service.resume_interrupted()
-        async with tools():
+        async with tool_lifespan():
             try:
                 yield
             finally:
-                await chat.aclose()
+                await openai.aclose()
 
     runs = make_run_routes(RunDirectory(service.settings.runs_folder))
-    return wrap_app(service, [*_routes(Routes(service), chat), *more, *runs, *_page()], live)
+    own = [*Routes(service).list_routes(), Route("/openapi.json", _get_openapi), *_openai_routes(openai)]
+    return wrap_app(service, [*own, *tool_routes, *runs, *_page_routes()], lifespan)
 
 
 def wrap_app(
-    service: Service, routes: Sequence[BaseRoute], live: Callable[[], AbstractAsyncContextManager[None]]
+    service: Service,
+    routes: Sequence[BaseRoute],
+    routes_lifespan: Callable[[], AbstractAsyncContextManager[None]],
 ) -> Starlette:
-    """The app of these routes, which closes the service at its end."""
+    """Put routes behind the guard, and close the service at their end."""
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncGenerator[None]:
         try:
-            async with live():
+            async with routes_lifespan():
                 yield
         finally:
             await service.aclose()
@@ -96,9 +99,9 @@ def wrap_app(
             Middleware(GZipMiddleware, compresslevel=_GZIP_LEVEL),
         ],
         exception_handlers={
-            BookwheelError: _declined,
-            HTTPException: _refused,
-            ClientDisconnect: _hung_up,
+            BookwheelError: _answer_error,
+            HTTPException: _answer_http_exception,
+            ClientDisconnect: _answer_disconnect,
         },
         lifespan=lifespan,
     )
@@ -106,8 +109,8 @@ def wrap_app(
     return app
 
 
-def _tools(service: Service) -> tuple[Sequence[BaseRoute], Callable[[], AbstractAsyncContextManager[None]]]:
-    """Reading over MCP, where its extra is installed."""
+def _mount_tools(service: Service) -> tuple[Sequence[BaseRoute], Callable[[], AbstractAsyncContextManager[None]]]:
+    """Mount the MCP tools where their extra is installed."""
     try:
         from bookwheel.serve.mcp.http import mount_tools
     except ModuleNotFoundError as error:
@@ -117,65 +120,50 @@ def _tools(service: Service) -> tuple[Sequence[BaseRoute], Callable[[], Abstract
     return mount_tools(service, AccessPolicy(allow_private=service.settings.allow_private), survives_restart=True)
 
 
-def _routes(routes: Routes, chat: OpenAIRoutes) -> list[BaseRoute]:
-    async def openapi(_request: Request) -> Response:
-        return JsonResponse(build_openapi())
+async def _get_openapi(_request: Request) -> Response:
+    return JsonResponse(build_openapi())
 
+
+def _openai_routes(openai: OpenAIRoutes) -> list[BaseRoute]:
     return [
-        Route("/documents", routes.upload, methods=["POST"]),
-        Route("/documents/{sha}/text", routes.text),
-        Route("/readings", routes.begin, methods=["POST"]),
-        Route("/readings", routes.listed),
-        Route("/readings/{id}", routes.shown),
-        Route("/readings/{id}", routes.delete, methods=["DELETE"]),
-        Route("/readings/{id}/events", routes.events),
-        Route("/readings/{id}/origins", routes.origins),
-        Route("/readings/{id}/cancel", routes.cancel, methods=["POST"]),
-        Route("/readings/{id}/resume", routes.resume, methods=["POST"]),
-        Route("/readings/{id}/fork", routes.fork, methods=["POST"]),
-        Route("/models", routes.models),
-        Route("/session", routes.session, methods=["POST"]),
-        Route("/healthz", routes.health),
-        Route("/metrics", routes.metrics),
-        Route("/openapi.json", openapi),
-        Route("/v1/models", chat.list_models),
-        Route("/v1/models/{name:path}", chat.get_model),
-        Route("/v1/files", chat.upload_file, methods=["POST"]),
-        Route("/v1/files/{id}", chat.get_file),
-        Route("/v1/chat/completions", chat.create_completion, methods=["POST"]),
-        Route("/v1/responses", chat.create_response, methods=["POST"]),
+        Route("/v1/models", openai.list_models),
+        Route("/v1/models/{name:path}", openai.get_model),
+        Route("/v1/files", openai.upload_file, methods=["POST"]),
+        Route("/v1/files/{id}", openai.get_file),
+        Route("/v1/chat/completions", openai.create_completion, methods=["POST"]),
+        Route("/v1/responses", openai.create_response, methods=["POST"]),
     ]
 
 
-def _page() -> list[BaseRoute]:
-    """The page, where it is part of the package."""
+def _page_routes() -> list[BaseRoute]:
+    """Return the routes of the page's files, where they are part of the package."""
     folder = Path(str(resources.files("bookwheel"))) / "serve" / "page"
     if not (folder / "index.html").is_file():
         return []
 
     files = _PageFiles(directory=folder)
 
-    async def index(request: Request) -> Response:
+    async def get_index(request: Request) -> Response:
         return await files.get_response("index.html", request.scope)
 
-    return [Route("/", index), Mount("/page", files)]
+    return [Route("/", get_index), Mount("/page", files)]
 
 
 class _PageFiles(StaticFiles):
-    """Files that a browser keeps and asks about each time, so that a page never mixes two versions."""
+    """Files that a browser stores and revalidates each time, so that a page never mixes two versions."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
-        answer = await super().get_response(path, scope)
-        answer.headers["Cache-Control"] = "no-cache"
-        return answer
+        response = await super().get_response(path, scope)
+        response.headers["Cache-Control"] = "no-cache"
+        return response
 
 
-async def _declined(request: Request, error: Exception) -> Response:
+async def _answer_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, BookwheelError)
     return error_response(error, request.url.path)
 
 
-async def _refused(request: Request, error: Exception) -> Response:
+async def _answer_http_exception(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == 404:  # noqa: PLR2004
         return error_response(not_found("page of that name"), request.url.path)
@@ -185,5 +173,6 @@ async def _refused(request: Request, error: Exception) -> Response:
     )
 
 
-async def _hung_up(_request: Request, _error: Exception) -> Response:
+async def _answer_disconnect(_request: Request, _error: Exception) -> Response:
+    # Nobody reads this answer; the status is for the metrics (nginx's code for a client that hung up).
     return Response(status_code=499)

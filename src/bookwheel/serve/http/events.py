@@ -1,4 +1,4 @@
-"""A reading as server-sent events that can be taken up again where a line broke."""
+"""A reading as server-sent events, which a client can continue after a broken connection."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ if TYPE_CHECKING:
     from bookwheel.serve.engine.reading_pool import ReadingPool
     from bookwheel.types import Reading
 
+# Seconds between comments, which keep proxies from closing a silent connection.
 _KEEP_ALIVE: Final = 15
-"""Seconds between comments, which keep proxies from closing a silent line."""
+_MOST_DIGITS: Final = 9
 
 
 class EventStream(EventSourceResponse):
-    """A stream that does what has to be done at its end, also when it never began."""
+    """An event stream that calls `at_end` when it ends, also when the client was gone before its first event."""
 
     def __init__(self, events: AsyncGenerator[ServerSentEvent], at_end: Callable[[], None], **settings: Any) -> None:
         super().__init__(events, ping=_KEEP_ALIVE, **settings)
@@ -43,15 +44,17 @@ class EventStream(EventSourceResponse):
 def stream_events(
     readings: ReadingPool, reading: Reading, last_event_id: str, *, changes: bool = False
 ) -> EventSourceResponse:
-    """Every step after the last one seen, the answer, the status. An event's id is the number of steps until then."""
-    seen = int(last_event_id) if last_event_id.isascii() and last_event_id.isdigit() and len(last_event_id) < 10 else 0  # noqa: PLR2004
-    return EventSourceResponse(_events(readings, reading, seen, changes=changes), ping=_KEEP_ALIVE)
+    """Stream every step after `last_event_id`, the answer and the status; an event's id is its number of steps."""
+    is_number = last_event_id.isascii() and last_event_id.isdigit() and len(last_event_id) <= _MOST_DIGITS
+    first = int(last_event_id) if is_number else 0
+    return EventSourceResponse(_generate_events(readings, reading, first, changes=changes), ping=_KEEP_ALIVE)
 
 
-async def _events(
-    readings: ReadingPool, reading: Reading, seen: int, *, changes: bool
+async def _generate_events(
+    readings: ReadingPool, reading: Reading, first: int, *, changes: bool
 ) -> AsyncGenerator[ServerSentEvent]:
-    number = min(seen, len(reading.steps)) if readings.get_running(reading.id) is None else seen
+    # A client may have steps of a running reading that this copy of it does not have yet.
+    number = min(first, len(reading.steps)) if readings.get_running(reading.id) is None else first
     before = reading.steps[number - 1].after if 0 < number <= len(reading.steps) else None
     before = before or Memory.blank(reading.plan.memory_tokens)
     async with aclosing(readings.stream(reading.id, number)) as events:
@@ -66,8 +69,8 @@ async def _events(
             elif isinstance(event, Answer):
                 yield _event("answer", number, {"answer": event.text, "flags": [str(flag) for flag in event.flags]})
             else:
-                found = [evidence_to_json(piece) for piece in event.evidence]
-                yield _event("status", number, {**reading_to_json(event, steps=False), "evidence": found})
+                evidence = [evidence_to_json(passage) for passage in event.evidence]
+                yield _event("status", number, {**reading_to_json(event, steps=False), "evidence": evidence})
 
 
 def _event(kind: str, number: int, values: dict[str, Any]) -> ServerSentEvent:

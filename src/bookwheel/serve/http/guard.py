@@ -1,7 +1,7 @@
-"""What every request passes first: who calls, by which name, from which page, with how much, and who may.
+"""The middleware around the app: checks Host, Origin, key and size of every request, and sets security headers.
 
-A page elsewhere can make a browser send requests here, or have its own name pointed at this address. So the Host must
-be one of ours and an Origin must be that same host; and answers carry headers that keep foreign content powerless.
+A foreign page can make a browser send requests here (CSRF), or point its own name at this address (DNS rebinding). So
+the Host must be one of ours and an Origin must be that same host. The headers keep scripts in documents from running.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _HEADERS: Final = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
 }
+# No key is needed for the page, which shows nothing without one, and for signing in.
 _PUBLIC: Final = re.compile(r"/|/page/.*|/healthz|/session")
-"""What needs no key: the page itself, which shows nothing without one, and the door."""
 _UPLOADS: Final = frozenset({"/documents", "/v1/files"})
 
 _log: Final = logging.getLogger(__name__)
@@ -53,42 +53,44 @@ class GuardMiddleware:
         self._service = service
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let the request pass, or decline it."""
+        """Pass the request on, or decline it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        headers, answer = Headers(scope=scope), _Answer(send)
+        headers, response = Headers(scope=scope), _GuardedSend(send)
         try:
             self._check_caller(scope, headers)
-            scope.setdefault("state", {})["key"] = self._admit(scope, headers)
-            body = self._bounded(scope, headers, receive)
-            await self._app(scope, body, answer)
+            scope.setdefault("state", {})["key"] = self._find_key(scope, headers)
+            limited = self._limit_body(scope, headers, receive)
+            await self._app(scope, limited, response)
         except ApiError as error:
-            if answer.status:
+            if response.status:
                 raise
-            await error_response(error, scope["path"])(scope, receive, answer)
-        except Exception:  # one request is recorded as failed; the caller learns nothing of the inside
+            await error_response(error, scope["path"])(scope, receive, response)
+        except Exception:  # one request is recorded as failed; details go to the log only
             _log.exception("%s %s broke", scope["method"], scope["path"])
-            if answer.status:
+            if response.status:
                 raise
-            broke = ApiError(500, "an error of the server; its log says more", kind="server_error")
-            await error_response(broke, scope["path"])(scope, receive, answer)
+            failure = ApiError(500, "an error of the server; its log says more", kind="server_error")
+            await error_response(failure, scope["path"])(scope, receive, response)
         finally:
-            self._service.metrics.count_request(scope["method"], answer.status or 500)
+            self._service.metrics.count_request(scope["method"], response.status or 500)
 
     def _check_caller(self, scope: Scope, headers: Headers) -> None:
         host = headers.get("host", "")
         name = (urlsplit(f"//{host}").hostname or "") if re.fullmatch(r"[\w.:\[\]-]+", host, re.ASCII) else ""
         if len(headers.getlist("host")) != 1 or name.rstrip(".") not in self._service.settings.hosts:
             raise ApiError(
-                403, "this server is not called by that name; start it with --allow-host NAME to allow it", kind="host"
+                403,
+                "this server does not answer to that name; allow it with --allow-host NAME",
+                kind="host",
             )
         origin = headers.get("origin")
         foreign = origin is not None and urlsplit(origin).netloc.casefold() != host.casefold()
         if foreign or (scope["method"] != "GET" and headers.get("sec-fetch-site") in {"cross-site", "same-site"}):
-            raise ApiError(403, "requests from other sites' pages are not taken", kind="origin")
+            raise ApiError(403, "requests from other sites' pages are declined", kind="origin")
 
-    def _admit(self, scope: Scope, headers: Headers) -> Key | None:
+    def _find_key(self, scope: Scope, headers: Headers) -> Key | None:
         keys = self._service.keys
         if not keys or _PUBLIC.fullmatch(scope["path"]):
             return None
@@ -96,30 +98,31 @@ class GuardMiddleware:
         key = (
             keys.find_by_secret(secret.strip())
             if scheme.lower() == "bearer"
-            else keys.find_by_session(_cookie(headers))
+            else keys.find_by_session(_read_cookie(headers))
         )
         if key is None:
             raise ApiError(
                 401,
-                "this server wants a key: Authorization: Bearer KEY",
+                "this server needs a key: Authorization: Bearer KEY",
                 kind="invalid_api_key",
                 headers={"WWW-Authenticate": "Bearer"},
             )
         if seconds := keys.take_request(key):
             raise too_many_requests(
-                f"the key {key.name} may ask {key.requests_per_minute} times a minute; wait a little", seconds
+                f"the key {key.name} may send {key.requests_per_minute} requests a minute; wait a little", seconds
             )
         return key
 
-    def _bounded(self, scope: Scope, headers: Headers, receive: Receive) -> Receive:
+    def _limit_body(self, scope: Scope, headers: Headers, receive: Receive) -> Receive:
         limits = self._service.settings.limits
         limit = limits.upload_bytes if scope["path"] in _UPLOADS else limits.body_bytes
-        told = headers.get("content-length", "0")
-        if told.isdigit() and int(told) > limit:
+        # A declared length is checked first, and the bytes that arrive as well: a client can declare anything.
+        length = headers.get("content-length", "0")
+        if length.isdigit() and int(length) > limit:
             raise _too_large(limit)
         read = 0
 
-        async def bounded() -> Message:
+        async def receive_limited() -> Message:
             nonlocal read
             message = await receive()
             read += len(message.get("body", b""))
@@ -127,11 +130,11 @@ class GuardMiddleware:
                 raise _too_large(limit)
             return message
 
-        return bounded
+        return receive_limited
 
 
-class _Answer:
-    """Sends on, with the headers that every answer has, and remembers the status."""
+class _GuardedSend:
+    """An ASGI `send` that adds the security headers and remembers the status."""
 
     def __init__(self, send: Send) -> None:
         self.status = 0
@@ -151,9 +154,9 @@ def _too_large(limit: int) -> ApiError:
     return ApiError(413, f"more than {limit >> 20} MiB; send less, or read it from the command line", kind="too_large")
 
 
-def _cookie(headers: Headers) -> str:
+def _read_cookie(headers: Headers) -> str:
     try:
-        found = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+        morsel = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
     except CookieError:
         return ""
-    return found.value if found else ""
+    return morsel.value if morsel else ""

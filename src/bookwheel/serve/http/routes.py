@@ -1,4 +1,4 @@
-"""Documents and readings over HTTP."""
+"""The routes of documents, readings, models and the server itself."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from starlette.responses import Response
+from starlette.routing import Route
 
 from bookwheel.errors import InputError, JournalError
 from bookwheel.reading.provenance import find_origins
@@ -25,110 +26,139 @@ from bookwheel.types import Memory
 
 if TYPE_CHECKING:
     from starlette.requests import Request
+    from starlette.routing import BaseRoute
 
     from bookwheel.journal import StoredDocument
-    from bookwheel.reading.provenance import LineOrigin
-    from bookwheel.serve.engine.running_reading import OpenedDocument
+    from bookwheel.serve.engine.running_reading import DocumentOpener, OpenedDocument
     from bookwheel.serve.engine.service import Service
     from bookwheel.types import Reading
 
-_MOST_TEXT: Final = 200_000
-_MOST_LISTED: Final = 1000
-_LISTED: Final = 100
+_MOST_CHARACTERS: Final = 200_000
+_MOST_READINGS: Final = 1000
+_DEFAULT_READINGS: Final = 100
+_MOST_DIGITS: Final = 15  # larger numbers do not fit into SQLite's integers
 _SESSION_SECONDS: Final = 30 * 24 * 3600
 
 
 class Routes:
-    """One method a route; docs/serving.md and /openapi.json tell of them."""
+    """One method a route; docs/serving.md and /openapi.json describe them."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
 
-    async def upload(self, request: Request) -> Response:
-        """Keep a document: a raw body, or a form's field `file`."""
-        kept, notes, _ = await store_upload(request, self._service.journal)
-        return JsonResponse({"document": kept.id, "name": kept.name, "length": kept.length, "notes": notes}, 201)
+    def list_routes(self) -> list[BaseRoute]:
+        """Return all routes with their paths."""
+        return [
+            Route("/documents", self.upload_document, methods=["POST"]),
+            Route("/documents/{sha}/text", self.get_text),
+            Route("/readings", self.start_reading, methods=["POST"]),
+            Route("/readings", self.list_readings),
+            Route("/readings/{id}", self.get_reading),
+            Route("/readings/{id}", self.delete_reading, methods=["DELETE"]),
+            Route("/readings/{id}/events", self.stream_reading),
+            Route("/readings/{id}/origins", self.list_origins),
+            Route("/readings/{id}/cancel", self.cancel_reading, methods=["POST"]),
+            Route("/readings/{id}/resume", self.resume_reading, methods=["POST"]),
+            Route("/readings/{id}/fork", self.fork_reading, methods=["POST"]),
+            Route("/models", self.list_models),
+            Route("/session", self.create_session, methods=["POST"]),
+            Route("/healthz", self.check_health),
+            Route("/metrics", self.render_metrics),
+        ]
 
-    async def text(self, request: Request) -> Response:
-        """A span of a document's text."""
-        kept = await self._service.get_document(request.path_params["sha"])
-        return JsonResponse(await asyncio.to_thread(text_span, request, kept))
+    async def upload_document(self, request: Request) -> Response:
+        """Store a document: a raw body, or a form's field `file`."""
+        document, notes, _ = await store_upload(request, self._service.journal)
+        payload = {"document": document.id, "name": document.name, "length": document.length, "notes": notes}
+        return JsonResponse(payload, 201)
 
-    async def begin(self, request: Request) -> Response:
+    async def get_text(self, request: Request) -> Response:
+        """Return a part of a document's text."""
+        document = await self._service.get_document(request.path_params["sha"])
+        return JsonResponse(await asyncio.to_thread(text_span, request, document))
+
+    async def start_reading(self, request: Request) -> Response:
         """Start a reading."""
-        asked = await parse_body(ReadingShape, request)
-        if sum(source is not None for source in (asked.document, asked.text, asked.url)) != 1:
+        body = await parse_body(ReadingShape, request)
+        if sum(source is not None for source in (body.document, body.text, body.url)) != 1:
             raise ApiError(400, "give one of document, text and url", kind="invalid_request", param="document")
-        name = asked.model or next(iter(self._service.models))
-        plan = self._service.make_plan(name, asked.plan)
-        wanted = ReadingSpec(question=asked.question, model=name, plan=plan, way=asked.way)
+        model = body.model or next(iter(self._service.models))
+        plan = self._service.make_plan(model, body.plan)
+        spec = ReadingSpec(question=body.question, model=model, plan=plan, way=body.way)
+        caller = await identify_caller(request)
+        running, reading = await self._service.start_or_find(spec, self._document_opener(body), caller)
+        is_new = running is not None and not reading.steps
+        return JsonResponse(reading_to_json(reading), 201 if is_new else 200)
 
-        async def opened() -> OpenedDocument:
-            journal, private = self._service.journal, self._service.settings.allow_private
-            if asked.text is not None:
-                return await store_text(asked.text, asked.name, journal)
-            if asked.url is not None:
-                return await store_url(asked.url, journal, allow_private=private)
-            return await self._service.get_document(asked.document or ""), ()
+    def _document_opener(self, body: ReadingShape) -> DocumentOpener:
+        async def open_document() -> OpenedDocument:
+            journal, allow_private = self._service.journal, self._service.settings.allow_private
+            if body.text is not None:
+                return await store_text(body.text, body.name, journal)
+            if body.url is not None:
+                return await store_url(body.url, journal, allow_private=allow_private)
+            return await self._service.get_document(body.document or ""), ()
 
-        running, reading = await self._service.start_or_find(wanted, opened, await identify_caller(request))
-        return JsonResponse(_shown(reading), 201 if running and not reading.steps else 200)
+        return open_document
 
-    async def listed(self, request: Request) -> Response:
-        """The journal, newest first."""
-        limit, search = min(parse_number(request, "limit", _LISTED), _MOST_LISTED), request.query_params.get("search")
-        found = await asyncio.to_thread(lambda: self._service.journal.readings(limit=limit, search=search))
-        return JsonResponse([reading_to_json(reading, steps=False) for reading in found])
+    async def list_readings(self, request: Request) -> Response:
+        """List the journal's readings, newest first."""
+        limit = min(parse_number(request, "limit", _DEFAULT_READINGS), _MOST_READINGS)
+        search = request.query_params.get("search")
+        readings = await asyncio.to_thread(lambda: self._service.journal.readings(limit=limit, search=search))
+        return JsonResponse([reading_to_json(reading, steps=False) for reading in readings])
 
-    async def shown(self, request: Request) -> Response:
-        """A whole reading."""
-        return JsonResponse(await build_payload(request, await self._asked_for(request)))
+    async def get_reading(self, request: Request) -> Response:
+        """Return a whole reading."""
+        return JsonResponse(await build_payload(request, await self._find_reading(request)))
 
-    async def events(self, request: Request) -> Response:
-        """A reading as it goes on."""
-        reading = await self._asked_for(request)
-        last_event_id = request.headers.get("last-event-id", "")
+    async def stream_reading(self, request: Request) -> Response:
+        """Stream a reading's steps as they come."""
+        reading, last_event_id = await self._find_reading(request), request.headers.get("last-event-id", "")
         return stream_events(self._service.readings, reading, last_event_id, changes=wants_changes(request))
 
-    async def origins(self, request: Request) -> Response:
-        """Where each line of the newest memory is from."""
-        reading = await self._asked_for(request)
+    async def list_origins(self, request: Request) -> Response:
+        """Return the origin of each line of the newest memory."""
+        reading = await self._find_reading(request)
         document = await asyncio.to_thread(self._service.journal.document_of, reading.id)
         lines = await asyncio.to_thread(find_origins, reading.steps, document)
-        return JsonResponse([_origin(line) for line in lines])
+        return JsonResponse([asdict(line) for line in lines])
 
-    async def cancel(self, request: Request) -> Response:
-        """Stop a reading; what was read is kept."""
-        reading = await self._asked_for(request)
+    async def cancel_reading(self, request: Request) -> Response:
+        """Interrupt a reading; its steps stay."""
+        reading = await self._find_reading(request)
         await self._service.readings.interrupt(reading.id)
-        return JsonResponse(await build_payload(request, await self._asked_for(request)))
+        return JsonResponse(await build_payload(request, await self._find_reading(request)))
 
-    async def resume(self, request: Request) -> Response:
-        """Go on with a reading, under a budget that counts anew."""
-        reading = await self._asked_for(request)
-        asked = await parse_body(ResumeShape, request)
-        resumed = await self._service.resume(reading, asked.plan.budget, request.state.key)
+    async def resume_reading(self, request: Request) -> Response:
+        """Continue a reading, under a budget that counts from zero."""
+        reading = await self._find_reading(request)
+        body = await parse_body(ResumeShape, request)
+        resumed = await self._service.resume(reading, body.plan.budget, request.state.key)
         return JsonResponse(await build_payload(request, resumed))
 
-    async def fork(self, request: Request) -> Response:
-        """A new reading from a memory that was changed by hand."""
-        reading = await self._asked_for(request)
-        asked = await parse_body(ForkShape, request)
+    async def fork_reading(self, request: Request) -> Response:
+        """Start a new reading from a memory that was changed by hand."""
+        reading = await self._find_reading(request)
+        body = await parse_body(ForkShape, request)
         self._service.readings.check_capacity()
+        memory = await self._make_memory(reading, body)
+        fork = await asyncio.to_thread(self._service.journal.fork, reading.id, body.step, memory)
+        _, fork = await self._service.continue_reading(fork, Caller(key=request.state.key))
+        return JsonResponse(reading_to_json(fork), 201)
+
+    async def _make_memory(self, reading: Reading, body: ForkShape) -> Memory:
         model, limit = self._service.readings.get_model(reading.model), reading.plan.memory_tokens
-        if asked.step >= len(reading.steps):
-            raise InputError(f"the reading has {len(reading.steps)} steps, counted from 0, and no step {asked.step}")
-        tokens = await asyncio.to_thread(model.tokenizer.count, asked.memory)
+        if body.step >= len(reading.steps):
+            raise InputError(f"the reading has {len(reading.steps)} steps, counted from 0, and no step {body.step}")
+        tokens = await asyncio.to_thread(model.tokenizer.count, body.memory)
         if tokens > limit:
             raise InputError(f"the new memory has {tokens} tokens and the plan gives it {limit}; shorten it")
-        memory = Memory(text=asked.memory, tokens=tokens, limit=limit)
-        fork = await asyncio.to_thread(self._service.journal.fork, reading.id, asked.step, memory)
-        _, fork = await self._service.continue_reading(fork, Caller(key=request.state.key))
-        return JsonResponse(_shown(fork), 201)
+        return Memory(text=body.memory, tokens=tokens, limit=limit)
 
-    async def delete(self, request: Request) -> Response:
-        """Take a reading out of the journal, and its document when nothing else is of it."""
-        reading = await self._asked_for(request)
+    async def delete_reading(self, request: Request) -> Response:
+        """Delete a reading, and its document when no other reading is of it."""
+        reading = await self._find_reading(request)
         await self._service.readings.interrupt(reading.id)
         try:
             await asyncio.to_thread(self._service.journal.delete, reading.id)
@@ -137,20 +167,21 @@ class Routes:
         await asyncio.to_thread(self._service.usage.delete_reading, reading.id)
         return Response(status_code=204)
 
-    async def models(self, _request: Request) -> Response:
-        """The models that read here."""
-        service = self._service
-        listed = [(name, model.window, service.plans[name].to_json()) for name, model in service.models.items()]
-        return JsonResponse([{"name": name, "window": window, "plan": plan} for name, window, plan in listed])
+    async def list_models(self, _request: Request) -> Response:
+        """List the models, each with the plan that it reads by."""
+        models, plans = self._service.models, self._service.plans
+        return JsonResponse(
+            [{"name": name, "window": model.window, "plan": plans[name].to_json()} for name, model in models.items()]
+        )
 
-    async def session(self, request: Request) -> Response:
-        """Sign a browser in."""
-        asked = await parse_body(SessionShape, request)
-        key = self._service.keys.find_by_secret(asked.key)
+    async def create_session(self, request: Request) -> Response:
+        """Sign a browser in: a cookie stands for the key from now on."""
+        body = await parse_body(SessionShape, request)
+        key = self._service.keys.find_by_secret(body.key)
         if key is None:
             raise ApiError(401, "that is not a key of this server", kind="invalid_api_key")
-        answer = Response(status_code=204)
-        answer.set_cookie(
+        response = Response(status_code=204)
+        response.set_cookie(
             COOKIE,
             self._service.keys.create_session(key),
             max_age=_SESSION_SECONDS,
@@ -158,43 +189,35 @@ class Routes:
             samesite="strict",
             secure=request.url.scheme == "https",
         )
-        return answer
+        return response
 
-    async def health(self, _request: Request) -> Response:
-        """Whether the server is there."""
+    async def check_health(self, _request: Request) -> Response:
+        """Answer that the server is up, and how many readings are under way."""
         return JsonResponse({"status": "ok", "readings": len(self._service.readings)})
 
-    async def metrics(self, _request: Request) -> Response:
-        """For Prometheus."""
+    async def render_metrics(self, _request: Request) -> Response:
+        """Return the metrics for Prometheus."""
         return Response(self._service.metrics.render(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
-    async def _asked_for(self, request: Request) -> Reading:
+    async def _find_reading(self, request: Request) -> Reading:
         return await self._service.get_reading(request.path_params["id"])
 
 
-def _shown(reading: Reading) -> dict[str, Any]:
-    return reading_to_json(reading)
-
-
-def _origin(line: LineOrigin) -> dict[str, Any]:
-    return asdict(line)
-
-
-def text_span(request: Request, kept: StoredDocument) -> dict[str, Any]:
-    """The span of a document's text that is asked for."""
-    start, end = parse_number(request, "start", 0), parse_number(request, "end", kept.length)
-    if end - start > _MOST_TEXT:
-        raise ApiError(400, f"at most {_MOST_TEXT:,} characters at a time", kind="invalid_request", param="end")
-    start, end = min(start, kept.length), min(max(start, end), kept.length)
-    text = kept.slice(start, end)
+def text_span(request: Request, document: StoredDocument) -> dict[str, Any]:
+    """Return the part of a document's text that a request's query asks for."""
+    start, end = parse_number(request, "start", 0), parse_number(request, "end", document.length)
+    if end - start > _MOST_CHARACTERS:
+        raise ApiError(400, f"at most {_MOST_CHARACTERS:,} characters at a time", kind="invalid_request", param="end")
+    start, end = min(start, document.length), min(max(start, end), document.length)
+    text = document.slice(start, end)
     return {"start": start, "end": start + len(text), "text": text}
 
 
 def parse_number(request: Request, name: str, default: int) -> int:
-    """The whole number that a request's query gives under this name."""
-    given = request.query_params.get(name, "")
-    if not given:
+    """Return the whole number that a request's query has under this name."""
+    value = request.query_params.get(name, "")
+    if not value:
         return default
-    if not (given.isascii() and given.isdigit() and len(given) <= 15):  # noqa: PLR2004
+    if not (value.isascii() and value.isdigit() and len(value) <= _MOST_DIGITS):
         raise ApiError(400, f"{name} must be a whole number from 0 on", kind="invalid_request", param=name)
-    return int(given)
+    return int(value)

@@ -24,7 +24,7 @@ from train_tiny import measure
 
 from bookwheel.training import checkpoint
 from bookwheel.training.config import TrainConfig
-from bookwheel.training.launch import launch
+from bookwheel.training.launch import build_trainer
 from bookwheel.training.records import load_records
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def clock(minutes: float) -> Callable[[Mapping[str, Any]], None]:
 
 def trained(trainer: Trainer, given: argparse.Namespace) -> bool:
     """Train; whether the run came to its end."""
-    going = checkpoint.newest(given.out / "run" / "checkpoints") is not None
+    going = checkpoint.find_newest(given.out / "run" / "checkpoints") is not None
     try:
         trainer.train(resume=going)
     except OutOfTime:
@@ -107,13 +107,13 @@ def main() -> None:
     given.out.mkdir(parents=True, exist_ok=True)
     folder, result = given.out / "run", given.out / "lengths.json"
     told: dict[str, Any] = json.loads(result.read_text(encoding="utf-8")) if result.exists() else {}
-    trainer = launch(config, folder, data=given.data, observe=clock(given.minutes))
+    trainer = build_trainer(config, folder, data=given.data, observe=clock(given.minutes))
     if "before" not in told:
         told["before"] = at_lengths(trainer, config, given)
         result.write_text(json.dumps(told, indent=1), encoding="utf-8")
     told["whole"] = trained(trainer, given)
     best = folder / "checkpoints" / "best"
-    place = best if best.exists() else checkpoint.newest(folder / "checkpoints")
+    place = best if best.exists() else checkpoint.find_newest(folder / "checkpoints")
     checkpoint.load_weights(place / "weights.safetensors", trainer.policy.model)
     told["after"] = at_lengths(trainer, config, given)
     told["rates"] = rates(folder)

@@ -18,9 +18,9 @@ from tempfile import TemporaryDirectory
 import torch
 
 from bookwheel.training.config import FreshSettings, TrainConfig
-from bookwheel.training.launch import build_policy, build_samples, launch
+from bookwheel.training.launch import build_policy, build_samples, build_trainer
 from bookwheel.training.policy_model import ROLLOUT, PolicyModel
-from bookwheel.training.rewards import RewardResult, verified
+from bookwheel.training.rewards import RewardResult, build_reward
 from bookwheel.training.rollouts import RolloutSettings, roll
 from bookwheel.training.workflows import Episode, reading
 
@@ -31,9 +31,9 @@ def rollouts(config: TrainConfig, count: int) -> dict[str, float]:
     """Tokens a second of the same rollouts, all in flight and one after the other."""
     policy = build_policy(config)
     how = RolloutSettings(
-        reader=PolicyModel(policy, plan=config.plan),
+        model=PolicyModel(policy, plan=config.plan),
         workflow=reading(config.plan),
-        reward=verified(config.reward),
+        reward=build_reward(config.reward),
         sampling=ROLLOUT,
         seed=config.seed,
     )
@@ -76,7 +76,7 @@ def memory(config: TrainConfig, chunks: int) -> dict[str, float]:
         evaluation=replace(config.evaluation, samples=1),
     )
     with TemporaryDirectory() as folder:
-        trainer = launch(config, Path(folder) / "run")
+        trainer = build_trainer(config, Path(folder) / "run")
         trainer.reward = by_length
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         trainer.train()

@@ -1,4 +1,4 @@
-"""What reinforcement learning adds to a warm start, on the ledger task: one seed of `tiny-cpu`, three policies.
+"""What reinforcement learning adds to a warm start, on the toy-records task: one seed of `tiny-cpu`, three policies.
 
     python benchmarks/train_tiny.py --seed 0 --out runs/tiny --far 64
 
@@ -27,13 +27,13 @@ from bookwheel.evaluation.statistics import wilson_interval
 from bookwheel.training import checkpoint
 from bookwheel.training.advantages import Estimator
 from bookwheel.training.config import TrainConfig
-from bookwheel.training.launch import build_samples, launch
+from bookwheel.training.launch import build_samples, build_trainer
 from bookwheel.training.policy_model import PolicyModel
 from bookwheel.training.records import load_records
-from bookwheel.training.report import plot
-from bookwheel.training.rewards import verified
+from bookwheel.training.report import plot_curves
+from bookwheel.training.rewards import build_reward
 from bookwheel.training.rollouts import RolloutSettings, rows_of_groups
-from bookwheel.training.rollouts import measure as measured
+from bookwheel.training.rollouts import measure as measure_accuracy
 from bookwheel.training.workflows import reading
 
 if TYPE_CHECKING:
@@ -46,14 +46,14 @@ if TYPE_CHECKING:
 
 def miscredited(groups: Sequence[Group], size: int) -> list[Row]:
     """Rows whose advantage is against the mean of a block of consecutive conversations."""
-    earned = {rollout.id: rollout.earned.score for group in groups for rollout in group.scored}
+    scores = {rollout.id: rollout.result.score for group in groups for rollout in group.scored}
     rows = rows_of_groups(groups, Estimator.MEAN)
-    told = []
+    rows_with_blocks = []
     for start in range(0, len(rows), size):
         block = rows[start : start + size]
-        mean = sum(earned[row.rollout] for row in block) / len(block)
-        told += [replace(row, advantage=earned[row.rollout] - mean) for row in block]
-    return told
+        mean = sum(scores[row.rollout] for row in block) / len(block)
+        rows_with_blocks += [replace(row, advantage=scores[row.rollout] - mean) for row in block]
+    return rows_with_blocks
 
 
 def measure(policy: Policy, config: TrainConfig, tokens: int, count: int, data: Path | None = None) -> dict[str, float]:
@@ -61,16 +61,16 @@ def measure(policy: Policy, config: TrainConfig, tokens: int, count: int, data: 
     fresh = replace(config, task=replace(config.task, seed=config.task.seed + 1))
     samples = build_samples(fresh, policy, count, tokens=tokens, data=data, held_out=True)
     how = RolloutSettings(
-        reader=PolicyModel(policy, plan=config.plan, budget=config.policy.rollout_tokens),
+        model=PolicyModel(policy, plan=config.plan, budget=config.policy.rollout_tokens),
         workflow=reading(config.plan),
-        reward=verified(config.reward),
+        reward=build_reward(config.reward),
         sampling=config.evaluation.sampling,
         seed=config.seed,
     )
     began = time.perf_counter()
-    told = asyncio.run(measured(samples, how))
+    scores = asyncio.run(measure_accuracy(samples, how))
     seconds = round(time.perf_counter() - began, 2)
-    found = wilson_interval(told["accuracy"] * told["n"], int(told["n"]))
+    found = wilson_interval(scores["accuracy"] * scores["n"], int(scores["n"]))
     right = {"accuracy": found.mean, "low": found.low, "high": found.high}
     return {"tokens": tokens, "n": found.n, **right, "seconds": seconds}
 
@@ -90,10 +90,10 @@ def main() -> None:
     for name in ("warm", "trained", "miscredited"):
         folders[name] = folder = given.out / f"{name}-{given.seed}"
         if name == "warm":
-            trainer = launch(replace(config, steps=0), folder)
+            trainer = build_trainer(replace(config, steps=0), folder)
         else:
             shutil.copytree(folders["warm"], folder)
-            trainer = launch(config, folder)
+            trainer = build_trainer(config, folder)
         if name == "miscredited":
             trainer.credit = lambda groups: miscredited(groups, config.group_size)
         trainer.train(resume=name != "warm")
@@ -105,7 +105,9 @@ def main() -> None:
         ]
         told[name] = {"seconds": round(seconds), "lengths": lengths}
         print(name, json.dumps(told[name]), flush=True)
-    plot({name: load_records(folder) for name, folder in folders.items()}, given.out / f"curves-{given.seed}.svg")
+    plot_curves(
+        {name: load_records(folder) for name, folder in folders.items()}, given.out / f"curves-{given.seed}.svg"
+    )
     whole = {"seed": given.seed, "seconds": round(time.perf_counter() - began), "policies": told}
     (given.out / f"result-{given.seed}.json").write_text(json.dumps(whole, indent=1), encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""A policy small enough to be trained inside a test, over the words of the ledger task."""
+"""A policy small enough to be trained inside a test, over the words of the toy-records task."""
 
 from __future__ import annotations
 

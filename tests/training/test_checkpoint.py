@@ -38,7 +38,7 @@ def weights(model):
 
 def test_what_was_saved_comes_back_bit_for_bit(tmp_path):
     model, optimizer = trained(1)
-    checkpoint.save(tmp_path / "step-000003", model, optimizer, TrainingProgress(step=3, drawn=7), SETTINGS)
+    checkpoint.save(tmp_path / "step-000003", model, optimizer, TrainingProgress(step=3, samples_drawn=7), SETTINGS)
     drawn = torch.rand(3).tolist()
     other, further = trained(2)
     progress = checkpoint.load(tmp_path / "step-000003", other, further, SETTINGS)
@@ -46,7 +46,7 @@ def test_what_was_saved_comes_back_bit_for_bit(tmp_path):
     assert other.two.weight is other.one.weight
     assert str(further.state_dict()) == str(optimizer.state_dict())
     assert torch.rand(3).tolist() == drawn
-    assert (progress.step, progress.drawn) == (3, 7)
+    assert (progress.step, progress.samples_drawn) == (3, 7)
 
 
 def test_a_checkpoint_that_could_not_be_written_leaves_the_one_before(tmp_path, monkeypatch):
@@ -71,7 +71,7 @@ def test_a_checkpoint_that_could_not_be_written_leaves_the_one_before(tmp_path, 
 
 def test_a_half_written_checkpoint_is_no_checkpoint(tmp_path):
     (tmp_path / ".step-000009.new").mkdir()
-    assert checkpoint.newest(tmp_path) is None
+    assert checkpoint.find_newest(tmp_path) is None
     (tmp_path / "step-000001").mkdir()
     with pytest.raises(CheckpointError, match="no checkpoint"):
         checkpoint.load_progress(tmp_path / "step-000001")
@@ -99,4 +99,4 @@ def test_only_the_newest_stay_beside_the_best(tmp_path):
         (tmp_path / name).mkdir()
     checkpoint.prune(tmp_path, 2)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["best", "step-000003", "step-000020"]
-    assert checkpoint.newest(tmp_path).name == "step-000020"
+    assert checkpoint.find_newest(tmp_path).name == "step-000020"

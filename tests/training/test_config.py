@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
+
 import pytest
 
-pytest.importorskip("torch")
-
+from bookwheel.cli import main
 from bookwheel.plan import list_presets, load_preset
 from bookwheel.training.advantages import Estimator
-from bookwheel.training.config import TrainConfig
+from bookwheel.training.config import LossSettings, PolicySettings, TrainConfig
 from bookwheel.training.errors import ConfigError
 
 
@@ -25,23 +28,109 @@ def test_tables_are_taken_where_they_belong():
     assert TrainConfig.from_tables(config.to_json()) == config
 
 
-@pytest.mark.parametrize(
-    ("table", "message"),
-    [
-        ({"learning_rat": 1}, r"did you mean 'learning_rate'\?"),
-        ({"loss": {"clip_hi": 1}}, r"\[train.loss\]; did you mean 'clip_high'\?"),
-        ({"loss": 3}, "is a table"),
-        ({"steps": "many"}, "train.steps is 'many'; it takes a int"),
-        ({"steps": True}, "takes a int"),
-        ({"estimator": "median"}, "one of: mean, mean-std, leave-one-out"),
-        ({"group_size": 1}, "cannot be compared with itself"),
-        ({"updates": 9, "samples": 4}, "more than the 4 samples"),
-        ({"learning_rate": 0.0}, "above 0"),
-    ],
-)
-def test_what_cannot_be_is_refused_with_advice(table, message):
-    with pytest.raises(ConfigError, match=message):
-        TrainConfig.from_tables({"train": table})
+BAD = [
+    ("[plan]\nchunk_tokens = '900'", "plan.chunk_tokens must be a whole number, not '900'"),
+    ("[plan]\nchunk_tokens = 900.5", "plan.chunk_tokens must be a whole number, not 900.5"),
+    ("[plan]\nchunk_tokens = 0", "plan.chunk_tokens must be at least 8, not 0"),
+    ("[plan]\nlayout = 'sideways'", "plan.layout must be memory-first or section-first, not 'sideways'"),
+    ("[plan.sampling]\ntemperature = 'hot'", "plan.sampling.temperature must be a number, not 'hot'"),
+    ("[plan.sampling]\ntemperature = -1", "plan.sampling.temperature must be at least 0, not -1"),
+    ("[plan.sampling]\ntop_p = 2", "plan.sampling.top_p must be at most 1, not 2"),
+    ("[plan]\nbudget = 5", "plan.budget must be a table, not 5"),
+    ("plan = [1]", "plan must be a table, not [1]"),
+    ("train = []", "train must be a table, not []"),
+    ("[[train]]", "train must be a table, not [{}]"),
+    ("[trian]\nsteps = 3", "unknown setting 'trian'; did you mean 'train'?"),
+    ("[train]\nlearning_rat = 1", "unknown setting 'learning_rat' in [train]; did you mean 'learning_rate'?"),
+    ("[train]\nplan = 3", "train.plan is a table of its own: write [plan]"),
+    ("[train]\nsteps = 'many'", "train.steps must be a whole number, not 'many'"),
+    ("[train]\nsteps = true", "train.steps must be a whole number, not True"),
+    ("[train]\nsteps = -1", "train.steps must be at least 0, not -1"),
+    ("[train]\nsteps = 2026-01-01", "train.steps must be a whole number"),
+    ("[train]\nsamples = 0", "train.samples must be at least 1, not 0"),
+    ("[train]\ngroup_size = 1", "train.group_size must be at least 2, not 1"),
+    ("[train]\nupdates = 9\nsamples = 4", "train.updates must be at most train.samples (4), not 9"),
+    ("[train]\nrefills = -1", "train.refills must be at least 0, not -1"),
+    ("[train]\npatience = 0", "train.patience must be at least 1, not 0"),
+    ("[train]\nestimator = 'median'", "train.estimator must be mean, mean-std or leave-one-out, not 'median'"),
+    ("[train]\nlearning_rate = 0", "train.learning_rate must be above 0, not 0"),
+    ("[train]\nlearning_rate = inf", "train.learning_rate must be a finite number"),
+    ("[train]\ndecay = 1.5", "train.decay must be at most 1, not 1.5"),
+    ("[train]\nclip_norm = 0.0", "train.clip_norm must be above 0, not 0"),
+    ("[train]\ncheckpoint_every = 0", "train.checkpoint_every must be at least 1, not 0"),
+    ("[train]\nkeep = 0", "train.keep must be at least 1, not 0"),
+    ("[train]\nworkflow = 'dance'", "train.workflow must be reading, calculator or single, not 'dance'"),
+    ("[train]\nworkflow = ['single']", "train.workflow must be"),
+    ("[train]\nloss = 3", "train.loss must be a table, not 3"),
+    ("[train.loss]\nclip_hi = 1", "unknown setting 'clip_hi' in [train.loss]; did you mean 'clip_high'?"),
+    ("[train.loss]\nclip_low = -0.1", "train.loss.clip_low must be at least 0, not -0.1"),
+    ("[train.loss]\nclip_low = 1.5", "train.loss.clip_low must be at most 1, not 1.5"),
+    ("[train.loss]\nclip_high = -0.1", "train.loss.clip_high must be at least 0, not -0.1"),
+    ("[train.loss]\nkl = -1e-3", "train.loss.kl must be at least 0, not -0.001"),
+    ("[train.loss]\nkl = nan", "train.loss.kl must be"),
+    ("[train.loss]\nimportance_cap = 0", "train.loss.importance_cap must be above 0, not 0"),
+    ("[train.policy]\nhead_tokens = 0", "train.policy.head_tokens must be at least 1, not 0"),
+    ("[train.policy]\nrow_tokens = 0", "train.policy.row_tokens must be at least 1, not 0"),
+    ("[train.policy]\npath = 7", "train.policy.path must be text, not 7"),
+    ("[train.policy]\ngradient_checkpointing = 1", "train.policy.gradient_checkpointing must be true or false, not 1"),
+    ("[train.policy]\nlora_rank = -1", "train.policy.lora_rank must be at least 0, not -1"),
+    ("[train.fresh]\nheads = 0", "train.fresh.heads must be at least 1, not 0"),
+    ("[train.fresh]\nhidden = 100\nheads = 3", "train.fresh.hidden must be a multiple of twice train.fresh.heads (6)"),
+    ("[train.reward]\nboxed = -1", "train.reward.boxed must be at least 0, not -1"),
+    ("[train.reward]\noverlong_share = 2", "train.reward.overlong_share must be at most 1, not 2"),
+    ("[train.warm_start]\nuntil = 60", "train.warm_start.until must be at most 1, not 60"),
+    ("[train.warm_start]\nevery = 0", "train.warm_start.every must be at least 1, not 0"),
+    ("[train.evaluation]\ntemperature = 'hot'", "train.evaluation.temperature must be a number, not 'hot'"),
+    ("[train.evaluation]\ntemperature = -0.5", "train.evaluation.temperature must be at least 0, not -0.5"),
+    ("[train.evaluation]\nsamples = 0", "train.evaluation.samples must be at least 1, not 0"),
+    ("[train.task]\nname = 'ledger'", "write 'toy-records'"),
+    ("[train.task]\ntokens = -64", "train.task.tokens must be at least 0, not -64"),
+    ("[train.task]\noptions = 3", "train.task.options must be a table, not 3"),
+    ("[train\nsteps = 3", "cannot be read as settings"),
+    ("", "train is missing"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), BAD, ids=[text.replace("\n", " ") or "empty" for text, _ in BAD])
+def test_a_wrong_setting_ends_the_command_with_file_key_and_what_is_allowed(text, message, tmp_path, capsys):
+    file = tmp_path / "mine.toml"
+    if "[train" not in text and "train =" not in text and "trian" not in text and text:
+        text += "\n[train]"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(SystemExit) as ended:
+        main(["train", str(file)])
+    # A bound of a number is 0 or 0.0, depending on who found the fault.
+    stderr = re.sub(r"\.0\b", "", " ".join(capsys.readouterr().err.split()))
+    assert ended.value.code == 2
+    assert "mine.toml" in stderr
+    assert message in stderr
+
+
+def test_a_wrong_setting_is_reported_before_torch_is_imported(tmp_path):
+    (tmp_path / "mine.toml").write_text("[train]\nstep = 3\n", encoding="utf-8")
+    script = (
+        "import sys; from bookwheel.cli import main\n"
+        "try: main(['train', 'mine.toml'])\n"
+        "except SystemExit as ended: sys.exit(ended.code + 40 * ('torch' in sys.modules))"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=False, capture_output=True, text=True)
+    assert ended.returncode == 2, ended.stderr
+    assert "mine.toml: unknown setting 'step' in [train]; did you mean 'steps'?" in ended.stderr
+
+
+def test_a_wrong_number_on_the_command_line_is_refused_like_one_in_the_file(tmp_path, capsys):
+    (tmp_path / "mine.toml").write_text("[train]\n", encoding="utf-8")
+    with pytest.raises(SystemExit) as ended:
+        main(["train", str(tmp_path / "mine.toml"), "--steps", "-1"])
+    assert ended.value.code == 2
+    assert "train.steps must be at least 0, not -1" in capsys.readouterr().err
+
+
+def test_bounds_hold_for_settings_made_in_python():
+    with pytest.raises(ConfigError, match=r"train.loss.kl must be at least 0, not -1"):
+        LossSettings(kl=-1)
+    with pytest.raises(ConfigError, match=r"train.policy.head_tokens must be at least 1, not 0"):
+        PolicySettings(head_tokens=0)
 
 
 def test_every_preset_with_a_training_table_loads():

@@ -15,7 +15,7 @@ from bookwheel.plan import Plan, Sampling  # noqa: E402
 from bookwheel.training.config import EvaluationSettings, PolicySettings, TrainConfig  # noqa: E402
 from bookwheel.training.errors import ConfigError  # noqa: E402
 from bookwheel.training.export import export  # noqa: E402
-from bookwheel.training.llamacpp import to_adapter, to_gguf  # noqa: E402
+from bookwheel.training.llamacpp import export_adapter, export_gguf  # noqa: E402
 from bookwheel.training.policy import Policy, add_adapters, load_policy  # noqa: E402
 from bookwheel.types import Message  # noqa: E402
 
@@ -101,10 +101,10 @@ def test_an_adapters_gguf_adds_up_to_the_gguf_of_all_weights(policy, tmp_path):
     gguf = pytest.importorskip("gguf")
     like, plain, merged, alone = (tmp_path / f"{name}.gguf" for name in ("like", "plain", "merged", "alone"))
     gguf_of(policy, like)
-    to_gguf(policy, like, plain, PLAN)
+    export_gguf(policy, like, plain, PLAN)
     adapted = adapted_at_random(policy, lora_rank=2, lora_alpha=6)
-    to_gguf(adapted, like, merged, PLAN)
-    to_adapter(adapted, alone, PLAN)
+    export_gguf(adapted, like, merged, PLAN)
+    export_adapter(adapted, alone, PLAN)
     before, after, parts = (
         {tensor.name: tensor.data.astype("float32") for tensor in gguf.GGUFReader(path).tensors}
         for path in (plain, merged, alone)
@@ -130,8 +130,8 @@ def test_the_local_model_says_what_an_adapter_was_taught(tmp_path):
     chat, taught = (Message(role="user", content="Which bird stands on one leg?"),), "The grey heron."
     policy = load_policy(PolicySettings(path=str(base), lora_rank=4))
     teach(policy, [{"role": "user", "content": chat[0].content}], taught)
-    to_gguf(policy, base, tmp_path / "policy.gguf", PLAN)
-    to_adapter(policy, tmp_path / "adapter.gguf", PLAN)
+    export_gguf(policy, base, tmp_path / "policy.gguf", PLAN)
+    export_adapter(policy, tmp_path / "adapter.gguf", PLAN)
 
     async def said(path):
         model = await LocalModel.open(path, threads=1)
@@ -169,7 +169,7 @@ def test_the_gguf_holds_the_trained_weights_and_the_others_fields(policy, tmp_pa
     from transformers import AutoModelForCausalLM, GgufConfig
 
     like = gguf_of(policy, tmp_path / "like.gguf")
-    to_gguf(policy, like, tmp_path / "policy.gguf", PLAN)
+    export_gguf(policy, like, tmp_path / "policy.gguf", PLAN)
     fields = gguf.GGUFReader(tmp_path / "policy.gguf").fields
     assert load_header_plan(read_header(tmp_path / "policy.gguf"), tmp_path) == PLAN
     for name, field in gguf.GGUFReader(like).fields.items():
@@ -184,4 +184,4 @@ def test_a_gguf_of_another_model_is_refused(policy, make_policy, tmp_path):
     pytest.importorskip("gguf")
     like = gguf_of(make_policy(layers=1), tmp_path / "like.gguf")
     with pytest.raises(ConfigError, match="another model"):
-        to_gguf(policy, like, tmp_path / "policy.gguf", PLAN)
+        export_gguf(policy, like, tmp_path / "policy.gguf", PLAN)

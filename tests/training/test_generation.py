@@ -8,13 +8,13 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from bookwheel.training.generation import Request, generate  # noqa: E402
+from bookwheel.training.generation import GenerationRequest, generate  # noqa: E402
 from bookwheel.training.rows import Row  # noqa: E402
 
 
 def requests(**more):
     prompts = [(7, 8, 9), (7, 8, 9, 10, 11, 12, 30, 31), (5,), (7, 8, 9), tuple(range(20, 50))]
-    return [Request(prompt=prompt, limit=6 + i, seed=i, **more) for i, prompt in enumerate(prompts)]
+    return [GenerationRequest(prompt=prompt, limit=6 + i, seed=i, **more) for i, prompt in enumerate(prompts)]
 
 
 def said(policy, asked, **how):
@@ -51,7 +51,7 @@ def test_the_same_prompt_is_read_once_and_drawn_from_apart(still_policy):
     handle = still_policy.model.get_decoder().register_forward_pre_hook(
         lambda module, args, kwargs: widths.append(kwargs["input_ids"].shape[0]), with_kwargs=True
     )
-    drawn = said(still_policy, [Request(prompt=(7, 8, 9), limit=8, seed=seed) for seed in range(6)])
+    drawn = said(still_policy, [GenerationRequest(prompt=(7, 8, 9), limit=8, seed=seed) for seed in range(6)])
     handle.remove()
     assert widths[0] == 1
     assert widths[1] == 6
@@ -68,7 +68,7 @@ def test_limits_and_stops_end_a_reply(still_policy):
 
 
 def test_without_temperature_the_likeliest_token_is_taken(still_policy):
-    (one,) = said(still_policy, [Request(prompt=(7, 8, 9), limit=5, temperature=0.0)])
+    (one,) = said(still_policy, [GenerationRequest(prompt=(7, 8, 9), limit=5, temperature=0.0)])
     ids = [7, 8, 9]
     for token in one.ids:
         with torch.no_grad():
@@ -80,10 +80,12 @@ def test_draws_follow_the_distribution_and_the_nucleus_cuts_its_tail(still_polic
     with torch.no_grad():
         logits = still_policy.model(input_ids=torch.tensor([[7, 8, 9]])).logits[0, -1]
     expected = torch.softmax(logits * 20, dim=-1)
-    asked = [Request(prompt=(7, 8, 9), limit=1, temperature=0.05, seed=seed) for seed in range(3000)]
+    asked = [GenerationRequest(prompt=(7, 8, 9), limit=1, temperature=0.05, seed=seed) for seed in range(3000)]
     counts = Counter(one.ids[0] for one in said(still_policy, asked))
     likeliest = int(expected.argmax())
     share = float(expected[likeliest])
     assert counts[likeliest] / 3000 == pytest.approx(share, abs=4 * math.sqrt(share * (1 - share) / 3000))
-    nucleus = [Request(prompt=(7, 8, 9), limit=1, temperature=0.05, top_p=share / 2, seed=seed) for seed in range(50)]
+    nucleus = [
+        GenerationRequest(prompt=(7, 8, 9), limit=1, temperature=0.05, top_p=share / 2, seed=seed) for seed in range(50)
+    ]
     assert {one.ids[0] for one in said(still_policy, nucleus)} == {likeliest}

@@ -10,7 +10,7 @@ pytest.importorskip("transformers")
 
 from bookwheel.training.config import TrainConfig
 from bookwheel.training.errors import ConfigError
-from bookwheel.training.launch import build_policy, build_samples, launch
+from bookwheel.training.launch import build_policy, build_samples, build_trainer
 
 TINY = """
 [plan]
@@ -25,7 +25,7 @@ steps = 1
 samples = 2
 group_size = 3
 [train.task]
-name = "ledger"
+name = "toy-records"
 tokens = 32
 count = 6
 [train.fresh]
@@ -66,14 +66,14 @@ def test_tasks_of_the_house_are_made_in_the_policys_own_tokens(config):
     assert [600 * 0.98 <= one.tokens <= 600 for one in build_samples(wide, policy, 2)] == [True, True]
 
 
-def test_a_fresh_model_takes_the_ledger_alone(config):
+def test_a_fresh_model_takes_the_toy_records_alone(config):
     with pytest.raises(ConfigError, match=r"set train\.policy\.path"):
         build_policy(replace(config, task=replace(config.task, name="niah_single_1")))
 
 
 def test_without_a_task_there_is_nothing_to_train_on(config, tmp_path):
     with pytest.raises(ConfigError, match=r"\[train\.task\]"):
-        launch(replace(config, task=replace(config.task, count=0)), tmp_path)
+        build_trainer(replace(config, task=replace(config.task, count=0)), tmp_path)
 
 
 def test_the_command_trains_exports_and_tells(config, tmp_path, capsys):

@@ -6,7 +6,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from bookwheel.training.loss import Logprobs, LossSettings, Tally, policy_loss  # noqa: E402
+from bookwheel.training.config import LossSettings  # noqa: E402
+from bookwheel.training.loss import Logprobs, LossSums, policy_loss  # noqa: E402
 
 PLAIN = LossSettings(kl=0.0)
 
@@ -82,7 +83,7 @@ def test_the_cut_into_parts_changes_neither_loss_nor_gradient_nor_tally():
     advantages, entropy = torch.randn(count), torch.rand(count)
 
     def run(cuts):
-        base.grad, tally = None, Tally()
+        base.grad, tally = None, LossSums()
         for part in torch.arange(count).tensor_split(cuts):
             logprobs = Logprobs(
                 new=base[part],

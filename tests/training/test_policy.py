@@ -8,8 +8,9 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+from bookwheel.training.config import LossSettings  # noqa: E402
 from bookwheel.training.errors import ConfigError  # noqa: E402
-from bookwheel.training.loss import Logprobs, LossSettings, policy_loss  # noqa: E402
+from bookwheel.training.loss import Logprobs, policy_loss  # noqa: E402
 from bookwheel.training.policy import Policy, gguf_path  # noqa: E402
 from bookwheel.training.rows import Row, micro_batches  # noqa: E402
 

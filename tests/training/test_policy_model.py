@@ -29,7 +29,7 @@ async def events(model, sample):
 
 def test_the_common_reading_loop_reads_with_a_policy(still_policy):
     (sample,) = toy_records(tokens=64, count=1, seed=3)
-    *steps, answer = asyncio.run(events(PolicyModel(still_policy).at(1), sample))
+    *steps, answer = asyncio.run(events(PolicyModel(still_policy).for_rollout(1), sample))
     assert len(steps) == 4
     assert isinstance(answer, Answer)
     for event in (*steps, answer):
@@ -50,7 +50,7 @@ def test_conversations_in_flight_are_sampled_together(still_policy, monkeypatch)
 
     async def all_of():
         await asyncio.gather(
-            *(events(reader.at(i), sample) for i, sample in enumerate(toy_records(tokens=48, count=5, seed=1)))
+            *(events(reader.for_rollout(i), sample) for i, sample in enumerate(toy_records(tokens=48, count=5, seed=1)))
         )
 
     asyncio.run(all_of())
@@ -63,7 +63,9 @@ def test_the_rollouts_sampling_stands_whatever_the_plan_says(still_policy, monke
         readers, "generate", lambda model, asked, **how: seen.extend(asked) or plain(model, asked, **how)
     )
     asyncio.run(
-        PolicyModel(still_policy).at(4).reply([user("oak")], limit=3, sampling=Sampling(temperature=0.1, top_p=0.5))
+        PolicyModel(still_policy)
+        .for_rollout(4)
+        .reply([user("oak")], limit=3, sampling=Sampling(temperature=0.1, top_p=0.5))
     )
     assert [(one.temperature, one.top_p, one.seed) for one in seen] == [(1.0, 1.0, 4)]
 
@@ -71,7 +73,7 @@ def test_the_rollouts_sampling_stands_whatever_the_plan_says(still_policy, monke
 def test_the_same_seed_says_the_same(still_policy):
     def say(seed):
         return asyncio.run(
-            PolicyModel(still_policy).at(seed).reply([user("oak has")], limit=8, sampling=Sampling())
+            PolicyModel(still_policy).for_rollout(seed).reply([user("oak has")], limit=8, sampling=Sampling())
         ).text
 
     assert say(1) == say(1)
@@ -90,7 +92,7 @@ def test_turns_of_one_conversation_continue_id_for_id(still_policy):
         ]
 
     for seed in range(6):
-        told = asyncio.run(two_turns(PolicyModel(still_policy).at(seed)))
+        told = asyncio.run(two_turns(PolicyModel(still_policy).for_rollout(seed)))
         (row,) = rows_of(told, 1.0, "r")
         assert row.tokens == sum(len(one.reply.tokens.reply) for one in told)
         assert row.ids == told[1].reply.tokens.prompt + told[1].reply.tokens.reply

@@ -7,7 +7,7 @@ pytest.importorskip("torch")
 from bookwheel.training.config import TrainConfig
 from bookwheel.training.errors import CheckpointError
 from bookwheel.training.records import load_records
-from bookwheel.training.report import card, plot
+from bookwheel.training.report import build_card, plot_curves
 
 RECORDS = [
     {"kind": "warm", "step": 1, "loss": 2.0, "clock": {"seconds": 4.0}},
@@ -30,7 +30,7 @@ RECORDS = [
 
 
 def test_every_figure_of_the_card_comes_from_the_records():
-    told = card(TrainConfig(samples=7, seed=41).to_json(), RECORDS, base="a test model")
+    told = build_card(TrainConfig(samples=7, seed=41).to_json(), RECORDS, base="a test model")
     for figure in (
         "1 supervised steps",
         "then 2 steps",
@@ -48,7 +48,7 @@ def test_every_figure_of_the_card_comes_from_the_records():
 
 def test_curves_are_drawn(tmp_path):
     pytest.importorskip("matplotlib")
-    plot({"one": RECORDS, "two": RECORDS}, tmp_path / "curves.svg")
+    plot_curves({"one": RECORDS, "two": RECORDS}, tmp_path / "curves.svg")
     assert "<svg" in (tmp_path / "curves.svg").read_text()
 
 
@@ -56,7 +56,7 @@ def test_curves_are_drawn(tmp_path):
 def test_a_run_of_one_step_is_drawn(tmp_path, kinds):
     pytest.importorskip("matplotlib")
     short = [one for one in RECORDS if one["kind"] in kinds and one["step"] < 3]
-    plot({"short": short}, tmp_path / "curves.svg")
+    plot_curves({"short": short}, tmp_path / "curves.svg")
     assert "<svg" in (tmp_path / "curves.svg").read_text()
 
 

@@ -9,7 +9,7 @@ pytest.importorskip("torch")
 from bookwheel.tasks.base import GoldEvidence, Sample, SampleDocument
 from bookwheel.training.config import RewardSettings
 from bookwheel.training.errors import ConfigError
-from bookwheel.training.rewards import verified
+from bookwheel.training.rewards import build_reward
 from bookwheel.training.workflows import Episode
 from bookwheel.types import Chunk, Conversation, Finish, Memory, Reply, Step, Usage
 
@@ -25,20 +25,20 @@ def episode(answer, lengths=(10,), text="", finish=Finish.STOP):
 
 
 def test_by_default_the_answer_is_all_and_any_gold_counts():
-    judge = verified(RewardSettings())
+    judge = build_reward(RewardSettings())
     assert [judge(episode(answer), sample()).score for answer in ("red", "Crimson", "the", "")] == [1, 1, 0, 0]
     assert judge(episode("red"), sample()).parts == {"answer": 1.0}
 
 
 def test_a_box_earns_its_weight_and_the_answer_stays_apart():
-    judge = verified(RewardSettings(boxed=0.1))
-    earned = judge(episode("blue", text=r"\boxed{blue}"), sample())
-    assert (earned.score, earned.answer) == (0.1, 0.0)
+    judge = build_reward(RewardSettings(boxed=0.1))
+    result = judge(episode("blue", text=r"\boxed{blue}"), sample())
+    assert (result.score, result.answer) == (0.1, 0.0)
     assert judge(episode("red", text="red"), sample()).score == 1.0
 
 
 def test_long_replies_cost_more_and_more_near_their_limit():
-    judge = verified(RewardSettings(overlong=0.5, overlong_share=0.2))
+    judge = build_reward(RewardSettings(overlong=0.5, overlong_share=0.2))
     assert judge(episode("red", (80,)), sample()).score == 1.0
     assert judge(episode("red", (90,)), sample()).score == pytest.approx(0.75)
     assert judge(episode("red", (90, 10)), sample()).score == pytest.approx(0.875)
@@ -47,7 +47,7 @@ def test_long_replies_cost_more_and_more_near_their_limit():
 
 def test_a_sample_without_a_gold_cannot_be_judged():
     with pytest.raises(ConfigError, match="no gold answer"):
-        verified(RewardSettings())(episode("x"), sample(golds=()))
+        build_reward(RewardSettings())(episode("x"), sample(golds=()))
 
 
 def remembering(*memories):
@@ -67,7 +67,7 @@ def remembering(*memories):
 
 def test_what_was_noted_and_what_was_kept_are_told_apart():
     """The evidence ends in the second of three chunks."""
-    judge = verified(RewardSettings(captured=0.2, kept=0.4))
+    judge = build_reward(RewardSettings(captured=0.2, kept=0.4))
     told = replace(sample(("red",)), evidence=(GoldEvidence(start=12, end=18, note="oak has red"),))
     parts = [
         judge(remembering(*memories), told).parts

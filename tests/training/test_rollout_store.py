@@ -28,7 +28,7 @@ def rolled(policy, *, names="abc"):
         score = float(len(episode.answer) % 2)
         return RewardResult(score=score, answer=score, parts={"answer": score})
 
-    how = RolloutSettings(reader=PolicyModel(policy), workflow=reading(PLAN), reward=judge, sampling=ROLLOUT, seed=3)
+    how = RolloutSettings(model=PolicyModel(policy), workflow=reading(PLAN), reward=judge, sampling=ROLLOUT, seed=3)
     (sample,) = toy_records(tokens=48, count=1, seed=1)
     return asyncio.run(roll_group(sample, list(names), how))
 
@@ -42,7 +42,7 @@ def test_rollouts_are_readings_with_reward_and_advantage_beside_them(still_polic
     with Journal(tmp_path / "rollouts.sqlite") as journal:
         for line, rollout in zip(lines, (*kept.rollouts, *dropped.rollouts), strict=True):
             found = journal.reading(line["reading"])
-            assert line["reward"] == rollout.earned.score
+            assert line["reward"] == rollout.result.score
             assert found.answer.text == rollout.episode.answer
             assert [step.after.text for step in found.steps] == [step.after.text for step in rollout.episode.steps]
             assert len(found.steps) == 3

@@ -29,7 +29,7 @@ from bookwheel.types import Conversation, Reply, TokenRecord
 class Nobody:
     """A reader that hands out its rollouts' seeds."""
 
-    def at(self, seed, sampling):
+    def for_rollout(self, seed, sampling):
         return seed
 
 
@@ -44,8 +44,8 @@ def told(count):
 
 def rolled(reward, conversations=1, name="r"):
     episode = Episode(conversations=told(conversations), answer="", limits=(9,) * conversations)
-    earned = RewardResult(score=reward, answer=reward)
-    return Rollout(id=name, sample=sample(), outcome=RolloutOutcome.SCORED, episode=episode, earned=earned)
+    result = RewardResult(score=reward, answer=reward)
+    return Rollout(id=name, sample=sample(), outcome=RolloutOutcome.SCORED, episode=episode, result=result)
 
 
 def failed():
@@ -61,7 +61,7 @@ def judge(episode, asked):
 
 
 def rolling(workflow=answer_by_luck, reward=judge):
-    return RolloutSettings(reader=Nobody(), workflow=workflow, reward=reward, sampling=ROLLOUT, seed=0)
+    return RolloutSettings(model=Nobody(), workflow=workflow, reward=reward, sampling=ROLLOUT, seed=0)
 
 
 def run(names=tuple("abcdefgh"), **how):
@@ -84,7 +84,7 @@ def test_a_failed_rollout_stays_out_of_the_statistics_and_in_the_books():
 
 def test_the_name_alone_decides_a_rollouts_luck():
     first, second = run(), run(tuple("hgfedcba"))
-    assert {r.id: r.earned.score for r in first.rollouts} == {r.id: r.earned.score for r in second.rollouts}
+    assert {r.id: r.result.score for r in first.rollouts} == {r.id: r.result.score for r in second.rollouts}
     assert set(first.rewards) == {0.0, 1.0}
 
 
@@ -102,7 +102,7 @@ def test_what_goes_wrong_inside_is_kept_as_an_outcome():
         raise ZeroDivisionError("judge")
 
     unscored = run(reward=cross).rollouts
-    assert {(r.outcome, r.error, r.earned) for r in unscored} == {
+    assert {(r.outcome, r.error, r.result) for r in unscored} == {
         (RolloutOutcome.UNSCORED, "ZeroDivisionError: judge", None)
     }
 

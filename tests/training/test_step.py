@@ -28,5 +28,5 @@ def test_the_rate_is_never_below_nothing_nor_above_its_peak(taken, warmup, steps
 
 
 def test_a_decay_that_is_no_share_is_refused():
-    with pytest.raises(ConfigError, match="from 0 to 1"):
+    with pytest.raises(ConfigError, match=r"train\.decay must be at most 1"):
         TrainConfig(decay=1.5)

@@ -20,7 +20,7 @@ from bookwheel.training.checkpoint import load_progress  # noqa: E402
 from bookwheel.training.config import RewardSettings, TrainConfig  # noqa: E402
 from bookwheel.training.errors import CheckpointError, ConfigError, LossNotFinite, NothingToLearn  # noqa: E402
 from bookwheel.training.fresh import build_fresh_policy  # noqa: E402
-from bookwheel.training.rewards import RewardResult, verified  # noqa: E402
+from bookwheel.training.rewards import RewardResult, build_reward  # noqa: E402
 from bookwheel.training.toy_records import toy_records, vocabulary  # noqa: E402
 from bookwheel.training.trainer import Trainer  # noqa: E402
 
@@ -99,7 +99,7 @@ def test_a_run_tells_of_every_step_and_evaluation(whole):
 
 def test_optimizer_steps_count_samples_not_conversations(whole):
     """Three samples of four conversations in two updates: two optimizer steps a batch."""
-    assert whole.stepper.taken == 5 * 2
+    assert whole.optimizer.steps_taken == 5 * 2
 
 
 def test_a_run_is_not_begun_over_another(whole, tmp_path):
@@ -114,7 +114,7 @@ def test_a_loss_that_is_no_number_stops_and_keeps_weights_and_checkpoint(tmp_pat
         return RewardResult(score=float("inf") if len(episode.answer) % 2 else 0.0, answer=0.0)
 
     run = killed_run.trainer(tmp_path / "run", reward=burst)
-    with pytest.raises(LossNotFinite, match=r"batch of .*ledger-48-1-.*--resume"):
+    with pytest.raises(LossNotFinite, match=r"batch of .*toy-records-48-1-.*--resume"):
         run.train()
     assert all(weight.isfinite().all() for weight in run.policy.trainable)
     assert (tmp_path / "run" / "checkpoints" / "step-000003").is_dir()
@@ -138,7 +138,7 @@ def test_a_plan_beyond_the_window_is_an_error_not_a_failed_rollout(tmp_path):
 
 def test_what_cannot_be_trained_is_refused_before_it_begins(policy, tmp_path):
     samples = toy_records(tokens=48, count=3, seed=1)
-    judge = verified(RewardSettings())
+    judge = build_reward(RewardSettings())
 
     def begin(samples, config):
         Trainer(policy, samples, judge, config, folder=tmp_path)
@@ -160,7 +160,7 @@ def test_imitation_learns(tmp_path):
         warm_start=replace(killed_run.CONFIG.warm_start, steps=45, until=0.0, learning_rate=5e-3),
     )
     policy = build_fresh_policy([*vocabulary(), "none same notes section question answer"], config.fresh, 0)
-    judge = verified(config.reward)
+    judge = build_reward(config.reward)
     samples = toy_records(tokens=48, count=10, seed=1)
     Trainer(policy, samples, judge, config, folder=tmp_path / "run", oracle=ideal_memories).train()
     losses = [one["loss"] for one in records(tmp_path / "run")]
@@ -182,7 +182,7 @@ def test_a_warm_start_ends_early_when_it_is_good_enough(tmp_path):
 
 def test_the_rate_of_reinforcement_falls_over_its_own_steps_alone(whole):
     taken = whole.config.steps * whole.config.updates - 1
-    rates = [group["lr"] for group in whole.stepper.optimizer.param_groups]
+    rates = [group["lr"] for group in whole.optimizer.optimizer.param_groups]
     assert rates == [pytest.approx(1e-3 * (1 - 0.5 * taken / (taken + 1)))]
 
 
@@ -206,7 +206,7 @@ def test_reinforcement_learns(tmp_path):
     )
     wanted = [replace(one, golds=("red",), metric="contains") for one in toy_records(tokens=16, count=32, seed=1)]
     policy = build_fresh_policy(vocabulary(), config.fresh, 0)
-    run = Trainer(policy, wanted, verified(config.reward), config, folder=tmp_path / "run", held_out=wanted)
+    run = Trainer(policy, wanted, build_reward(config.reward), config, folder=tmp_path / "run", held_out=wanted)
     trained = run.train()
     assert trained.before < 0.5
     assert trained.after > trained.before + 0.3

@@ -16,9 +16,9 @@ from bookwheel.errors import MissingExtra
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from bookwheel.cli.training import Observer
+    from bookwheel.cli.training_view import Observer
     from bookwheel.training.config import TrainConfig
-    from bookwheel.training.trainer import Trained, Trainer
+    from bookwheel.training.trainer import Trainer, TrainingResult
 
 
 def train(
@@ -44,70 +44,71 @@ def train(
     out
         The run's folder; runs/NAME-SEED by default.
     resume
-        Go on from the folder's newest checkpoint.
+        Continue from the folder's newest checkpoint.
     seed
-        Another seed than the settings'.
+        Replaces the settings' seed.
     steps
-        Another number of reinforcement steps than the settings'.
+        Replaces the settings' number of reinforcement steps.
     data
-        Where question sets are read from, for tasks that stand on them.
+        The folder of question sets, for tasks that draw on them.
     gguf_like
-        A GGUF of the model that is trained, where that is not one itself; tokenizer and settings of the trained GGUF.
+        A GGUF of the base model, where the base is no GGUF itself; the export takes tokenizer and settings from it.
     threads
-        Threads on a CPU; by default as many as are idle, and with --resume as many as the run began with.
+        CPU threads; by default as many as are idle, or with --resume as many as the run began with.
     with_tensorboard
-        Write the figures for TensorBoard too, under the run's folder.
+        Also write the metrics for TensorBoard, into the run's folder.
     as_json
-        One JSON object on standard output and nothing else.
+        Print one JSON object and nothing else.
     quiet
-        No progress.
+        Show no progress.
 
     """
+    # Before torch, whose import takes seconds: a wrong setting is reported at once.
+    config = _load_config(settings, seed, steps)
     try:
         import torch
-        import transformers  # noqa: F401 - asked for here so that its absence is told in words
+        import transformers  # noqa: F401 - imported here for a clear message where it is missing
     except ImportError as error:
         raise MissingExtra("training", "train") from error
-    from bookwheel.training.launch import launch
+    from bookwheel.training.launch import build_trainer
 
-    config = _config(settings, seed, steps)
     folder = out or Path("runs") / f"{Path(settings).stem}-{config.seed}"
     if threads or "RANK" not in os.environ:
-        torch.set_num_threads(threads or _threads(folder if resume else None))
-    with _observing(config, folder, quiet=quiet or as_json, with_tensorboard=with_tensorboard) as observe:
-        trainer = launch(config, folder, data=data, observe=observe)
+        torch.set_num_threads(threads or _choose_threads(folder if resume else None))
+    with _open_observers(config, folder, quiet=quiet or as_json, with_tensorboard=with_tensorboard) as observe:
+        trainer = build_trainer(config, folder, data=data, observe=observe)
         try:
-            trained = trainer.train(resume=resume)
+            result = trainer.train(resume=resume)
         except KeyboardInterrupt:
-            print(f"interrupted; go on with: bookwheel train {settings} --out {folder} --resume", file=sys.stderr)
+            print(f"interrupted; continue with: bookwheel train {settings} --out {folder} --resume", file=sys.stderr)
             return 130
     if int(os.environ.get("RANK", "0")):
         return 0
-    _finish(trainer, trained, gguf_like)
-    _tell(trained, as_json=as_json)
+    _export_policy(trainer, gguf_like)
+    _print_result(result, as_json=as_json)
     return 0
 
 
-def _config(settings: str, seed: int | None, steps: int | None) -> TrainConfig:
+def _load_config(settings: str, seed: int | None, steps: int | None) -> TrainConfig:
     from bookwheel.training.config import TrainConfig
 
     config = TrainConfig.load(settings)
     return replace(config, seed=config.seed if seed is None else seed, steps=config.steps if steps is None else steps)
 
 
-def _threads(begun: Path | None) -> int:
-    """As many as the run in this folder began with; of a new run, as many as are idle."""
+def _choose_threads(resumed: Path | None) -> int:
+    """Return the threads that the resumed run began with; for a new run, the idle ones."""
     from bookwheel.models.engine import choose_thread_count
-    from bookwheel.training.checkpoint import load_progress, newest
+    from bookwheel.training.checkpoint import find_newest, load_progress
 
-    place = newest(begun / "checkpoints") if begun else None
+    place = find_newest(resumed / "checkpoints") if resumed else None
     return (load_progress(place).threads if place else 0) or choose_thread_count()
 
 
 @contextmanager
-def _observing(config: TrainConfig, folder: Path, *, quiet: bool, with_tensorboard: bool) -> Iterator[Observer]:
-    """What is told every record: the view, and TensorBoard where it is wanted."""
-    from bookwheel.cli.training import RunView, tensorboard
+def _open_observers(config: TrainConfig, folder: Path, *, quiet: bool, with_tensorboard: bool) -> Iterator[Observer]:
+    """Give a function that passes every record to the view and to TensorBoard, where they are wanted."""
+    from bookwheel.cli.training_view import RunView, open_tensorboard
 
     with ExitStack() as stack:
         observers: list[Observer] = []
@@ -116,16 +117,16 @@ def _observing(config: TrainConfig, folder: Path, *, quiet: bool, with_tensorboa
             stack.callback(view.close)
             observers.append(view)
         if with_tensorboard:
-            observers.append(stack.enter_context(tensorboard(folder / "tensorboard")))
+            observers.append(stack.enter_context(open_tensorboard(folder / "tensorboard")))
 
         def observe(record: Mapping[str, Any]) -> None:
-            for tell in observers:
-                tell(record)
+            for observer in observers:
+                observer(record)
 
         yield observe
 
 
-def _finish(trainer: Trainer, trained: Trained, gguf_like: Path | None) -> None:
+def _export_policy(trainer: Trainer, gguf_like: Path | None) -> None:
     """Export the best policy, with its card and curves."""
     from bookwheel.training.export import export
     from bookwheel.training.llamacpp import ARCHITECTURES
@@ -135,20 +136,20 @@ def _finish(trainer: Trainer, trained: Trained, gguf_like: Path | None) -> None:
     base = config.policy.path or f"a fresh model (seed {config.seed})"
     if gguf_like is None and trainer.policy.model.config.model_type in ARCHITECTURES:
         gguf_like = gguf_path(config.policy.path)
-    export(trainer.policy, trained.folder, config, base=base, gguf_like=gguf_like)
+    export(trainer.policy, trainer.folder, config, base=base, gguf_like=gguf_like)
 
 
-def _tell(trained: Trained, *, as_json: bool) -> None:
+def _print_result(result: TrainingResult, *, as_json: bool) -> None:
     import json
 
-    figures = {"before": trained.before, "after": trained.after, "best": trained.best}
+    accuracies = {"before": result.before, "after": result.after, "best": result.best}
     if as_json:
-        print(json.dumps({"folder": str(trained.folder), "steps": trained.steps, **figures}))
+        print(json.dumps({"folder": str(result.folder), "steps": result.steps, **accuracies}))
         return
-    for name, value in figures.items():
+    for name, value in accuracies.items():
         print(f"{name:7} {'not measured' if value is None else f'{100 * value:.1f} %'}")
-    print(f"the policy is in {trained.folder / 'policy'}")
-    for file in (trained.folder / "adapter.gguf", trained.folder / "policy.gguf"):
+    print(f"the policy is in {result.folder / 'policy'}")
+    for file in (result.folder / "adapter.gguf", result.folder / "policy.gguf"):
         if file.exists():
             print(f"read with it: bookwheel ask DOCUMENT QUESTION --model {file}")
             break

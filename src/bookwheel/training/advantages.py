@@ -1,4 +1,4 @@
-"""How much better a rollout did than the other rollouts of its sample.
+"""Advantages: how much better a rollout did than the others of its sample.
 
     mean            A_i = R_i - (R_1 + ... + R_G) / G                           the paper's
     mean-std        A_i = (R_i - mean) / (s + 1e-6)      s with G - 1 below     GRPO's
@@ -26,7 +26,7 @@ _FLOOR: Final = 1e-6
 
 
 class Estimator(StrEnum):
-    """What a reward is held against."""
+    """The baseline that a reward is compared with."""
 
     MEAN = "mean"
     MEAN_STD = "mean-std"
@@ -34,7 +34,7 @@ class Estimator(StrEnum):
 
 
 def advantages(rewards: Sequence[float], estimator: Estimator = Estimator.MEAN) -> list[float]:
-    """One advantage for each rollout of a group, in order; they sum to 0."""
+    """Return one advantage for each rollout of a group, in order; they sum to 0."""
     size = len(rewards)
     if size < 2:  # noqa: PLR2004 - with nothing to compare there is no advantage
         raise ValueError(f"a group needs at least 2 rewards, not {size}: one rollout cannot be compared with itself")
@@ -49,5 +49,5 @@ def advantages(rewards: Sequence[float], estimator: Estimator = Estimator.MEAN) 
 
 
 def has_spread(rewards: Sequence[float]) -> bool:
-    """Whether the group can teach anything: with equal rewards every advantage is 0."""
+    """Tell if the group can teach anything: with equal rewards every advantage is 0."""
     return bool(rewards) and max(rewards) - min(rewards) > _FLOOR

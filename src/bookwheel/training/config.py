@@ -1,30 +1,42 @@
 """The settings of a training run: one frozen dataclass a table, read from a preset or a TOML file.
 
-    [train]              how many samples, rollouts and steps, how fast, on which seed
-    [train.policy]       which model, whole or with adapters
-    [train.fresh]        the shape of a model from nothing, where policy.path is empty
+    [train]              how many samples, rollouts and steps, the learning rate, the seed
+    [train.policy]       which model, all weights or adapters
+    [train.fresh]        the shape of a new model, used where policy.path is empty
     [train.loss]         the bounds and weights of the loss
     [train.reward]       the weights of optional parts of the reward
     [train.warm_start]   supervised steps on ideal traces before the first rollout
-    [train.evaluation]   what is measured on held-out samples, and when
+    [train.evaluation]   when the policy is measured on held-out samples, and on how many
+    [train.task]         the samples, where they are generated
+    [plan]               the reading's token budgets
 
-An unknown key is an error that names the nearest one.
+The annotations state every bound. Nothing here imports torch, so a wrong setting is reported at once.
 """
 
 from __future__ import annotations
 
 import tomllib
-from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
+from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from bookwheel.plan import Plan, Sampling, list_presets, load_preset
+from annotated_types import Ge, Gt, Le, Lt
+
+from bookwheel.plan import Plan, Sampling, Seed, Temperature, TopP, list_presets, load_preset
+from bookwheel.schema import check_bounds, parse
 from bookwheel.training.advantages import Estimator
 from bookwheel.training.errors import ConfigError
-from bookwheel.training.loss import LossSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+NotNegative = Annotated[int, Ge(0)]
+AtLeastOne = Annotated[int, Ge(1)]
+Weight = Annotated[float, Ge(0), Lt(inf)]
+Share = Annotated[float, Ge(0), Le(1)]
+LearningRate = Annotated[float, Gt(0), Lt(inf)]
+WorkflowName = Literal["reading", "calculator", "single"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,123 +45,167 @@ class PolicySettings:
 
     path: str = ""
     """A folder, .gguf file or name that transformers loads, or `local`; empty makes a model of `[train.fresh]`."""
-    lora_rank: int = 0
+    lora_rank: NotNegative = 0
     """0 trains every weight."""
-    lora_alpha: int = 0
+    lora_alpha: NotNegative = 0
     """0 is twice the rank."""
     device: str = ""
     """Empty takes a GPU where there is one."""
     gradient_checkpointing: bool = False
-    head_tokens: int = 1024
-    """Trained tokens whose logits are held at once."""
-    row_tokens: int = 16384
-    """Padded tokens of one micro-batch; the setting to lower when memory runs out in a step."""
-    rollout_tokens: int = 65536
-    """Padded tokens of one batch that is sampled; the setting to lower when memory runs out in a rollout."""
+    head_tokens: AtLeastOne = 1024
+    """Trained tokens whose logits are in memory at the same time."""
+    row_tokens: AtLeastOne = 16384
+    """Padded tokens of one micro-batch. Lower it when memory runs out in a step."""
+    rollout_tokens: AtLeastOne = 65536
+    """Padded tokens of one sampled batch. Lower it when memory runs out in a rollout."""
+
+    def __post_init__(self) -> None:
+        check_bounds(self, error=ConfigError, table="train.policy")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FreshSettings:
-    """The shape of a model from nothing."""
+    """The shape of a new model."""
 
-    hidden: int = 128
-    layers: int = 3
-    heads: int = 4
-    window: int = 512
+    hidden: AtLeastOne = 128
+    layers: AtLeastOne = 3
+    heads: AtLeastOne = 4
+    window: AtLeastOne = 512
+
+    def __post_init__(self) -> None:
+        check_bounds(self, error=ConfigError, table="train.fresh")
+        # Rotary position embeddings turn the two halves of every head.
+        if self.hidden % (2 * self.heads):
+            raise ConfigError(
+                f"train.fresh.hidden must be a multiple of twice train.fresh.heads ({2 * self.heads}), "
+                f"not {self.hidden}"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LossSettings:
+    """The bounds and weights of the loss; the paper's by default."""
+
+    # Above 1 the lower bound of the ratio would be negative, and no ratio is.
+    clip_low: Share = 0.2
+    clip_high: Weight = 0.2
+    kl: Weight = 1e-3
+    """beta; 0 needs no reference model."""
+    importance_cap: Annotated[float, Gt(0), Lt(inf)] | None = 2.0
+    """Of w_t; None leaves w_t at 1."""
+
+    def __post_init__(self) -> None:
+        check_bounds(self, error=ConfigError, table="train.loss")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewardSettings:
     """Weights of the reward's parts; the answer's own weight is 1."""
 
-    boxed: float = 0.0
+    boxed: Weight = 0.0
     r"""For a final answer inside \boxed{}."""
-    overlong: float = 0.0
-    """Taken off for replies that come near their token limit."""
-    overlong_share: float = 0.2
-    """The last share of the limit in which `overlong` grows from nothing to the whole."""
-    captured: float = 0.0
+    overlong: Weight = 0.0
+    """Subtracted for replies that come near their token limit."""
+    overlong_share: Share = 0.2
+    """The last share of the limit, in which `overlong` grows from 0 to its full weight."""
+    captured: Weight = 0.0
     """For golds that are in the memory right after the chunk they stand in."""
-    kept: float = 0.0
+    kept: Weight = 0.0
     """For golds that are in the last memory."""
+
+    def __post_init__(self) -> None:
+        check_bounds(self, error=ConfigError, table="train.reward")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WarmStart:
     """Supervised steps on ideal traces."""
 
-    steps: int = 0
-    """At most so many."""
-    until: float = 0.0
+    steps: NotNegative = 0
+    """The most steps it takes."""
+    until: Share = 0.0
     """The held-out accuracy at which it ends early; 0 takes all steps."""
-    every: int = 100
-    """Steps between two looks at `until`."""
-    tokens: int = 0
-    """Of its samples, where they are made and not given: shorter ones hold more to note; 0 is the task's length."""
-    samples: int = 8
-    """Whose conversations make one step."""
-    learning_rate: float = 1e-3
-    warmup_steps: int = 20
+    every: AtLeastOne = 100
+    """Steps between two checks of `until`."""
+    tokens: NotNegative = 0
+    """The length of generated samples; 0 is the task's. Shorter samples have more to note."""
+    samples: AtLeastOne = 8
+    """Samples whose conversations make one step."""
+    learning_rate: LearningRate = 1e-3
+    warmup_steps: NotNegative = 20
+
+    def __post_init__(self) -> None:
+        check_bounds(self, error=ConfigError, table="train.warm_start")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationSettings:
-    """What is measured on held-out samples."""
+    """When the policy is measured on held-out samples, and how it is sampled then."""
 
-    every: int = 20
-    """Steps between two evaluations; 0 evaluates only at the ends."""
-    samples: int = 64
-    temperature: float = 0.7
-    top_p: float = 0.95
+    every: NotNegative = 20
+    """Steps between two evaluations; 0 evaluates only before the first and after the last."""
+    samples: AtLeastOne = 64
+    temperature: Temperature = 0.7
+    top_p: TopP = 0.95
+
+    def __post_init__(self) -> None:
+        check_bounds(self, error=ConfigError, table="train.evaluation")
 
     @property
     def sampling(self) -> Sampling:
-        """How replies are drawn then, and when the finished policy reads."""
+        """The sampling of evaluations, and of the finished policy when it reads."""
         return Sampling(temperature=self.temperature, top_p=self.top_p)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskSettings:
-    """What is read in training, where samples are made and not given."""
+    """The samples to train on, where they are generated."""
 
     name: str = ""
-    tokens: int = 0
-    count: int = 0
-    seed: int = 0
-    options: Mapping[str, Any] = field(default_factory=dict)
+    """toy-records, or a task of `bookwheel eval`."""
+    tokens: NotNegative = 0
+    count: NotNegative = 0
+    seed: Seed = 0
+    options: dict[str, Any] = field(default_factory=dict)
     """Further arguments of the task, by its own names."""
+
+    def __post_init__(self) -> None:
+        check_bounds(self, error=ConfigError, table="train.task")
+        if self.name == "ledger":
+            raise ConfigError("train.task.name 'ledger' has a new name: write 'toy-records'")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainConfig:
     """One run. The defaults are the paper's, for a 7B model."""
 
-    steps: int = 400
-    samples: int = 128
+    steps: NotNegative = 400
+    samples: AtLeastOne = 128
     """Groups in one step."""
-    group_size: int = 16
+    # An advantage compares a rollout with others of its sample, so one alone has none.
+    group_size: Annotated[int, Ge(2)] = 16
     """Rollouts of one sample."""
-    updates: int = 1
+    updates: AtLeastOne = 1
     """Optimizer steps that a batch is cut into, by samples."""
-    refills: int = 0
-    """Rounds in which groups without spread are dropped and others rolled out instead; 0 keeps them as they are."""
-    patience: int = 20
-    """Steps in a row without any spread after which the run stops and says so."""
+    refills: NotNegative = 0
+    """Rounds in which groups without spread are replaced by new ones; 0 keeps them."""
+    patience: AtLeastOne = 20
+    """Steps in a row without any spread after which the run stops with an error."""
     estimator: Estimator = Estimator.MEAN
-    learning_rate: float = 1e-6
-    warmup_steps: int = 20
-    decay: float = 0.0
+    learning_rate: LearningRate = 1e-6
+    warmup_steps: NotNegative = 20
+    decay: Share = 0.0
     """The share of the learning rate that is gone by the last step, linearly; 0 keeps it constant."""
-    weight_decay: float = 0.01
-    clip_norm: float = 1.0
-    seed: int = 0
-    checkpoint_every: int = 20
-    keep: int = 2
-    """How many checkpoints stay beside the best one."""
-    keep_rollouts: int = 10
-    """The rollouts of every so many steps are kept as readings; 0 keeps none."""
-    workflow: str = "reading"
-    """reading, calculator or single."""
+    weight_decay: Weight = 0.01
+    # At 0 every gradient would be scaled to nothing.
+    clip_norm: Annotated[float, Gt(0), Lt(inf)] = 1.0
+    seed: Seed = 0
+    checkpoint_every: AtLeastOne = 20
+    keep: AtLeastOne = 2
+    """Checkpoints that stay beside the best one."""
+    keep_rollouts: NotNegative = 10
+    """Every so many steps, the step's rollouts are kept as readings; 0 keeps none."""
+    workflow: WorkflowName = "reading"
     policy: PolicySettings = field(default_factory=PolicySettings)
     fresh: FreshSettings = field(default_factory=FreshSettings)
     loss: LossSettings = field(default_factory=LossSettings)
@@ -161,83 +217,49 @@ class TrainConfig:
     """From the table `[plan]`, beside `[train]`."""
 
     def __post_init__(self) -> None:
-        least = {"steps": 0, "samples": 1, "group_size": 2, "updates": 1, "patience": 1, "keep": 1}
-        for name, bound in least.items():
-            if getattr(self, name) < bound:
-                why = ": one rollout cannot be compared with itself" if name == "group_size" else ""
-                raise ConfigError(f"train.{name} must be at least {bound}, not {getattr(self, name)}{why}")
+        check_bounds(self, error=ConfigError, table="train")
         if self.updates > self.samples:
-            raise ConfigError(f"train.updates is {self.updates}, more than the {self.samples} samples of a step")
-        if not 0 <= self.decay <= 1:
-            raise ConfigError(f"train.decay is a share of the learning rate, from 0 to 1, not {self.decay}")
-        if self.learning_rate <= 0:
-            raise ConfigError(f"train.learning_rate must be above 0, not {self.learning_rate}")
+            raise ConfigError(f"train.updates must be at most train.samples ({self.samples}), not {self.updates}")
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values, nested; `[plan]` apart from `[train]`."""
-        tables = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "plan"}
-        plain = {name: asdict(value) if is_dataclass(value) else value for name, value in tables.items()}  # type: ignore[arg-type]
-        return {"train": plain | {"estimator": str(self.estimator)}, "plan": self.plan.to_json()}
+        """Return plain values, nested; `[plan]` beside `[train]`."""
+        train = asdict(self) | {"estimator": str(self.estimator)}
+        del train["plan"]
+        return {"train": train, "plan": self.plan.to_json()}
 
     @classmethod
-    def from_tables(cls, tables: Mapping[str, Any]) -> Self:
-        """The settings of `[train]` and `[plan]`."""
-        config = cls(plan=Plan.from_json(tables.get("plan", {})))
-        return _with(config, tables.get("train", {}), "train")
+    def from_tables(cls, tables: Mapping[str, Any], where: str = "") -> TrainConfig:
+        """Return the settings of `[train]` and `[plan]`; errors name the file `where` they stand."""
+        prefix = f"{where}: " if where else ""
+        train = tables.get("train")
+        if isinstance(train, dict) and "plan" in train:
+            raise ConfigError(f"{prefix}train.plan is a table of its own: write [plan]")
+        parsed = parse(_Tables, tables, where=where, error=ConfigError)
+        # The defaults are for a 7B model: nobody should begin such a run with an empty file.
+        if train is None:
+            raise ConfigError(f"{prefix}train is missing: write a table [train]")
+        return replace(parsed.train, plan=parsed.plan)
 
     @classmethod
-    def load(cls, name: str) -> Self:
-        """A preset by name, or a TOML file by path."""
+    def load(cls, name: str) -> TrainConfig:
+        """Return the settings of a preset by name, or of a TOML file by path."""
         path = Path(name)
         if path.suffix != ".toml":
             if name not in list_presets():
                 raise ConfigError(f"no preset {name!r}; there are: {', '.join(list_presets())} (or give a .toml file)")
-            return cls.from_tables(load_preset(name))
+            return cls.from_tables(load_preset(name), f"preset {name}")
         try:
-            return cls.from_tables(tomllib.loads(path.read_text(encoding="utf-8")))
+            tables = tomllib.loads(path.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise ConfigError(f"{name} cannot be read as settings: {error}") from error
+        return cls.from_tables(tables, name)
 
 
-_KINDS: Final[dict[type, tuple[type, ...]]] = {float: (int, float), int: (int,), str: (str,), bool: (bool,)}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tables:
+    """The tables of a settings file."""
 
-
-_Table = TypeVar("_Table")
-
-
-def _with(target: _Table, values: Mapping[str, Any], where: str) -> _Table:
-    """The dataclass with some values replaced, tables within tables."""
-    changes: dict[str, Any] = {}
-    names = [f.name for f in fields(target) if f.name != "plan"]  # type: ignore[arg-type]
-    for key, value in values.items():
-        if key not in names:
-            raise ConfigError(f"unknown setting {key!r} in [{where}]; {_hint(key, names)}")
-        old = getattr(target, key)
-        if is_dataclass(old):
-            if not isinstance(value, dict):
-                raise ConfigError(f"{where}.{key} is a table: write [{where}.{key}]")
-            changes[key] = _with(old, value, f"{where}.{key}")
-        else:
-            changes[key] = _as(old, value, f"{where}.{key}")
-    return replace(target, **changes)  # type: ignore[type-var]
-
-
-def _as(old: Any, value: Any, where: str) -> Any:
-    """The value, when it is of the setting's kind."""
-    if isinstance(old, Estimator):
-        try:
-            return Estimator(value)
-        except ValueError:
-            raise ConfigError(f"{where} is {value!r}; it is one of: {', '.join(Estimator)}") from None
-    wanted = _KINDS.get(type(old), (type(old),))
-    if not isinstance(value, wanted) or (isinstance(value, bool) and not isinstance(old, bool)):
-        raise ConfigError(f"{where} is {value!r}; it takes a {type(old).__name__}")
-    kind: Any = type(old)
-    return kind(value)
-
-
-def _hint(key: str, names: list[str]) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(key, names, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(names)}"
+    train: TrainConfig = field(default_factory=TrainConfig)
+    plan: Plan = field(default_factory=Plan)
+    eval: dict[str, Any] = field(default_factory=dict)
+    """Of `bookwheel eval`; a file may hold both."""

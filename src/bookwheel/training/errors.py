@@ -1,12 +1,12 @@
-"""What can go wrong on purpose while training; each says which setting to change or which checkpoint is good.
+"""The errors of training; each says which setting to change or which checkpoint is good.
 
 BookwheelError
 ├── InputError
 │   ├── ConfigError            a training setting that is unknown, misplaced or impossible
-│   └── CheckpointError        a checkpoint that is of another run, or cannot be written or read
-└── TrainingStopped            the run cannot go on; the last good checkpoint is kept
+│   └── CheckpointError        a checkpoint of another run, or one that cannot be written or read
+└── TrainingStopped            the run cannot continue; the last good checkpoint is kept
     ├── LossNotFinite          NaN or infinity in the loss or its gradient
-    ├── NothingToLearn         every group was all right or all wrong, many steps in a row
+    ├── NothingToLearn         no group had spread, many steps in a row
     └── DeviceFull             out of memory
 """
 
@@ -24,7 +24,7 @@ class CheckpointError(InputError):
 
 
 class TrainingStopped(BookwheelError):
-    """The run cannot go on; what was saved is kept."""
+    """The run cannot continue; the last good checkpoint is kept."""
 
 
 class LossNotFinite(TrainingStopped):
@@ -32,7 +32,7 @@ class LossNotFinite(TrainingStopped):
 
 
 class NothingToLearn(TrainingStopped):
-    """Every group was all right or all wrong, many steps in a row."""
+    """No group had spread, many steps in a row."""
 
 
 class DeviceFull(TrainingStopped):

@@ -1,7 +1,7 @@
-"""A small model from nothing: a Llama of a few hundred thousand to a few million weights over a vocabulary of words.
+"""A small new model: a Llama of a few hundred thousand to a few million weights over a vocabulary of words.
 
-It exists so that the whole of training can be seen on any machine in minutes. Its vocabulary is the words of the texts
-it is given, so it can only ever talk about those.
+With it a whole training run takes minutes on any machine. Its vocabulary is the words of the texts it is given, so it
+can write no others.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bookwheel.training.config import FreshSettings
 
 _WORD: Final = re.compile(r"\w+|[^\w\s]+")
-"""What the Whitespace pre-tokenizer takes for a word."""
+"""Splits like the Whitespace pre-tokenizer."""
 _UNKNOWN, _PAD, _USER, _REPLY, _END = "<|unknown|>", "<|pad|>", "<|user|>", "<|reply|>", "<|end|>"
 _TEMPLATE: Final = (
     "{% for message in messages %}"
@@ -31,14 +31,14 @@ _TEMPLATE: Final = (
 )
 
 
-def word_tokenizer(texts: Iterable[str]) -> Any:
-    """One id for every word of the texts, in the order of the alphabet."""
+def build_word_tokenizer(texts: Iterable[str]) -> Any:
+    """Return a tokenizer with one id for every word of the texts, in alphabetical order."""
     words = sorted({word for text in texts for word in _WORD.findall(text)})
     vocabulary = {word: i for i, word in enumerate((_PAD, _UNKNOWN, _USER, _REPLY, _END, *words))}
     fast = Tokenizer(models.WordLevel(vocabulary, unk_token=_UNKNOWN))
     fast.pre_tokenizer = pre_tokenizers.Whitespace()
-    made: Any = PreTrainedTokenizerFast
-    tokenizer = made(
+    tokenizer_type: Any = PreTrainedTokenizerFast
+    tokenizer = tokenizer_type(
         tokenizer_object=fast,
         unk_token=_UNKNOWN,
         pad_token=_PAD,
@@ -51,8 +51,8 @@ def word_tokenizer(texts: Iterable[str]) -> Any:
 
 
 def build_fresh_policy(texts: Iterable[str], shape: FreshSettings, seed: int) -> Policy:
-    """A policy with random weights; the same seed gives the same weights."""
-    tokenizer = word_tokenizer(texts)
+    """Return a policy with random weights; the same seed gives the same weights."""
+    tokenizer = build_word_tokenizer(texts)
     config = LlamaConfig(
         vocab_size=len(tokenizer),
         hidden_size=shape.hidden,

@@ -2,9 +2,9 @@
 
     x_t ~ softmax(z_t / temperature) cut to the top_p most likely;  the log-probability is that distribution's own
 
-Token ids in, token ids out; nothing of text. A batch is left-padded and decoded in lock-step; prompts that are the
-same are read once; rows that have ended leave the batch when half of it has. What a request draws depends on its own
-seed and prompt alone, never on its neighbours, so a run can be repeated.
+Token ids in, token ids out; no text. A batch is left-padded and decoded in lock-step. Equal prompts are read once, and
+rows that have ended leave the batch when half of it has. What a request draws depends on its own seed and prompt alone,
+never on other requests, so a run can be repeated.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """One conversation to go on with."""
+class GenerationRequest:
+    """One prompt to continue."""
 
     prompt: tuple[int, ...]
     limit: int
-    """The most tokens that may be sampled."""
+    """The most tokens to sample."""
     temperature: float = 1.0
     """0 takes the likeliest token."""
     top_p: float = 1.0
@@ -37,25 +37,27 @@ class Request:
 
 
 @dataclass(slots=True, kw_only=True)
-class Sampled:
-    """What was drawn; the last id is a stop id unless the limit came first."""
+class GenerationResult:
+    """The sampled ids; the last one is a stop id unless the limit came first."""
 
     ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     stopped: bool = False
 
 
-def generate(model: Any, requests: Sequence[Request], *, stop: AbstractSet[int], budget: int = 65536) -> list[Sampled]:
-    """What the model says to each request, in the requests' order; `budget` bounds a batch's padded tokens."""
-    sampled = [Sampled() for _ in requests]
+def generate(
+    model: Any, requests: Sequence[GenerationRequest], *, stop: AbstractSet[int], budget: int = 65536
+) -> list[GenerationResult]:
+    """Return one result for each request, in order; `budget` bounds the padded tokens of a batch."""
+    results = [GenerationResult() for _ in requests]
     with torch.inference_mode():
-        for batch in _batches(requests, budget):
-            _decode(model, [requests[i] for i in batch], [sampled[i] for i in batch], stop)
-    return sampled
+        for batch in _split_batches(requests, budget):
+            _decode(model, [requests[i] for i in batch], [results[i] for i in batch], stop)
+    return results
 
 
-def _batches(requests: Sequence[Request], budget: int) -> Iterator[list[int]]:
-    """Requests of like length together, longest first."""
+def _split_batches(requests: Sequence[GenerationRequest], budget: int) -> Iterator[list[int]]:
+    """Yield batches of requests of similar length, longest first."""
     order = sorted(range(len(requests)), key=lambda i: (-len(requests[i].prompt), requests[i].prompt, i))
     batch: list[int] = []
     for i in order:
@@ -69,82 +71,91 @@ def _batches(requests: Sequence[Request], budget: int) -> Iterator[list[int]]:
         yield batch
 
 
-class _Draw:
-    """The dice of a batch: one generator a request, moved along only while its request is decoded."""
+class _TokenSampler:
+    """Draws the next token of every request; each has a random generator of its own."""
 
-    def __init__(self, requests: Sequence[Request], device: torch.device) -> None:
-        self.dice = [Random(_mixed(request.seed, request.prompt)) for request in requests]  # noqa: S311 - sampling
-        heat = [request.temperature for request in requests]
-        self.heat = torch.tensor(heat, device=device)[:, None]
-        self.top_p = torch.tensor([request.top_p for request in requests], device=device)[:, None]
-        self.cut = any(request.top_p < 1 for request in requests)
-        self.greedy = any(heat_ <= 0 for heat_ in heat)
+    def __init__(self, requests: Sequence[GenerationRequest], device: torch.device) -> None:
+        self._generators = [Random(_mix_seed(request.seed, request.prompt)) for request in requests]  # noqa: S311 - sampling
+        temperatures = [request.temperature for request in requests]
+        self._temperature = torch.tensor(temperatures, device=device)[:, None]
+        self._top_p = torch.tensor([request.top_p for request in requests], device=device)[:, None]
+        self._has_top_p = any(request.top_p < 1 for request in requests)
+        self._has_greedy = min(temperatures) <= 0
 
-    def keep(self, rows: list[int]) -> None:
-        self.dice = [self.dice[row] for row in rows]
-        index = torch.tensor(rows, device=self.heat.device)
-        self.heat, self.top_p = self.heat[index], self.top_p[index]
+    def select(self, rows: list[int]) -> None:
+        """Drop all rows but these."""
+        self._generators = [self._generators[row] for row in rows]
+        index = torch.tensor(rows, device=self._temperature.device)
+        self._temperature, self._top_p = self._temperature[index], self._top_p[index]
 
     def __call__(self, logits: Tensor) -> tuple[Tensor, Tensor]:
-        """One token a row, and its log-probability under the distribution it was drawn from."""
-        scaled = logits.float() / self.heat.clamp(min=1e-6)
-        logprobs = torch.log_softmax(_nucleus(scaled, self.top_p) if self.cut else scaled, dim=-1)
-        heights = logprobs.double().exp().cumsum(-1)
-        draws = torch.tensor([[dice.random()] for dice in self.dice], dtype=torch.float64, device=logits.device)
-        tokens = torch.searchsorted(heights, draws * heights[:, -1:], right=True).clamp(max=logits.shape[-1] - 1)
-        if self.greedy:
-            tokens = torch.where(self.heat > 0, tokens, logits.argmax(-1, keepdim=True))
+        """Return one token a row, and its log-probability under the distribution it was drawn from."""
+        scaled = logits.float() / self._temperature.clamp(min=1e-6)
+        kept = _mask_outside_nucleus(scaled, self._top_p) if self._has_top_p else scaled
+        logprobs = torch.log_softmax(kept, dim=-1)
+        # In float32 the last bits of a long sum would decide between tokens.
+        cumulative = logprobs.double().exp().cumsum(-1)
+        draws = torch.tensor(
+            [[generator.random()] for generator in self._generators], dtype=torch.float64, device=logits.device
+        )
+        tokens = torch.searchsorted(cumulative, draws * cumulative[:, -1:], right=True)
+        tokens = tokens.clamp(max=logits.shape[-1] - 1)
+        if self._has_greedy:
+            tokens = torch.where(self._temperature > 0, tokens, logits.argmax(-1, keepdim=True))
         return tokens[:, 0], logprobs.gather(1, tokens)[:, 0]
 
 
-def _mixed(seed: int, prompt: tuple[int, ...]) -> int:
-    """A seed of its own for every prompt: conversations of one rollout must not share their luck."""
+def _mix_seed(seed: int, prompt: tuple[int, ...]) -> int:
+    """Return a seed for this prompt: conversations of one rollout must not repeat each other's draws."""
     digest = blake2b(repr((seed, prompt)).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big")
 
 
-def _nucleus(logits: Tensor, top_p: Tensor) -> Tensor:
-    """The logits with all but the most likely tokens that make up `top_p` ruled out."""
+def _mask_outside_nucleus(logits: Tensor, top_p: Tensor) -> Tensor:
+    """Return the logits with only the most likely tokens, which together reach `top_p`, left possible."""
     ordered, places = logits.sort(dim=-1, descending=True)
     before = torch.softmax(ordered, dim=-1).cumsum(-1) - torch.softmax(ordered, dim=-1)
-    ruled_out = torch.zeros_like(before, dtype=torch.bool).scatter(1, places, before >= top_p)
-    return logits.masked_fill(ruled_out, float("-inf"))
+    excluded = torch.zeros_like(before, dtype=torch.bool).scatter(1, places, before >= top_p)
+    return logits.masked_fill(excluded, float("-inf"))
 
 
-def _decode(model: Any, requests: Sequence[Request], sampled: Sequence[Sampled], stop: AbstractSet[int]) -> None:
-    """Fill `sampled` in lock-step."""
-    draw = _Draw(requests, model.device)
+def _decode(
+    model: Any, requests: Sequence[GenerationRequest], results: Sequence[GenerationResult], stop: AbstractSet[int]
+) -> None:
+    """Sample all requests in lock-step and fill their results."""
+    sampler = _TokenSampler(requests, model.device)
     logits, cache, mask = _prefill(model, requests)
     active = list(range(len(requests)))
     position = mask.sum(-1)
     while True:
-        tokens, logprobs = draw(logits)
+        tokens, logprobs = sampler(logits)
         for row, token, logprob in zip(active, tokens.tolist(), logprobs.tolist(), strict=True):
-            one = sampled[row]
-            if not one.stopped and len(one.ids) < requests[row].limit:
-                one.ids.append(token)
-                one.logprobs.append(logprob)
-                one.stopped = token in stop
+            result = results[row]
+            if not result.stopped and len(result.ids) < requests[row].limit:
+                result.ids.append(token)
+                result.logprobs.append(logprob)
+                result.stopped = token in stop
         going = [
             i
             for i, row in enumerate(active)
-            if not sampled[row].stopped and len(sampled[row].ids) < requests[row].limit
+            if not results[row].stopped and len(results[row].ids) < requests[row].limit
         ]
         if not going:
             return
+        # Selecting rows copies the cache, so it waits until half of the batch has ended.
         if len(going) <= len(active) // 2:
             index = torch.tensor(going, device=mask.device)
             cache.batch_select_indices(index)
             tokens, mask, position = tokens[index], mask[index], position[index]
-            draw.keep(going)
+            sampler.select(going)
             active = [active[i] for i in going]
         mask = torch.cat([mask, mask.new_ones(len(active), 1)], dim=1)
         logits = _forward(model, tokens[:, None], mask, position[:, None], cache)
         position = position + 1
 
 
-def _prefill(model: Any, requests: Sequence[Request]) -> tuple[Tensor, DynamicCache, Tensor]:
-    """The logits after each prompt, the cache and the attention mask; the same prompt is read once."""
+def _prefill(model: Any, requests: Sequence[GenerationRequest]) -> tuple[Tensor, DynamicCache, Tensor]:
+    """Return the logits after each prompt, the cache and the attention mask; equal prompts are read once."""
     distinct = {prompt: i for i, prompt in enumerate(dict.fromkeys(request.prompt for request in requests))}
     longest = max(map(len, distinct))
     ids = torch.zeros(len(distinct), longest, dtype=torch.long)
@@ -163,7 +174,7 @@ def _prefill(model: Any, requests: Sequence[Request]) -> tuple[Tensor, DynamicCa
 
 
 def _forward(model: Any, ids: Tensor, mask: Tensor, positions: Tensor, cache: Any) -> Tensor:
-    """The logits of the last position of each row; the cache grows."""
+    """Return the logits of each row's last position, and extend the cache."""
     out = model(
         input_ids=ids,
         attention_mask=mask,

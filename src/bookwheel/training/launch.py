@@ -1,7 +1,7 @@
-"""From settings to a trainer: the samples, the policy, the oracle, and where everything is kept.
+"""Build a trainer from settings: samples, policy, oracle and the store of rollouts.
 
-Held-out samples are of the same task and length; they come from another seed and, where a task stands on a question
-set, from its other split, so nothing that is measured was trained on.
+Held-out samples are of the same task and length. They come from another seed and, where a task draws on a question set,
+from its other split, so the policy is never measured on what it was trained on.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from bookwheel.training.errors import ConfigError
 from bookwheel.training.fresh import build_fresh_policy
 from bookwheel.training.policy import Policy, load_policy
 from bookwheel.training.policy_model import PolicyModel
-from bookwheel.training.rewards import verified
+from bookwheel.training.rewards import build_reward
 from bookwheel.training.rollout_store import RolloutStore
-from bookwheel.training.toy_records import toy_records, vocabulary
+from bookwheel.training.toy_records import TASK, toy_records, vocabulary
 from bookwheel.training.trainer import Trainer
 
 if TYPE_CHECKING:
@@ -27,23 +27,23 @@ if TYPE_CHECKING:
     from bookwheel.tasks import Sample
     from bookwheel.training.config import TrainConfig
 
-_APART: Final = 7919
-"""Between the seeds of training and held-out samples."""
+_HELD_OUT_OFFSET: Final = 7919
+"""Added to the seed for held-out samples."""
 
 
-def launch(
+def build_trainer(
     config: TrainConfig,
     folder: Path,
     *,
     data: Path | None = None,
     observe: Callable[[Mapping[str, Any]], None] | None = None,
 ) -> Trainer:
-    """The trainer of these settings, ready to run in `folder`; `data` is where question sets are read from."""
+    """Return the trainer of these settings, ready to run in `folder`; `data` is the folder of question sets."""
     policy = build_policy(config)
     return Trainer(
         policy,
         build_samples(config, policy, config.task.count, data=data),
-        verified(config.reward),
+        build_reward(config.reward),
         config,
         folder=folder,
         held_out=build_samples(config, policy, config.evaluation.samples, data=data, held_out=True),
@@ -52,17 +52,17 @@ def launch(
         if config.warm_start.tokens
         else (),
         observe=observe,
-        keep=RolloutStore(folder, config.plan, config.estimator, every=config.keep_rollouts),
+        store=RolloutStore(folder, config.plan, config.estimator, every=config.keep_rollouts),
     )
 
 
 def build_policy(config: TrainConfig) -> Policy:
-    """The model that the settings name, or a fresh one over the words of the ledger task."""
+    """Return the model that the settings name, or a new one over the words of the toy-records task."""
     if config.policy.path:
         return load_policy(config.policy)
-    if config.task.name != "ledger":
+    if config.task.name != TASK:
         raise ConfigError(
-            f"a fresh model knows only the words of the ledger task, and train.task.name is {config.task.name!r}: "
+            f"a new model knows only the words of the {TASK} task, and train.task.name is {config.task.name!r}: "
             f"set train.policy.path to a model"
         )
     prompts = prompts_for(config.plan, "")
@@ -79,14 +79,14 @@ def build_samples(
     data: Path | None = None,
     held_out: bool = False,
 ) -> Sequence[Sample]:
-    """`count` samples of the settings' task, of the training length or another."""
+    """Return `count` samples of the settings' task, of the training length or another."""
     task = config.task
-    length, seed = tokens or task.tokens, task.seed + _APART * held_out
+    length, seed = tokens or task.tokens, task.seed + _HELD_OUT_OFFSET * held_out
     if length < 1 or count < 1:
         raise ConfigError("training needs samples: set name, tokens and count in [train.task]")
-    if task.name == "ledger":
+    if task.name == TASK:
         return toy_records(tokens=length, count=count, seed=seed, **task.options)
-    made = make_samples(
+    samples = make_samples(
         task.name,
         tokens=length,
         count=count,
@@ -96,4 +96,4 @@ def build_samples(
         split="dev" if held_out else "train",
         **task.options,
     )
-    return list(made)
+    return list(samples)

@@ -1,10 +1,10 @@
-"""A trained policy as llama.cpp reads it: all weights in a GGUF, or a LoRA adapter in one of its own.
+"""Export of a trained policy for llama.cpp: all weights in a GGUF, or a LoRA adapter in a GGUF of its own.
 
-A GGUF holds a tokenizer in a form of its own, and converting one is its makers' business. So the trained weights go
-into a copy of a GGUF of the model that training began with: everything else in it stays, value for value. An adapter
-needs no tokenizer and is laid over such a GGUF when it is read.
+Converting a tokenizer into the form that a GGUF needs is left to llama.cpp. The trained weights go into a copy of a
+GGUF of the model that training began with; everything else in it stays, value for value. An adapter needs no tokenizer:
+llama.cpp loads it together with such a GGUF.
 
-Either brings a plan along, and is read with it.
+Both files store a plan, and are read with it.
 """
 
 from __future__ import annotations
@@ -24,62 +24,63 @@ if TYPE_CHECKING:
     from bookwheel.training.policy import Policy
 
 ARCHITECTURES: Final = ("llama", "qwen2", "qwen3")
-"""Those whose weights are known to mean the same in both forms; transformers calls them by the same names."""
+"""Architectures whose tensor layouts are tested in both libraries; transformers uses the same names."""
 
 
-def to_gguf(policy: Policy, like: Path, path: Path, plan: Plan) -> None:
-    """The policy's weights in 16 bits, in a copy of `like`; adapters are merged into a copy of the weights."""
+def export_gguf(policy: Policy, like: Path, path: Path, plan: Plan) -> None:
+    """Write the policy's weights in 16 bits into a copy of `like`; adapters are merged into a copy of the weights."""
     source = open_gguf(like)
     architecture = str(source.fields["general.architecture"].contents())
     if architecture not in ARCHITECTURES:
-        raise ConfigError(f"{like} is of the architecture {architecture}; {', '.join(ARCHITECTURES)} can be written")
+        raise ConfigError(f"{like} is of the architecture {architecture}; {', '.join(ARCHITECTURES)} can be exported")
     model = policy.model
     if has_adapters(policy):
         model = copy.deepcopy(model).merge_and_unload()
     writer = copy_fields(source, path, **{PLAN_FIELD: json.dumps(plan.to_json())})
-    wanted = {tensor.name: tuple(int(size) for size in reversed(tensor.shape)) for tensor in source.tensors}
-    form = _Form(model.config)
+    missing = {tensor.name: tuple(int(size) for size in reversed(tensor.shape)) for tensor in source.tensors}
+    layout = _TensorLayout(model.config)
     for name, weight in model.named_parameters():
-        told, values = form.name(name), form.values(name, weight)
-        if wanted.pop(told, None) != values.shape:
-            raise ConfigError(f"{like} holds another model: it has no {told} of the policy's shape")
-        writer.add_tensor(told, values if values.ndim == 1 else values.astype("float16"))
-    if missing := sorted(wanted.keys() - {"rope_freqs.weight"}):
-        raise ConfigError(f"{like} holds another model: the policy has no {missing[0]}")
+        target, values = layout.tensor_name(name), layout.tensor_values(name, weight)
+        if missing.pop(target, None) != values.shape:
+            raise ConfigError(f"{like} holds another model: it has no {target} of the policy's shape")
+        writer.add_tensor(target, values if values.ndim == 1 else values.astype("float16"))
+    # llama.cpp computes this one from the settings; transformers has no such weight.
+    if unmatched := sorted(missing.keys() - {"rope_freqs.weight"}):
+        raise ConfigError(f"{like} holds another model: the policy has no {unmatched[0]}")
     write_gguf(writer)
 
 
-def to_adapter(policy: Policy, path: Path, plan: Plan) -> None:
-    """The policy's low-rank adapters alone, in 16 bits: `A` and `B` of every matrix, and by how much they count."""
+def export_adapter(policy: Policy, path: Path, plan: Plan) -> None:
+    """Write the policy's low-rank adapters alone, in 16 bits: `A` and `B` of every matrix, and their scale."""
     from gguf import GGUFType, GGUFWriter, Keys
 
     model = policy.model
     settings = model.peft_config["default"]
-    form = _Form(model.config)
-    writer = GGUFWriter(path, form.architecture)
+    layout = _TensorLayout(model.config)
+    writer = GGUFWriter(path, layout.architecture)
     writer.add_type(GGUFType.ADAPTER)
     writer.add_string(Keys.Adapter.TYPE, "lora")
     writer.add_float32(Keys.Adapter.LORA_ALPHA, float(settings.lora_alpha))
     writer.add_string(PLAN_FIELD, json.dumps(plan.to_json()))
     for name, weight in model.named_parameters():
-        matrix, found, side = name.removeprefix("base_model.model.").partition(".lora_")
-        if not found:
+        matrix, is_adapter, side = name.removeprefix("base_model.model.").partition(".lora_")
+        if not is_adapter:
             continue
-        told = form.name(f"{matrix}.weight")
-        # A takes what comes in as the matrix does; B gives what goes out, and that is what the rotary halves order.
+        target = layout.tensor_name(f"{matrix}.weight")
+        # Only B writes the matrix's output, whose rows llama.cpp orders by rotary halves; A stays as it is.
         is_b = side.startswith("B")
-        values = form.values(matrix if is_b else "", weight)
-        writer.add_tensor(f"{told}.lora_{'b' if is_b else 'a'}", values.astype("float16"))
+        values = layout.tensor_values(matrix if is_b else "", weight)
+        writer.add_tensor(f"{target}.lora_{'b' if is_b else 'a'}", values.astype("float16"))
     write_gguf(writer)
 
 
 def has_adapters(policy: Policy) -> bool:
-    """Whether the policy is a model with adapters on it."""
+    """Tell if the policy's model has adapters."""
     return hasattr(policy.model, "merge_and_unload")
 
 
-class _Form:
-    """llama.cpp's names and its order of values, for one model."""
+class _TensorLayout:
+    """The tensor names and the order of values that llama.cpp uses for one model."""
 
     def __init__(self, config: Any) -> None:
         from gguf import MODEL_ARCH, MODEL_ARCH_NAMES, get_tensor_name_map
@@ -88,19 +89,19 @@ class _Form:
         kinds = {name: kind for kind, name in MODEL_ARCH_NAMES.items()}
         self._names = get_tensor_name_map(MODEL_ARCH(kinds[self.architecture]), config.num_hidden_layers)
         heads = config.num_attention_heads
-        turned = {"q_proj": heads, "k_proj": getattr(config, "num_key_value_heads", heads)}
-        self._turned = turned if self.architecture == "llama" else {}
+        rotary_heads = {"q_proj": heads, "k_proj": getattr(config, "num_key_value_heads", heads)}
+        self._rotary_heads = rotary_heads if self.architecture == "llama" else {}
 
-    def name(self, name: str) -> str:
-        """What llama.cpp calls a parameter."""
+    def tensor_name(self, name: str) -> str:
+        """Return llama.cpp's name of a parameter."""
         return str(self._names.get_name(name, try_suffixes=(".weight", ".bias")))
 
-    def values(self, name: str, weight: Any) -> Any:
-        """A parameter's values; Llama's rotary halves, interleaved as llama.cpp turns them."""
+    def tensor_values(self, name: str, weight: Any) -> Any:
+        """Return a parameter's values, with Llama's rotary halves interleaved as llama.cpp expects them."""
         import torch
 
         values = weight.detach().to("cpu", torch.float32).numpy()
-        heads = next((heads for part, heads in self._turned.items() if part in name.split(".")), None)
+        heads = next((heads for part, heads in self._rotary_heads.items() if part in name.split(".")), None)
         if heads is None:
             return values
         halves = values.reshape(heads, 2, values.shape[0] // heads // 2, *values.shape[1:])

@@ -7,7 +7,7 @@
     k3_t = exp(ref_t - new_t) - (ref_t - new_t) - 1        the low-variance estimate of KL(new || reference)
 
 T counts the sampled tokens of the WHOLE batch: all conversations of all rollouts on all ranks. Callers cut a batch as
-they like and add the losses and the tallies up; neither notices the cut. Tensors are flat, one entry a sampled token:
+they like and add the losses and the sums; neither notices the cut. Tensors are flat, one entry a sampled token:
 prompts, tool output and padding never come here, so they cannot be counted.
 """
 
@@ -21,22 +21,12 @@ import torch
 if TYPE_CHECKING:
     from torch import Tensor
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LossSettings:
-    """The bounds and weights of the formula; the paper's by default."""
-
-    clip_low: float = 0.2
-    clip_high: float = 0.2
-    kl: float = 1e-3
-    """beta; 0 needs no reference model."""
-    importance_cap: float | None = 2.0
-    """Of w_t; None leaves w_t at 1."""
+    from bookwheel.training.config import LossSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Logprobs:
-    """What each policy gave the sampled tokens, flat; `new` alone carries a gradient."""
+    """The log-probabilities of the sampled tokens, flat; `new` alone carries a gradient."""
 
     new: Tensor
     old: Tensor
@@ -48,7 +38,7 @@ class Logprobs:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class LossSums:
     """Sums over tokens that add up over micro-batches and ranks; `means` gives the metrics."""
 
     tokens: float = 0.0
@@ -61,17 +51,19 @@ class Tally:
     mismatch: float = 0.0
     """The absolute difference of the sampler's and the trainer's log-probability."""
 
-    def __add__(self, other: Tally) -> Self:
+    def __add__(self, other: LossSums) -> Self:
         return type(self)(**{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)})
 
     def means(self) -> dict[str, float]:
-        """The loss, and every other figure as a mean over tokens."""
+        """Return the loss, and every other figure as a mean over tokens."""
         names = ("ratio", "clipped", "entropy", "kl", "mismatch")
         return {"loss": self.loss, **{name: getattr(self, name) / max(self.tokens, 1.0) for name in names}}
 
 
-def policy_loss(logprobs: Logprobs, advantages: Tensor, denominator: float, how: LossSettings) -> tuple[Tensor, Tally]:
-    """This part's share of the batch's loss, ready for backward, and its tally. `denominator` is the batch's T."""
+def policy_loss(
+    logprobs: Logprobs, advantages: Tensor, denominator: float, how: LossSettings
+) -> tuple[Tensor, LossSums]:
+    """Return this part's share of the batch's loss, and its sums. `denominator` is the batch's T."""
     new, old = logprobs.new, logprobs.old.detach()
     ratio = torch.exp(new - old)
     bounded = ratio.clamp(1 - how.clip_low, 1 + how.clip_high)
@@ -83,7 +75,7 @@ def policy_loss(logprobs: Logprobs, advantages: Tensor, denominator: float, how:
     loss = -objective.sum() / denominator
     with torch.no_grad():
         drift = torch.zeros_like(new) if logprobs.rollout is None else (old - logprobs.rollout).abs()
-        tally = Tally(
+        sums = LossSums(
             tokens=float(new.numel()),
             loss=loss.item(),
             ratio=ratio.sum().item(),
@@ -92,7 +84,7 @@ def policy_loss(logprobs: Logprobs, advantages: Tensor, denominator: float, how:
             kl=k3.sum().item(),
             mismatch=drift.sum().item(),
         )
-    return loss, tally
+    return loss, sums
 
 
 def _k3(new: Tensor, reference: Tensor | None) -> Tensor:

@@ -3,8 +3,8 @@
     log p(x_t) = z_t[x_t] - logsumexp(z_t),   z_t = W h_(t-1)
 
 Only the hidden states before sampled tokens go through the head W, a slice at a time and recomputed for the backward
-pass, so the logits of a long row are never held whole. Rows with the same ids are read once. Token ids and rows; what
-they mean is for others.
+pass, so the logits of a long row are never all in memory. Rows with the same ids are read once. This file knows token
+ids and rows, and nothing of their text.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 
 LOCAL: Final = "local"
+"""Names the local model's weights as a policy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,20 +61,20 @@ class Policy:
         self.head_tokens = head_tokens
         self._recompute = gradient_checkpointing
         self._reference: Any = None
-        _without_dropout(model)
+        _disable_dropout(model)
         if gradient_checkpointing:
             model.activation_checkpointing_enable()
         model.eval()
 
     @property
     def device(self) -> torch.device:
-        """Where the weights are."""
+        """The device of the weights."""
         device: torch.device = self.model.device
         return device
 
     @property
     def window(self) -> int | None:
-        """How many tokens the model has positions for."""
+        """The number of tokens the model has positions for."""
         window = getattr(self.model.config, "max_position_embeddings", None)
         return int(window) if window else None
 
@@ -86,15 +87,15 @@ class Policy:
 
     @property
     def trainable(self) -> list[nn.Parameter]:
-        """What an optimizer moves: every weight, or the adapters'."""
+        """The weights that are trained: all of them, or the adapters'."""
         return [parameter for parameter in self.model.parameters() if parameter.requires_grad]
 
     def score(self, rows: Sequence[Row]) -> ScoredRows:
-        """Log-probabilities of the rows' trained tokens, with a gradient unless it is switched off outside."""
+        """Return log-probability and entropy of the rows' trained tokens; the caller may turn gradients off."""
         return self._score(self.model, rows)
 
     def score_by_reference(self, rows: Sequence[Row]) -> Tensor:
-        """The same by the policy as it was when `freeze_reference` was called; for LoRA, without its adapters."""
+        """Return log-probabilities by the frozen reference; by the model without its adapters where none was frozen."""
         if self._reference is None and not hasattr(self.model, "disable_adapter"):
             raise ConfigError("a KL term needs a reference: call freeze_reference before training, or set kl = 0")
         with torch.no_grad():
@@ -116,7 +117,7 @@ class Policy:
 
     @contextlib.contextmanager
     def training(self) -> Iterator[None]:
-        """Recomputation in the backward pass is on only in here; the transformers library ties it to train mode."""
+        """Turn recomputation in the backward pass on; the transformers library ties it to train mode."""
         self.model.train(self._recompute)
         try:
             yield
@@ -126,31 +127,31 @@ class Policy:
     def _score(self, model: Any, rows: Sequence[Row]) -> ScoredRows:
         distinct = list({(row.ids, row.trained): row for row in rows}.values())
         ids, places, targets = _flatten(distinct)
-        hidden = _body(model)(input_ids=ids.to(self.device), use_cache=False).last_hidden_state
+        hidden = _get_decoder(model)(input_ids=ids.to(self.device), use_cache=False).last_hidden_state
         states = hidden.flatten(0, 1)[places.to(self.device)]
         parts = [
-            _head(model, part, wanted)
-            for part, wanted in zip(
+            _score_targets(model, part, part_targets)
+            for part, part_targets in zip(
                 torch.split(states, self.head_tokens),
                 torch.split(targets.to(self.device), self.head_tokens),
                 strict=True,
             )
         ]
-        index = _expansion(rows, distinct).to(self.device)
+        index = _index_into_distinct(rows, distinct).to(self.device)
         logprobs = torch.cat([logprobs for logprobs, _ in parts])[index]
         return ScoredRows(logprobs=logprobs, entropy=torch.cat([entropy for _, entropy in parts])[index])
 
     def save(self, folder: Path) -> None:
-        """A folder that transformers loads; with LoRA, the adapter's folder."""
-        alone = {"save_embedding_layers": False} if hasattr(self.model, "peft_config") else {}
-        self.model.save_pretrained(folder, **alone)
+        """Save a folder that transformers loads; with LoRA, the adapter's alone."""
+        options = {"save_embedding_layers": False} if hasattr(self.model, "peft_config") else {}
+        self.model.save_pretrained(folder, **options)
         self.tokenizer.save_pretrained(folder)
 
 
 def _flatten(rows: Sequence[Row]) -> tuple[Tensor, Tensor, Tensor]:
-    """Right-padded ids; where in them, laid end to end, each trained token is predicted from; the tokens themselves.
+    """Return right-padded ids, the flat positions that predict the trained tokens, and those tokens.
 
-    Padding stands on the right and attention looks left, so no mask is needed: nothing that counts can see it.
+    Attention looks left and the padding stands on the right, so no trained token sees it and no mask is needed.
     """
     longest = max(len(row.ids) for row in rows)
     ids = torch.zeros(len(rows), longest, dtype=torch.long)
@@ -163,8 +164,8 @@ def _flatten(rows: Sequence[Row]) -> tuple[Tensor, Tensor, Tensor]:
     return ids, torch.tensor(places), torch.tensor(targets)
 
 
-def _expansion(rows: Sequence[Row], distinct: Sequence[Row]) -> Tensor:
-    """Which entry of the distinct rows' trained tokens stands at each entry of all rows'."""
+def _index_into_distinct(rows: Sequence[Row], distinct: Sequence[Row]) -> Tensor:
+    """Return, for every trained token of all rows, its index among those of the distinct rows."""
     starts, total = {}, 0
     for row in distinct:
         starts[row.ids, row.trained] = total
@@ -172,33 +173,34 @@ def _expansion(rows: Sequence[Row], distinct: Sequence[Row]) -> Tensor:
     return torch.cat([torch.arange(row.tokens) + starts[row.ids, row.trained] for row in rows])
 
 
-def _head(model: Any, states: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-    """Log-probability of each target and entropy of its distribution; logits live only inside."""
+def _score_targets(model: Any, states: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+    """Return each target's log-probability and the entropy of its distribution."""
     output = model.get_output_embeddings()
 
-    def inside(states: Tensor) -> tuple[Tensor, Tensor]:
+    def score_slice(states: Tensor) -> tuple[Tensor, Tensor]:
         logs = torch.log_softmax(output(states).float(), dim=-1)
         with torch.no_grad():
             entropy = -(logs.exp() * logs).sum(-1)
         return logs.gather(1, targets[:, None])[:, 0], entropy
 
     if not torch.is_grad_enabled():
-        return inside(states)
-    logprobs, entropy = checkpoint(inside, states, use_reentrant=False)
+        return score_slice(states)
+    # Recomputed in the backward pass: the logits are freed as soon as the slice is scored.
+    logprobs, entropy = checkpoint(score_slice, states, use_reentrant=False)
     return logprobs, entropy
 
 
-def _body(model: Any) -> Any:
-    """The model without its head; adapters stay inside."""
-    whole = model.get_base_model() if hasattr(model, "get_base_model") else model
-    config = whole.config
+def _get_decoder(model: Any) -> Any:
+    """Return the model without its head, with its adapters."""
+    base = model.get_base_model() if hasattr(model, "get_base_model") else model
+    config = base.config
     if getattr(config, "final_logit_softcapping", None) or getattr(config, "logit_scale", None):
-        raise ConfigError(f"{config.model_type} bends its logits after the head; the trainer does not support that")
-    return whole.get_decoder()
+        raise ConfigError(f"{config.model_type} changes its logits after the head, which the trainer does not support")
+    return base.get_decoder()
 
 
-def _without_dropout(model: Any) -> None:
-    """The ratio compares probabilities; dropout would make them two draws instead of one number."""
+def _disable_dropout(model: Any) -> None:
+    """Set every dropout to 0: the ratio compares probabilities, and dropout would make them random."""
     for module in model.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = 0.0
@@ -207,19 +209,19 @@ def _without_dropout(model: Any) -> None:
 
 
 def load_policy(settings: PolicySettings) -> Policy:
-    """The model of a folder, a GGUF or a name that transformers knows, on the best device, adapters where wanted."""
+    """Return the policy that the settings name, on their device, with adapters where they ask for them."""
     from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
     device = settings.device or ranks.device()
     dtype = torch.float32 if device == "cpu" else torch.bfloat16
     file = gguf_path(settings.path)
     place: str = str(file.parent) if file else settings.path
-    how: dict[str, Any] = {"gguf_file": file.name} if file else {}
+    options: dict[str, Any] = {"gguf_file": file.name} if file else {}
     try:
-        tokenizer: Any = AutoTokenizer.from_pretrained(place, **how)
-        if how:
-            how["quantization_config"] = GgufConfig(dequantize=True)
-        model: Any = AutoModelForCausalLM.from_pretrained(place, dtype=dtype, **how)
+        tokenizer: Any = AutoTokenizer.from_pretrained(place, **options)
+        if options:
+            options["quantization_config"] = GgufConfig(dequantize=True)
+        model: Any = AutoModelForCausalLM.from_pretrained(place, dtype=dtype, **options)
     except (OSError, ValueError, ImportError) as error:
         raise ConfigError(f"no model can be loaded from {settings.path!r}: {error}") from error
     if settings.lora_rank:
@@ -233,16 +235,16 @@ def load_policy(settings: PolicySettings) -> Policy:
 
 
 def gguf_path(path: str) -> Path | None:
-    """The file that a policy's path names where it is a GGUF; `local` is the local model's own."""
+    """Return the GGUF file that a policy's path names, or None; `local` is the local model's."""
     if path != LOCAL:
         return Path(path) if path.endswith(".gguf") else None
     if file := find_local_weights():
         return file
-    raise ConfigError("the local model's weights are not here yet: fetch them once with `bookwheel models --fetch`")
+    raise ConfigError("the local model's weights are not on this machine: fetch them with `bookwheel models --fetch`")
 
 
 def add_adapters(model: Any, settings: PolicySettings) -> Any:
-    """The model with low-rank adapters on every linear layer; they alone are trained."""
+    """Return the model with low-rank adapters on every linear layer; they alone are trained."""
     from peft import LoraConfig, get_peft_model
 
     lora = LoraConfig(
@@ -253,6 +255,6 @@ def add_adapters(model: Any, settings: PolicySettings) -> Any:
         task_type="CAUSAL_LM",
     )
     with warnings.catch_warnings():
-        # peft asks transformers by a name that it will lose.
+        # peft calls transformers by a name that is deprecated there.
         warnings.filterwarnings("ignore", message="`is_gradient_checkpointing`", category=FutureWarning)
         return get_peft_model(model, lora)

@@ -1,6 +1,6 @@
-"""Several processes as one: `torchrun --nproc-per-node 2 -m bookwheel train …`, on CPUs (gloo) or GPUs (nccl).
+"""Training in several processes: `torchrun --nproc-per-node 2 -m bookwheel train …`, on CPUs (gloo) or GPUs (nccl).
 
-    rollouts   rank r takes samples r, r + W, r + 2W, ... and is then told of everyone's groups
+    rollouts   rank r takes samples r, r + W, r + 2W, ... and then receives all groups
     gradient   rank r takes micro-batches r, r + W, ...; gradients are summed, not averaged,
                because the loss's denominator is the whole batch's already
 
@@ -22,49 +22,49 @@ _Item = TypeVar("_Item")
 
 
 def join() -> None:
-    """Join the group that torchrun started, if it did."""
+    """Join the group that torchrun started, if there is one."""
     if int(os.environ.get("WORLD_SIZE", "1")) > 1 and not distributed.is_initialized():
         distributed.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
 
 
 def leave() -> None:
-    """Leave the group, when everyone has come this far."""
+    """Leave the group, after all ranks have reached this point."""
     if distributed.is_initialized():
         distributed.barrier()
         distributed.destroy_process_group()
 
 
 def rank() -> int:
-    """This process's number; 0 is the one that writes."""
+    """Return this process's number; rank 0 writes the files."""
     return int(distributed.get_rank()) if distributed.is_initialized() else 0
 
 
 def size() -> int:
-    """How many processes there are."""
+    """Return how many processes there are."""
     return int(distributed.get_world_size()) if distributed.is_initialized() else 1
 
 
 def device() -> str:
-    """This process's GPU, or the CPU."""
+    """Return this process's GPU, or the CPU."""
     return f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if torch.cuda.is_available() else "cpu"
 
 
 def share(items: Sequence[_Item]) -> Sequence[_Item]:
-    """This rank's part of what everyone has."""
+    """Return this rank's part of items that all ranks have."""
     return items[rank() :: size()]
 
 
-def gather(mine: list[_Item]) -> list[_Item]:
-    """Everyone's parts in the order that `share` took them from."""
+def gather(part: list[_Item]) -> list[_Item]:
+    """Return the parts of all ranks in the order that `share` took them from."""
     if size() == 1:
-        return mine
+        return part
     parts: list[Any] = [None] * size()
-    distributed.all_gather_object(parts, mine)
+    distributed.all_gather_object(parts, part)
     return [parts[i % size()][i // size()] for i in range(sum(map(len, parts)))]
 
 
 def total(values: Sequence[float]) -> list[float]:
-    """Everyone's values summed, one by one."""
+    """Return the sum of each value over all ranks."""
     if size() == 1:
         return list(values)
     parts: list[Any] = [None] * size()
@@ -73,7 +73,7 @@ def total(values: Sequence[float]) -> list[float]:
 
 
 def sum_gradients(parameters: Iterable[torch.nn.Parameter]) -> None:
-    """Everyone's gradients summed into each rank's; a rank without a micro-batch adds nothing."""
+    """Sum the gradients of all ranks into each; a rank without a micro-batch adds zeros."""
     if size() == 1:
         return
     for parameter in parameters:

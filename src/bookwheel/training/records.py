@@ -1,4 +1,4 @@
-"""What a run has written so far, summed up for those who look on: no model, no plots, nothing of torch."""
+"""The records that a run has written so far, and their summaries. Nothing here imports torch."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_POINTS: Final = 240
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeldOut:
+class HeldOutScore:
     """The accuracy on held-out samples after a step, with its 95 % interval."""
 
     step: int
@@ -33,25 +33,25 @@ class HeldOut:
     n: int
     failed: int
     warm: bool
-    """Whether it was a look at how far the warm start is."""
+    """True for a check during the warm start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """One figure of the training steps."""
+    """One metric over the training steps."""
 
     name: str
     warm: bool
-    """Whether it is of the warm start."""
+    """True for the steps of the warm start."""
     every: int
-    """How many steps a point is the mean of."""
+    """Each point is the mean of so many steps."""
     points: tuple[tuple[int, float], ...]
-    """The last of those steps, and the mean."""
+    """Pairs of the last of those steps and the mean."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
-    """What a run took."""
+    """The steps, rollouts, tokens and seconds of a run so far."""
 
     warm: int
     """Supervised steps."""
@@ -65,59 +65,61 @@ class Totals:
 
 
 def load_records(folder: Path) -> Records:
-    """What the run wrote, one record a step or evaluation; a line that is being written is left out."""
+    """Return the run's records, one a step or evaluation, without a line that is still being written."""
     try:
         raw = (folder / "metrics.jsonl").read_bytes()
     except OSError as error:
         raise CheckpointError(f"{folder} holds no run: {error}") from error
-    whole = raw[: raw.rfind(b"\n") + 1]
-    return [_record(line, folder, number) for number, line in enumerate(whole.splitlines(), start=1)]
+    complete = raw[: raw.rfind(b"\n") + 1]
+    return [_parse_record(line, folder, number) for number, line in enumerate(complete.splitlines(), start=1)]
 
 
-def _record(line: bytes, folder: Path, number: int) -> dict[str, Any]:
+def _parse_record(line: bytes, folder: Path, number: int) -> dict[str, Any]:
     try:
         record: dict[str, Any] = json.loads(line)
         _ = record["kind"], record["step"], record["clock"]["seconds"]
     except (ValueError, KeyError, TypeError) as error:
-        raise CheckpointError(f"{folder / 'metrics.jsonl'}, line {number} is not of a run: {error!r}") from error
+        raise CheckpointError(
+            f"{folder / 'metrics.jsonl'}, line {number} is not a training record: {error!r}"
+        ) from error
     return record
 
 
-def held_out_scores(records: Sequence[Mapping[str, Any]]) -> list[HeldOut]:
-    """Every evaluation, and every look at how far the warm start is."""
-    return [_held(one) for one in records if one["kind"] in {"evaluation", "check"}]
+def held_out_scores(records: Sequence[Mapping[str, Any]]) -> list[HeldOutScore]:
+    """Return the scores of all evaluations and of all checks during the warm start."""
+    return [_build_score(record) for record in records if record["kind"] in {"evaluation", "check"}]
 
 
-def _held(one: Mapping[str, Any]) -> HeldOut:
-    found = wilson_interval(one["accuracy"] * one["n"], one["n"])
-    return HeldOut(
-        step=one["step"],
-        accuracy=one["accuracy"],
-        low=found.low,
-        high=found.high,
-        n=one["n"],
-        failed=one["failed"],
-        warm=one["kind"] == "check",
+def _build_score(record: Mapping[str, Any]) -> HeldOutScore:
+    interval = wilson_interval(record["accuracy"] * record["n"], record["n"])
+    return HeldOutScore(
+        step=record["step"],
+        accuracy=record["accuracy"],
+        low=interval.low,
+        high=interval.high,
+        n=record["n"],
+        failed=record["failed"],
+        warm=record["kind"] == "check",
     )
 
 
 def curves(records: Sequence[Mapping[str, Any]]) -> list[Curve]:
-    """The figures of the warm start and of reinforcement, thinned to what a plot can show."""
-    found = []
+    """Return the metrics of the warm start and of reinforcement, thinned to what a plot can show."""
+    built = []
     for kind in ("warm", "step"):
         steps = [one for one in records if one["kind"] == kind]
         for name in _CURVES:
-            points = [(one["step"], float(one[name])) for one in steps if _measured(one.get(name))]
+            points = [(one["step"], float(one[name])) for one in steps if _is_finite(one.get(name))]
             if points:
-                found.append(_curve(name, points, warm=kind == "warm"))
-    return found
+                built.append(_build_curve(name, points, warm=kind == "warm"))
+    return built
 
 
-def _measured(value: Any) -> bool:
+def _is_finite(value: Any) -> bool:
     return isinstance(value, int | float) and math.isfinite(value)
 
 
-def _curve(name: str, points: Sequence[tuple[int, float]], *, warm: bool) -> Curve:
+def _build_curve(name: str, points: Sequence[tuple[int, float]], *, warm: bool) -> Curve:
     every = -(-len(points) // _MOST_POINTS)
     parts = [points[at : at + every] for at in range(0, len(points), every)]
     means = tuple((part[-1][0], fmean(value for _, value in part)) for part in parts)
@@ -125,7 +127,7 @@ def _curve(name: str, points: Sequence[tuple[int, float]], *, warm: bool) -> Cur
 
 
 def totals(records: Sequence[Mapping[str, Any]]) -> Totals:
-    """What the run took so far."""
+    """Return what the run took so far."""
     steps = [one for one in records if one["kind"] == "step"]
     return Totals(
         warm=sum(one["kind"] == "warm" for one in records),
@@ -138,7 +140,7 @@ def totals(records: Sequence[Mapping[str, Any]]) -> Totals:
 
 
 def newest_progress(folder: Path) -> Path | None:
-    """The file of the newest checkpoint that holds the run's settings."""
+    """Return the file of the newest checkpoint that holds the run's settings."""
     places = (folder / "checkpoints").glob("*/progress.json")
-    whole = [path for path in places if re.fullmatch(r"step-\d+|best", path.parent.name)]
-    return max(whole, default=None, key=lambda path: (path.parent.name != "best", path.parent.name))
+    complete = [path for path in places if re.fullmatch(r"step-\d+|best", path.parent.name)]
+    return max(complete, default=None, key=lambda path: (path.parent.name != "best", path.parent.name))

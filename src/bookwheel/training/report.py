@@ -1,18 +1,18 @@
-"""A run told to people: a plot of its curves and a model card, both from its own records alone."""
+"""Reports of a run, from its records alone: a plot of its curves and a model card."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bookwheel.training.records import HeldOut, held_out_scores, totals
+from bookwheel.training.records import HeldOutScore, held_out_scores, totals
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 
-def plot(runs: Mapping[str, Sequence[Mapping[str, Any]]], path: Path) -> None:
-    """Held-out accuracy and reward against steps, one colour a run; any format that matplotlib writes."""
+def plot_curves(runs: Mapping[str, Sequence[Mapping[str, Any]]], path: Path) -> None:
+    """Plot held-out accuracy and reward against steps, one colour a run, in any format that matplotlib writes."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7, 4), layout="constrained")
@@ -25,18 +25,21 @@ def plot(runs: Mapping[str, Sequence[Mapping[str, Any]]], path: Path) -> None:
         axes.plot([one["step"] for one in steps], rewards, color=line.get_color(), alpha=0.3)
     n = {one["n"] for records in runs.values() for one in records if one["kind"] == "evaluation"}
     axes.set(
-        xlabel="step", ylabel="percent", ylim=(0, 100), title=f"held-out accuracy (dots, n = {_listed(n)}), reward"
+        xlabel="step",
+        ylabel="percent",
+        ylim=(0, 100),
+        title=f"held-out accuracy (dots, n = {_join_numbers(n)}), reward",
     )
     axes.grid(alpha=0.3)
     axes.legend()
     figure.savefig(path)
 
 
-def card(settings: Mapping[str, Any], records: Sequence[Mapping[str, Any]], *, base: str) -> str:
-    """A model card whose every figure stands in the records."""
+def build_card(settings: Mapping[str, Any], records: Sequence[Mapping[str, Any]], *, base: str) -> str:
+    """Return a model card; every figure in it stands in the records."""
     train, plan = settings["train"], settings["plan"]
-    took = totals(records)
-    how = train["evaluation"]
+    run = totals(records)
+    sampling = train["evaluation"]["temperature"], train["evaluation"]["top_p"]
     lines = [
         "# A memory policy trained with bookwheel",
         "",
@@ -45,29 +48,29 @@ def card(settings: Mapping[str, Any], records: Sequence[Mapping[str, Any]], *, b
         "",
         "## Training",
         "",
-        f"- {took.warm} supervised steps on ideal traces, then {took.steps} steps of reinforcement learning from the",
+        f"- {run.warm} supervised steps on ideal traces, then {run.steps} steps of reinforcement learning from the",
         f"  reward of the answers: {train['samples']} samples x {train['group_size']} rollouts, advantages by",
         f"  {train['estimator']}, clip {train['loss']['clip_low']}/{train['loss']['clip_high']},",
         f"  KL {train['loss']['kl']}, learning rate {train['learning_rate']}, seed {train['seed']}.",
-        f"- {took.rollouts} rollouts, {took.failed} failed;",
-        f"  {took.tokens} tokens read and written.",
-        f"- {took.seconds:.0f} seconds on the machine that trained it.",
+        f"- {run.rollouts} rollouts, {run.failed} failed;",
+        f"  {run.tokens} tokens read and written.",
+        f"- {run.seconds:.0f} seconds on the machine that trained it.",
         "",
         "## Held-out accuracy",
         "",
-        f"Temperature {how['temperature']}, top_p {how['top_p']}; samples of the training length, not trained on.",
+        f"Temperature {sampling[0]}, top_p {sampling[1]}; samples of the training length, not trained on.",
         "",
         "| step | accuracy | 95 % interval | n | failed |",
         "| ---: | ---: | :---: | ---: | ---: |",
     ]
-    lines += [_row(one) for one in held_out_scores(records) if not one.warm]
+    lines += [_format_row(one) for one in held_out_scores(records) if not one.warm]
     return "\n".join([*lines, ""])
 
 
-def _row(one: HeldOut) -> str:
+def _format_row(one: HeldOutScore) -> str:
     interval = f"{100 * one.low:.1f} to {100 * one.high:.1f}"
     return f"| {one.step} | {100 * one.accuracy:.1f} % | {interval} | {one.n} | {one.failed} |"
 
 
-def _listed(values: set[int]) -> str:
+def _join_numbers(values: set[int]) -> str:
     return ", ".join(map(str, sorted(values))) or "0"

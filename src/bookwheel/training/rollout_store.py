@@ -1,11 +1,11 @@
-"""Rollouts kept as readings, so that `bookwheel show` opens them like any other.
+"""Rollouts kept as readings, so that `bookwheel show` can open them.
 
     RUN/rollouts.sqlite    a journal: every kept rollout of the reading workflow, step by step
     RUN/rollouts.jsonl     one line a rollout: its reading's id, reward, parts, advantage, outcome, error, and
                            which reinforcement step it is of, counted from 0
 
-The advantage is the one that every token of the rollout was trained with; 0 for groups that were dropped. A run that
-was killed may keep a step's rollouts twice: the later line stands.
+The advantage is the one that every token of the rollout was trained with; 0 for groups that were dropped. A killed run
+may keep a step's rollouts twice: the later line counts.
 """
 
 from __future__ import annotations
@@ -46,20 +46,20 @@ class StoredRollout:
 
 
 def load_rollouts(folder: Path) -> list[StoredRollout]:
-    """Every rollout that the run has kept so far, each once; a line that is being written is left out."""
+    """Return every rollout that the run has kept so far, each once, without a line that is still being written."""
     path = folder / "rollouts.jsonl"
-    found: dict[tuple[int, str], StoredRollout] = {}
+    stored: dict[tuple[int, str], StoredRollout] = {}
     try:
-        whole = path.read_bytes().split(b"\n")[:-1]
-        for line in whole:
-            told = json.loads(line)
-            one = StoredRollout(**{f.name: told[f.name] for f in fields(StoredRollout) if f.name in told})
-            found[one.step, one.rollout] = one
+        lines = path.read_bytes().split(b"\n")[:-1]
+        for line in lines:
+            values = json.loads(line)
+            rollout = StoredRollout(**{f.name: values[f.name] for f in fields(StoredRollout) if f.name in values})
+            stored[rollout.step, rollout.rollout] = rollout
     except OSError as error:
         raise CheckpointError(f"{folder} holds no rollouts: {error}") from error
     except (ValueError, TypeError) as error:
         raise CheckpointError(f"{path} is not a file of rollouts: {error!r}") from error
-    return list(found.values())
+    return list(stored.values())
 
 
 class RolloutStore:
@@ -70,25 +70,25 @@ class RolloutStore:
     ) -> None:
         self._folder, self._plan, self._estimator, self._every, self._way = folder, plan, estimator, every, way
 
-    def __call__(self, step: int, found: RolloutBatch) -> None:
-        """Keep a step's rollouts, when it is the step's turn."""
+    def __call__(self, step: int, batch: RolloutBatch) -> None:
+        """Keep a step's rollouts, if the step is a multiple of `every`."""
         if not self._every or step % self._every:
             return
         credit = {
-            rollout.id: advantage for group in found.groups for rollout, advantage in group.credit(self._estimator)
+            rollout.id: advantage for group in batch.groups for rollout, advantage in group.credit(self._estimator)
         }
         self._folder.mkdir(parents=True, exist_ok=True)
         with (
             Journal(self._folder / "rollouts.sqlite") as journal,
             (self._folder / "rollouts.jsonl").open("a", encoding="utf-8") as lines,
         ):
-            for rollout in found.rollouts:
-                reading = self._reading(journal, rollout)
-                told = _told(rollout, credit.get(rollout.id, 0.0))
-                lines.write(json.dumps({"step": step, "reading": reading, **told}) + "\n")
+            for rollout in batch.rollouts:
+                reading = self._keep_reading(journal, rollout)
+                values = _to_json(rollout, credit.get(rollout.id, 0.0))
+                lines.write(json.dumps({"step": step, "reading": reading, **values}) + "\n")
 
-    def _reading(self, journal: Journal, rollout: Rollout) -> str | None:
-        """The id of the reading that the rollout is kept as; None where it read nothing."""
+    def _keep_reading(self, journal: Journal, rollout: Rollout) -> str | None:
+        """Keep the rollout as a reading and return its id; None where it read nothing."""
         if rollout.episode is None or rollout.episode.final is None:
             return None
         document = journal.keep(rollout.sample.document)
@@ -102,20 +102,20 @@ class RolloutStore:
             language=self._plan.language or "en",
             status=Status.ANSWERED,
             answer=rollout.episode.final,
-            usage=sum((told.reply.usage for told in rollout.episode.conversations), Usage()),
+            usage=sum((conversation.reply.usage for conversation in rollout.episode.conversations), Usage()),
         )
         journal.begin(replace(reading, steps=rollout.episode.steps))
         return reading.id
 
 
-def _told(rollout: Rollout, advantage: float) -> dict[str, Any]:
-    earned = rollout.earned
+def _to_json(rollout: Rollout, advantage: float) -> dict[str, Any]:
+    result = rollout.result
     return {
         "rollout": rollout.id,
         "sample": rollout.sample.id,
         "outcome": str(rollout.outcome),
-        "reward": earned.score if earned else None,
-        "parts": dict(earned.parts) if earned else {},
+        "reward": result.score if result else None,
+        "parts": dict(result.parts) if result else {},
         "advantage": advantage,
         "error": rollout.error,
     }

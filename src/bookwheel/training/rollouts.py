@@ -1,10 +1,10 @@
-"""Groups of rollouts: every sample is tried G times, all conversations in flight at once.
+"""Groups of rollouts: every sample is tried G times, all conversations at once.
 
     batch:   draw samples -> G rollouts each -> score -> keep
-    refill:  groups whose rewards are all the same teach nothing; drop them, draw as many new samples, at most R times
+    refill:  groups with equal rewards teach nothing; drop them, draw as many new samples, at most R times
 
-A rollout that fails is data, not a crash: it keeps its error, earns nothing, stays out of its group's statistics and is
-counted. Scoring runs in threads, so that slow verifiers do not hold up the conversations of others.
+A failed rollout is data: it keeps its error, has no reward, stays out of its group's statistics and is counted. Scoring
+runs in threads, so that slow verifiers do not delay other conversations.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from bookwheel.training.rewards import Reward, RewardResult
     from bookwheel.training.workflows import Episode, Workflow
 
-_FEWEST = 2
+_SMALLEST_GROUP = 2
 
 
 class RolloutOutcome(StrEnum):
-    """How a rollout ended."""
+    """The end of a rollout."""
 
     SCORED = "scored"
     FAILED = "failed"
@@ -51,7 +51,8 @@ class Rollout:
     sample: Sample
     outcome: RolloutOutcome
     episode: Episode | None = None
-    earned: RewardResult | None = None
+    result: RewardResult | None = None
+    """None where it was not scored."""
     error: str = ""
 
 
@@ -59,7 +60,7 @@ class Rollout:
 class Group:
     """The rollouts of one sample.
 
-    Of four rollouts that earned 1, 0, 0, 0 the first has advantage 0.75 and the others -0.25, each on every token of
+    Of four rollouts with rewards 1, 0, 0, 0 the first has advantage 0.75 and the others -0.25, each on every token of
     every one of its conversations. With one failed, the other three are compared among themselves.
     """
 
@@ -68,39 +69,58 @@ class Group:
 
     @property
     def scored(self) -> tuple[Rollout, ...]:
-        """Those that count."""
-        return tuple(rollout for rollout in self.rollouts if rollout.earned is not None)
+        """The rollouts that were scored."""
+        return tuple(rollout for rollout in self.rollouts if rollout.result is not None)
 
     @property
     def rewards(self) -> list[float]:
-        """Of those that count."""
-        return [rollout.earned.score for rollout in self.rollouts if rollout.earned is not None]
+        """The rewards of the scored rollouts."""
+        return [rollout.result.score for rollout in self.rollouts if rollout.result is not None]
 
     @property
-    def teaches(self) -> bool:
-        """Whether its rewards differ."""
+    def has_spread(self) -> bool:
+        """True where the rewards differ."""
         return has_spread(self.rewards)
 
     def credit(self, estimator: Estimator) -> list[tuple[Rollout, float]]:
-        """Each rollout that counts with its advantage."""
-        if len(self.scored) < _FEWEST:
+        """Return each scored rollout with its advantage."""
+        # Failures can leave one rollout, which has none to be compared with.
+        if len(self.scored) < _SMALLEST_GROUP:
             return []
         return list(zip(self.scored, advantages(self.rewards, estimator), strict=True))
 
 
 @dataclass(slots=True, kw_only=True)
 class RolloutBatch:
-    """What a round of rollouts brought in."""
+    """The groups of one step."""
 
     groups: list[Group] = field(default_factory=list)
     """To be trained on."""
     dropped: list[Group] = field(default_factory=list)
-    """Without spread; they still count in what is reported."""
+    """Without spread, and replaced; they still count in the metrics."""
 
     @property
     def rollouts(self) -> list[Rollout]:
-        """Every one, kept or dropped."""
+        """All rollouts, kept or dropped."""
         return [rollout for group in (*self.groups, *self.dropped) for rollout in group.rollouts]
+
+    def metrics(self) -> dict[str, Any]:
+        """Return means and sums over all rollouts; failed ones count with a reward of 0."""
+        rollouts = self.rollouts
+        results = [rollout.result for rollout in rollouts if rollout.result]
+        episodes = [rollout.episode for rollout in rollouts if rollout.episode]
+        usages = [conversation.reply.usage for episode in episodes for conversation in episode.conversations]
+        return {
+            "reward": sum(result.score for result in results) / len(rollouts),
+            "accuracy": sum(result.answer for result in results) / len(rollouts),
+            "rollouts": len(rollouts),
+            "failed": sum(rollout.outcome is not RolloutOutcome.SCORED for rollout in rollouts),
+            "groups": len(self.groups),
+            "dropped": len(self.dropped),
+            "conversations": len(usages),
+            "prompt_tokens": sum(usage.prompt_tokens for usage in usages),
+            "reply_tokens": sum(usage.completion_tokens for usage in usages),
+        }
 
 
 _Drawn = TypeVar("_Drawn")
@@ -109,65 +129,67 @@ _Drawn = TypeVar("_Drawn")
 async def collect_rollouts(
     draw: Callable[[], _Drawn], *, groups: int, refills: int, roll: Callable[[_Drawn], Coroutine[Any, Any, Group]]
 ) -> RolloutBatch:
-    """`groups` groups; with `refills`, those without spread are replaced in up to so many further rounds."""
-    found = RolloutBatch()
+    """Collect `groups` groups; those without spread are replaced in up to `refills` further rounds."""
+    batch = RolloutBatch()
     for _ in range(refills + 1):
-        drawn = [draw() for _ in range(groups - len(found.groups))]
+        drawn = [draw() for _ in range(groups - len(batch.groups))]
         for group in ranks.gather(await asyncio.gather(*map(roll, ranks.share(drawn)))):
-            (found.groups if group.teaches or not refills else found.dropped).append(group)
-        if len(found.groups) == groups:
+            (batch.groups if group.has_spread or not refills else batch.dropped).append(group)
+        if len(batch.groups) == groups:
             break
-    return found
+    return batch
 
 
-async def roll_group(sample: Sample, names: Sequence[str], how: RolloutSettings) -> Group:
-    """One rollout for each name; the name alone decides its luck."""
-    rollouts = await asyncio.gather(*(roll(sample, name, how) for name in names))
+async def roll_group(sample: Sample, names: Sequence[str], settings: RolloutSettings) -> Group:
+    """Roll out the sample once for each name; a rollout's draws depend on its name alone."""
+    rollouts = await asyncio.gather(*(roll(sample, name, settings) for name in names))
     return Group(sample=sample, rollouts=tuple(rollouts))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RolloutSettings:
-    """By what and how samples are rolled out."""
+    """The model, workflow, reward and sampling of rollouts."""
 
-    reader: PolicyModel
+    model: PolicyModel
     workflow: Workflow
     reward: Reward
     sampling: Sampling
     seed: int
 
 
-async def roll(sample: Sample, name: str, how: RolloutSettings) -> Rollout:
-    """One try; whatever goes wrong inside is kept as its outcome. Settings that cannot work are raised."""
-    model = how.reader.at(seed_of(how.seed, name), how.sampling)
+async def roll(sample: Sample, name: str, settings: RolloutSettings) -> Rollout:
+    """Try the sample once. An error becomes the rollout's outcome, but settings that cannot work are raised."""
+    model = settings.model.for_rollout(derive_seed(settings.seed, name), settings.sampling)
     try:
-        episode = await how.workflow(model, sample)
+        episode = await settings.workflow(model, sample)
     except (InputError, TrainingStopped):
         raise
     except Exception as error:  # noqa: BLE001 - one rollout is recorded as failed
-        return Rollout(id=name, sample=sample, outcome=RolloutOutcome.FAILED, error=_told(error))
+        return Rollout(id=name, sample=sample, outcome=RolloutOutcome.FAILED, error=_describe_error(error))
     try:
-        earned = await asyncio.to_thread(how.reward, episode, sample)
+        result = await asyncio.to_thread(settings.reward, episode, sample)
     except (InputError, TrainingStopped):
         raise
     except Exception as error:  # noqa: BLE001 - one rollout is recorded as unscored
-        return Rollout(id=name, sample=sample, outcome=RolloutOutcome.UNSCORED, episode=episode, error=_told(error))
-    return Rollout(id=name, sample=sample, outcome=RolloutOutcome.SCORED, episode=episode, earned=earned)
+        return Rollout(
+            id=name, sample=sample, outcome=RolloutOutcome.UNSCORED, episode=episode, error=_describe_error(error)
+        )
+    return Rollout(id=name, sample=sample, outcome=RolloutOutcome.SCORED, episode=episode, result=result)
 
 
-async def measure(samples: Sequence[Sample], how: RolloutSettings) -> dict[str, float]:
-    """One rollout of each sample: the share that the verifier found right; those that failed count as wrong."""
-    groups = await asyncio.gather(*(roll_group(one, [f"held-out/{one.id}"], how) for one in ranks.share(samples)))
-    told = [rollout for group in ranks.gather(groups) for rollout in group.rollouts]
+async def measure(samples: Sequence[Sample], settings: RolloutSettings) -> dict[str, float]:
+    """Roll out each sample once and return the share that the verifier accepts; failed rollouts count as wrong."""
+    groups = await asyncio.gather(*(roll_group(one, [f"held-out/{one.id}"], settings) for one in ranks.share(samples)))
+    rollouts = [rollout for group in ranks.gather(groups) for rollout in group.rollouts]
     return {
-        "accuracy": sum(rollout.earned.answer for rollout in told if rollout.earned) / len(told),
-        "n": len(told),
-        "failed": sum(rollout.outcome is not RolloutOutcome.SCORED for rollout in told),
+        "accuracy": sum(rollout.result.answer for rollout in rollouts if rollout.result) / len(rollouts),
+        "n": len(rollouts),
+        "failed": sum(rollout.outcome is not RolloutOutcome.SCORED for rollout in rollouts),
     }
 
 
 def rows_of_groups(groups: Sequence[Group], estimator: Estimator) -> list[Row]:
-    """The rows of all rollouts that count, each with its rollout's advantage."""
+    """Return the rows of all scored rollouts, each with its rollout's advantage."""
     return [
         row
         for group in groups
@@ -177,10 +199,10 @@ def rows_of_groups(groups: Sequence[Group], estimator: Estimator) -> list[Row]:
     ]
 
 
-def seed_of(seed: int, name: str) -> int:
-    """A seed from the run's and a rollout's name."""
+def derive_seed(seed: int, name: str) -> int:
+    """Return a seed made of the run's seed and a rollout's name."""
     return int.from_bytes(blake2b(f"{seed}/{name}".encode(), digest_size=6).digest(), "big")
 
 
-def _told(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"

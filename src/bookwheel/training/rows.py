@@ -32,22 +32,22 @@ class Row:
 
     ids: tuple[int, ...]
     trained: tuple[bool, ...]
-    """Which ids the policy sampled."""
+    """True for ids that the policy sampled."""
     logprobs: tuple[float, ...]
     """The sampler's, one for each trained id."""
     advantage: float
     """The rollout's, for every trained id."""
     rollout: str
-    """Whose conversation it is."""
+    """The id of its rollout."""
 
     @property
     def tokens(self) -> int:
-        """How many ids are trained; these make up the loss's denominator."""
+        """The number of trained ids; they make up the loss's denominator."""
         return len(self.logprobs)
 
 
 def rows_of(conversations: Iterable[Conversation], advantage: float, rollout: str) -> list[Row]:
-    """The rows of one rollout, in order; conversations without a sampled token give none."""
+    """Return the rows of one rollout, in order; conversations without a sampled token give none."""
     rows: list[Row] = []
     for conversation in conversations:
         record = conversation.reply.tokens
@@ -70,7 +70,7 @@ def rows_of(conversations: Iterable[Conversation], advantage: float, rollout: st
 
 
 def micro_batches(rows: Sequence[Row], budget: int) -> list[list[Row]]:
-    """The rows grouped by length, each group at most `budget` padded tokens and under a tenth padding.
+    """Group rows by length; a group has at most `budget` padded tokens and under a tenth padding.
 
     Rows with the same ids stand together and cost once: the policy reads them once. A row over the budget is alone.
     """
@@ -88,7 +88,7 @@ def micro_batches(rows: Sequence[Row], budget: int) -> list[list[Row]]:
 
 
 def padding_share(groups: Sequence[Sequence[Row]]) -> float:
-    """How much of what the policy reads is padding."""
-    held = sum(len(row.ids) for group in groups for row in group)
+    """Return how much of what the policy reads is padding."""
+    read = sum(len(row.ids) for group in groups for row in group)
     padded = sum(len(group) * max(len(row.ids) for row in group) for group in groups)
-    return 1 - held / padded if padded else 0.0
+    return 1 - read / padded if padded else 0.0

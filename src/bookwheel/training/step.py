@@ -1,9 +1,9 @@
-"""One batch of rows into the weights.
+"""One batch of rows becomes one or more optimizer steps.
 
     for each update:       g = sum over micro-batches of the gradient of their share of the loss
                            clip |g|, then AdamW
 
-An update takes whole rollouts of whole samples, so the number of optimizer steps is a matter of samples, never of how
+An update takes whole rollouts of whole samples, so the number of optimizer steps depends on samples, never on how
 many conversations they took. With one update a batch, the old policy is the one being scored, and costs nothing.
 """
 
@@ -17,7 +17,7 @@ import torch
 
 from bookwheel.training import ranks
 from bookwheel.training.errors import DeviceFull, LossNotFinite
-from bookwheel.training.loss import Logprobs, LossSettings, Tally, policy_loss
+from bookwheel.training.loss import Logprobs, LossSums, policy_loss
 from bookwheel.training.rows import Row, micro_batches, padding_share
 
 if TYPE_CHECKING:
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from bookwheel.training.config import TrainConfig
     from bookwheel.training.policy import Policy
 
-    MicroLoss = Callable[[Sequence[Row], float], tuple[Tensor, Tally]]
+    MicroLoss = Callable[[Sequence[Row], float], tuple[Tensor, LossSums]]
 
 
 def schedule(peak: float, warmup: int, *, steps: int = 0, decay: float = 0.0) -> Callable[[int], float]:
-    """A linear rise over `warmup` steps, and over all `steps` a linear fall by the share `decay` of the peak."""
+    """Return a rate that rises linearly over `warmup` steps and loses the share `decay` linearly over `steps`."""
 
     def rate(taken: int) -> float:
         fall = decay * min(1.0, taken / steps) if steps else 0.0
@@ -41,72 +41,72 @@ def schedule(peak: float, warmup: int, *, steps: int = 0, decay: float = 0.0) ->
     return rate
 
 
-class Stepper:
-    """An optimizer over a policy's weights; `rate` gives the learning rate after so many of its steps."""
+class PolicyOptimizer:
+    """AdamW over a policy's weights; `rate` gives the learning rate after so many of its steps."""
 
     def __init__(self, policy: Policy, config: TrainConfig, rate: Callable[[int], float]) -> None:
         self.policy = policy
         self.config = config
         self.optimizer = torch.optim.AdamW(policy.trainable, lr=rate(0), weight_decay=config.weight_decay, fused=False)
-        self.taken = 0
+        self.steps_taken = 0
         self._rate = rate
 
     def reinforce(self, parts: Sequence[Sequence[Row]]) -> dict[str, float]:
-        """Train on rollouts, one optimizer step for each part; the metrics are over all of them."""
-        old = [self._old(rows) if len(parts) > 1 else None for rows in parts]
-        tally = Tally()
+        """Train on rollouts, one optimizer step for each part, and return the metrics over all of them."""
+        old = [self._score_before(rows) if len(parts) > 1 else None for rows in parts]
+        sums = LossSums()
         norms: list[float] = []
         padding: list[float] = []
         for rows, before in zip(parts, old, strict=True):
-            mine, norm = self._step(rows, self._reinforcing(before))
-            tally = tally + mine
+            part, norm = self._step(rows, self._build_policy_loss(before))
+            sums = sums + part
             norms.append(norm)
             padding.append(padding_share(micro_batches(rows, self.config.policy.row_tokens)))
-        means = tally.means()
+        means = sums.means()
         return {
             **means,
             "loss": means["loss"] / len(parts),
             "gradient": max(norms),
             "padding": max(padding),
-            "tokens": tally.tokens,
+            "tokens": sums.tokens,
         }
 
     def imitate(self, rows: Sequence[Row]) -> dict[str, float]:
-        """Train on ideal traces: the mean negative log-probability of their replies."""
+        """Train on ideal traces by the mean negative log-probability of their replies, and return the metrics."""
 
-        def loss(micro: Sequence[Row], denominator: float) -> tuple[Tensor, Tally]:
+        def loss(micro: Sequence[Row], denominator: float) -> tuple[Tensor, LossSums]:
             scored = self.policy.score(micro)
             loss = -scored.logprobs.sum() / denominator
             entropy = scored.entropy.sum().item()
-            return loss, Tally(tokens=float(scored.logprobs.numel()), loss=loss.item(), entropy=entropy)
+            return loss, LossSums(tokens=float(scored.logprobs.numel()), loss=loss.item(), entropy=entropy)
 
-        tally, norm = self._step(rows, loss)
-        means = tally.means()
-        return {"loss": means["loss"], "entropy": means["entropy"], "gradient": norm, "tokens": tally.tokens}
+        sums, norm = self._step(rows, loss)
+        means = sums.means()
+        return {"loss": means["loss"], "entropy": means["entropy"], "gradient": norm, "tokens": sums.tokens}
 
-    def _step(self, rows: Sequence[Row], loss_of: MicroLoss) -> tuple[Tally, float]:
+    def _step(self, rows: Sequence[Row], loss_of: MicroLoss) -> tuple[LossSums, float]:
         denominator = float(sum(row.tokens for row in rows))
-        tally = Tally()
+        sums = LossSums()
         self.optimizer.zero_grad(set_to_none=True)
-        with self.policy.training(), _memory_named("row_tokens"):
+        with self.policy.training(), _name_memory_setting("row_tokens"):
             for micro in ranks.share(micro_batches(rows, self.config.policy.row_tokens)):
-                loss, mine = loss_of(micro, denominator)
+                loss, part = loss_of(micro, denominator)
                 torch.autograd.backward(loss)
-                tally = tally + mine
-        tally = Tally(*ranks.total(astuple(tally)))
+                sums = sums + part
+        sums = LossSums(*ranks.total(astuple(sums)))
         ranks.sum_gradients(self.policy.trainable)
         norm = float(torch.nn.utils.clip_grad_norm_(self.policy.trainable, self.config.clip_norm))
-        _finite(tally.loss, norm, rows)
+        _check_finite(sums.loss, norm, rows)
         for group in self.optimizer.param_groups:
-            group["lr"] = self._rate(self.taken)
+            group["lr"] = self._rate(self.steps_taken)
         self.optimizer.step()
-        self.taken += 1
-        return tally, norm
+        self.steps_taken += 1
+        return sums, norm
 
-    def _reinforcing(self, old: dict[Row, Tensor] | None) -> MicroLoss:
-        how: LossSettings = self.config.loss
+    def _build_policy_loss(self, old: dict[Row, Tensor] | None) -> MicroLoss:
+        how = self.config.loss
 
-        def loss(micro: Sequence[Row], denominator: float) -> tuple[Tensor, Tally]:
+        def loss(micro: Sequence[Row], denominator: float) -> tuple[Tensor, LossSums]:
             scored = self.policy.score(micro)
             device = scored.logprobs.device
             before = scored.logprobs.detach() if old is None else torch.cat([old[row] for row in micro])
@@ -122,8 +122,8 @@ class Stepper:
 
         return loss
 
-    def _old(self, rows: Sequence[Row]) -> dict[Row, Tensor]:
-        """What the policy gives the rows before any of the batch's updates."""
+    def _score_before(self, rows: Sequence[Row]) -> dict[Row, Tensor]:
+        """Return the log-probabilities of the rows before any of the batch's updates."""
         before: dict[Row, Tensor] = {}
         for micro in micro_batches(rows, self.config.policy.row_tokens):
             with torch.no_grad():
@@ -132,19 +132,19 @@ class Stepper:
         return before
 
 
-def _finite(loss: float, norm: float, rows: Sequence[Row]) -> None:
+def _check_finite(loss: float, norm: float, rows: Sequence[Row]) -> None:
     if not (torch.tensor([loss, norm]).isfinite().all()):
         names = sorted({row.rollout for row in rows})
-        shown = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")  # noqa: PLR2004
+        listing = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")  # noqa: PLR2004
         raise LossNotFinite(
-            f"the loss is {loss} and its gradient {norm} on the batch of {shown}; the weights were not touched. "
+            f"the loss is {loss} and its gradient {norm} on the batch of {listing}; the weights are unchanged. "
             f"Lower train.learning_rate or raise train.loss.kl, and go on with --resume from the last checkpoint"
         )
 
 
 @contextmanager
-def _memory_named(setting: str) -> Iterator[None]:
-    """Running out of memory says which setting to lower."""
+def _name_memory_setting(setting: str) -> Iterator[None]:
+    """Turn running out of memory into an error that names the setting to lower."""
     try:
         yield
     except torch.OutOfMemoryError as error:

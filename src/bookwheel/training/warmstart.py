@@ -1,11 +1,11 @@
-"""Supervised steps on ideal traces, so that a model which never earns a reward can begin to.
+"""Supervised steps on ideal traces, so that a model without any reward gets its first ones.
 
     ideal trace of a sample:  for every chunk  (question, ideal memory before, chunk) -> ideal memory after
                               at the end       (question, last ideal memory)          -> answer
     L = -1/T * sum_t log p(x_t)           over the replies' T tokens
 
-A memory that a chunk does not change is answered by the prompt set's word for that. Prompts and ids are those that
-reading with the policy would send: one prompt object for warm start, rollouts and use.
+Where a chunk does not change the memory, the reply is the prompt set's word for that. Prompts and ids are those that
+the policy gets when it reads: warm start, rollouts and use share one prompt object.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 
 
 class Oracle(Protocol):
-    """What an ideal memory holds after each chunk."""
+    """Gives the ideal memory after each chunk."""
 
     def __call__(self, sample: Sample, chunks: Sequence[Chunk]) -> list[str]:
-        """One memory a chunk."""
+        """Return one memory a chunk."""
         ...
 
 
-def ideal_rows(sample: Sample, reader: PolicyModel, plan: Plan, oracle: Oracle) -> list[Row]:
-    """The sample's ideal trace, as rows whose replies are trained."""
+def ideal_rows(sample: Sample, model: PolicyModel, plan: Plan, oracle: Oracle) -> list[Row]:
+    """Return the sample's ideal trace as rows whose replies are trained."""
     rows = [
         Row(
             ids=prompt + reply,
@@ -46,42 +46,42 @@ def ideal_rows(sample: Sample, reader: PolicyModel, plan: Plan, oracle: Oracle) 
             advantage=1.0,
             rollout=sample.id,
         )
-        for messages, text in ideal_trace(sample, reader, plan, oracle)
-        for prompt, reply in [reader.encoded(messages, text)]
+        for messages, text in ideal_trace(sample, model, plan, oracle)
+        for prompt, reply in [model.encode_exchange(messages, text)]
     ]
     longest = max(len(row.ids) for row in rows)
-    if reader.window and longest > reader.window:
+    if model.window and longest > model.window:
         raise ConfigError(
             f"an ideal conversation of sample {sample.id} has {longest} tokens and the policy's window holds "
-            f"{reader.window}: lower chunk_tokens or memory_tokens in [plan]"
+            f"{model.window}: lower chunk_tokens or memory_tokens in [plan]"
         )
     return rows
 
 
 def ideal_trace(
-    sample: Sample, reader: PolicyModel, plan: Plan, oracle: Oracle
+    sample: Sample, model: PolicyModel, plan: Plan, oracle: Oracle
 ) -> Iterator[tuple[tuple[Message, ...], str]]:
-    """Every conversation of an ideal reading: what is asked, and the reply."""
+    """Yield every conversation of an ideal reading: the prompt and the reply."""
     prompts = prompts_for(plan, sample.question)
-    chunks = list(split(sample.document, reader.tokenizer, plan.chunk_tokens))
+    chunks = list(split(sample.document, model.tokenizer, plan.chunk_tokens))
     memory = Memory.blank(plan.memory_tokens)
     for chunk, ideal in zip(chunks, oracle(sample, chunks), strict=True):
-        tokens = reader.tokenizer.count(ideal)
+        tokens = model.tokenizer.count(ideal)
         if tokens > plan.memory_tokens:
             raise ConfigError(
                 f"the ideal memory of sample {sample.id} has {tokens} tokens and memory_tokens is "
                 f"{plan.memory_tokens}: raise it, or choose samples with less evidence"
             )
-        same = ideal == memory.text
+        is_unchanged = ideal == memory.text
         yield (
             prompts.update(sample.question, memory, chunk, plan.layout),
-            (prompts.unchanged or ideal) if same else ideal,
+            (prompts.unchanged or ideal) if is_unchanged else ideal,
         )
         memory = Memory(text=ideal, tokens=tokens, limit=plan.memory_tokens)
     boxed = r"\boxed" in prompts.answer_template
     yield prompts.answer(sample.question, memory), rf"\boxed{{{sample.golds[0]}}}" if boxed else sample.golds[0]
 
 
-def draw_rows(samples: Sequence[Sample], count: int, seed: int, step: int) -> list[Sample]:
-    """Which samples make a supervised step; a pure function of seed and step, so a resumed run draws the same."""
+def draw_samples(samples: Sequence[Sample], count: int, seed: int, step: int) -> list[Sample]:
+    """Draw the samples of a supervised step; seed and step alone decide, so a resumed run draws the same."""
     return Random(f"{seed}/warm/{step}").choices(samples, k=count)  # noqa: S311 - reproducible, no secrets

@@ -1,7 +1,7 @@
-"""What is rolled out: an async function `(model, sample) -> episode`. Three of them; the trainer takes any other.
+"""Workflows: async functions `(model, sample) -> episode`. Three stand here; the trainer takes any other.
 
-    reading       K update conversations and an answer, by the same loop that everyone reads with
-    calculator    one conversation of several turns; the calculator's words are in the prompt, never trained on
+    reading       K update conversations and an answer, by the same loop as `bookwheel ask`
+    calculator    one conversation of several turns; the calculator's output is in the prompt, never trained on
     single        one conversation of one turn
 
 A workflow knows nothing of rewards, groups or gradients, and takes any model that keeps the Model protocol.
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Episode:
-    """What one run of a workflow left behind."""
+    """The result of one run of a workflow."""
 
     conversations: tuple[Conversation, ...]
     """In order; each is a model call with its exact ids."""
     answer: str
     limits: tuple[int, ...]
-    """How many tokens each reply was allowed."""
+    """The token limit of each reply."""
     steps: tuple[Step, ...] = ()
-    """Of a reading: with the memories."""
+    """Of a reading; they hold the memories."""
     final: Answer | None = None
     """Of a reading."""
 
@@ -45,7 +45,7 @@ Workflow: TypeAlias = "Callable[[Model, Sample], Awaitable[Episode]]"
 
 
 def reading(plan: Plan, way: Way = read) -> Workflow:
-    """Read the sample's document the given way, with the same plan and prompts as anyone else."""
+    """Return a workflow that reads the sample's document the given way."""
 
     async def run(model: Model, sample: Sample) -> Episode:
         steps: list[Step] = []
@@ -55,11 +55,11 @@ def reading(plan: Plan, way: Way = read) -> Workflow:
                 steps.append(event)
             else:
                 final = event
-        told = (final.conversation,) if final else ()
+        last = (final.conversation,) if final else ()
         return Episode(
-            conversations=(*(step.conversation for step in steps), *told),
+            conversations=(*(step.conversation for step in steps), *last),
             answer=final.text if final else "",
-            limits=(*(plan.memory_tokens for _ in steps), *(plan.answer_tokens for _ in told)),
+            limits=(*(plan.memory_tokens for _ in steps), *(plan.answer_tokens for _ in last)),
             steps=tuple(steps),
             final=final,
         )
@@ -68,7 +68,7 @@ def reading(plan: Plan, way: Way = read) -> Workflow:
 
 
 def single(plan: Plan) -> Workflow:
-    """Put the question, with nothing else, in one turn."""
+    """Return a workflow that asks the question, and nothing else, in one turn."""
 
     async def run(model: Model, sample: Sample) -> Episode:
         messages = (Message(role="user", content=sample.question),)
@@ -101,8 +101,8 @@ def calculator(plan: Plan, *, turns: int = 6, rules: str = _RULES) -> Workflow:
             call = _CALL.search(reply.text)
             if call is None:
                 break
-            said = Message(role="assistant", content=reply.text)
-            messages = (*messages, said, Message(role="user", content=compute(call[1])))
+            message = Message(role="assistant", content=reply.text)
+            messages = (*messages, message, Message(role="user", content=compute(call[1])))
         return Episode(
             conversations=tuple(conversations),
             answer=final_answer(conversations[-1].reply.text),
@@ -116,7 +116,7 @@ _BOX: Final = re.compile(r"\\boxed\s*\{([^{}]*)\}")
 
 
 def final_answer(text: str) -> str:
-    r"""What stands in the last \boxed{}, else the whole text."""
+    r"""Return the text in the last \boxed{}, or else the whole text."""
     boxes = _BOX.findall(text)
     return str(boxes[-1]).strip() if boxes else text.strip()
 
@@ -133,7 +133,7 @@ _OPERATIONS: Final[Mapping[type, Callable[..., Any]]] = {
 
 
 def compute(expression: str) -> str:
-    """The value of a sum, or what is wrong with it, in words the model can act on.
+    """Return the value of an expression, or an error message that the model can act on.
 
     >>> compute("12 * (3 + 4)")
     '84'
@@ -141,7 +141,7 @@ def compute(expression: str) -> str:
     'calc takes numbers, + - * / // % and brackets'
     """
     try:
-        value = _value(ast.parse(expression.strip(), mode="eval").body)
+        value = _evaluate(ast.parse(expression.strip(), mode="eval").body)
         return str(int(value)) if value == int(value) else f"{value:.6g}"
     except ZeroDivisionError:
         return "division by zero"
@@ -149,13 +149,13 @@ def compute(expression: str) -> str:
         return "calc takes numbers, + - * / // % and brackets"
 
 
-def _value(node: ast.AST) -> Any:
+def _evaluate(node: ast.AST) -> Any:
     match node:
         case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
             return number
         case ast.BinOp(left=left, op=op, right=right):
-            return _OPERATIONS[type(op)](_value(left), _value(right))
+            return _OPERATIONS[type(op)](_evaluate(left), _evaluate(right))
         case ast.UnaryOp(op=op, operand=operand):
-            return _OPERATIONS[type(op)](_value(operand))
+            return _OPERATIONS[type(op)](_evaluate(operand))
         case _:
             raise TypeError(type(node).__name__)

@@ -13,7 +13,7 @@ from typing_extensions import TypedDict
 
 from bookwheel.evaluation.layout import Section
 from bookwheel.serve.http.answers import ReadingJson
-from bookwheel.training.records import Curve, HeldOut, Totals
+from bookwheel.training.records import Curve, HeldOutScore, Totals
 
 
 class ListedRunJson(TypedDict):
@@ -27,7 +27,7 @@ class ListedRunJson(TypedDict):
     bytes: NotRequired[int]
     """Of its records."""
     totals: NotRequired[Totals]
-    held_out: NotRequired[HeldOut | None]
+    held_out: NotRequired[HeldOutScore | None]
     samples: NotRequired[int]
     models: NotRequired[list[str]]
     ways: NotRequired[list[str]]
@@ -125,7 +125,7 @@ class TrainingJson(RunJson):
     """A training run as far as it has come."""
 
     totals: Totals
-    held_out: list[HeldOut]
+    held_out: list[HeldOutScore]
     curves: list[Curve]
     settings: dict[str, Any]
     """The tables of the run's configuration."""

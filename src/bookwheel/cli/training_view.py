@@ -1,4 +1,4 @@
-"""Watching a training run: where it is, what it earns, how long it will take."""
+"""The terminal view of a training run, and its TensorBoard files."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 
 _BLOCKS: Final = "▁▂▃▄▅▆▇█"
 _WIDTH: Final = 48
-_FIGURES: Final = ("loss", "reward", "entropy", "clipped", "kl", "gradient", "dropped", "failed")
+_METRICS: Final = ("loss", "reward", "entropy", "clipped", "kl", "gradient", "dropped", "failed")
 
 
 class RunView:
-    """Draws every record: on a terminal as a live table, elsewhere as one line each."""
+    """Shows every record: on a terminal in a live table, elsewhere as one line."""
 
     def __init__(self, title: str, *, warm: int, steps: int, console: Console | None = None) -> None:
-        """Of a run of at most `warm` supervised and then `steps` reinforcement steps."""
+        """Prepare the view of at most `warm` supervised and then `steps` reinforcement steps."""
         self._console = console or stderr()
         self._title = title
         self._warm, self._steps = warm, steps
         self._rewards: list[float] = []
-        self._held: list[Record] = []
+        self._held_out: list[Record] = []
         self._last: Record = {}
         self._bar = Progress(
             TextColumn("[bold]{task.description}"),
@@ -55,21 +55,21 @@ class RunView:
     def __call__(self, record: Record) -> None:
         """Show one record."""
         if not self._console.is_terminal:
-            self._console.print(Text(in_a_line(record)))
+            self._console.print(Text(format_record(record)))
             return
         if not self._live.is_started:
             self._live.start()
-        self._take(record)
+        self._update(record)
         self._live.update(Panel(Group(self._table(), self._bar), title=self._title, title_align="left"))
 
     def close(self) -> None:
-        """Leave the last view standing."""
+        """Stop updating; the last view stays on the screen."""
         if self._live.is_started:
             self._live.stop()
 
-    def _take(self, record: Record) -> None:
+    def _update(self, record: Record) -> None:
         if record["kind"] in ("evaluation", "check"):
-            self._held.append(record)
+            self._held_out.append(record)
             return
         self._last = record
         if record["kind"] == "warm":
@@ -85,17 +85,17 @@ class RunView:
         table = Table.grid(padding=(0, 2))
         table.add_column(style="bold")
         table.add_column()
-        figures = [f"{name} {_short(self._last[name])}" for name in _FIGURES if name in self._last]
-        table.add_row(f"step {self._last.get('step', 0)}", Text(" · ".join(figures)))
+        metrics = [f"{name} {_format_figure(self._last[name])}" for name in _METRICS if name in self._last]
+        table.add_row(f"step {self._last.get('step', 0)}", Text(" · ".join(metrics)))
         if self._rewards:
             table.add_row("reward", Text(sparkline(self._rewards), style="cyan"))
-        if self._held:
-            table.add_row("held out", _held(self._held))
+        if self._held_out:
+            table.add_row("held out", _format_held_out(self._held_out))
         return table
 
 
-def in_a_line(record: Record) -> str:
-    """A record where nothing can be redrawn."""
+def format_record(record: Record) -> str:
+    """Return a record as one line, for output that cannot be redrawn."""
     match record["kind"]:
         case "evaluation" | "check":
             line = f"held-out accuracy {100 * record['accuracy']:.1f} % (n = {record['n']}, {record['failed']} failed)"
@@ -109,7 +109,7 @@ def in_a_line(record: Record) -> str:
 
 
 def sparkline(values: Sequence[float], width: int = _WIDTH) -> str:
-    """Rewards from 0 to 1 as a line of blocks, each the mean of its stretch.
+    """Return values from 0 to 1 as a line of at most `width` blocks; each block is a mean.
 
     >>> sparkline([0.0, 0.5, 1.0])
     '▁▅█'
@@ -119,25 +119,25 @@ def sparkline(values: Sequence[float], width: int = _WIDTH) -> str:
     return "".join(_BLOCKS[round((len(_BLOCKS) - 1) * min(1.0, max(0.0, mean)))] for mean in means)
 
 
-def _held(records: Sequence[Record]) -> Text:
-    """The first, the best and the last accuracy."""
+def _format_held_out(records: Sequence[Record]) -> Text:
+    """Return the first, the best and the last accuracy."""
     marks = sparkline([record["accuracy"] for record in records])
     first, last = records[0], records[-1]
     best = max(records, key=lambda record: (record["accuracy"], record["step"]))
-    told = [f"{100 * one['accuracy']:.1f} % at step {one['step']}" for one in (first, last)]
-    line = told[0] if first is last else f"{told[0]}, then {told[1]}"
+    points = [f"{100 * one['accuracy']:.1f} % at step {one['step']}" for one in (first, last)]
+    line = points[0] if first is last else f"{points[0]}, then {points[1]}"
     if best is not last:
         line += f"; best {100 * best['accuracy']:.1f} % at step {best['step']}"
     return Text(f"{marks}  {line}  (n = {last['n']})", style="green")
 
 
-def _short(value: float) -> str:
+def _format_figure(value: float) -> str:
     return str(value) if isinstance(value, int) else f"{value:.3g}"
 
 
 @contextmanager
-def tensorboard(folder: Path) -> Iterator[Observer]:
-    """What writes every figure of every record into event files that TensorBoard shows."""
+def open_tensorboard(folder: Path) -> Iterator[Observer]:
+    """Give a function that writes every metric of every record into TensorBoard's event files."""
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:

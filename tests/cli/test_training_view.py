@@ -3,7 +3,7 @@ import io
 import pytest
 from rich.console import Console
 
-from bookwheel.cli.training import RunView, in_a_line, sparkline, tensorboard
+from bookwheel.cli.training_view import RunView, format_record, open_tensorboard, sparkline
 
 WARM = {"kind": "warm", "step": 2, "loss": 0.25, "clock": {"seconds": 0.5}}
 CHECK = {"kind": "evaluation", "step": 2, "accuracy": 0.5, "n": 64, "failed": 1, "clock": {"seconds": 1.0}}
@@ -44,7 +44,7 @@ def test_a_terminal_shows_the_phase_the_rewards_and_the_held_out_accuracies():
 
 def test_a_step_without_anything_to_learn_is_still_told():
     skipped = {key: value for key, value in STEPS[0].items() if key not in {"loss", "entropy", "gradient"}}
-    assert "dropped 3" in in_a_line(skipped | {"skipped": True})
+    assert "dropped 3" in format_record(skipped | {"skipped": True})
 
 
 @pytest.mark.parametrize("count", [1, 47, 48, 49, 4000])
@@ -59,7 +59,7 @@ def test_figures_go_to_tensorboard(tmp_path):
     pytest.importorskip("tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    with tensorboard(tmp_path) as write:
+    with open_tensorboard(tmp_path) as write:
         for record in (WARM, CHECK, *STEPS):
             write(record)
     found = EventAccumulator(str(tmp_path))

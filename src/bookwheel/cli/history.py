@@ -105,10 +105,10 @@ def show(
 
 def _find_rollout(journal: Path, id_: str) -> StoredRollout | None:
     """Return this reading's rollout if the journal belongs to a training run."""
-    from bookwheel.training.rollout_store import load_rollouts
-
     if not journal.with_name("rollouts.jsonl").is_file():
         return None
+    from bookwheel.training.rollout_store import load_rollouts
+
     return next((rollout for rollout in load_rollouts(journal.parent) if rollout.reading == id_), None)
 
 

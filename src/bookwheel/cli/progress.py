@@ -35,7 +35,6 @@ class ReadingProgress:
     def __init__(self, reading: Reading, console: Console | None = None) -> None:
         self._console = console or stderr()
         self._length = max(reading.document.length, 1)
-        self._name = sanitize(reading.document.name)
         self._tokens = 0
         self._began = time.monotonic()
         start = reading.steps[-1].chunk.end if reading.steps else 0

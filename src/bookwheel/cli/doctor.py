@@ -50,7 +50,7 @@ class CheckResult:
 
 
 def doctor(*, models: ModelOptions | None = None, output: OutputOptions | None = None) -> int:
-    """Check Python, the optional parts, the local model, the journal and, with --base-url, the endpoint.
+    """Check Python, the optional packages, the local model, the journal and, with --base-url, the endpoint.
 
     The exit code is 2 if something is wrong.
     """

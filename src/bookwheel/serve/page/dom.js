@@ -1,5 +1,5 @@
 // Elements from plain values. Whatever people, models and documents wrote goes in as text, never as markup; control
-// characters and those that turn text around are made visible, as in the pages that `bookwheel export` writes.
+// characters and those that turn text around are made visible, as in the pages that `bookwheel show --html` writes.
 
 const UNSHOWN = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\u061c]/g;
 

@@ -34,7 +34,7 @@ _IN_MEMORY: Final = 8 << 20
 """Bytes of compressed text in memory before a temporary file is used."""
 _LEVEL: Final = 1
 _KEEP_UNREAD: Final = "-1 day"
-"""How long a text without a reading stays: its reading may be about to begin."""
+"""The time a text without a reading stays: its reading may be about to begin."""
 
 Place = tuple[int, str, int | None]
 """The character where a source and page begin, the source and the page."""

@@ -17,7 +17,7 @@ class Model(Protocol):
 
     @property
     def name(self) -> str:
-        """As the user named it."""
+        """The name that the user gave."""
         ...
 
     @property
@@ -27,7 +27,7 @@ class Model(Protocol):
 
     @property
     def window(self) -> int | None:
-        """How many tokens prompt and reply may have together; None where the server does not say."""
+        """The most tokens of prompt and reply together; None if the server does not report it."""
         ...
 
     @property

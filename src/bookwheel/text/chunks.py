@@ -27,7 +27,7 @@ _BREAKS: Final = (
     (re.compile(r"[.!?…][\"'”’)\]]*\s+|[。！？；][”’」』）]*"), 0.88),
     (re.compile(r"\s+"), 0.9),
 )
-"""Where a chunk may end, best first, and the share of the budget that it must fill for that."""
+"""The places to end a chunk, best first, and the share of the budget that it must fill for that."""
 _COMBINING: Final = re.compile("[\u0300-\u036f\u200c\u200d\ufe00-\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]")
 """Characters that modify the one before them, so no chunk may begin with one."""
 

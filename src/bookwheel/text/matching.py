@@ -74,10 +74,10 @@ def _make_word(note: str, here: re.Match[str], after: re.Match[str] | None, name
     if _IS_UNSPACED.match(text):
         paired = after is not None and after.start() == here.end() and _IS_UNSPACED.match(after[0]) is not None
         return Word(text, key, text + after[0] if after and paired else text, paired, is_exact=False)
-    tells = key not in _COMMON and (len(key) > 1 or key.isdigit())
+    is_distinctive = key not in _COMMON and (len(key) > 1 or key.isdigit())
     inside = here.start() >= named_from and not _SENTENCE_START.search(note[max(0, here.start() - 8) : here.start()])
     named = text[0].isupper() and (inside or (len(text) > 1 and text.isupper()))
-    return Word(text, key, key, tells, is_exact=tells and (named or any(map(str.isdigit, text))))
+    return Word(text, key, key, is_distinctive, is_exact=is_distinctive and (named or any(map(str.isdigit, text))))
 
 
 def _fold_word(text: str) -> str:

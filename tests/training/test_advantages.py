@@ -54,3 +54,18 @@ def test_equal_rewards_teach_nothing(estimator):
 def test_a_group_of_one_is_refused():
     with pytest.raises(ValueError, match="at least 2"):
         advantages([1.0])
+
+
+def test_a_tiny_spread_is_divided_by_the_floor_above_it():
+    spread = math.sqrt(2 * 5e-7**2)
+    assert advantages([0.0, 1e-6], Estimator.MEAN_STD)[1] == pytest.approx(5e-7 / (spread + 1e-6))
+
+
+def test_spread_begins_above_a_millionth():
+    assert not has_spread([])
+    assert not has_spread([0.0, 1e-6])
+    assert has_spread([0.0, 1.1e-6])
+
+
+def test_settings_files_name_the_estimators_by_these_words():
+    assert list(Estimator) == ["mean", "mean-std", "leave-one-out"]

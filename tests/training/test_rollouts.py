@@ -158,3 +158,11 @@ def test_without_refills_every_group_stays():
     found, _ = harvested([(1, 1), (0, 1)], groups=2, refills=0)
     assert len(found.groups) == 2
     assert not found.dropped
+
+
+def test_two_scored_rollouts_are_compared_and_one_alone_is_not():
+    pair = Group(sample=sample(), rollouts=(rolled(1.0), failed(), rolled(0.0)))
+    assert [advantage for _, advantage in pair.credit(Estimator.MEAN)] == [0.5, -0.5]
+    alone = Group(sample=sample(), rollouts=(rolled(1.0), failed()))
+    assert alone.credit(Estimator.MEAN) == []
+    assert not alone.has_spread

@@ -132,3 +132,34 @@ def test_probabilities_become_logprobs_and_a_lost_one_voids_all():
     assert told({"id": 4, "logprob": -1}, {"id": 5, "logprob": -2.5}).reply_ids == (4, 5)
     assert told({"id": 4, "prob": 0.5}, {"id": 5, "prob": 0}).logprobs is None
     assert told({"id": 4, "prob": 0.5}, {"prob": 0.5}).reply_ids is None
+
+
+@pytest.mark.parametrize(
+    ("reason", "finish"),
+    [
+        ("length", Finish.LENGTH),
+        ("max_tokens", Finish.LENGTH),
+        ("MODEL_LENGTH", Finish.LENGTH),
+        ("content_filter", Finish.FILTER),
+        ("SAFETY", Finish.FILTER),
+        ("stop", Finish.STOP),
+        ("eos_token", Finish.STOP),
+        (None, Finish.STOP),
+    ],
+)
+def test_the_reasons_of_all_servers_are_understood_in_any_case(reason, finish):
+    assert parse_completion(whole("text", finish=reason), 8).finish is finish
+
+
+def test_a_count_of_no_prompt_tokens_is_a_count_not_made():
+    body = whole("text")
+    body["usage"] = {"prompt_tokens": 0, "completion_tokens": 0}
+    completion = parse_completion(body, 8)
+    assert (completion.prompt_tokens, completion.completion_tokens) == (None, 0)
+
+
+@pytest.mark.parametrize("written", [0, 1])
+def test_a_reply_of_its_end_token_alone_is_empty(written):
+    assert parse_completion(whole(None, written=written), 8).text == ""
+    with pytest.raises(BadReply, match="content is null"):
+        parse_completion(whole(None, written=2), 8)

@@ -17,7 +17,9 @@ from bookwheel.errors import (
     Unreachable,
     WindowExceeded,
 )
+from bookwheel.models.endpoint import Endpoint
 from bookwheel.models.openai import OpenAIModel
+from bookwheel.models.sdk_errors import format_server_message
 
 KEY = "sk-very-secret-4711"
 
@@ -250,3 +252,9 @@ def test_a_cancelled_call_stops_at_once(server, acts, model):
         await asked.aclose()
 
     asyncio.run(asyncio.wait_for(run(), 10))
+
+
+@pytest.mark.parametrize(("length", "end"), [(400, "x."), (401, "x…"), (5000, "x…")])
+def test_a_servers_message_is_quoted_up_to_400_characters(length, end):
+    quoted = format_server_message({"message": "x" * length}, Endpoint.resolve("http://host/v1"))
+    assert quoted == "x" * 399 + end

@@ -8,8 +8,17 @@ from hypothesis import strategies as st
 
 from bookwheel.text.sanitize import TAGS, escape_markup, sanitize
 
+PROMPT_TAGS = "question memory section document instructions notes system user assistant"
+TEMPLATE_TAGS = (
+    "s bos eos pad unk mask start_of_turn end_of_turn end_of_text begin_of_text think thinking tool_call tool_response"
+)
 
-@pytest.mark.parametrize("tag", TAGS)
+
+def test_the_tags_of_our_prompts_are_known() -> None:
+    assert set(PROMPT_TAGS.split()) <= set(TAGS)
+
+
+@pytest.mark.parametrize("tag", [*PROMPT_TAGS.split(), *TEMPLATE_TAGS.split()])
 @pytest.mark.parametrize("form", ["<{}>", "</{}>", "< / {} >", "<{} kind='x'>", "</{}\n>", "<\u200b/{}>", "<{}\u00ad>"])
 def test_no_tag_of_a_prompt_survives(tag: str, form: str) -> None:
     assert "<" not in escape_markup(form.format(tag))

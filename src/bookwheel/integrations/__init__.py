@@ -1,1 +1,1 @@
-"""Reading as a part of other people's frameworks: one short file for each of them."""
+"""Readings inside other frameworks, one file for each."""

@@ -1,4 +1,4 @@
-"""LangChain: a Runnable that reads a document, and a tool that an agent can read one document with.
+"""LangChain: a Runnable that reads documents, and a tool with which an agent reads one document.
 
     reader = reading_runnable(model="local")
     reader.invoke({"source": "contract.pdf", "question": "When does the lease end?"}).answer.text
@@ -26,47 +26,47 @@ if TYPE_CHECKING:
 
 
 class Question(TypedDict):
-    """What the Runnable takes."""
+    """The input of the Runnable."""
 
     source: Any
-    """A path, a URL, a folder, a document of ours, or LangChain documents, such as a loader or a retriever gives."""
+    """A path, URL, folder or document as in `bookwheel.read`, or the LangChain documents of a loader or retriever."""
     question: str
 
 
 def reading_runnable(**options: Any) -> Runnable[Question, Reading]:
-    """A Runnable from {"source", "question"} to a Reading; it batches, runs async and composes like any other."""
+    """Return a Runnable from {"source", "question"} to a Reading."""
 
-    def reads(asked: Question) -> Reading:
-        return read(_source(asked["source"]), asked["question"], **options)
+    def run(inputs: Question) -> Reading:
+        return read(_convert_source(inputs["source"]), inputs["question"], **options)
 
-    async def areads(asked: Question) -> Reading:
-        return await aread(_source(asked["source"]), asked["question"], **options)
+    async def arun(inputs: Question) -> Reading:
+        return await aread(_convert_source(inputs["source"]), inputs["question"], **options)
 
-    return RunnableLambda(reads, areads, name="bookwheel")
+    return RunnableLambda(run, arun, name="bookwheel")
 
 
 def reading_tool(source: Any, *, about: str, name: str = "read_document", **options: Any) -> StructuredTool:
-    """A tool that reads this source with a question; `about` tells the agent what the document is.
+    """Return a tool that reads this source with a question; `about` describes the document to the agent.
 
-    The agent chooses the question only, so it cannot make the tool open anything else.
+    The agent chooses only the question, so it cannot make the tool open anything else.
     """
-    document = _source(source)
+    document = _convert_source(source)
 
-    def reads(question: str) -> tuple[str, Reading]:
+    def run(question: str) -> tuple[str, Reading]:
         try:
-            return _told(read(document, question, **options))
+            return _split_result(read(document, question, **options))
         except BookwheelError as error:
             raise ToolException(str(error)) from error
 
-    async def areads(question: str) -> tuple[str, Reading]:
+    async def arun(question: str) -> tuple[str, Reading]:
         try:
-            return _told(await aread(document, question, **options))
+            return _split_result(await aread(document, question, **options))
         except BookwheelError as error:
             raise ToolException(str(error)) from error
 
     return StructuredTool.from_function(
-        reads,
-        coroutine=areads,
+        run,
+        coroutine=arun,
         name=name,
         description=f"Read {about} from beginning to end with a question in mind; takes time. Gives the answer.",
         response_format="content_and_artifact",
@@ -74,18 +74,18 @@ def reading_tool(source: Any, *, about: str, name: str = "read_document", **opti
     )
 
 
-def _told(reading: Reading) -> tuple[str, Reading]:
-    """The answer with the words that it rests on, for the agent; the whole reading as the artifact."""
+def _split_result(reading: Reading) -> tuple[str, Reading]:
+    """Return the answer with its evidence for the agent, and the whole reading as the artifact."""
     if reading.answer is None:
         raise ToolException(f"no answer, the reading is {reading.status}: {reading.error}")
-    quotes = [f"“{found.quote}”" for found in reading.evidence]
+    quotes = [f"“{passage.quote}”" for passage in reading.evidence]
     return "\n".join((reading.answer.text, *quotes)), reading
 
 
-def _source(given: Any) -> Source:
-    """LangChain's documents become one text; whatever else is given goes to bookwheel as it is."""
-    documents = given if isinstance(given, (list, tuple)) else [given]
-    texts = [one.page_content for one in documents if isinstance(one, Document)]
+def _convert_source(source: Any) -> Source:
+    """Join LangChain's documents into one text; return any other source unchanged."""
+    documents = source if isinstance(source, (list, tuple)) else [source]
+    texts = [document.page_content for document in documents if isinstance(document, Document)]
     if not texts or len(texts) < len(documents):
-        return cast("Source", given)
+        return cast("Source", source)
     return TextDocument("\n\n".join(texts), name=str(documents[0].metadata.get("source", "documents")))

@@ -1,8 +1,8 @@
-"""LlamaIndex: a response synthesizer that reads what was retrieved, however long it is, past one small memory.
+"""LlamaIndex: a response synthesizer that reads the retrieved text, however long it is, with one small memory.
 
     engine = index.as_query_engine(response_synthesizer=ReadingSynthesizer(model="local"))
 
-`options` are those of `bookwheel.aread`. LlamaIndex's own model is not asked anything.
+`options` are those of `bookwheel.aread`. LlamaIndex's own model is not called.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class ReadingSynthesizer(BaseSynthesizer):
-    """Answers from text chunks by reading them in order; the newest reading is kept in `reading`."""
+    """Answers from text chunks by reading them in order; `reading` is the newest reading."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(llm=MockLLM())
@@ -35,29 +35,29 @@ class ReadingSynthesizer(BaseSynthesizer):
         self.reading: Reading | None = None
 
     def get_response(self, query_str: str, text_chunks: Sequence[str], **response_kwargs: Any) -> str:
-        """The answer; ModelError or BudgetReached where there is none."""
+        """Return the answer. ModelError or BudgetReached where there is none."""
         del response_kwargs
-        return self._answer(read(_document(text_chunks), query_str, **self.options))
+        return self._get_answer(read(_join_chunks(text_chunks), query_str, **self.options))
 
     async def aget_response(self, query_str: str, text_chunks: Sequence[str], **response_kwargs: Any) -> str:
-        """The same inside async programs."""
+        """Return the answer, inside async programs."""
         del response_kwargs
-        return self._answer(await aread(_document(text_chunks), query_str, **self.options))
+        return self._get_answer(await aread(_join_chunks(text_chunks), query_str, **self.options))
 
     def get_response_from_messages(
         self, query_str: str, message_chunks: Sequence[ChatMessage], **response_kwargs: Any
     ) -> str:
-        """The same from messages, of which the text is read."""
+        """Return the answer from the text of messages."""
         return self.get_response(query_str, [message.content or "" for message in message_chunks], **response_kwargs)
 
     async def aget_response_from_messages(
         self, query_str: str, message_chunks: Sequence[ChatMessage], **response_kwargs: Any
     ) -> str:
-        """The same from messages inside async programs."""
+        """Return the answer from the text of messages, inside async programs."""
         chunks = [message.content or "" for message in message_chunks]
         return await self.aget_response(query_str, chunks, **response_kwargs)
 
-    def _answer(self, reading: Reading) -> str:
+    def _get_answer(self, reading: Reading) -> str:
         self.reading = reading
         if reading.answer is None:
             raise (BudgetReached if reading.status is Status.STOPPED else ModelError)(reading.error)
@@ -67,8 +67,8 @@ class ReadingSynthesizer(BaseSynthesizer):
         return {}
 
     def _update_prompts(self, prompts: PromptDictType) -> None:
-        """Our prompts are chosen with the plan."""
+        """Do nothing: the plan chooses the prompts."""
 
 
-def _document(text_chunks: Sequence[str]) -> TextDocument:
+def _join_chunks(text_chunks: Sequence[str]) -> TextDocument:
     return TextDocument("\n\n".join(text_chunks), name="retrieved text")

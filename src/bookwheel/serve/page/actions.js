@@ -1,4 +1,4 @@
-// What can be done with a reading: stop, read on, delete, ask its document something else, lay another beside it, keep it.
+// The actions of a reading: stop, resume, delete, ask its document again, compare, download.
 
 import { h, refill } from "./dom.js";
 import * as service from "./service.js";
@@ -23,23 +23,23 @@ export function actions(reading, shelf, changed) {
   };
   const id = reading.reading;
   const reads = reading.status === "reading";
-  const budget = budgetOf(reading);
+  const budget = nextBudget(reading);
   const onwards = t(budget && reading.status === "stopped" ? "act.resume.more" : "act.resume");
   const onward = ["stopped", "failed", "cancelled"].includes(reading.status);
   return [
     reads && act(t("act.stop"), async () => changed(await service.cancel(id))),
     onward && act(onwards, async () => changed(await service.resume(id, budget)), "main"),
     h("a", { class: "button", href: `#/?${new URLSearchParams({ document: reading.document.id, name: reading.document.name })}` }, t("act.ask")),
-    comparing(reading),
+    compareMenu(reading),
     file,
-    !reads && act(t("act.delete"), sure(id), "plain"),
+    !reads && act(t("act.delete"), confirmDelete(id), "plain"),
     problem,
   ];
 }
 
-// A resumed reading's budget counts anew. Its limits are sent along, for the server forgets those that it is not told;
-// where one of them stopped the reading, all are doubled.
-function budgetOf({ status, plan }) {
+// The budget of a resumed reading starts at zero. The server drops limits that are not sent, so all are sent; if one of
+// them stopped the reading, all are doubled.
+function nextBudget({ status, plan }) {
   const limits = ["tokens", "seconds", "cost"].filter((name) => plan.budget[name]);
   if (!limits.length) return undefined;
   const factor = status === "stopped" ? 2 : 1;
@@ -47,8 +47,8 @@ function budgetOf({ status, plan }) {
   return { price_in, price_out, ...Object.fromEntries(limits.map((name) => [name, factor * plan.budget[name]])) };
 }
 
-// The first press asks, the second does it.
-function sure(id) {
+// The first press asks for confirmation, the second deletes.
+function confirmDelete(id) {
   let asked = false;
   return async (button) => {
     if (asked) {
@@ -60,8 +60,8 @@ function sure(id) {
   };
 }
 
-// The other readings of this document are looked up when they are wanted.
-function comparing(reading) {
+// The list of other readings of this document is loaded when the menu opens.
+function compareMenu(reading) {
   const list = h("div", { class: "choices" });
   const open = async () => {
     if (!box.open) return;

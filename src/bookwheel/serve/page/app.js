@@ -1,5 +1,5 @@
-// Which view stands on the page: #/ asks and lists, #/reading/ID watches, #/compare/ID/ID lays two side by side, #/runs
-// lists evaluations and training runs, #/run/ID tells of one, and #/run/ID/reading/ID shows a reading that it kept.
+// Routes: #/ is the form and the journal, #/reading/ID a reading, #/compare/ID/ID two readings, #/runs the evaluations
+// and training runs, #/run/ID one of them, #/run/ID/reading/ID a reading of a run.
 
 import { askView } from "./ask.js";
 import { compareView } from "./compare.js";
@@ -25,7 +25,7 @@ const routes = [
   [/^\/run\/([\w-]+)\/reading\/([\w-]+)$/, ([run, id], query, kept) => readingView(id, query, kept, service.keptIn(run))],
 ];
 
-// `kept` is what was typed and chosen in the same view, before it was drawn in another language.
+// `kept` is the state of the same view before the language changed: what was typed and chosen.
 async function show(kept = null) {
   const mine = (visit += 1);
   const place = kept ? scrollY : 0;
@@ -50,7 +50,7 @@ async function show(kept = null) {
 
 const wantsKey = (problem) => problem instanceof service.Refusal && problem.status === 401;
 
-// A form that somebody may be typing into stays as it is; only another language draws it anew.
+// Do not redraw a form while somebody may be typing into it, except in another language.
 const asksAgain = (problem, kept) => wantsKey(problem) && !kept && document.getElementById("key");
 
 function trouble(problem, kept) {

@@ -1,4 +1,4 @@
-// Where a reading begins: what to read, what to ask, and, for those who want it, how.
+// The form that starts a reading: the document, the questions, and the settings.
 
 import { h, refill } from "./dom.js";
 import { Journal } from "./journal.js";
@@ -141,7 +141,7 @@ class AskForm {
     return { ...(this.model.value && { model: this.model.value }), ...(Object.keys(plan).length && { plan }) };
   }
 
-  // An upload is kept with its file, so that a second try after a refusal does not send it again.
+  // The id of an upload is stored with its file, so that a second try does not send it again.
   async #documents() {
     const text = this.text.value;
     const pasted = text.trim() ? [ADDRESS.test(text.trim()) ? { url: text.trim() } : { text }] : [];

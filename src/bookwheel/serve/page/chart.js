@@ -1,5 +1,5 @@
-// Plots as SVG, drawn at the width they are given and again when it changes. Series are told apart by colour and by
-// mark; pointing anywhere reads out the figures there, and the same figures stand in a table beside every plot.
+// Plots as SVG, redrawn when their width changes. Series differ by colour and by mark. Pointing at a plot shows the
+// figures there; a table beside every plot has the same figures.
 
 import { h, refill, shown } from "./dom.js";
 import { exact } from "./words.js";
@@ -32,7 +32,7 @@ export function swatch(index, line = true) {
   return s("svg", { class: `swatch ${ink(index)}`, width: 26, height: 14, viewBox: "0 0 26 14", "aria-hidden": "true" }, line && s("path", { d: "M1 7h24" }), mark(index, 13, 7));
 }
 
-// Round values between two others: multiples of 1, 2 or 5, at most so many.
+// Round tick values between two others: multiples of 1, 2 or 5, up to a maximum count.
 export function ticksOf(low, high, most = 5, whole = false) {
   const size = 10 ** Math.floor(Math.log10((high - low) / most || 1));
   const steps = [1, 2, 5, 10, 20].map((one) => one * size).filter((step) => !whole || step >= 1);
@@ -72,7 +72,7 @@ export class Chart {
     this.watch.disconnect();
   }
 
-  // [{name, index, line, marks, shift, points: [{x, y, low, high, told}]}, …] and where a line stands across the plot.
+  // [{name, index, line, marks, shift, points: [{x, y, low, high, told}]}, …] and the place of a horizontal line.
   show(series, at = null) {
     Object.assign(this, { series, at });
     this.draw();
@@ -162,7 +162,7 @@ export class Chart {
   }
 }
 
-// The names of the series; pressing one hides or shows it in all the plots it stands for.
+// The names of the series. Pressing one hides or shows it in all plots.
 export function legend(series, charts) {
   const press = (name) => (event) => {
     const hide = !charts[0].hidden.has(name);

@@ -1,5 +1,5 @@
-// Two readings side by side, both at the same place of the document, whatever their chunks are. What is still being
-// read goes on in its column.
+// Two readings side by side, both at the same place of the document, even if their chunks differ. Running readings are
+// followed.
 
 import { eachFrame, h, refill } from "./dom.js";
 import { statusChip } from "./marks.js";
@@ -108,7 +108,7 @@ class Side {
     this.changed();
   }
 
-  // A column that has not come as far as the other stands at its newest step.
+  // A column that has read less than the other shows its newest step.
   draw(share) {
     const at = this.trace.length ? this.trace.stepAt(share * this.length - 1e-6) : -1;
     this.ribbon.draw(at);

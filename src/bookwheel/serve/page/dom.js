@@ -1,5 +1,5 @@
-// Elements from plain values. Whatever people, models and documents wrote goes in as text, never as markup; control
-// characters and those that turn text around are made visible, as in the pages that `bookwheel show --html` writes.
+// Elements from plain values. Text from people, models and documents is inserted as text, never as markup; control
+// characters and characters that change the writing direction become U+FFFD, as in views/html.py.
 
 const UNSHOWN = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\u061c]/g;
 
@@ -36,7 +36,7 @@ export function wheel(turning = false) {
   return h("img", { src: "/page/wheel.svg", alt: "", class: turning ? "wheel turning" : "wheel", width: 48, height: 48 });
 }
 
-// At most one run a frame, with the newest values.
+// Draw at most once a frame, with the newest values.
 export function eachFrame(draw) {
   let asked = false;
   return () => {

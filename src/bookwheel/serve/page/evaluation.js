@@ -1,4 +1,4 @@
-// An evaluation: how right each way of reading was at each length, at which cost, and every sample behind it.
+// An evaluation: the accuracy and cost of each way of reading at each length, and every sample.
 
 import { Chart, legend } from "./chart.js";
 import { h, later, refill } from "./dom.js";
@@ -81,7 +81,7 @@ export class EvaluationView {
     refill(this.costs, folded(t("eval.cells"), () => this.#costs()));
   }
 
-  // Models and ways in the report's own order, each with its cells by length.
+  // Models and ways in the order of the report, each with its cells by length.
   #readers() {
     const found = new Map();
     const alone = new Set(this.#cells.map(({ model }) => model)).size === 1;

@@ -1,4 +1,4 @@
-// What is told of a reading above its timeline: the question, the answer, what it rests on, and what it cost so far.
+// The head of a reading: question, answer, evidence, and cost so far.
 
 import { h, refill, wheel } from "./dom.js";
 import { advantageMark, statusChip, verdict } from "./marks.js";
@@ -44,7 +44,7 @@ export class Headline {
   }
 }
 
-// What a reading of an evaluation or a training run came to, and what would have been right.
+// The verdict on a reading of an evaluation or a training run, and the right answer.
 function judged({ sample, rollout }) {
   if (rollout) {
     const parts = Object.entries(rollout.parts).map(([name, value]) => `${name} ${figure(value)}`);
@@ -95,7 +95,7 @@ function usageSoFar(reading, trace) {
   return summed.calls >= reading.usage.calls ? summed : reading.usage;
 }
 
-// By the pace of the newest steps: the time that they took, or, where a model tells none, the time between their events.
+// Estimated from the newest steps: their own time or, where the model reports none, the time between their events.
 function secondsLeft(reading, trace) {
   const newest = trace.steps.slice(-12);
   if (newest.length < 2) return null;

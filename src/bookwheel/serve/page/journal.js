@@ -1,4 +1,4 @@
-// Every reading that is kept, newest first, with a search; two that are ticked can be laid side by side.
+// The readings of the journal, newest first, with a search. Two can be chosen for comparison.
 
 import { h, later, refill } from "./dom.js";
 import { statusChip } from "./marks.js";

@@ -1,4 +1,4 @@
-// The small marks that say how something went: right or wrong, and what a rollout was worth.
+// Small marks: the status of a reading, the verdict on a sample, the advantage of a rollout.
 
 import { h } from "./dom.js";
 import { percent, signed, t } from "./words.js";

@@ -1,4 +1,4 @@
-// The memory after one step, with what that step added, reworded and took out; beside each line the step it is from.
+// The memory after one step: the lines that the step added, reworded and removed, and the step each line is from.
 
 import { h, refill } from "./dom.js";
 import { knows, number, t } from "./words.js";

@@ -1,4 +1,4 @@
-// One reading, watched while it is written or walked through afterwards.
+// One reading, followed while it runs or browsed afterwards.
 
 import { eachFrame, h, later, refill } from "./dom.js";
 import { actions } from "./actions.js";
@@ -105,7 +105,7 @@ class ReadingView {
     this.editing.querySelector("textarea").value = memory;
   }
 
-  // Everything the server tells of a reading as a whole comes through here: at first, after an act, at the end.
+  // Takes every whole reading that the server sends: at first, after an action, at the end.
   #apply(told) {
     const follows = this.stop !== undefined && this.reading.status === "reading";
     this.reading = { ...this.reading, ...told };
@@ -133,7 +133,7 @@ class ReadingView {
     });
   }
 
-  // At the end the reading is fetched once more: with its evidence, and with any step that a lost line swallowed.
+  // At the end the reading is fetched once more, for its evidence and for steps lost with a connection.
   async #whole() {
     this.#apply(await service.reading(this.reading.reading));
   }
@@ -151,7 +151,7 @@ class ReadingView {
     this.draw();
   }
 
-  // A way that answers in one turn has nothing to scrub through; where it ended with an answer, the document stands alone.
+  // A way that answers in one call has no steps; an answered reading then shows the document alone.
   #stepless() {
     const whole = this.reading.status === "answered";
     this.timeline.hidden = whole;

@@ -1,6 +1,6 @@
-// The timeline: the document from end to end, a bar a step, as tall as the step changed the memory. One canvas for any
-// number of steps: what stands still is painted once into a second canvas, so that a frame of scrubbing is one copy and
-// one line. For the keyboard and for screen readers it is a slider.
+// The timeline: the document from beginning to end, one bar a step; its height is the share of the memory that changed.
+// The bars are painted once into a second canvas, so that a frame of scrubbing is one copy and one line, for any number
+// of steps. For the keyboard and for screen readers it is a slider.
 
 import { h } from "./dom.js";
 import { number, pages, t } from "./words.js";
@@ -148,7 +148,7 @@ export class Ribbon {
   }
 }
 
-// Where a key press leads from step `at`, or null when the key is not one of the timeline's.
+// The step that a key leads to from step `at`, or null for other keys.
 export function stepOfKey(event, at, last) {
   if (event.key === "Home") return 0;
   if (event.key === "End") return last;

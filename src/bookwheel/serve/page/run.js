@@ -1,4 +1,4 @@
-// One run: an evaluation or a training run, looked at again as long as it is there; what is new is drawn in place.
+// One evaluation or training run, polled while it is open and updated in place.
 
 import { h, refill } from "./dom.js";
 import { EvaluationView } from "./evaluation.js";

@@ -1,4 +1,4 @@
-// The samples of an evaluation, those that were asked for: each with its question, its answer, the golds, and its reading.
+// The samples of an evaluation that match the filters, each with question, answer, gold answers and reading.
 
 import { h, refill } from "./dom.js";
 import { verdict } from "./marks.js";
@@ -35,7 +35,7 @@ export class Samples {
     this.asked += 1;
   }
 
-  // What can be chosen among; a choice stays as long as it is among it.
+  // The options of the filters. A choice stays as long as it is among them.
   offer(cells) {
     this.selects.forEach((select, at) => {
       const values = [...new Set(cells.map((cell) => String(cell[NAMES[at]])))];

@@ -1,4 +1,4 @@
-// The server's routes. A refusal becomes an Error whose message is the server's own sentence; so does a server that is away.
+// The server's routes. A refusal becomes an Error with the server's message; so does a server that cannot be reached.
 
 import { t } from "./words.js";
 
@@ -47,13 +47,13 @@ export const samples = (run, wanted) => ask(`${shelf(run)}/samples?${new URLSear
 export const rollouts = (run, step) => ask(`${shelf(run)}/rollouts?step=${step}`);
 const shelf = (run) => `/runs/${encodeURIComponent(run)}`;
 
-// A run and the tag of how it stood; null where it stands as it did at that tag.
+// A run and its ETag; null where it has not changed since the given ETag.
 export async function run(id, tag = null) {
   const response = await answer(shelf(id), tag ? { headers: { "If-None-Match": tag } } : {});
   return response.status === 304 ? null : { told: await response.json(), tag: response.headers.get("ETag") };
 }
 
-// Where readings are from: the server's own journal, or that of a run, where they are only looked at.
+// The source of readings: the server's own journal, or the read-only journal of a run.
 export const own = { place: (id) => `#/reading/${encodeURIComponent(id)}`, file: at, reading, origins, text };
 export const keptIn = (run) => ({
   place: (id) => `#/run/${encodeURIComponent(run)}/reading/${encodeURIComponent(id)}`,
@@ -70,7 +70,7 @@ export const upload = (file) =>
     body: file,
   });
 
-// A random key, so that a start that was sent twice by a bad line is one reading.
+// A random idempotency key, so that a request sent twice starts one reading.
 export const start = (wanted) => {
   const key = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0"));
   return ask("/readings", {
@@ -80,7 +80,7 @@ export const start = (wanted) => {
   });
 };
 
-// The browser goes on after a lost line by itself, from the last event it has; a final status closes it for good.
+// The browser reconnects by itself after the last event it has; a final status closes the stream.
 export function follow(id, { step, status, lost }) {
   const source = new EventSource(`${at(id)}/events${CHANGES}`);
   source.addEventListener("step", (event) => step(JSON.parse(event.data)));

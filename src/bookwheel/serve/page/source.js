@@ -1,10 +1,10 @@
 // The document's own text: the section a step was reading, and the words in it that a line or an answer rests on.
-// The server counts characters, the browser counts UTF-16 units; only here the one is turned into the other.
+// The server counts characters and the browser UTF-16 units; only this file converts between them.
 
 import { h, refill } from "./dom.js";
 import { number, pages, t } from "./words.js";
 
-// A word, a character of a script without blanks, blanks, or a mark.
+// A word, one character of a script without blanks, blanks, or a punctuation mark.
 const PIECE = /[\u3040-\u30ff\u3400-\u9fff]|(?:(?![\u3040-\u30ff\u3400-\u9fff])[\p{L}\p{N}\p{M}_])+|\s+|[^\s]/gu;
 const AROUND = 400; // characters shown before and after the section
 const MOST = 60_000; // characters shown of one section
@@ -48,7 +48,7 @@ export class SourcePane {
     clearTimeout(this.timer);
   }
 
-  // A step that was scrubbed past is not fetched, but the pane never lags by more than half a second.
+  // Steps passed while scrubbing are not fetched, but the pane lags at most half a second.
   pass(step) {
     clearTimeout(this.timer);
     const waited = performance.now() - this.passed;
@@ -101,7 +101,7 @@ function bounds(step, span) {
   return [from, from + MOST];
 }
 
-// Where the longest run of a line's words stands in a text: [start, end], or null when no two of them do.
+// The span [start, end] of the longest run of a line's words in a text; null for less than two words.
 function longestRun(line, text) {
   const wanted = located(line);
   const there = located(text);

@@ -1,8 +1,8 @@
-// Figures in tables that scroll within their own width, and what is folded away until somebody wants it.
+// Tables that scroll within their own width, and sections that are folded at first.
 
 import { h, refill } from "./dom.js";
 
-// The options of a list, left alone where they are what they were: somebody may be choosing.
+// Replace the options of a list only where they changed: somebody may be choosing.
 export function offered(select, options) {
   const told = JSON.stringify(options);
   if (select.offered === told) return;

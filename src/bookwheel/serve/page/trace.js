@@ -8,7 +8,7 @@ export class Trace {
     steps.forEach((step) => this.add(step));
   }
 
-  // Events may come twice after a lost line; a step is known by its number.
+  // Events may come twice after a reconnect; a step is known by its number.
   add(step) {
     if (step.index !== this.steps.length) return false;
     this.steps.push(step);

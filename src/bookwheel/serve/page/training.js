@@ -1,4 +1,4 @@
-// A training run: its curves while it runs and afterwards, its settings, and the rollouts that it kept.
+// A training run: its curves, its settings, and the rollouts that it stored.
 
 import { Chart, legend } from "./chart.js";
 import { h, refill } from "./dom.js";
@@ -67,7 +67,7 @@ export class TrainingView {
     return this.run.curves.find((curve) => curve.name === name && curve.warm === warm);
   }
 
-  // Where every rollout's reward is its accuracy, one line says both.
+  // Where the reward of every rollout is its accuracy, one line shows both.
   #accuracy() {
     const [reward, accuracy] = ["reward", "accuracy"].map((name) => this.#curve(name));
     const same = reward && accuracy && JSON.stringify(reward.points) === JSON.stringify(accuracy.points);
@@ -88,7 +88,7 @@ export class TrainingView {
     return warm && steps ? warm : null;
   }
 
-  // A figure that is nought from beginning to end, such as the divergence where it has no weight, is not drawn.
+  // A curve that is zero throughout, such as a divergence without weight, is not drawn.
   #panel(name, warm = false) {
     const key = warm ? `warm-${name}` : name;
     const all = warm || name === "loss" ? [this.#curve(name, warm)] : [this.#curve(name, true), this.#curve(name)];

@@ -5,7 +5,7 @@ import chinese from "./words-zh.js";
 
 const LANGUAGES = { en: english, zh: chinese };
 
-// Private windows may refuse to keep anything; the page works all the same.
+// Private windows may refuse storage; the page works without it.
 export const kept = {
   get(name) {
     try {

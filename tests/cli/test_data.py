@@ -79,9 +79,9 @@ def test_sifting_keeps_what_needs_the_document_and_says_why_the_rest_went(tmp_pa
     model = ScriptedModel(lambda messages: "\\boxed{Quenby}", name="parrot")
     assert asyncio.run(filter_samples_file(source, out=out, model=model)) == 0
     assert {sample.golds[0] for sample in read_samples(out)} == {"yes", "Pell mill", "green"}
-    said = capsys.readouterr().err
-    assert "answered without the document at try 1" in said
-    assert "3 of 4 samples kept" in said
+    message = capsys.readouterr().err
+    assert "answered without the document at try 1" in message
+    assert "3 of 4 samples kept" in message
     with pytest.raises(InputError, match="--force"):
         asyncio.run(filter_samples_file(source, out=out, model=model))
 
@@ -105,7 +105,7 @@ def test_the_quote_command_line_reaches_every_option(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("niah_singel_2",), "did you mean 'niah_single_2'"),
         (("vt", "--tokens", "5"), "needs at least"),
@@ -114,10 +114,10 @@ def test_the_quote_command_line_reaches_every_option(tmp_path):
         (("vt", "--lang", "fr"), "en and zh"),
     ],
 )
-def test_bad_input_ends_with_2_a_sentence_and_no_file(words, said, tmp_path, monkeypatch, capsys):
+def test_bad_input_ends_with_2_a_sentence_and_no_file(words, message, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert ended("data", "make", *words, "--out", "x.jsonl") == 2
-    assert said in " ".join(capsys.readouterr().err.split())
+    assert message in " ".join(capsys.readouterr().err.split())
     assert not list(tmp_path.iterdir())
 
 

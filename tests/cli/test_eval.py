@@ -31,10 +31,10 @@ def bookwheel(*words: str) -> int:
 @pytest.mark.slow
 def test_an_evaluation_leaves_results_report_page_and_journal(tmp_path, capsys):
     assert bookwheel(*WORDS, "--way", "sequential", "--way", "whole", "--out", "here") == 0
-    told = capsys.readouterr()
-    assert "| scripted | sequential | 100.0 [43.9, 100.0] | 100.0 [43.9, 100.0] |" in told.out
-    assert "| scripted | whole | 100.0 [43.9, 100.0] | does not fit |" in told.out
-    assert "12 of 12 samples" in told.err
+    printed = capsys.readouterr()
+    assert "| scripted | sequential | 100.0 [43.9, 100.0] | 100.0 [43.9, 100.0] |" in printed.out
+    assert "| scripted | whole | 100.0 [43.9, 100.0] | does not fit |" in printed.out
+    assert "12 of 12 samples" in printed.err
     assert {path.name for path in (tmp_path / "here").iterdir()} >= {
         "results.jsonl",
         "report.md",
@@ -48,11 +48,11 @@ def test_an_evaluation_leaves_results_report_page_and_journal(tmp_path, capsys):
 
 def test_json_is_one_object_and_nothing_else(capsys):
     assert bookwheel(*WORDS, "--way", "whole", "--json", "--out", "here") == 0
-    told = capsys.readouterr()
-    values = json.loads(told.out, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+    printed = capsys.readouterr()
+    values = json.loads(printed.out, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
     assert (values["samples"], values["without_answer"], len(values["cells"])) == (6, 3, 2)
     assert values["cells"][1]["official"]["mean"] is None
-    assert not told.err
+    assert not printed.err
 
 
 @pytest.mark.slow
@@ -114,7 +114,7 @@ def test_a_report_can_be_laid_out_anew_and_two_be_compared(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["eval"], "nothing to measure"),
         (["eval", "--task", "niah", "--length", "400", "--model", "scripted"], "niah_single_1"),
@@ -126,9 +126,9 @@ def test_a_report_can_be_laid_out_anew_and_two_be_compared(tmp_path, capsys):
         (["eval", "--compare", "none", "nothing"], "none"),
     ],
 )
-def test_bad_input_is_named_and_leaves_no_results(tmp_path, capsys, words, said):
+def test_bad_input_is_named_and_leaves_no_results(tmp_path, capsys, words, message):
     assert bookwheel(*words) == 2
-    assert said in " ".join(capsys.readouterr().err.split())
+    assert message in " ".join(capsys.readouterr().err.split())
     assert not list(tmp_path.glob("**/results.jsonl"))
 
 

@@ -35,8 +35,8 @@ def served(tmp_path: Path):
 
 def test_the_harness_scores_readings_by_its_own_judge(served: str, tmp_path: Path) -> None:
     """The scripted model misses the sum that a later line corrects, and finds the other three."""
-    told = (ROOT / "docs" / "evaluation.md").read_text(encoding="utf-8")
-    command = re.search(r"\$ (lm_eval .*?)\n```", told, re.DOTALL)[1].replace("\\\n", " ")
+    printed = (ROOT / "docs" / "evaluation.md").read_text(encoding="utf-8")
+    command = re.search(r"\$ (lm_eval .*?)\n```", printed, re.DOTALL)[1].replace("\\\n", " ")
     words = command.replace("http://127.0.0.1:8470", served).replace("NAME", "scripted").split()
     environment = {**os.environ, "HF_HOME": str(tmp_path / "hf"), "HF_HUB_OFFLINE": "1"}
     words = [sys.executable, "-m", *words, "--output_path", str(tmp_path / "out")]

@@ -21,7 +21,7 @@ def run(task, model, tmp_path):
     return inspect_ai.eval(task, model=model, log_dir=str(tmp_path), display="none")[0]
 
 
-def said(*answers):
+def mock_model(*answers):
     from inspect_ai.model import ModelOutput, get_model
 
     outputs = [ModelOutput.from_content("mockllm/model", answer) for answer in answers]
@@ -44,7 +44,7 @@ def test_samples_are_read_by_our_loop_and_judged_by_our_metric(three, tmp_path):
     from bookwheel.evaluation.inspect_task import reading_task
 
     notes = [text for n in range(3) for text in (f"wheel: vermilion{n}", f"\\boxed{{vermilion{n}}}")]
-    log = run(reading_task(three), said(*notes), tmp_path)
+    log = run(reading_task(three), mock_model(*notes), tmp_path)
     assert log.status == "success"
     assert {sample.metadata["steps"] for sample in log.samples} == {1}
     scores = sorted(next(iter(sample.scores.values())).value for sample in log.samples)
@@ -54,7 +54,7 @@ def test_samples_are_read_by_our_loop_and_judged_by_our_metric(three, tmp_path):
 def test_documents_stay_out_of_the_log(three, tmp_path):
     from bookwheel.evaluation.inspect_task import reading_task
 
-    log = run(reading_task(three[:1], way="closed-book"), said("\\boxed{vermilion0}"), tmp_path)
+    log = run(reading_task(three[:1], way="closed-book"), mock_model("\\boxed{vermilion0}"), tmp_path)
     assert next(iter(log.samples[0].scores.values())).value == 1
     assert "harvests" not in log.model_dump_json()
 
@@ -64,7 +64,9 @@ def test_a_document_that_does_not_fit_counts_as_wrong_and_says_so(source, tmp_pa
     from bookwheel.plan import Plan
 
     plan = Plan(question_tokens=60, answer_tokens=60)
-    log = run(reading_task([next(source("wheels", 2000))], way="whole", plan=plan, window=900), said("x"), tmp_path)
+    log = run(
+        reading_task([next(source("wheels", 2000))], way="whole", plan=plan, window=900), mock_model("x"), tmp_path
+    )
     score = next(iter(log.samples[0].scores.values()))
     assert score.value == 0
     assert "more than the" in score.explanation
@@ -88,7 +90,7 @@ def test_the_task_can_be_made_by_name(tmp_path):
 
     task = reading(task="niah_single_1", tokens=600, count=2, way="closed-book")
     assert len(task.dataset) == 2
-    assert run(task, said("a", "b"), tmp_path).status == "success"
+    assert run(task, mock_model("a", "b"), tmp_path).status == "success"
 
 
 def test_the_command_finds_the_task_by_its_name(tmp_path):
@@ -96,7 +98,7 @@ def test_the_command_finds_the_task_by_its_name(tmp_path):
     (entry,) = entry_points(group="inspect_ai", name="bookwheel")
     assert entry.load().reading
     arguments = {"task": "niah_single_1", "tokens": 1200, "count": 1, "way": "closed-book"}
-    model = said("I do not know.")
+    model = mock_model("I do not know.")
     (log,) = inspect_ai.eval(
         "bookwheel/reading", model=model, task_args=arguments, log_dir=str(tmp_path), display="none"
     )

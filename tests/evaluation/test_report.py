@@ -113,6 +113,7 @@ def test_a_cell_counts_each_outcome_and_each_flagged_sample_by_itself():
     assert (cell.prompt_tokens, cell.completion_tokens) == (pytest.approx(540), pytest.approx(28))
     assert (cell.metric, cell.seconds, built.seed) == ("contains, exact", 2.5, 9)
     assert [failure.sample for failure in built.failures] == [f"b-{n}" for n in range(6)]
+    assert build_report(results(record())).seed == 0  # reports of one file agree unless a seed is given
 
 
 def test_cells_come_by_model_way_task_and_length():

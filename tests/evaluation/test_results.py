@@ -100,18 +100,18 @@ def test_a_broken_line_is_named_by_file_and_number(tmp_path, broken):
 
 
 @pytest.mark.parametrize(
-    ("other", "said"),
+    ("other", "message"),
     [
         (run(fixed={"seed": 1}), "seed is 0 there and 1 here"),
         (run(models={"local": {"window": 900}}), "local: window is 800 there and 900 here"),
     ],
 )
-def test_results_of_another_configuration_are_refused_and_left_alone(tmp_path, other, said):
+def test_results_of_another_configuration_are_refused_and_left_alone(tmp_path, other, message):
     path = tmp_path / "results.jsonl"
     with ResultsFile(path, run()) as file:
         file.add(record("a"))
     before = path.read_bytes()
-    with pytest.raises(ResultsError, match=said):
+    with pytest.raises(ResultsError, match=message):
         ResultsFile(path, other)
     assert path.read_bytes() == before
     with ResultsFile(path, run(models={"another": {"window": 900}})):

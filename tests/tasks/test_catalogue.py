@@ -134,7 +134,7 @@ def test_an_unknown_task_names_the_nearest(tokenizer):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ({"count": 0}, "at least 1"),
         ({"tokens": 0}, "at least 1"),
@@ -146,9 +146,9 @@ def test_an_unknown_task_names_the_nearest(tokenizer):
         ({"data": Path("/nowhere")}, "neither a folder nor a file"),
     ],
 )
-def test_what_is_wrong_with_an_argument_is_said_before_anything_is_made(arguments, said, tokenizer):
+def test_what_is_wrong_with_an_argument_is_said_before_anything_is_made(arguments, message, tokenizer):
     common = {"tokens": 500, "count": 1, "seed": 1, "tokenizer": tokenizer}
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         next(make_samples("vt", **{**common, **arguments}))
 
 

@@ -55,7 +55,7 @@ GOOD = '{"question": "q", "document": "d", "answer": "a"}\n'
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("{", "not valid JSON"),
         ("[1]", "JSON object"),
@@ -77,12 +77,12 @@ GOOD = '{"question": "q", "document": "d", "answer": "a"}\n'
         ('{"question": "q", "document": "d", "answer": "a", "evidence": [{"start": 0, "end": 9}]}', "outside"),
     ],
 )
-def test_a_bad_line_is_named_by_file_and_number(line, said, tmp_path):
+def test_a_bad_line_is_named_by_file_and_number(line, message, tmp_path):
     path = tmp_path / "bad.jsonl"
     path.write_text(GOOD + line + "\n")
     with pytest.raises(InputError, match=r"bad\.jsonl, line 2") as error:
         list(read_samples(path))
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 def test_a_file_that_is_not_there_or_not_text_is_said_so(tmp_path):

@@ -76,7 +76,7 @@ def test_a_question_whose_answer_is_nowhere_is_left_out(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("{", "not valid JSON"),
         ("3", "JSON object"),
@@ -88,10 +88,10 @@ def test_a_question_whose_answer_is_nowhere_is_left_out(tmp_path):
         ('{"paragraphs": [{"qas": [{"question": "q"}]}]}', "context"),
     ],
 )
-def test_a_bad_line_is_named_by_file_and_number(line, said, tmp_path):
+def test_a_bad_line_is_named_by_file_and_number(line, message, tmp_path):
     with pytest.raises(InputError, match=r"set\.jsonl, line 2") as error:
         load(tmp_path, f"{json.dumps(HOTPOT)}\n{line}\n", "set.jsonl")
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 def test_a_broken_json_file_is_named_with_its_line(tmp_path):

@@ -38,7 +38,7 @@ PLAN = {"question_tokens": 200, "chunk_tokens": 400, "memory_tokens": 100, "answ
 
 
 async def alone(samples: list[Sample], seconds: float, folder: Path, *, keep: bool) -> float:
-    """Samples a second of readings with nothing around them but, where wanted, the journal."""
+    """Measure samples a second of readings with nothing around them but, where wanted, the journal."""
     model = ScriptedModel(keyword_reader, seconds_per_call=seconds)
     plan = model.plan.with_values(PLAN)
     waiting = iter(samples)
@@ -60,7 +60,7 @@ async def alone(samples: list[Sample], seconds: float, folder: Path, *, keep: bo
 
 
 async def evaluated(samples: list[Sample], seconds: float, folder: Path) -> float:
-    """Samples a second of an evaluation of them."""
+    """Measure samples a second of an evaluation of them."""
     model = ScriptedModel(keyword_reader, seconds_per_call=seconds)
     settings = Evaluation(
         tasks=(TASK,),

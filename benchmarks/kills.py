@@ -88,7 +88,7 @@ def common(document: Path, port: int, journal: str) -> list[str]:
 
 
 def ask(document: Path, port: int, journal: str) -> list[str]:
-    """The command that reads."""
+    """Return the command that reads."""
     words = [str(document), "What did the keeper write?", "--chunk-tokens", "590", "--memory-tokens", "200"]
     return [sys.executable, "-m", "bookwheel", "ask", *words, *common(document, port, journal)]
 
@@ -111,7 +111,7 @@ def counts(port: int) -> dict[str, int]:
 
 
 def free_port() -> int:
-    """A port that nobody listens on."""
+    """Return a port that nobody listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

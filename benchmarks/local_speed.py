@@ -47,7 +47,7 @@ def prompt(draw: random.Random, count: int) -> str:
 
 
 async def main() -> None:
-    """Rounds of both sides in turn."""
+    """Run rounds of both sides in turn."""
     threads = int(sys.argv[1]) if len(sys.argv) > 1 else 1
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 7
     model = await LocalModel.open(threads=threads)
@@ -91,7 +91,7 @@ async def measured(model: LocalModel, draw: random.Random) -> tuple[float, float
 
 
 async def clocked(model: LocalModel, draw: random.Random) -> tuple[float, float]:
-    """The same by llama.cpp's own clock, for bare completions."""
+    """Measure the same by llama.cpp's own clock, for bare completions."""
     long, short = (model._engine.tokens(prompt(draw, count)) for count in (PROMPT_WORDS, FEW_WORDS))
     read = (await model._engine.complete(long, limit=1, sampling=GREEDY)).timings
     wrote = (await model._engine.complete(short, limit=REPLY, sampling=GREEDY)).timings

@@ -36,7 +36,7 @@ PLAN = Plan(chunk_tokens=1000, memory_tokens=200, answer_tokens=100, language="e
 
 
 async def prompts_of_one(text: str, base: str) -> list[tuple[tuple[Message, ...], int]]:
-    """The conversations of one reading, so that the bare loop sends the very same ones."""
+    """Return the conversations of one reading, so that the bare loop sends the very same ones."""
     model = reader(base)
     sent = []
     async for event in read(TextDocument(text), QUESTION, model, PLAN):
@@ -47,12 +47,12 @@ async def prompts_of_one(text: str, base: str) -> list[tuple[tuple[Message, ...]
 
 
 def reader(base: str) -> OpenAIModel:
-    """The model of the kept side."""
+    """Open the model of the journalled side."""
     return OpenAIModel(name="bare", base_url=base, api_key="-", concurrency=AT_ONCE)
 
 
 async def bare(base: str, readings: int, prompts: list[tuple[tuple[Message, ...], int]]) -> float:
-    """Requests a second of loops that keep nothing."""
+    """Measure requests a second of loops that keep nothing."""
     client = AsyncOpenAI(base_url=base, api_key="-", timeout=600, max_retries=4)
     gate = asyncio.Semaphore(AT_ONCE)
 
@@ -75,7 +75,7 @@ async def bare(base: str, readings: int, prompts: list[tuple[tuple[Message, ...]
 
 
 async def kept(base: str, readings: int, text: str, calls: int) -> float:
-    """Requests a second of readings with everything on: chunks, guards, journal, evidence."""
+    """Measure requests a second of readings with everything on: chunks, guards, journal, evidence."""
     model = reader(base)
     with tempfile.TemporaryDirectory() as folder, Journal(Path(folder) / "journal.sqlite") as journal:
         document = journal.keep(TextDocument(text))

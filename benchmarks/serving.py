@@ -51,7 +51,7 @@ PLAN = Plan(question_tokens=40, chunk_tokens=CHUNK, memory_tokens=40, answer_tok
 
 
 def serve(kind: str, setting: str) -> None:
-    """The server's process: prints its address, and on ending its largest size."""
+    """Run the server's process; it prints its address and, at its end, its largest size."""
 
     async def live() -> None:
         if kind == "streams":

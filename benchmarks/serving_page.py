@@ -53,7 +53,7 @@ HARVEST = "() => { window.recording_ = false; return {frames: window.frames_, sh
 
 
 def _notes() -> Any:
-    """A memory of a dozen lines of which every step changes one."""
+    """Return a memory of a dozen lines; every step changes one."""
     lines = [f"{n}. nothing is known of this yet, and it may stay so" for n in range(LINES)]
     count = 0
 
@@ -68,7 +68,7 @@ def _notes() -> Any:
 
 @contextmanager
 def _served(steps: int) -> Iterator[tuple[str, str]]:
-    """A server with one reading of so many steps: its address, and the reading."""
+    """Start a server with one reading of so many steps: its address, and the reading."""
     plan = Plan(question_tokens=40, chunk_tokens=CHUNK, memory_tokens=MEMORY, answer_tokens=MEMORY)
     model = ScriptedModel(_notes(), plan=plan)
     text = "\n".join(f"Section {n}: " + "rain fell on the mill " * 10 for n in range(steps * 2))
@@ -89,7 +89,7 @@ def _served(steps: int) -> Iterator[tuple[str, str]]:
 
 
 def _first_load(browser: Browser, address: str) -> dict[str, int]:
-    """Requests and bytes of `/` with an empty cache."""
+    """Count requests and bytes of `/` with an empty cache."""
     context = browser.new_context(viewport={"width": 1280, "height": 800})
     page = context.new_page()
     session, sizes = context.new_cdp_session(page), []

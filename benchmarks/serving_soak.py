@@ -61,7 +61,7 @@ class Unhurried(ScriptedModel):
 
 
 def serve(folder: str, port: str) -> None:
-    """The server's process."""
+    """Run the server's process."""
 
     async def live() -> None:
         model = Unhurried()
@@ -105,7 +105,7 @@ class Soak:
     told: list[Told] = field(default_factory=list)
 
     async def start(self) -> None:
-        """The server, up."""
+        """Start the server."""
         began, port = time.perf_counter(), self.address.rpartition(":")[2] or "0"
         command = [sys.executable, __file__, self.folder, port]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
@@ -125,7 +125,7 @@ class Soak:
             await self.start()
 
     async def read(self, client: httpx2.AsyncClient, name: int) -> None:
-        """Reading after reading until the time is up; the last is followed to its end."""
+        """Start reading after reading until the time is up; the last is followed to its end."""
         count = 0
         while time.monotonic() < self.until:
             words = [f"page{number}" for number in range(CHUNK * self.chance.randint(5, 25))]
@@ -182,7 +182,7 @@ class Soak:
         await asyncio.sleep(self.chance.uniform(0.05, 0.5))
 
     async def verdict(self, client: httpx2.AsyncClient) -> dict[str, int]:
-        """What is wrong with the readings, counted."""
+        """Count what is wrong with the readings."""
         wrong = dict.fromkeys(
             ("unanswered", "gaps_or_repeats", "not_tiled", "told_otherwise", "told_twice", "answers_lost"), 0
         )

@@ -37,7 +37,7 @@ PROMPTS, REPLIES, LIMIT, RATE = 8, 8, 32, 1e-4
 
 
 def settings() -> TrainConfig:
-    """The workload in our terms."""
+    """Return the workload in our terms."""
     tiny = TrainConfig.load("tiny-cpu")
     return replace(
         tiny,
@@ -56,7 +56,7 @@ def settings() -> TrainConfig:
 
 
 def length(episode: Episode, _: object) -> RewardResult:
-    """The reward, ours."""
+    """Return our reward."""
     told = episode.conversations[-1].reply.tokens
     score = len(told.reply) / LIMIT if told else 0.0
     return RewardResult(score=score, answer=score)
@@ -79,11 +79,11 @@ class Clock(TrainerCallback):  # type: ignore[misc]
         self._began = 0.0
 
     def on_step_begin(self, *_: Any, **__: Any) -> None:
-        """A step begins."""
+        """Note the start of a step."""
         self._began = time.perf_counter()
 
     def on_step_end(self, *_: Any, **__: Any) -> None:
-        """A step ends."""
+        """Note the end of a step."""
         self.seconds.append(time.perf_counter() - self._began)
 
 

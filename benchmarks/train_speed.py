@@ -57,7 +57,7 @@ def rollouts(config: TrainConfig, count: int) -> dict[str, float]:
 
 
 def by_length(episode: Episode, _: object) -> RewardResult:
-    """A reward with spread for a policy that knows nothing."""
+    """Return a reward with spread for a policy that knows nothing."""
     return RewardResult(score=float(len(episode.answer) % 2), answer=0.0)
 
 

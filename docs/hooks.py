@@ -63,7 +63,7 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
 
 
 def _lab_index() -> str:
-    """A list of the lab's pages, the newest first, each under its own title."""
+    """Return a list of the lab's pages, the newest first, each under its own title."""
     lines = ["# What was measured", "", "Dated notes: what was tried, on which machine, and what came of it.", ""]
     for path in sorted(ROOT.glob("lab/*.md"), reverse=True):
         title = path.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")

@@ -46,7 +46,7 @@ class Layout(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
-    """How the model draws its tokens; None leaves a setting to the server."""
+    """The sampling settings of a model; None leaves one to the server."""
 
     temperature: Temperature | None = 0.7
     top_p: TopP | None = 0.95

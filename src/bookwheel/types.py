@@ -38,7 +38,7 @@ class Status(StrEnum):
 
 
 class Finish(StrEnum):
-    """Why a reply ended."""
+    """The reason that a reply ended."""
 
     STOP = "stop"
     LENGTH = "length"

@@ -22,10 +22,10 @@ _EXTRAS: Final = {
     "local": ("the local model", ("xllamacpp",)),
     "documents": ("PDF, DOCX, EPUB and HTML", ("pypdf", "mammoth", "trafilatura")),
 }
+# Bytes of free disk space below which a journal can soon be full.
 _LOW_DISK: Final = 500_000_000
-"""Bytes of free disk space below which a journal can soon be full."""
+# Seconds that an endpoint has to list its models.
 _ENDPOINT_TIMEOUT: Final = 10.0
-"""Seconds that an endpoint has to list its models."""
 
 
 class CheckStatus(StrEnum):

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from bookwheel.training.rollout_store import StoredRollout
     from bookwheel.types import Reading
 
+# The columns of a list, and the least width of each.
 _COLUMNS: Final = {"reading": 8, "when": 16, "status": 9, "document": 8, "question": 8, "answer": 8}
-"""The columns of a list, and the least width of each."""
 _MAX_WIDTH: Final = 48
 _COLOURS: Final = {
     Status.ANSWERED: "green",

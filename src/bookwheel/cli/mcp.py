@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from bookwheel.serve.engine.service import Service
 
 _INTERRUPTED: Final = 130
+# Seconds that open connections have after the server is told to end.
 _GRACE: Final = 3
-"""Seconds that open connections have after the server is told to end."""
+# Bytes of one request; a client may send a long text in the call itself.
 _MAX_BODY: Final = 64 << 20
-"""Bytes of one request; a client may send a long text in the call itself."""
 
 
 @Parameter(name="*")

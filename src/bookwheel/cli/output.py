@@ -26,8 +26,8 @@ _ANSWER_NOTES: Final[Mapping[str, str]] = {
     "cleaned": "special tokens were removed from the answer",
 }
 
+# Columns; more than any line of ours has.
 _NO_FOLDING: Final = 10_000
-"""Columns; more than any line of ours has."""
 
 
 def stderr() -> Console:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from bookwheel.types import Answer, Reading
 
 _QUIET_FLAGS: Final = {Flag.UNCHANGED}
+# The live view shows the end of a longer memory, so that it fits the terminal.
 _MEMORY_LINES: Final = 16
-"""The live view shows the end of a longer memory, so that it fits the terminal."""
 
 
 class ReadingProgress:

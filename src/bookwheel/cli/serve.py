@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from bookwheel.serve.engine.settings import ServerSettings
 
 _SERVER: Final = Group("Server", sort_key=1)
+# Seconds that open connections have after the server is told to end.
 _GRACE: Final = 10
-"""Seconds that open connections have after the server is told to end."""
 
 
 def serve(

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 _WIDTH, _HEIGHT = 7.2, 4.0
 _MARKS = "osD^vP*X"
 _LEAST_MARGIN = 1.3
+# By how much the points of different readers are moved apart, as a share of the length, so that bars can be told.
 _SPREAD = 0.012
-"""By how much the points of different readers are moved apart, as a share of the length, so that bars can be told."""
 
 
 def draw_plots(report: Report) -> dict[str, str]:

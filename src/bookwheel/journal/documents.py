@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from bookwheel.journal.read_pool import ReadPool
     from bookwheel.types import Document
 
+# Characters of a piece.
 _PIECE: Final = 1 << 20
-"""Characters of a piece."""
+# Characters of a part that is read back. Small, because cutting a chunk copies the rest of the part.
 _PART: Final = 1 << 14
-"""Characters of a part that is read back. Small, because cutting a chunk copies the rest of the part."""
+# Bytes of compressed text in memory before a temporary file is used.
 _IN_MEMORY: Final = 8 << 20
-"""Bytes of compressed text in memory before a temporary file is used."""
 _LEVEL: Final = 1
+# The time a text without a reading stays: its reading may be about to begin.
 _KEEP_UNREAD: Final = "-1 day"
-"""The time a text without a reading stays: its reading may be about to begin."""
 
 Place = tuple[int, str, int | None]
 """The character where a source and page begin, the source and the page."""

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+# Windows denies reading a locked byte, so the lock is on one far behind the process id.
 _LOCKED_BYTE: Final = 1 << 30
-"""Windows denies reading a locked byte, so the lock is on one far behind the process id."""
 
 
 class LockTaken(Exception):

@@ -18,13 +18,13 @@ from bookwheel.journal.locks import hold_lock, lock_folder
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+# Marks an SQLite file as a journal of ours ("BOKW").
 _APPLICATION: Final = 0x424F4B57
-"""Marks an SQLite file as a journal of ours ("BOKW")."""
+# Seconds to wait for another process that is writing.
 _BUSY_SECONDS: Final = 60
-"""Seconds to wait for another process that is writing."""
 
+# Size that the write-ahead log shrinks to after a large document.
 _LOG_BYTES: Final = 64 << 20
-"""Size that the write-ahead log shrinks to after a large document."""
 
 _FIRST: Final = """
 CREATE TABLE texts (

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     from bookwheel.types import Document
 
+# Steps that one query fetches.
 _STEPS_PER_QUERY: Final = 64
-"""Steps that one query fetches."""
 _USAGE: Final = "calls = calls + ?, prompt_tokens = prompt_tokens + ?, completion_tokens = completion_tokens + ?"
 _CHANGING_COLUMNS: Final = ", ".join(f"{name} = ?" for name in READING_COLUMNS.split(", ")[FIXED_COLUMNS:])
 _READINGS: Final = (

@@ -17,6 +17,7 @@ from bookwheel.types import Finish
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+# Every other reason, except the two below, means that the model stopped by itself.
 _FINISHES: Final = {
     "length": Finish.LENGTH,
     "max_tokens": Finish.LENGTH,
@@ -24,7 +25,6 @@ _FINISHES: Final = {
     "content_filter": Finish.FILTER,
     "safety": Finish.FILTER,
 }
-"""Every other reason, except the two below, means that the model stopped by itself."""
 _ABORTED: Final = frozenset({"abort", "error"})
 _REASONING: Final = ("reasoning_content", "reasoning")
 

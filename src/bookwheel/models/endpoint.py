@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI, OpenAI, Timeout
 
 _HOSTED: Final = "https://api.openai.com/v1"
+# The SDK requires a key; servers without authentication ignore it.
 _NO_KEY: Final = "no-key"
-"""The SDK requires a key; servers without authentication ignore it."""
 _SECONDS_TO_CONNECT: Final = 15.0
 DEFAULT_TIMEOUT: Final = 600.0
 DEFAULT_RETRIES: Final = 4

@@ -28,8 +28,8 @@ _MAGIC: Final = b"GGUF"
 _NUMBERS: Final = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING: Final = 8
 _LIST: Final = 9
+# Bytes of a string; a larger length means a damaged file.
 _LONGEST: Final = 1 << 24
-"""Bytes of a string; a larger length means a damaged file."""
 
 
 def read_header(path: Path) -> dict[str, Value]:

@@ -13,8 +13,8 @@ from bookwheel.errors import MissingExtra
 if TYPE_CHECKING:
     from pathlib import Path
 
+# Fields that the writer sets itself, and those that describe how tensors are packed.
 _OWN: Final = ("GGUF.", "general.architecture", "general.quantization_version", "general.file_type")
-"""Fields that the writer sets itself, and those that describe how tensors are packed."""
 
 
 def requantize(source: Path, target: Path) -> None:

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from bookwheel.models.weights import DownloadProgress
 
 _WINDOW: Final = 8192
+# Tokens by which a prompt may exceed the sum of its parts: tokens can fall differently where parts meet.
 _SLACK: Final = 16
-"""Tokens by which a prompt may exceed the sum of its parts: tokens can fall differently where parts meet."""
 
 
 class GgufTokenizer:

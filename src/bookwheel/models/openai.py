@@ -41,20 +41,20 @@ if TYPE_CHECKING:
 
     from bookwheel.types import Message
 
+# Assumed when the server cannot measure its template; the longest common templates are shorter.
 _TEMPLATE_TOKENS: Final = 128
-"""Assumed when the server cannot measure its template; the longest common templates are shorter."""
+# Tokens can fall differently where message and template meet than in the measured conversation.
 _TEMPLATE_MARGIN: Final = 8
-"""Tokens can fall differently where message and template meet than in the measured conversation."""
+# A server that counts less than this share of the prompt has cut it. Not 1: a tokenizer file may differ a little.
 _FULL_PROMPT_SHARE: Final = 0.95
-"""A server that counts less than this share of the prompt has cut it. Not 1: a tokenizer file may differ a little."""
 _UNLIMITED_SAMPLING: Final[Mapping[str, Any]] = {"logprobs": True, "top_k": -1, "min_p": 0}
 _RECORDING: Final[Mapping[ServerSoftware, Mapping[str, Any]]] = {
     ServerSoftware.VLLM: {**_UNLIMITED_SAMPLING, "return_token_ids": True, "repetition_penalty": 1.0},
     ServerSoftware.LLAMA_CPP: {**_UNLIMITED_SAMPLING, "top_logprobs": 1, "post_sampling_probs": True},
     ServerSoftware.OTHER: {},
 }
+# Settings we drop if the server rejects them; max_tokens is then sent under its newer name.
 _OPTIONAL_SETTINGS: Final = ("max_tokens", "temperature", "top_p", "seed", "repeat_penalty", "repetition_penalty")
-"""Settings we drop if the server rejects them; max_tokens is then sent under its newer name."""
 
 _log: Final = logging.getLogger(__name__)
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 _WINDOWS: Final = ("max_model_len", "context_length", "context_window", "max_context_length", "n_ctx")
 _MOST_NAMES: Final = 20
 _REFUSALS: Final = frozenset({401, 403})
+# Some gateways list no models, and some keys may not list them. Both can still chat.
 _NO_LIST: Final = frozenset({403, 404, 405, 501})
-"""Some gateways list no models, and some keys may not list them. Both can still chat."""
 
 
 class ServerSoftware(StrEnum):

@@ -17,10 +17,10 @@ from bookwheel.text.tokens import replace_surrogates
 if TYPE_CHECKING:
     from bookwheel.models.endpoint import Endpoint
 
+# The first request holds this much text per token of the limit, and more only if that fits.
 _CHARACTERS_PER_TOKEN: Final = 8
-"""The first request holds this much text per token of the limit, and more only if that fits."""
+# A prefix with this share of its limit is long enough.
 _CLOSE: Final = 0.98
-"""A prefix with this share of its limit is long enough."""
 _MOST_GUESSES: Final = 12
 _COUNTS_KEPT: Final = 64
 _SECONDS_TO_ANSWER: Final = 15.0

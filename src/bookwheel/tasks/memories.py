@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from bookwheel.tasks.base import Sample
     from bookwheel.types import Chunk
 
+# Words that a tally keeps: more than any question needs, few enough for a small memory.
 _KEPT: Final = 40
-"""Words that a tally keeps: more than any question needs, few enough for a small memory."""
 _WORD: Final = re.compile(r"[a-z]+(?:-[a-z]+)*", re.IGNORECASE)
 
 

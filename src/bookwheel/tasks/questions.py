@@ -79,8 +79,8 @@ SOURCES: Final = {
     "drcd": QuestionFiles(files={("zh", "dev"): "qa_zh/drcd_dev_test.json"}),
 }
 _HEADS: Final = {"en": "Passage: {title}\n{text}\n\n", "zh": "【{title}】\n{text}\n\n"}
+# Tokens that the paper's lengths have a paragraph: 50 are its 7K, 25,600 its 3.5M.
 _NOMINAL: Final = 140
-"""Tokens that the paper's lengths have a paragraph: 50 are its 7K, 25,600 its 3.5M."""
 
 
 def build(request: SampleRequest) -> SampleDraft:
@@ -243,8 +243,8 @@ def _book_paragraphs(request: SampleRequest) -> Iterator[str]:
             paragraph = ""
 
 
+# Characters of a paragraph taken from a book.
 _PAGE: Final = 240
-"""Characters of a paragraph taken from a book."""
 
 _ABOUT: Final = {
     "qa_1": ("RULER: SQuAD (zh: CMRC 2018) among other paragraphs", ("en", "zh")),

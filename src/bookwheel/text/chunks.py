@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from bookwheel.types import Document, Part
 
 _CHARACTERS_PER_TOKEN: Final = 6
+# A chunk holds at most this many characters per token: blanks and invisible characters may count as none.
 _MOST_PER_TOKEN: Final = 64
-"""A chunk holds at most this many characters per token: blanks and invisible characters may count as none."""
+# The places to end a chunk, best first, and the share of the budget that it must fill for that.
 _BREAKS: Final = (
     (re.compile(r"\n[ \t]*\r?\n\s*"), 0.8),
     (re.compile(r"\n"), 0.88),
     (re.compile(r"[.!?…][\"'”’)\]]*\s+|[。！？；][”’」』）]*"), 0.88),
     (re.compile(r"\s+"), 0.9),
 )
-"""The places to end a chunk, best first, and the share of the budget that it must fill for that."""
+# Characters that modify the one before them, so no chunk may begin with one.
 _COMBINING: Final = re.compile("[\u0300-\u036f\u200c\u200d\ufe00-\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]")
-"""Characters that modify the one before them, so no chunk may begin with one."""
 
 
 def split(document: Document, tokenizer: Tokenizer, limit: int, *, start: int = 0, index: int = 0) -> Iterator[Chunk]:

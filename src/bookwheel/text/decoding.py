@@ -30,12 +30,13 @@ _BYTE_ORDER_MARKS: Final = (
     (b"\x84\x31\x95\x33", "gb18030"),
 )
 _WIDE: Final = ("utf_32_le", "utf_32_be", "utf_16_le", "utf_16_be")
+# Common encodings; on equal evidence the earlier one wins.
 _COMMON: Final = (
     *("gb18030", "cp932", "big5", "big5hkscs", "cp949", "euc_jp", "iso2022_jp", "iso2022_kr", "cp1252", "cp1251"),
     *("cp1250", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258", "cp874", "koi8_r", "koi8_u", "iso8859_2"),
     *("iso8859_5", "iso8859_7", "iso8859_15", "cp866", "cp850", "cp852", "cp437"),
 )
-"""Common encodings; on equal evidence the earlier one wins."""
+# Supersets that pages really use when they declare the first one.
 _SUPERSETS: Final = {
     "gb2312": "gb18030",
     "gbk": "gb18030",
@@ -43,14 +44,13 @@ _SUPERSETS: Final = {
     "euc_kr": "cp949",
     "iso8859-1": "cp1252",
 }
-"""Supersets that pages really use when they declare the first one."""
 _NO_CHARSETS: Final = frozenset({"idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefined"})
 _NOT_ASCII: Final = re.compile(rb"[\x80-\xff]|\x1b[$(]")
 _LONE_BYTES: Final = re.compile(rb"(?<![\x80-\xff])[\x80-\xff](?![\x80-\xff])")
 _STRAY: Final = re.compile(rb"[\x01-\x06\x0e-\x1a\x1c-\x1f]")
 _EASTERN: Final = frozenset("　、。《》「」『』【】！（），：；？～—…“”")
+# Bytes of the longest character: a sample can end inside one.
 _TRUNCATED: Final = 4
-"""Bytes of the longest character: a sample can end inside one."""
 
 
 class _UndecodedCount(threading.local):

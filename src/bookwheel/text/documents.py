@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import BinaryIO
 
+# Characters of a part at most, so that cutting chunks holds little more than one chunk in memory.
 _PIECE: Final = 1 << 13
-"""Characters of a part at most, so that cutting chunks holds little more than one chunk in memory."""
 _URL: Final = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
 _BLOCK: Final = 1 << 20
+# A document's name lists up to this many sources.
 _LISTED_SOURCES: Final = 3
-"""A document's name lists up to this many sources."""
 
 
 class TextDocument:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 _NAME: Final = "local-name()='{}'"
 _DAMAGE_ERRORS: Final = (KeyError, IndexError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error)
+# These encrypt fonts only; any other method encrypts the text.
 _FONT_ENCRYPTION: Final = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
-"""These encrypt fonts only; any other method encrypts the text."""
 
 
 def read_epub(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:

@@ -67,8 +67,8 @@ _HTML: Final = re.compile(
 _CONTROL_BYTES: Final = bytes(c for c in (*range(32), 127) if c not in b"\t\n\v\f\r\b\x1b")
 _HTML_MEDIA: Final = frozenset({"text/html", "application/xhtml+xml"})
 _HTML_SUFFIXES: Final = frozenset({".html", ".htm", ".xhtml"})
+# Suffixes that HTML files may have; a .txt or .py file is read as text even if it begins like HTML.
 _AMBIGUOUS_SUFFIXES: Final = frozenset({"", ".php", ".asp", ".aspx", ".jsp"})
-"""Suffixes that HTML files may have; a .txt or .py file is read as text even if it begins like HTML."""
 
 
 def detect_format(source: SourceFile) -> Format:
@@ -126,8 +126,8 @@ def _detect_zip_format(file: BinaryIO, name: str) -> Format:
     raise SourceError(f"{name} is not a text: it looks like a ZIP archive; unpack it first and give the folder")
 
 
+# Bytes of markup in one archive at most: it is parsed in memory.
 _MOST_MARKUP: Final = 256 << 20
-"""Bytes of markup in one archive at most: it is parsed in memory."""
 
 
 def open_zip(file: BinaryIO, name: str) -> zipfile.ZipFile:

@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
     from bookwheel.text.sources import Fingerprint, SourceFile, SourceWarnings
 
+# Bytes at most: the parsed tree takes a multiple of that in memory.
 _MOST_HTML: Final = 32 << 20
-"""Bytes at most: the parsed tree takes a multiple of that in memory."""
+# A main text with less than this share of the visible words is probably incomplete.
 _LEAST_SHARE: Final = 0.5
-"""A main text with less than this share of the visible words is probably incomplete."""
 _CHARSET: Final = re.compile(
     rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]+)|<\?xml[^>]{0,80}encoding=[\"']([\w.-]+)", re.IGNORECASE
 )
 _SKIPPED_ELEMENTS: Final = ("script", "style", "noscript", "template", "svg", "iframe", "select", "button", "head")
+# Not content on a web page; but in a book an aside is a footnote.
 _PAGE_FURNITURE: Final = ("nav", "footer", "aside")
-"""Not content on a web page; but in a book an aside is a footnote."""
 _BLANK_LINES: Final = re.compile(r"\n{3,}")
 _UNKNOWN_ELEMENT: Final = re.compile(r"unrecognised element was ignored: (?:\{[^}]*\}|[\w-]+:)?(\w+)")
 

@@ -18,8 +18,8 @@ from bookwheel.text.sanitize import sanitize
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+# Scripts without blanks between words: each character is a word, and pairs are looked up, as they say more.
 _UNSPACED: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-"""Scripts without blanks between words: each character is a word, and pairs are looked up, as they say more."""
 _WORD: Final = re.compile(rf"[{_UNSPACED}]|\d+(?:[.,:]\d+)+|(?:(?![{_UNSPACED}])[^\W_])+")
 _IS_UNSPACED: Final = re.compile(f"[{_UNSPACED}]")
 _BULLET: Final = re.compile(r"\s*(?:[-*•·]+|\(?\d{1,2}[.)、])\s+")
@@ -27,10 +27,10 @@ _LABEL: Final = re.compile(r"[^:：]{1,40}[:：]\s")
 _SENTENCE_START: Final = re.compile(r"(?:^|[.!?。！？:：\n])[\s\"'“‘«(*]*$")
 _HEADING: Final = re.compile(r"\s*#|.*[:：][\s*]*$")
 _STOP: Final = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+|[。！？][”’」』]*|\n\s*\n")
+# Characters that a sentence may have on either side of the words searched for.
 _MOST_CONTEXT: Final = 240
-"""Characters that a sentence may have on either side of the words searched for."""
+# Occurrences that are compared with each other at most.
 _MOST_SENTENCES: Final = 64
-"""Occurrences that are compared with each other at most."""
 _LEAST_WORDS: Final = 3
 _LEAST_UNSPACED: Final = 4
 _COMMON_WORDS: Final = (

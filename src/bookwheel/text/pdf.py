@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from bookwheel.text.sources import SourceFile, SourceWarnings
 
+# Errors that the parser raises on damaged files, besides its own.
 _DAMAGE_ERRORS: Final = (
     ValueError,
     LookupError,
@@ -23,7 +24,6 @@ _DAMAGE_ERRORS: Final = (
     RecursionError,
     NotImplementedError,
 )
-"""Errors that the parser raises on damaged files, besides its own."""
 
 
 def read_pdf(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:

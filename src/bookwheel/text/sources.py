@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import BinaryIO
 
+# Names in one warning; the rest is only counted.
 _LISTED_PLACES: Final = 5
-"""Names in one warning; the rest is only counted."""
 
 
 class SourceWarnings:
-    """What was left out or guessed while reading; reading the same text again adds nothing."""
+    """Notes on text that was left out or guessed while reading; reading the same text again adds nothing."""
 
     def __init__(self) -> None:
         self._places: dict[str, dict[str, None]] = {}
@@ -141,10 +141,10 @@ def limit_read(read: Callable[[int], bytes], limit: int, name: str) -> Callable[
     return read_limited
 
 
+# Bytes that any file may unpack to.
 _FREE: Final = 64 << 20
-"""Bytes that any file may unpack to."""
+# Text packs to about a third and logs to a fiftieth, so more than this is an attack.
 _RATIO: Final = 200
-"""Text packs to about a third and logs to a fiftieth, so more than this is an attack."""
 
 
 def max_unpacked_size(packed: int) -> int:

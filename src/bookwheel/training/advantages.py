@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+# Keeps the division by a tiny spread finite; also the spread below which a group is all the same.
 _FLOOR: Final = 1e-6
-"""Keeps the division by a tiny spread finite; also the spread below which a group is all the same."""
 
 
 class Estimator(StrEnum):

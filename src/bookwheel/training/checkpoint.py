@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from torch import nn
 
+# Settings of `[train]` that may change when a run is resumed.
 _MAY_DIFFER: Final = frozenset({"steps", "checkpoint_every", "keep", "keep_rollouts", "patience"})
-"""Settings of `[train]` that may change when a run is resumed."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from bookwheel.training.config import FreshSettings
 
+# Splits like the Whitespace pre-tokenizer.
 _WORD: Final = re.compile(r"\w+|[^\w\s]+")
-"""Splits like the Whitespace pre-tokenizer."""
 _UNKNOWN, _PAD, _USER, _REPLY, _END = "<|unknown|>", "<|pad|>", "<|user|>", "<|reply|>", "<|end|>"
 _TEMPLATE: Final = (
     "{% for message in messages %}"

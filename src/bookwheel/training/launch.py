@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from bookwheel.tasks import Sample
     from bookwheel.training.config import TrainConfig
 
+# Added to the seed for held-out samples.
 _HELD_OUT_OFFSET: Final = 7919
-"""Added to the seed for held-out samples."""
 
 
 def build_trainer(

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 ROLLOUT: Final = Sampling(temperature=1.0, top_p=1.0)
 """The only sampling whose probabilities are the trainer's own."""
+# Turns of the event loop without a new request, after which the waiting batch is sampled.
 _QUIET_TURNS: Final = 8
-"""Turns of the event loop without a new request, after which the waiting batch is sampled."""
 
 
 class PolicyModel:

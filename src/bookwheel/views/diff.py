@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 _SCRIPTS_WITHOUT_BLANKS: Final = "\u3040-\u30ff\u3400-\u9fff\U00020000-\U000323af"
 _PIECE: Final = re.compile(rf"[{_SCRIPTS_WITHOUT_BLANKS}]|[^\W{_SCRIPTS_WITHOUT_BLANKS}]+|\s+|[^\w\s]")
+# Two lines that share fewer of their words count as one gone and one new line.
 _LEAST_SIMILARITY: Final = 0.45
-"""Two lines that share fewer of their words count as one gone and one new line."""
+# Pairs of lines compared for rewording: 200 lines rewritten at once. More would take noticeable time.
 _MOST_PAIRS: Final = 40_000
-"""Pairs of lines compared for rewording: 200 lines rewritten at once. More would take noticeable time."""
 
 
 class ChangeKind(StrEnum):

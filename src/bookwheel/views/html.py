@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 _CONTROLS: Final = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\u200e\u200f\u202a-\u202e\u2066-\u2069\u061c]"
 )
+# A longer run of kept lines is folded.
 _MOST_KEPT_LINES: Final = 3
-"""A longer run of kept lines is folded."""
 _SECURITY_POLICY: Final = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 )

@@ -50,7 +50,7 @@ class ReadingSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """Who sends a request, and how to recognise the same request when it is sent again."""
+    """The sender of a request, and the means to recognise the same request when it is sent again."""
 
     key: Key | None = None
     """None where the server has no keys."""

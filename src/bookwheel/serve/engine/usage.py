@@ -1,4 +1,4 @@
-"""What must survive a restart of the server: its readings, the requests they answer, the tokens that keys have used.
+"""State that survives a restart of the server: its readings, the requests they answer, the tokens that keys used.
 
 A small SQLite file beside the journal, which keeps the readings themselves.
 """

@@ -1,4 +1,4 @@
-"""Who sends a request: its key, its Idempotency-Key and the hash of its body."""
+"""The sender of a request: its key, its Idempotency-Key and the hash of its body."""
 
 from __future__ import annotations
 

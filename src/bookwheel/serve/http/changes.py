@@ -1,4 +1,4 @@
-"""What each step changed in the memory, as JSON, for requests that ask for it with `?changes=1`."""
+"""The changes of the memory in each step, as JSON, for requests that ask for it with `?changes=1`."""
 
 from __future__ import annotations
 

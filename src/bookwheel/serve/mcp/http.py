@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from bookwheel.serve.engine.access_policy import AccessPolicy
     from bookwheel.serve.engine.service import Service
 
+# Least characters of a key; a shorter one could be guessed.
 _KEY_LENGTH: Final = 16
-"""Least characters of a key; a shorter one could be guessed."""
 
 
 def mount_tools(

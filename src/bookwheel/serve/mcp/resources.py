@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from bookwheel.serve.mcp.schemas import ReadingSummary
     from bookwheel.types import Reading
 
+# Clients show the whole list to a person.
 _MOST_LISTED: Final = 50
-"""Clients show the whole list to a person."""
 
 
 class ReadingResources:

@@ -40,13 +40,13 @@ if TYPE_CHECKING:
     from bookwheel.serve.openai.messages import ChatContents
     from bookwheel.types import Reading
 
+# Before a model's name: read even what fits its window.
 _READING_PREFIX: Final = "bookwheel/"
-"""Before a model's name: read even what fits its window."""
 _FILE_PREFIX: Final = "file-"
+# Parameters of a chat completion that the Responses API names otherwise.
 _RESPONSES_NAMES: Final = {"messages": "input", "response_format": "text"}
-"""Parameters of a chat completion that the Responses API names otherwise."""
+# Clients require a creation time of models and files; nothing depends on it.
 _CREATED: Final = 1_700_000_000
-"""Clients require a creation time of models and files; nothing depends on it."""
 _SHA_LENGTH: Final = 64
 
 

@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from bookwheel.serve.openai.schemas import ChatShape
 
 _ROUTE: Final = "/chat/completions"
+# Fields of a chat body that no other endpoint knows.
 _READING_FIELDS: Final = ("document", "plan", "way")
-"""Fields of a chat body that no other endpoint knows."""
 _ROLES: Final[dict[str, Any]] = {"developer": "system", "function": "tool"}
+# A longer text cannot fit, so that it need not be tokenized.
 _MOST_CHARACTERS_PER_TOKEN: Final = 64
-"""A longer text cannot fit, so that it need not be tokenized."""
+# A reply without a limit may fill a quarter of the window.
 _REPLY_DIVISOR: Final = 4
-"""A reply without a limit may fill a quarter of the window."""
 
 
 def window_tokens(model: Model) -> int:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from bookwheel.serve.openai.responses import ResponsesShape
 
 _CUT: Final = {"length": "max_output_tokens", "content_filter": "content_filter"}
+# Field names that endpoints use for reasoning.
 _REASONING: Final = ("reasoning_content", "reasoning")
-"""Field names that endpoints use for reasoning."""
 _PREFIX: Final = {"reasoning": "rs", "message": "msg"}
 _INDEX: Final = {"reasoning": "summary_index", "message": "content_index"}
 _PART: Final = {"reasoning": "reasoning_summary_part", "message": "content_part"}

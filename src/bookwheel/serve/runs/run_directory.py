@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 _MOST_DEPTH: Final = 6
 _MOST_FOLDERS: Final = 20_000
 _MOST_RUNS: Final = 1000
+# Files are read whole, in the server's memory.
 _MOST_BYTES: Final = 32 << 20
-"""Files are read whole, in the server's memory."""
 
 
 class RunKind(StrEnum):

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from bookwheel.serve.runs.run_directory import FileState, RunDirectory, RunFolder
     from bookwheel.training.rollout_store import StoredRollout
 
+# Larger records are not opened for the list of runs, which would take too long.
 _MOST_LISTED_BYTES: Final = 4 << 20
-"""Larger records are not opened for the list of runs, which would take too long."""
 
 
 def list_runs(directory: RunDirectory) -> list[dict[str, Any]]:

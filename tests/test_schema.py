@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import date
 from math import inf, nan
 from typing import Annotated
 
@@ -41,6 +42,7 @@ class Train:
         ({}, r"t\.toml: train\.name is missing"),
         ([], r"train must be a table, not \[\]"),
         ({"name": 5}, r"train\.name must be text, not 5"),
+        ({"name": date(2026, 1, 31)}, r"train\.name must be text, not \{'date': '2026-01-31'\}"),
         ({"name": "a", "fast": "yes"}, r"train\.fast must be true or false, not 'yes'"),
         ({"name": "a", "fast": 1}, r"train\.fast must be true or false, not 1"),
         ({"name": "a", "lead": 5}, r"train\.lead must be a table, not 5"),

@@ -21,6 +21,7 @@ import json
 from dataclasses import fields, is_dataclass
 from functools import cache
 from math import inf
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from annotated_types import BaseMetadata, Ge, Gt, Le, Lt
@@ -73,7 +74,7 @@ def parse(
     try:
         # As JSON, because strict Python values would refuse text for an enum and a list for a tuple.
         parsed: T = _adapter(cast("Hashable", type_)).validate_json(
-            json.dumps(values, default=str), strict=True, extra="forbid"
+            json.dumps(values, default=_to_plain), strict=True, extra="forbid"
         )
     except ValidationError as invalid:
         first = invalid.errors(include_url=False)[0]
@@ -178,6 +179,11 @@ def _type_at(type_: Any, path: Sequence[str | int]) -> Any:
         hint = hints[part] if isinstance(part, str) else type_
         type_ = next((inner for inner in (hint, *get_args(hint)) if is_dataclass(inner)), type_)
     return type_
+
+
+def _to_plain(value: object) -> object:
+    """Return a path as text, and a TOML date as a table, which fits no field that takes text or a number."""
+    return str(value) if isinstance(value, PurePath) else {type(value).__name__: str(value)}
 
 
 def _prefix(where: str) -> str:

@@ -102,3 +102,16 @@ def test_the_cut_into_parts_changes_neither_loss_nor_gradient_nor_tally():
         means, pieces = run(cuts)
         assert means == pytest.approx(whole, rel=1e-5, abs=1e-7)
         assert torch.allclose(pieces, gradient, atol=1e-7)
+
+
+def test_sums_begin_at_nothing_and_add_up_field_by_field():
+    one = LossSums(tokens=2, loss=0.5, ratio=2, clipped=1, entropy=3, kl=4, mismatch=5)
+    assert LossSums() + one == one
+    assert (one + one).means() == {
+        "loss": 1.0,
+        "ratio": 1.0,
+        "clipped": 0.5,
+        "entropy": 1.5,
+        "kl": 2.0,
+        "mismatch": 2.5,
+    }

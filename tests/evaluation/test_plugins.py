@@ -40,6 +40,7 @@ def run(site: Path, folder: Path, *words: str) -> str:
     return ended.stdout
 
 
+@pytest.mark.slow
 def test_an_installed_task_and_metric_are_listed_made_and_evaluated(site: Path, tmp_path: Path) -> None:
     assert "one of two birthdays in essays" in run(site, tmp_path, "data", "tasks")
     make = ["data", "make", "birthday", "--tokens", "300", "--count", "2", "--metric", "close_number"]

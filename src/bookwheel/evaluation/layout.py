@@ -30,7 +30,7 @@ class Section:
     """A heading with paragraphs and tables."""
 
     title: str
-    paragraphs: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
     tables: tuple[Table, ...] = ()
 
 
@@ -47,7 +47,7 @@ def build_sections(report: Report, *, also_official: bool = False) -> list[Secti
 
 def build_comparison(contrasts: Sequence[Contrast], seed: int) -> Section:
     """Return the section that compares two results files."""
-    return Section(title="Differences", paragraphs=(_PAIRED,), tables=(_contrast_table(contrasts, seed),))
+    return Section(title="Differences", words=(_PAIRED,), tables=(_contrast_table(contrasts, seed),))
 
 
 _SCORES: Final = (
@@ -71,7 +71,7 @@ def _build_accuracy(report: Report) -> Section:
     tables = [_score_table([cell for cell in report.cells if cell.task == task], report) for task in tasks]
     if report.pooled:
         tables.insert(0, _score_table(report.pooled, report))
-    return Section(title="Accuracy", paragraphs=(_SCORES,), tables=tuple(tables))
+    return Section(title="Accuracy", words=(_SCORES,), tables=tuple(tables))
 
 
 def _score_table(cells: Sequence[Cell], report: Report) -> Table:
@@ -118,8 +118,8 @@ _PAIRED: Final = (
 def _build_differences(report: Report) -> Section:
     if not report.contrasts:
         sentence = "The samples were read in one way only, so there is nothing to compare."
-        return Section(title="Differences", paragraphs=(sentence,))
-    return Section(title="Differences", paragraphs=(_PAIRED,), tables=(_contrast_table(report.contrasts, report.seed),))
+        return Section(title="Differences", words=(sentence,))
+    return Section(title="Differences", words=(_PAIRED,), tables=(_contrast_table(report.contrasts, report.seed),))
 
 
 def _contrast_table(contrasts: Iterable[Contrast], seed: int) -> Table:
@@ -169,7 +169,7 @@ def _build_cells(report: Report, *, also_official: bool) -> Section:
     rows = tuple(_cell_row(cell, also_official=also_official) for cell in (*report.cells, *report.pooled))
     paragraphs = (_COLUMNS, _OFFICIAL) if also_official else (_COLUMNS,)
     table = Table(caption=f"Every cell. {_format_seeds(report)}", header=header, rows=rows)
-    return Section(title="Cells", paragraphs=paragraphs, tables=(table,))
+    return Section(title="Cells", words=paragraphs, tables=(table,))
 
 
 def _cell_row(cell: Cell, *, also_official: bool) -> tuple[str, ...]:
@@ -196,7 +196,7 @@ def _build_failures(report: Report) -> list[Section]:
         paragraphs.append(f"{len(counted) - _FAILURE_ROWS} rarer errors are only in the results file.")
     header = ("model", "way", "outcome", "error", "samples", "for example")
     table = Table(caption="", header=header, rows=rows)
-    return [Section(title="No answer", paragraphs=tuple(paragraphs), tables=(table,))]
+    return [Section(title="No answer", words=tuple(paragraphs), tables=(table,))]
 
 
 def _error_group(record: Record) -> tuple[str, str, str, str]:
@@ -223,7 +223,7 @@ def _build_provenance(report: Report) -> Section:
         header=("setting", "value"),
         rows=tuple((name, str(value)) for name, value in settings.items()),
     )
-    return Section(title="How this was made", paragraphs=(_format_seeds(report),), tables=(runs_table, settings_table))
+    return Section(title="How this was made", words=(_format_seeds(report),), tables=(runs_table, settings_table))
 
 
 def _format_seeds(report: Report) -> str:

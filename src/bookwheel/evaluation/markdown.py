@@ -20,7 +20,7 @@ def to_markdown(title: str, sections: Iterable[Section]) -> str:
 
 def _section(section: Section) -> str:
     tables = (text for table in section.tables for text in (_escape(table.caption), _table(table)) if text)
-    return "\n\n".join([f"## {section.title}", *map(_escape, section.paragraphs), *tables])
+    return "\n\n".join([f"## {section.title}", *map(_escape, section.words), *tables])
 
 
 def _table(table: Table) -> str:

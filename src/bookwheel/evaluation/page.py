@@ -51,7 +51,7 @@ def _figure(caption: str, svg: str) -> str:
 
 
 def _section(section: Section) -> str:
-    paragraphs = "".join(f"<p>{_escape(text)}</p>\n" for text in section.paragraphs)
+    paragraphs = "".join(f"<p>{_escape(text)}</p>\n" for text in section.words)
     return f"<h2>{_escape(section.title)}</h2>\n{paragraphs}{''.join(map(_table, section.tables))}"
 
 

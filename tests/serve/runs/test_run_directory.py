@@ -43,6 +43,7 @@ def test_an_evaluation_is_told_with_its_reports_own_numbers(client, runs):
     assert {cell["task"] for cell in told["cells"]} == {"wheels", "missing", "all"}
     assert any(cell["refused"] == cell["score"]["n"] for cell in told["cells"])
     assert "bookwheel eval wheels.toml" in json.dumps(told["sections"])
+    assert all(set(section) == {"title", "words", "tables"} for section in told["sections"])
 
 
 def test_samples_are_filtered_and_told_part_by_part(client):

@@ -15,6 +15,7 @@ MILD = settings(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_no_request_made_from_the_description_breaks_the_server(up) -> None:
     schemathesis = pytest.importorskip("schemathesis")

@@ -125,7 +125,6 @@ def test_a_prompt_beyond_the_window_names_both_numbers(llama):
     assert "n_prompt_tokens = 30" in said
 
 
-@pytest.mark.slow
 def test_a_whole_document_is_read_through_the_endpoint(llama):
     text = MIXED[: len(MIXED) // 2]
 

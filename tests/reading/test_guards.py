@@ -211,3 +211,14 @@ def test_only_a_short_reply_can_be_a_remark() -> None:
     assert len(short) < 160 < len(long)
     assert after(short) == (BEFORE, (Flag.KEPT_COMMENT,))
     assert after(long)[0].text.startswith(clause)
+
+
+def test_quotes_that_are_admitted_stay_on_lines_of_their_own() -> None:
+    reply = Reply(text="the old mill by the river\nnobody ever said so gladly\nsold in spring to a baker")
+    memory, flags = next_memory(BEFORE, reply, WORDS, shown=MILL)
+    assert memory.text == "the old mill by the river\nsold in spring to a baker"
+    assert flags == (Flag.UNFOUNDED,)
+
+
+def test_reasoning_is_removed_in_capitals_and_over_several_lines() -> None:
+    assert clean("<THINK>\nlet me see\n\nyes\n</THINK>\nThe lease ends in 2031.") == ("The lease ends in 2031.", True)

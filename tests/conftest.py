@@ -90,6 +90,21 @@ def _needs_torch(path: Path) -> bool:
     return path.suffix == ".py" and path.name != "conftest.py" and 'importorskip("torch")' in path.read_text("utf-8")
 
 
+@pytest.fixture
+def register(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Write a package that registers an entry point, and put it on the path."""
+
+    def write(package: str, group: str, entry: str, code: str) -> None:
+        (tmp_path / f"{package}.py").write_text(code, encoding="utf-8")
+        info = tmp_path / f"{package}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n", encoding="utf-8")
+        (info / "entry_points.txt").write_text(f"[{group}]\n{entry}\n", encoding="utf-8")
+        monkeypatch.syspath_prepend(str(tmp_path))
+
+    return write
+
+
 @pytest.fixture(scope="session")
 def made_runs(tmp_path_factory) -> Path:
     """Runs to look at: `first` is an evaluation, `deep/tiny` a training run."""

@@ -83,21 +83,6 @@ def test_an_unknown_way_lists_those_of_other_packages_too(site: Path, tmp_path: 
     assert "until-done" in ran.stderr
 
 
-@pytest.fixture
-def register(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Write a package that registers an entry point, and put it on the path."""
-
-    def write(package: str, group: str, entry: str, code: str) -> None:
-        (tmp_path / f"{package}.py").write_text(code, encoding="utf-8")
-        info = tmp_path / f"{package}-1.0.dist-info"
-        info.mkdir()
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n", encoding="utf-8")
-        (info / "entry_points.txt").write_text(f"[{group}]\n{entry}\n", encoding="utf-8")
-        monkeypatch.syspath_prepend(str(tmp_path))
-
-    return write
-
-
 def test_a_package_that_cannot_be_imported_is_named(register) -> None:
     register("broken_way", "bookwheel.ways", "broken = broken_way:read", "raise RuntimeError('no licence')")
     assert "broken" in list_ways()

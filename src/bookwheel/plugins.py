@@ -6,18 +6,36 @@ every-other = "my_package:every_other"
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
 from bookwheel.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from importlib.metadata import EntryPoint
 
 
 def list_plugins(group: str) -> list[str]:
     """Return the names that installed packages register in a group such as `bookwheel.ways`."""
     return sorted(entry_points(group=group).names)
+
+
+def list_names(group: str, built_in: Collection[str]) -> list[str]:
+    """Return our names in their order, then those of other packages; ours cannot be taken over."""
+    return [*built_in, *(name for name in list_plugins(group) if name not in built_in)]
+
+
+def require_plugin(group: str, name: str, built_in: Collection[str], kind: str) -> Any:
+    """Return the object behind a registered name; InputError suggests the nearest name, ours or another package's."""
+    plugin = load_plugin(group, name)
+    if plugin is None:
+        names = list_names(group, built_in)
+        near = get_close_matches(name, names, n=1, cutoff=0.4)
+        hint = f"did you mean {near[0]!r}? There are" if near else "there are"
+        raise InputError(f"no {kind} {name!r}; {hint}: {', '.join(names)}")
+    return plugin
 
 
 def load_plugin(group: str, name: str) -> Any:

@@ -60,21 +60,6 @@ def test_an_installed_task_and_metric_are_listed_made_and_evaluated(site: Path, 
     assert {line["task"] for line in lines[1:]} == {"birthday"}
 
 
-@pytest.fixture
-def register(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Write a package that registers an entry point, and put it on the path."""
-
-    def write(package: str, group: str, entry: str, code: str) -> None:
-        (tmp_path / f"{package}.py").write_text(code, encoding="utf-8")
-        info = tmp_path / f"{package}-1.0.dist-info"
-        info.mkdir()
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n", encoding="utf-8")
-        (info / "entry_points.txt").write_text(f"[{group}]\n{entry}\n", encoding="utf-8")
-        monkeypatch.syspath_prepend(str(tmp_path))
-
-    return write
-
-
 def test_a_broken_task_is_named_and_the_others_are_still_listed(register, capsys) -> None:
     register("broken_task", "bookwheel.tasks", "broken = broken_task:TASK", "raise RuntimeError('no licence')")
     with pytest.raises(InputError, match=r"'broken' of the package broken_task cannot be loaded.*no licence"):

@@ -19,12 +19,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from bookwheel.errors import InputError
-from bookwheel.plugins import list_plugins, load_plugin
+from bookwheel.plugins import list_names, require_plugin
 from bookwheel.scoring.normalization import ARTICLES, contains_words, words, words_with_articles
 
 if TYPE_CHECKING:
@@ -205,7 +204,7 @@ GROUP: Final = "bookwheel.metrics"
 
 def list_metrics() -> list[str]:
     """Return the names of all metrics: ours in their order, then those of other packages."""
-    return [*METRICS, *(name for name in list_plugins(GROUP) if name not in METRICS)]
+    return list_names(GROUP, METRICS)
 
 
 def load_metric(name: str) -> Metric:
@@ -216,11 +215,7 @@ def load_metric(name: str) -> Metric:
 # Every scored sample loads its metric, and a search through the installed packages takes milliseconds.
 @cache
 def _load_plugin(name: str) -> Metric:
-    metric = load_plugin(GROUP, name)
-    if metric is None:
-        near = get_close_matches(name, list_metrics(), n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(list_metrics())}"
-        raise InputError(f"no metric {name!r}; {hint}")
+    metric = require_plugin(GROUP, name, METRICS, "metric")
     if not callable(metric):
         raise InputError(f"the metric {name!r} of another package is not a function: {metric!r}")
     return cast("Metric", metric)

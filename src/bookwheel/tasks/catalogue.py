@@ -15,7 +15,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from bookwheel.errors import InputError
-from bookwheel.plugins import list_plugins, load_plugin
+from bookwheel.plugins import list_names, require_plugin
 from bookwheel.scoring import load_metric as metric_named
 from bookwheel.tasks import books, bridges, codebase, counting, dialogues, needles, questions, updates, variables, words
 from bookwheel.tasks.base import Sample, SampleDocument
@@ -79,18 +79,14 @@ def make_samples(
 
 def list_tasks() -> list[str]:
     """Return the names of all tasks: ours in their order, then those of other packages."""
-    return [*TASKS, *(name for name in list_plugins(GROUP) if name not in TASKS)]
+    return list_names(GROUP, TASKS)
 
 
 def load_task(name: str) -> Task:
     """Return the task of that name; InputError suggests the nearest one."""
     if name in TASKS:
         return TASKS[name]
-    task = load_plugin(GROUP, name)
-    if task is None:
-        near = get_close_matches(name, list_tasks(), n=1, cutoff=0.4)
-        hint = f"did you mean {near[0]!r}? There are" if near else "there are"
-        raise InputError(f"no task {name!r}; {hint}: {', '.join(list_tasks())}")
+    task = require_plugin(GROUP, name, TASKS, "task")
     if not isinstance(task, Task) or task.name != name:
         raise InputError(f"the task {name!r} of another package must be a Task of that name, not {task!r}")
     return task

@@ -5,13 +5,12 @@ A way of another package registers through the entry point group `bookwheel.ways
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, cast
 
 from bookwheel.errors import InputError
-from bookwheel.plugins import list_plugins, load_plugin
+from bookwheel.plugins import list_names, require_plugin
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,7 +33,7 @@ BUILT_IN: Final[Mapping[str, str]] = MappingProxyType(
 
 def list_ways() -> list[str]:
     """Return the names of all ways: ours in their order, then those of other packages."""
-    return [*BUILT_IN, *(name for name in list_plugins(GROUP) if name not in BUILT_IN)]
+    return list_names(GROUP, BUILT_IN)
 
 
 def load_way(name: str) -> Way:
@@ -42,11 +41,7 @@ def load_way(name: str) -> Way:
     if name in BUILT_IN:
         module, _, function = BUILT_IN[name].partition(":")
         return cast("Way", getattr(import_module(f"bookwheel.reading.{module}"), function))
-    way = load_plugin(GROUP, name)
-    if way is None:
-        near = get_close_matches(name, list_ways(), n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(list_ways())}"
-        raise InputError(f"no way of reading {name!r}; {hint}")
+    way = require_plugin(GROUP, name, BUILT_IN, "way of reading")
     if not callable(way):
         raise InputError(f"the way {name!r} of another package is not a function: {way!r}")
     return cast("Way", way)

@@ -3,6 +3,8 @@
     BookwheelError                 exit code
     ├── InputError        2        the input cannot be read or used
     │   ├── SourceError            a file, folder, URL or stream that is not a readable document
+    │   │   ├── ConversionLimit    its conversion takes more time, memory or text than it may
+    │   │   └── ConverterCrash     its converter broke
     │   ├── QuestionError          an empty question, or one over its token limit
     │   ├── PlanError              token budgets that do not fit the model's window
     │   │   └── DocumentTooLong    the way needs the whole document in the window, and it does not fit
@@ -11,6 +13,7 @@
     │   └── MissingExtra           an optional dependency that is not installed
     ├── BudgetReached     4        a hard limit of tokens, seconds or cost; finished steps are kept
     ├── JournalError      2        the journal cannot be opened or written, or lacks the reading
+    ├── WorkCancelled     130      work in a thread was cancelled; async code sees CancelledError instead
     └── ModelError        3        the model did not give a usable reply
         ├── Unreachable            no server at that address, or the connection broke
         ├── Refused                the server rejected the key
@@ -46,6 +49,14 @@ class SourceError(InputError):
     """A file, folder, URL or stream that is not a readable document."""
 
 
+class ConversionLimit(SourceError):
+    """The conversion of a document takes more time, memory or text than it may."""
+
+
+class ConverterCrash(SourceError):
+    """The converter of a document broke."""
+
+
 class QuestionError(InputError):
     """An empty question, or one over its token limit."""
 
@@ -77,6 +88,12 @@ class JournalError(BookwheelError):
     """The journal cannot be opened or written, or lacks the reading."""
 
     exit_code = 2
+
+
+class WorkCancelled(BookwheelError):
+    """Work in a thread was cancelled; async code sees `asyncio.CancelledError` instead."""
+
+    exit_code = 130
 
 
 class BudgetReached(BookwheelError):

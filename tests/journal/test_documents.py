@@ -55,6 +55,9 @@ def test_a_kept_document_has_the_same_text_and_places_from_any_character_on(tmp_
         assert "".join(part.text for part in kept.parts(start)) == document.text[start:]
         assert kept.slice(start, start + 10) == document.text[start : start + 10]
         assert kept.length == document.length
+        if start < document.length:
+            pages = dict.fromkeys(page for _, page in of[start : start + 10] if page is not None)
+            assert kept.pages(start, start + 10) == tuple(pages)
 
 
 def test_the_same_text_is_stored_once_and_each_reading_knows_its_own_files(journal):

@@ -40,6 +40,16 @@ def test_a_pdf_is_read_on_from_any_character(tmp_path):
     assert [p.page for p in document.parts(30)] == [2, 4]
 
 
+def test_a_span_of_a_pdf_knows_its_own_pages(tmp_path):
+    document = open_document([pdf(tmp_path / "log.pdf", PAGES)])
+    text = document.slice(0, 200)
+    for page, sentence in ((1, PAGES[0]), (2, PAGES[1]), (4, PAGES[3])):
+        start = text.index(sentence)
+        assert document.pages(start, start + len(sentence)) == (page,)
+    assert document.pages(0, len(text)) == (1, 2, 4)
+    assert document.pages(0, 0) == (1,)
+
+
 def test_a_pdf_of_pictures_only_asks_for_ocr(tmp_path):
     with pytest.raises(SourceError, match=r"no text layer.*ocrmypdf scan\.pdf"):
         open_document([pdf(tmp_path / "scan.pdf", ["", "", ""])])

@@ -10,7 +10,7 @@ import hashlib
 import json
 import tempfile
 import zlib
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import JournalError
@@ -174,6 +174,13 @@ class StoredDocument:
             texts.append(piece[start - first : end - first])
             start = first + len(piece)
         return "".join(texts)
+
+    def pages(self, start: int, end: int) -> tuple[int, ...]:
+        """Return the pages that hold the characters from `start` up to `end`, without reading any text."""
+        places = self._load_places()
+        first = max(0, bisect_right(places, start, key=lambda place: place[0]) - 1)
+        last = max(first + 1, bisect_left(places, end, key=lambda place: place[0]))
+        return tuple(dict.fromkeys(page for _, _, page in places[first:last] if page is not None))
 
     def _load_piece(self, start: int) -> tuple[int, str]:
         first, piece = self._piece

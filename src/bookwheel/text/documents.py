@@ -26,7 +26,7 @@ from bookwheel.text.sources import SourceFile, SourceWarnings, spool, take_finge
 from bookwheel.types import Part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import BinaryIO
 
 # Characters of a part at most, so that cutting chunks holds little more than one chunk in memory.
@@ -59,6 +59,11 @@ class TextDocument:
     def slice(self, start: int, end: int) -> str:
         """Return the characters from `start` up to `end`."""
         return self.text[start:end]
+
+    def pages(self, start: int, end: int) -> tuple[int, ...]:
+        """Return no pages: a text in memory has none."""
+        del start, end
+        return ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +105,10 @@ class SourceDocument:
             texts.append(part.text)
             length += len(part.text)
         return "".join(texts)[: end - start]
+
+    def pages(self, start: int, end: int) -> tuple[int, ...]:
+        """Return the pages that hold the characters from `start` up to `end`; everything before them is read."""
+        return find_pages(self.parts(start), end - start)
 
     def check(self) -> None:
         """Raise SourceError, before a reading starts, if a named source cannot be read or no source has text."""
@@ -170,6 +179,18 @@ def open_document(
     document = SourceDocument(name, _rename_duplicates(items), notes, has_headers=has_headers)
     document.check()
     return document
+
+
+def find_pages(parts: Iterable[Part], length: int) -> tuple[int, ...]:
+    """Return the pages of the first `length` characters of these parts. One character at least is looked at."""
+    pages: dict[int, None] = {}
+    for part in parts:
+        if part.page is not None and part.text:
+            pages[part.page] = None
+        length -= len(part.text)
+        if length <= 0 < len(part.text):
+            break
+    return tuple(pages)
 
 
 def _open_source(

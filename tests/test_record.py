@@ -43,7 +43,10 @@ flags = st.lists(st.sampled_from(Flag), max_size=3).map(tuple)
 chunks = st.builds(
     Chunk, index=count, start=count, end=count, text=st.just(""), tokens=count, sources=names, pages=pages
 )
-steps = st.builds(Step, chunk=chunks, before=memories, after=memories, conversation=conversations, flags=flags)
+scores = st.none() | st.floats(-1e6, 1e6)
+steps = st.builds(
+    Step, chunk=chunks, before=memories, after=memories, conversation=conversations, flags=flags, score=scores
+)
 answers = st.none() | st.builds(Answer, text=any_text, conversation=conversations, flags=flags)
 evidence = st.builds(Evidence, quote=any_text, start=count, end=count, step=count, pages=pages)
 readings = st.builds(

@@ -10,7 +10,8 @@
     │   │   └── DocumentTooLong    the way needs the whole document in the window, and it does not fit
     │   ├── PromptError            a prompt set that cannot be loaded or lacks a part
     │   ├── TokenizerError         a tokenizer that cannot be loaded
-    │   └── MissingExtra           an optional dependency that is not installed
+    │   ├── MissingExtra           an optional dependency that is not installed
+    │   └── MissingAbility         a way of reading needs what the model does not offer
     ├── BudgetReached     4        a hard limit of tokens, seconds or cost; finished steps are kept
     ├── JournalError      2        the journal cannot be opened or written, or lacks the reading
     ├── WorkCancelled     130      work in a thread was cancelled; async code sees CancelledError instead
@@ -82,6 +83,10 @@ class MissingExtra(InputError):
 
     def __init__(self, purpose: str, extra: str) -> None:
         super().__init__(f"{purpose} needs optional packages: pip install 'bookwheel[{extra}]'")
+
+
+class MissingAbility(InputError):
+    """A way of reading needs something of the model that it does not offer, such as log-probabilities."""
 
 
 class JournalError(BookwheelError):

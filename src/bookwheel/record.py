@@ -113,6 +113,7 @@ def step_to_json(step: Step, *, follows: bool = True) -> dict[str, Any]:
         "memory": step.after.text,
         "memory_tokens": step.after.tokens,
         "flags": [str(flag) for flag in step.flags],
+        **({} if step.score is None else {"score": step.score}),
         "reply": reply.text,
         "finish": str(reply.finish),
         "usage": asdict(reply.usage),
@@ -146,6 +147,7 @@ def _step_from_json(values: Mapping[str, Any], memory: Memory) -> Step:
         after=Memory(text=values["memory"], tokens=values["memory_tokens"], limit=memory.limit),
         conversation=_conversation_from_json(values),
         flags=tuple(Flag(flag) for flag in values["flags"]),
+        score=values.get("score"),
     )
 
 

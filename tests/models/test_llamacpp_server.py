@@ -150,3 +150,18 @@ def test_a_whole_document_is_read_through_the_endpoint(llama):
         assert step.chunk.tokens <= 80
         assert usage.prompt_tokens >= step.chunk.tokens
         assert escape_markup(step.chunk.text) in step.conversation.messages[-1].content
+
+
+def test_it_judges_and_scores(llama):
+    async def act(model):
+        messages = [Message(role="user", content="Mara Quill keeps the lamp.\n\nWrite one question about this.")]
+        right = await model.likelihood(messages, "Who keeps the lamp?")
+        wrong = await model.likelihood(messages, "Which bank lent the money?")
+        judgement = await model.judge(
+            [Message(role="user", content="Is ice cold? Reply with Yes or No.")], ("Yes", "No")
+        )
+        assert right.mean > wrong.mean + 1
+        assert max(judgement.logprobs) < 0
+        assert judgement.usage.completion_tokens == 1
+
+    with_model(llama, act)

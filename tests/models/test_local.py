@@ -4,7 +4,7 @@ import struct
 import numpy as np
 import pytest
 
-from bookwheel.errors import BookwheelError, NoWeights, WindowExceeded
+from bookwheel.errors import BookwheelError, InputError, NoWeights, WindowExceeded
 from bookwheel.models import engine as engine_module
 from bookwheel.models.engine import choose_thread_count
 from bookwheel.models.gguf_writer import write_gguf
@@ -200,3 +200,30 @@ def test_an_adapter_of_another_model_is_a_clear_error(tmp_path):
     write_gguf(writer)
     with pytest.raises(NoWeights, match=r"cannot apply the adapter .*other\.gguf to .*made for another model"):
         asyncio.run(LocalModel.open(path, threads=1))
+
+
+@with_weights
+@pytest.mark.slow
+def test_a_given_text_is_scored_by_its_own_tokens_and_judged_by_one():
+    text = "Mara Quill has kept the lighthouse since 1871."
+
+    async def work(model):
+        messages = user(f"{text}\n\nWrite one question that the text above answers.")
+        right = await model.likelihood(messages, 'Who has kept the "lighthouse" since 1871?')
+        again = await model.likelihood(messages, 'Who has kept the "lighthouse" since 1871?')
+        wrong = await model.likelihood(messages, 'Which bank lent the "money" for the canal?')
+        judgement = await model.judge(user("Is the sky often blue? Reply with Yes or No."), ("Yes", "No", "zyx"))
+        with pytest.raises(InputError):
+            await model.likelihood(messages, "")
+        with pytest.raises(WindowExceeded):
+            await model.likelihood(messages, text * 2000)
+        return right, again, wrong, judgement
+
+    right, again, wrong, judgement = using(work)
+    assert len(right.logprobs) == right.usage.completion_tokens == 15
+    assert max(right.logprobs) <= 0
+    # The second run finds the prompt in the cache, so its batches differ, and with them the last bits.
+    assert again.logprobs == pytest.approx(right.logprobs, abs=0.05)
+    assert right.mean > wrong.mean + 1
+    assert judgement.probability("Yes") > judgement.probability("zyx")
+    assert judgement.usage.completion_tokens == 1

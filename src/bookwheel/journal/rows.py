@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 STEP_COLUMNS: Final = (
     "step, start, stop, tokens, sources, pages, before, before_tokens, memory, memory_tokens, flags, reply, finish, "
-    "calls, prompt_tokens, completion_tokens, seconds, record"
+    "calls, prompt_tokens, completion_tokens, seconds, record, score"
 )
 READING_COLUMNS: Final = (
     "id, question, model, way, language, plan, created, parent, status, answer, answer_turn, answer_record, evidence, "
@@ -83,6 +83,7 @@ def step_to_row(step: Step, *, follows: bool) -> tuple[Any, ...]:
         str(reply.finish),
         *usage_to_row(reply.usage),
         pack_tokens(reply.tokens),
+        step.score,
     )
 
 
@@ -91,7 +92,7 @@ def step_from_row(row: Sequence[Any], memory: Memory, text: str = "") -> Step:
     index, start, stop, tokens, sources, pages, before, before_tokens, after, after_tokens, flags = row[:11]
     if before is not None:
         memory = Memory(text=load_text(before), tokens=before_tokens, limit=memory.limit)
-    reply, finish, *usage, record = row[11:]
+    reply, finish, *usage, record, score = row[11:]
     return Step(
         chunk=Chunk(
             index=index,
@@ -111,6 +112,7 @@ def step_from_row(row: Sequence[Any], memory: Memory, text: str = "") -> Step:
             ),
         ),
         flags=tuple(Flag(flag) for flag in _from_json(flags)),
+        score=score,
     )
 
 

@@ -102,7 +102,9 @@ CREATE TABLE steps (
 );
 """
 
-MIGRATIONS: list[str] = [_FIRST]
+_SCORES: Final = "ALTER TABLE steps ADD COLUMN score REAL;"
+
+MIGRATIONS: list[str] = [_FIRST, _SCORES]
 """Script k takes a journal of version k to version k + 1."""
 
 

@@ -1,15 +1,29 @@
-"""The model protocol: reply to messages, and count tokens. `ModelWrapper` is the base of everything that wraps one."""
+"""The model protocol: reply to messages, and count tokens. `ModelWrapper` is the base of everything that wraps one.
+
+Some models can also judge without writing. `judge` and `likelihood` are protocols of their own, because not every
+server offers them; a way of reading that needs one calls `require_ability` before its first call.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from enum import StrEnum
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from bookwheel.errors import InputError, MissingAbility
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bookwheel.plan import Plan, Sampling
     from bookwheel.text.tokens import Tokenizer
-    from bookwheel.types import Message, Reply
+    from bookwheel.types import Judgement, Likelihood, Message, Reply
+
+
+class Ability(StrEnum):
+    """A thing that a model can do besides replying."""
+
+    JUDGE = "judge"
+    LIKELIHOOD = "likelihood"
 
 
 class Model(Protocol):
@@ -49,6 +63,38 @@ class Model(Protocol):
         ...
 
 
+@runtime_checkable
+class JudgingModel(Model, Protocol):
+    """A model that may offer more than replies; `abilities` says which of the two methods really work."""
+
+    async def abilities(self) -> frozenset[Ability]:
+        """Ask what the model offers. A server is asked once."""
+        ...
+
+    async def judge(self, messages: Sequence[Message], options: Sequence[str]) -> Judgement:
+        """Return the log-probability of each option as the reply. The options must begin with different tokens."""
+        ...
+
+    async def likelihood(self, messages: Sequence[Message], continuation: str) -> Likelihood:
+        """Return the log-probabilities of the tokens of `continuation` as the reply."""
+        ...
+
+
+async def find_abilities(model: object) -> frozenset[Ability]:
+    """Return what the model can do besides replying."""
+    return await model.abilities() if isinstance(model, JudgingModel) else frozenset()
+
+
+async def require_ability(model: Model, ability: Ability, way: str) -> JudgingModel:
+    """Return the model; raise MissingAbility, with advice, if it lacks what the way of reading needs."""
+    if isinstance(model, JudgingModel) and ability in await model.abilities():
+        return model
+    raise MissingAbility(
+        f"the way {way} needs log-probabilities ({ability}), which {model.name} does not offer: use another --way, "
+        f"the local model, or a server such as vLLM or llama.cpp"
+    )
+
+
 class ModelWrapper:
     """A model that passes everything on to another one; subclasses change what they need to."""
 
@@ -84,6 +130,34 @@ class ModelWrapper:
         """Return the wrapped model's reply."""
         return await self._model.reply(messages, limit=limit, sampling=sampling)
 
+    async def abilities(self) -> frozenset[Ability]:
+        """Return the wrapped model's abilities."""
+        return await find_abilities(self._model)
+
+    async def judge(self, messages: Sequence[Message], options: Sequence[str]) -> Judgement:
+        """Return the wrapped model's judgement."""
+        return await _as_judging(self._model).judge(messages, options)
+
+    async def likelihood(self, messages: Sequence[Message], continuation: str) -> Likelihood:
+        """Return the wrapped model's likelihood of the continuation."""
+        return await _as_judging(self._model).likelihood(messages, continuation)
+
     async def aclose(self) -> None:
         """Close the wrapped model."""
         await self._model.aclose()
+
+
+def _as_judging(model: Model) -> JudgingModel:
+    if isinstance(model, JudgingModel):
+        return model
+    raise MissingAbility(f"{model.name} cannot judge or score a text: it can only reply")
+
+
+def find_first_tokens(options: Sequence[str], ids: Sequence[Sequence[int]]) -> list[int]:
+    """Return each option's first token; InputError if a judgement by one token could not tell them apart."""
+    if not options or not all(ids):
+        raise InputError("judge() needs options of at least one token each")
+    firsts = [option[0] for option in ids]
+    if len(set(firsts)) < len(firsts):
+        raise InputError(f"the options {', '.join(map(repr, options))} begin with the same token: choose other words")
+    return firsts

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 _TOO_LONG: Final = "exceed_context_size_error"
 
 
+# llama.cpp lists this many of the likeliest next tokens.
+_LISTED: Final = 256
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineCompletion:
     """The tokens that the engine generated for a prompt."""
@@ -118,6 +122,21 @@ class Engine:
         body = {name: value for name, value in request.items() if value is not None}
         return _parse_completion(_parse_response(await self._replies.post("/completion", json=body)))
 
+    async def list_next_tokens(self, prompt: Sequence[int]) -> dict[int, float]:
+        """Return the log-probabilities of the likeliest next tokens, by id."""
+        body = await self._score(prompt, {"n_predict": 1, "n_probs": _LISTED})
+        return {entry["id"]: float(entry["logprob"]) for entry in body["completion_probabilities"][0]["top_logprobs"]}
+
+    async def score(self, prompt: Sequence[int], continuation: Sequence[int]) -> tuple[float, ...]:
+        """Return the model's own log-probability of each token of a continuation of the prompt."""
+        body = await self._score(prompt, force_tokens(continuation))
+        return parse_forced_tokens(body, continuation)
+
+    async def _score(self, prompt: Sequence[int], options: Mapping[str, Any]) -> dict[str, Any]:
+        # The cache serves the prefix that the next text to be scored shares with this one.
+        request = {"prompt": list(prompt), "temperature": 0, "cache_prompt": True, "return_tokens": True, **options}
+        return _parse_response(await self._replies.post("/completion", json=request))
+
     async def aclose(self) -> None:
         """Stop the server and free the weights."""
         await self._replies.aclose()
@@ -132,6 +151,23 @@ class Engine:
 
     def _post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         return _parse_response(self._calls.post(path, json=body))
+
+
+def force_tokens(ids: Sequence[int]) -> dict[str, Any]:
+    """Return the settings by which llama.cpp generates exactly these tokens and reports their log-probabilities.
+
+    llama.cpp has no route that scores a given text. A grammar of one sentence leaves it no choice, and the
+    log-probabilities that it reports are those before the grammar.
+    """
+    return {"n_predict": len(ids), "n_probs": 1, "grammar": "root ::= " + " ".join(f"<[{id_}]>" for id_ in ids)}
+
+
+def parse_forced_tokens(body: Mapping[str, Any], ids: Sequence[int]) -> tuple[float, ...]:
+    """Return the log-probabilities in the reply to a request with `force_tokens`; BadReply if they are not there."""
+    entries = body.get("completion_probabilities", ())
+    if [entry.get("id") for entry in entries] != list(ids):
+        raise BadReply("llama.cpp did not generate the tokens that were to be scored: update it, or use another --way")
+    return tuple(float(entry["logprob"]) for entry in entries)
 
 
 def _load_failure(weights: Path, adapter: Path | None) -> str:

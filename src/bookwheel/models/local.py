@@ -21,13 +21,14 @@ import secrets
 import time
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.errors import BadReply, WindowExceeded
+from bookwheel.errors import BadReply, InputError, WindowExceeded
+from bookwheel.models.base import Ability, find_first_tokens
 from bookwheel.models.engine import Engine, choose_thread_count
 from bookwheel.models.gguf_header import ADAPTER_TYPE, TYPE_FIELD, load_header_plan, read_header
 from bookwheel.models.weights import ensure_weights
 from bookwheel.plan import Plan, Sampling, load_preset_plan
 from bookwheel.text.tokens import replace_surrogates
-from bookwheel.types import Message, Reply, TokenRecord, Usage
+from bookwheel.types import Judgement, Likelihood, Message, Reply, TokenRecord, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -114,11 +115,7 @@ class LocalModel:
     async def reply(self, messages: Sequence[Message], *, limit: int, sampling: Sampling) -> Reply:
         """Reply to one conversation. Cancelling it stops the engine's work on it."""
         prompt = self._prompt(messages)
-        if len(prompt) + limit > self.window:
-            raise WindowExceeded(
-                f"the prompt has {len(prompt)} tokens and its reply may have {limit}; the window of {self.name} holds "
-                f"{self.window}, {len(prompt) + limit - self.window} too few: lower --chunk-tokens or --memory-tokens"
-            )
+        self._check_window(len(prompt), limit)
         async with self._slots:
             started = time.perf_counter()
             completion = await self._engine.complete(prompt, limit=limit, sampling=sampling, logprobs=self._record)
@@ -127,17 +124,52 @@ class LocalModel:
             if self._record and completion.logprobs is not None
             else None
         )
-        usage = Usage(
-            calls=1,
-            prompt_tokens=len(prompt),
-            completion_tokens=len(completion.ids),
-            seconds=time.perf_counter() - started,
-        )
+        usage = _count_usage(prompt, len(completion.ids), started)
         return Reply(text=completion.text, finish=completion.finish, usage=usage, tokens=record)
+
+    async def abilities(self) -> frozenset[Ability]:
+        """Return all abilities: llama.cpp offers them for every file of weights."""
+        return frozenset(Ability)
+
+    async def judge(self, messages: Sequence[Message], options: Sequence[str]) -> Judgement:
+        """Return the log-probability of each option's first token.
+
+        An option that is not among the likeliest 256 tokens gets the last one's, which is an upper bound.
+        """
+        prompt = self._prompt(messages)
+        firsts = find_first_tokens(options, [self._engine.tokenize(option) for option in options])
+        self._check_window(len(prompt), 1)
+        async with self._slots:
+            started = time.perf_counter()
+            listed = await self._engine.list_next_tokens(prompt)
+        least = min(listed.values())
+        return Judgement(
+            options=tuple(options),
+            logprobs=tuple(listed.get(first, least) for first in firsts),
+            usage=_count_usage(prompt, 1, started),
+        )
+
+    async def likelihood(self, messages: Sequence[Message], continuation: str) -> Likelihood:
+        """Return the log-probabilities of the tokens of `continuation` as the reply."""
+        prompt, ids = self._prompt(messages), self._engine.tokenize(continuation)
+        if not ids:
+            raise InputError("an empty text has no likelihood: give likelihood() a text of at least one token")
+        self._check_window(len(prompt), len(ids))
+        async with self._slots:
+            started = time.perf_counter()
+            logprobs = await self._engine.score(prompt, ids)
+        return Likelihood(logprobs=logprobs, usage=_count_usage(prompt, len(ids), started))
 
     async def aclose(self) -> None:
         """Free the weights."""
         await self._engine.aclose()
+
+    def _check_window(self, prompt: int, limit: int) -> None:
+        if prompt + limit > self.window:
+            raise WindowExceeded(
+                f"the prompt has {prompt} tokens and its reply may have {limit}; the window of {self.name} holds "
+                f"{self.window}, {prompt + limit - self.window} too few: lower --chunk-tokens or --memory-tokens"
+            )
 
     def _prompt(self, messages: Sequence[Message]) -> list[int]:
         """Return the ids of a conversation, up to where the reply begins."""
@@ -165,3 +197,12 @@ class LocalModel:
             int(part) if at % 2 else self._engine.tokenize(part, special=True, first=at == 0)
             for at, part in enumerate(parts)
         )
+
+
+def _count_usage(prompt: Sequence[int], completion_tokens: int, started: float) -> Usage:
+    return Usage(
+        calls=1,
+        prompt_tokens=len(prompt),
+        completion_tokens=completion_tokens,
+        seconds=time.perf_counter() - started,
+    )

@@ -31,6 +31,7 @@ from bookwheel.models.sdk_errors import (
     wrong_address_error,
 )
 from bookwheel.models.server_models import ServedModel, ServerSoftware, find_model, list_served_models
+from bookwheel.models.server_scores import ServerScores
 from bookwheel.models.server_tokenizer import ServerTokenizer
 from bookwheel.plan import Plan, Sampling
 from bookwheel.text.tokens import EstimatingTokenizer, FileTokenizer, Tokenizer, replace_surrogates
@@ -39,7 +40,8 @@ from bookwheel.types import Reply, TokenRecord, Usage
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from bookwheel.types import Message
+    from bookwheel.models.base import Ability
+    from bookwheel.types import Judgement, Likelihood, Message
 
 # Assumed when the server cannot measure its template; the longest common templates are shorter.
 _TEMPLATE_TOKENS: Final = 128
@@ -107,6 +109,7 @@ class OpenAIModel:
         self._software: ServerSoftware | None = None
         self._slots = asyncio.Semaphore(concurrency)
         self._client = self.endpoint.open_client()
+        self._scores = ServerScores(self._client, self.endpoint, name, self._find_software)
 
     @classmethod
     async def connect(
@@ -159,6 +162,20 @@ class OpenAIModel:
             usage=self._count_usage(messages, completion, seconds),
             tokens=tokens,
         )
+
+    async def abilities(self) -> frozenset[Ability]:
+        """Return what the server offers besides replies."""
+        return await self._scores.abilities()
+
+    async def judge(self, messages: Sequence[Message], options: Sequence[str]) -> Judgement:
+        """Return the log-probability of each option as the reply."""
+        async with self._slots:
+            return await self._scores.judge(messages, options)
+
+    async def likelihood(self, messages: Sequence[Message], continuation: str) -> Likelihood:
+        """Return the log-probabilities of the tokens of `continuation` as the reply."""
+        async with self._slots:
+            return await self._scores.likelihood(messages, continuation)
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -227,10 +244,14 @@ class OpenAIModel:
 
     async def _recording_settings(self, sampling: Sampling) -> Mapping[str, Any]:
         """Return the settings that request exact tokens, or none if they would not match the sampling."""
+        software = await self._find_software()
+        is_unmodified = sampling.temperature == 1 and sampling.top_p == 1 and sampling.repeat_penalty in {None, 1}
+        return _RECORDING[software] if is_unmodified or software is ServerSoftware.LLAMA_CPP else {}
+
+    async def _find_software(self) -> ServerSoftware:
         if self._software is None:
             self._software = find_model(await self.list_models(), self.name, self.endpoint).software
-        is_unmodified = sampling.temperature == 1 and sampling.top_p == 1 and sampling.repeat_penalty in {None, 1}
-        return _RECORDING[self._software] if is_unmodified or self._software is ServerSoftware.LLAMA_CPP else {}
+        return self._software
 
     async def _build_token_record(self, messages: list[dict[str, str]], completion: Completion) -> TokenRecord | None:
         """Return the exact tokens if the server sent all of them and its counts agree."""

@@ -1,6 +1,7 @@
 """Models without weights: deterministic, for tests, demos and benchmarks.
 
-`ScriptedModel` replies with the result of a function, after a given latency, and fails at given calls.
+`ScriptedModel` replies with the result of a function, after a given latency, and fails at given calls. Two more
+functions let it judge and score.
 `keyword_reader` is such a function: it notes the sentences that share words with the question.
 
 >>> import asyncio
@@ -17,9 +18,11 @@ import re
 import time
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.errors import MissingAbility
+from bookwheel.models.base import Ability
 from bookwheel.plan import Plan, Sampling
 from bookwheel.text.tokens import Tokenizer, WordTokenizer
-from bookwheel.types import Finish, Message, Reply, Usage
+from bookwheel.types import Finish, Judgement, Likelihood, Message, Reply, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -40,6 +43,8 @@ class ScriptedModel:
         tokenizer: Tokenizer | None = None,
         seconds_per_call: float = 0.0,
         faults: Mapping[int, Exception] | None = None,
+        judge: Callable[[Sequence[Message], Sequence[str]], Sequence[float]] | None = None,
+        likelihood: Callable[[Sequence[Message], str], Sequence[float]] | None = None,
     ) -> None:
         self.name = name
         self.plan = plan or Plan()
@@ -51,30 +56,63 @@ class ScriptedModel:
         self._script = script
         self._seconds = seconds_per_call
         self._faults = faults or {}
+        self._judge = judge
+        self._likelihood = likelihood
 
     async def reply(self, messages: Sequence[Message], *, limit: int, sampling: Sampling) -> Reply:
         """Return the script's reply to the messages, cut at the limit like a server's."""
         del sampling
-        began, number = time.perf_counter(), self.calls
-        self.calls += 1
-        self.last_messages = tuple(messages)
-        if self._seconds:
-            await asyncio.sleep(self._seconds)
-        if number in self._faults:
-            raise self._faults[number]
+        began = time.perf_counter()
+        await self._count_call(messages)
         text = self._script(messages)
         if isinstance(text, Exception):
             raise text
         if isinstance(text, Reply):
             return text
         cut = self.tokenizer.fit(text, limit)
-        usage = Usage(
+        usage = self._count_usage(messages, self.tokenizer.count(text[:cut]), began)
+        return Reply(text=text[:cut], finish=Finish.STOP if cut == len(text) else Finish.LENGTH, usage=usage)
+
+    async def abilities(self) -> frozenset[Ability]:
+        """Return an ability for each function that was given."""
+        given = {Ability.JUDGE: self._judge, Ability.LIKELIHOOD: self._likelihood}
+        return frozenset(ability for ability, function in given.items() if function)
+
+    async def judge(self, messages: Sequence[Message], options: Sequence[str]) -> Judgement:
+        """Return the function's log-probabilities of the options."""
+        if self._judge is None:
+            raise MissingAbility(f"{self.name} was given no function to judge with")
+        began = time.perf_counter()
+        await self._count_call(messages)
+        logprobs = tuple(self._judge(messages, options))
+        return Judgement(options=tuple(options), logprobs=logprobs, usage=self._count_usage(messages, 1, began))
+
+    async def likelihood(self, messages: Sequence[Message], continuation: str) -> Likelihood:
+        """Return the function's log-probabilities of the continuation."""
+        if self._likelihood is None:
+            raise MissingAbility(f"{self.name} was given no function for likelihoods")
+        began = time.perf_counter()
+        await self._count_call(messages)
+        logprobs = tuple(self._likelihood(messages, continuation))
+        return Likelihood(logprobs=logprobs, usage=self._count_usage(messages, len(logprobs), began))
+
+    async def _count_call(self, messages: Sequence[Message]) -> None:
+        """Count a call, wait for as long as it takes, and play its fault if it has one."""
+        number = self.calls
+        self.calls += 1
+        self.last_messages = tuple(messages)
+        if self._seconds:
+            await asyncio.sleep(self._seconds)
+        if number in self._faults:
+            raise self._faults[number]
+
+    def _count_usage(self, messages: Sequence[Message], completion_tokens: int, began: float) -> Usage:
+        return Usage(
             calls=1,
             prompt_tokens=sum(self.tokenizer.count(message.content) for message in messages),
-            completion_tokens=self.tokenizer.count(text[:cut]),
+            completion_tokens=completion_tokens,
             seconds=time.perf_counter() - began,
         )
-        return Reply(text=text[:cut], finish=Finish.STOP if cut == len(text) else Finish.LENGTH, usage=usage)
 
     async def aclose(self) -> None:
         """Do nothing: there is nothing to release."""

@@ -9,18 +9,20 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from bookwheel.errors import BudgetReached
 from bookwheel.models.base import ModelWrapper
-from bookwheel.types import Usage
+from bookwheel.types import Judgement, Likelihood, Reply, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Awaitable, Callable, Iterator, Sequence
 
     from bookwheel.models.base import Model
     from bookwheel.plan import Budget, Sampling
-    from bookwheel.types import Message, Reply
+    from bookwheel.types import Message
+
+_T = TypeVar("_T", Reply, Judgement, Likelihood)
 
 
 class BudgetedModel(ModelWrapper):
@@ -36,15 +38,29 @@ class BudgetedModel(ModelWrapper):
 
     async def reply(self, messages: Sequence[Message], *, limit: int, sampling: Sampling) -> Reply:
         """Return the model's reply; raise BudgetReached when the longest one could break a limit."""
+        return await self._spend(messages, limit, lambda: self._model.reply(messages, limit=limit, sampling=sampling))
+
+    async def judge(self, messages: Sequence[Message], options: Sequence[str]) -> Judgement:
+        """Return the model's judgement, within the limits."""
+        return await self._spend(messages, 1, lambda: super(BudgetedModel, self).judge(messages, options))
+
+    async def likelihood(self, messages: Sequence[Message], continuation: str) -> Likelihood:
+        """Return the likelihood of the continuation, within the limits."""
+        # One token more: vLLM always writes one.
+        limit = self.tokenizer.count(continuation) + 1
+        return await self._spend(messages, limit, lambda: super(BudgetedModel, self).likelihood(messages, continuation))
+
+    async def _spend(self, messages: Sequence[Message], limit: int, call: Callable[[], Awaitable[_T]]) -> _T:
+        """Make a call of at most `limit` tokens of reply within all limits."""
         with self._reserve(messages, limit):
             seconds = self._seconds_left()
             try:
                 async with asyncio.timeout(seconds):
-                    reply = await self._model.reply(messages, limit=limit, sampling=sampling)
+                    result = await call()
             except TimeoutError:
                 raise self._out_of_time() from None
-        self.spent += reply.usage
-        return reply
+        self.spent += result.usage
+        return result
 
     def _seconds_left(self) -> float | None:
         if self._budget.seconds is None:

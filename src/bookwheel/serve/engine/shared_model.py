@@ -5,19 +5,23 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bookwheel.models.base import ModelWrapper
+from bookwheel.types import Judgement, Likelihood, Reply
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Coroutine, Sequence
 
-    from bookwheel.models.base import Model
+    from bookwheel.models.base import Ability, Model
     from bookwheel.plan import Sampling
     from bookwheel.serve.engine.fair_queue import FairQueue
     from bookwheel.serve.engine.keys import TokenQuota
     from bookwheel.serve.engine.metrics import Metrics
-    from bookwheel.types import Message, Reply
+    from bookwheel.types import Message
+
+_T = TypeVar("_T", Reply, Judgement, Likelihood)
+_R = TypeVar("_R")
 
 
 class SharedModel(ModelWrapper):
@@ -42,11 +46,32 @@ class SharedModel(ModelWrapper):
 
     async def reply(self, messages: Sequence[Message], *, limit: int, sampling: Sampling) -> Reply:
         """Return the model's reply. Raise BudgetReached when the quota does not cover the longest one."""
+        return await self._spend(messages, limit, lambda: self._model.reply(messages, limit=limit, sampling=sampling))
+
+    async def abilities(self) -> frozenset[Ability]:
+        """Return the model's abilities."""
+        return await self._run(super().abilities())
+
+    async def judge(self, messages: Sequence[Message], options: Sequence[str]) -> Judgement:
+        """Return the model's judgement, within the quota."""
+        return await self._spend(messages, 1, lambda: super(SharedModel, self).judge(messages, options))
+
+    async def likelihood(self, messages: Sequence[Message], continuation: str) -> Likelihood:
+        """Return the likelihood of the continuation, within the quota."""
+        # One token more: vLLM always writes one.
+        limit = self.tokenizer.count(continuation) + 1
+        return await self._spend(messages, limit, lambda: super(SharedModel, self).likelihood(messages, continuation))
+
+    async def _spend(self, messages: Sequence[Message], limit: int, call: Callable[[], Awaitable[_T]]) -> _T:
+        """Make a call of at most `limit` tokens of reply in the model's own event loop."""
         most = limit
         # Counted here and not in the model's loop: a server's tokenizer waits for the network.
         if self._quota:
             most += self.template_tokens + sum(self.tokenizer.count(message.content) for message in messages)
-        call = self._call(messages, limit, sampling, most)
+        return await self._run(self._call(most, call))
+
+    async def _run(self, call: Coroutine[Any, Any, _R]) -> _R:
+        """Run a coroutine in the event loop that the model's connections belong to."""
         if asyncio.get_running_loop() is self._loop:
             return await call
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(call, self._loop))
@@ -54,13 +79,13 @@ class SharedModel(ModelWrapper):
     async def aclose(self) -> None:
         """Do nothing: the model belongs to the server."""
 
-    async def _call(self, messages: Sequence[Message], limit: int, sampling: Sampling, most: int) -> Reply:
+    async def _call(self, most: int, call: Callable[[], Awaitable[_T]]) -> _T:
         start = time.perf_counter()
         # Reserved before the wait, so that calls side by side cannot pass the quota together.
         with self._quota.reserve(most) if self._quota else nullcontext():
             async with self._queue.slot(self._client):
-                reply = await self._model.reply(messages, limit=limit, sampling=sampling)
-            self._metrics.count_call(self.name, reply.usage, time.perf_counter() - start)
+                result = await call()
+            self._metrics.count_call(self.name, result.usage, time.perf_counter() - start)
             if self._quota:
-                await self._quota.settle(reply.usage.tokens)
-        return reply
+                await self._quota.settle(result.usage.tokens)
+        return result

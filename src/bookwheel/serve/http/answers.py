@@ -60,6 +60,8 @@ class StepJson(TypedDict):
     memory: str
     memory_tokens: int
     flags: list[Flag]
+    score: NotRequired[float]
+    """The judgement of the section, where the way of reading makes one."""
     reply: str
     finish: Finish
     usage: Usage

@@ -271,6 +271,7 @@ export default {
   "error.not-found": "There is no such page or reading here.",
 
   "flag.truncated": "reply cut at its limit",
+  "flag.skipped": "judged not to matter, and left out",
   "flag.unfounded": "what stands nowhere in the text was left out",
   "flag.trimmed": "memory cut to its limit",
   "flag.cleaned": "reply tidied",

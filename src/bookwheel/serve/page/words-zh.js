@@ -271,6 +271,7 @@ export default {
   "error.not-found": "这里没有这个页面或阅读。",
 
   "flag.truncated": "回复到上限被截",
+  "flag.skipped": "判断为无关，未读入记忆",
   "flag.unfounded": "原文中找不到的内容未记入",
   "flag.trimmed": "记忆截到上限",
   "flag.cleaned": "回复经整理",

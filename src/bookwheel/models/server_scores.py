@@ -1,0 +1,187 @@
+"""Judgements and likelihoods from a server: one request each, without a reply being written.
+
+Every server that sends `top_logprobs` can judge. To score a given text, vLLM returns log-probabilities of the prompt
+itself, and llama.cpp is made to generate the text.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from bookwheel.errors import BadReply, InputError, MissingAbility, ModelError
+from bookwheel.models.base import Ability
+from bookwheel.models.engine import force_tokens, parse_forced_tokens
+from bookwheel.models.sdk_errors import translate_error
+from bookwheel.models.server_models import ServerSoftware
+from bookwheel.text.tokens import replace_surrogates
+from bookwheel.types import Judgement, Likelihood, Message, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    from openai import AsyncOpenAI
+
+    from bookwheel.models.endpoint import Endpoint
+
+# The most that OpenAI and, by default, vLLM list.
+_LISTED: Final = 20
+_PROBE: Final = (Message(role="user", content="Is water wet? Reply with Yes or No."),)
+_BOTH: Final = frozenset(Ability)
+_OFFERED: Final = {ServerSoftware.VLLM: _BOTH, ServerSoftware.LLAMA_CPP: _BOTH}
+
+
+class ServerScores:
+    """The scores that one model behind an endpoint gives."""
+
+    def __init__(
+        self, client: AsyncOpenAI, endpoint: Endpoint, name: str, software: Callable[[], Awaitable[ServerSoftware]]
+    ) -> None:
+        self._client = client
+        self._endpoint = endpoint
+        self._name = name
+        self._software = software
+        self._abilities: frozenset[Ability] | None = None
+
+    async def abilities(self) -> frozenset[Ability]:
+        """Return what the server offers; one that does not name its software is tried once."""
+        if self._abilities is None:
+            software = await self._software()
+            self._abilities = _OFFERED[software] if software in _OFFERED else await self._probe()
+        return self._abilities
+
+    async def _probe(self) -> frozenset[Ability]:
+        try:
+            await self.judge(_PROBE, ("Yes", "No"))
+        except (BadReply, ModelError):  # servers reject `logprobs` in many ways, or ignore it
+            return frozenset()
+        return frozenset({Ability.JUDGE})
+
+    async def judge(self, messages: Sequence[Message], options: Sequence[str]) -> Judgement:
+        """Return the log-probability of each option's first token.
+
+        An option that is not among the likeliest 20 tokens gets the last one's, which is an upper bound.
+        """
+        started = time.perf_counter()
+        settings = {"max_tokens": 1, "temperature": 0, "logprobs": True, "top_logprobs": _LISTED}
+        body = await self._post("/chat/completions", {"messages": _to_json(messages), **settings})
+        listed = _parse_listed(body)
+        least = min(logprob for _, logprob in listed)
+        return Judgement(
+            options=tuple(options),
+            logprobs=tuple(_find_option(option, options, listed, least) for option in options),
+            usage=_count_usage(body, started),
+        )
+
+    async def likelihood(self, messages: Sequence[Message], continuation: str) -> Likelihood:
+        """Return the log-probabilities of the tokens of `continuation` as the reply."""
+        if not continuation:
+            raise InputError("an empty text has no likelihood: give likelihood() a text of at least one token")
+        started = time.perf_counter()
+        match await self._software():
+            case ServerSoftware.VLLM:
+                return await self._score_prompt(messages, continuation, started)
+            case ServerSoftware.LLAMA_CPP:
+                return await self._score_forced(messages, continuation, started)
+            case _:
+                raise MissingAbility(f"{self._name} at {self._endpoint.display_url} cannot score a given text")
+
+    async def _score_prompt(self, messages: Sequence[Message], continuation: str, started: float) -> Likelihood:
+        """Let vLLM report the log-probabilities of a prompt that ends with the continuation."""
+        ids = await self._tokenize(continuation, special=False)
+        settings = {
+            "max_tokens": 1,
+            "temperature": 0,
+            "prompt_logprobs": 0,
+            "add_generation_prompt": False,
+            "continue_final_message": True,
+        }
+        final = Message(role="assistant", content=continuation)
+        body = await self._post("/chat/completions", {"messages": _to_json([*messages, final]), **settings})
+        entries = body.get("prompt_logprobs")
+        if not isinstance(entries, list) or len(entries) <= len(ids):
+            raise BadReply(f"{self._endpoint.display_url} sent no prompt log-probabilities: update vLLM")
+        logprobs = [
+            _parse_entry(entry, id_) for entry, id_ in zip(entries[len(entries) - len(ids) :], ids, strict=True)
+        ]
+        return Likelihood(logprobs=tuple(logprobs), usage=_count_usage(body, started))
+
+    async def _score_forced(self, messages: Sequence[Message], continuation: str, started: float) -> Likelihood:
+        """Make llama.cpp generate the continuation."""
+        root = self._endpoint.root
+        rendered = await self._post(f"{root}/apply-template", {"messages": _to_json(messages)})
+        prompt = await self._tokenize(str(rendered.get("prompt")), special=True)
+        ids = await self._tokenize(continuation, special=False)
+        settings = {"temperature": 0, "cache_prompt": True, "return_tokens": True, **force_tokens(ids)}
+        body = await self._post(f"{root}/completion", {"prompt": prompt, **settings})
+        usage = Usage(
+            calls=1, prompt_tokens=len(prompt), completion_tokens=len(ids), seconds=time.perf_counter() - started
+        )
+        return Likelihood(logprobs=parse_forced_tokens(body, ids), usage=usage)
+
+    async def _tokenize(self, text: str, *, special: bool) -> list[int]:
+        """Return a text's ids from the server's own tokenizer; vLLM and llama.cpp name the fields differently."""
+        text = replace_surrogates(text)
+        fields = {"content": text, "prompt": text, "parse_special": special}
+        body = await self._post(
+            f"{self._endpoint.root}/tokenize", {**fields, "add_special": special, "add_special_tokens": special}
+        )
+        ids = body.get("tokens")
+        if not isinstance(ids, list) or not ids:
+            raise BadReply(f"{self._endpoint.display_url} sent no token ids from /tokenize")
+        return ids
+
+    async def _post(self, route: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        from openai import OpenAIError
+
+        try:
+            reply = await self._client.post(route, cast_to=object, body={"model": self._name, **body})
+        except (OpenAIError, ValueError) as error:
+            raise translate_error(error, self._endpoint, self._name) from error
+        if not isinstance(reply, dict):
+            raise BadReply(f"{self._endpoint.display_url} did not answer {route} with JSON")
+        return reply
+
+
+def _to_json(messages: Sequence[Message]) -> list[dict[str, str]]:
+    return [{"role": message.role, "content": replace_surrogates(message.content)} for message in messages]
+
+
+def _parse_listed(body: Mapping[str, Any]) -> list[tuple[str, float]]:
+    """Return the likeliest first tokens of a reply with their log-probabilities."""
+    try:
+        entries = body["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
+        listed = [(str(entry["token"]), float(entry["logprob"])) for entry in entries]
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise BadReply("the server sent no top_logprobs: it cannot judge. Use another --way.") from error
+    if not listed:
+        raise BadReply("the server's top_logprobs are empty: it cannot judge. Use another --way.")
+    return listed
+
+
+def _find_option(option: str, options: Sequence[str], listed: Sequence[tuple[str, float]], least: float) -> float:
+    """Return the log-probability of the likeliest listed token that begins this option and no other."""
+    matches = [
+        logprob
+        for token, logprob in listed
+        if (bare := token.strip()) and [other for other in options if other.startswith(bare)] == [option]
+    ]
+    return max(matches, default=least)
+
+
+def _parse_entry(entry: object, id_: int) -> float:
+    """Return the log-probability of one prompt token. vLLM keys each entry by the token's id."""
+    found = entry.get(str(id_)) if isinstance(entry, dict) else None
+    if not isinstance(found, dict) or not isinstance(found.get("logprob"), int | float):
+        raise BadReply("the prompt's log-probabilities are not those of the text that was to be scored")
+    return float(found["logprob"])
+
+
+def _count_usage(body: Mapping[str, Any], started: float) -> Usage:
+    usage = body.get("usage") or {}
+    return Usage(
+        calls=1,
+        prompt_tokens=int(usage.get("prompt_tokens") or 0),
+        completion_tokens=int(usage.get("completion_tokens") or 0),
+        seconds=time.perf_counter() - started,
+    )

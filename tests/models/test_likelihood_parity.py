@@ -1,0 +1,63 @@
+"""The scores of llama.cpp are those of transformers on the same token ids, within the error of the quantised weights."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+pytest.importorskip("xllamacpp")
+
+from bookwheel.errors import BookwheelError  # noqa: E402
+from bookwheel.models.local import LocalModel  # noqa: E402
+from bookwheel.models.weights import find_local_weights  # noqa: E402
+from bookwheel.training.config import PolicySettings  # noqa: E402
+from bookwheel.training.policy import load_policy  # noqa: E402
+from bookwheel.types import Message  # noqa: E402
+
+SECTION = "The ferry Petrel sank off Gull Point in 1911. Nine men were saved by the keeper, Mara Quill."
+CONTINUATIONS = ("Who saved nine men?", "When did the ferry Petrel sink?", "Which bank lent the money?")
+
+try:
+    FILE = find_local_weights()
+except BookwheelError:
+    FILE = None
+pytestmark = [
+    pytest.mark.torch,
+    pytest.mark.weights,
+    pytest.mark.skipif(FILE is None, reason="the local model's weights are not at hand"),
+]
+
+
+def score_by_transformers(policy, prompt: list[int], ids: list[int]) -> list[float]:
+    with torch.no_grad():
+        logits = policy.model(input_ids=torch.tensor([[*prompt, *ids]])).logits[0]
+    logprobs = logits.log_softmax(-1)
+    return [float(logprobs[len(prompt) - 1 + at, id_]) for at, id_ in enumerate(ids)]
+
+
+def test_a_continuation_is_as_likely_for_llama_cpp_as_for_transformers():
+    policy = load_policy(PolicySettings(path="local"))
+
+    async def run():
+        model = await LocalModel.open(FILE, threads=1)
+        try:
+            messages = (Message(role="user", content=f"{SECTION}\n\nWrite one question that this answers."),)
+            prompt = model._prompt(messages)
+            for text in CONTINUATIONS:
+                likelihood = await model.likelihood(messages, text)
+                reference = score_by_transformers(policy, prompt, model._engine.tokenize(text))
+                assert likelihood.mean == pytest.approx(sum(reference) / len(reference), abs=0.1)
+                # Both compute in their own order and precision; a single unlikely token may differ more than the mean.
+                assert list(likelihood.logprobs) == pytest.approx(reference, abs=0.5)
+            listed = await model._engine.list_next_tokens(prompt)
+            with torch.no_grad():
+                exact = policy.model(input_ids=torch.tensor([prompt])).logits[0, -1].log_softmax(-1)
+            for id_, logprob in sorted(listed.items(), key=lambda pair: -pair[1])[:5]:
+                assert logprob == pytest.approx(float(exact[id_]), abs=0.25)
+        finally:
+            await model.aclose()
+
+    asyncio.run(run())

@@ -1,0 +1,163 @@
+"""Judgements and likelihoods from servers of every kind, and from those that promise and do not deliver."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from bookwheel.errors import BadReply, InputError, MissingAbility, ModelError
+from bookwheel.models.base import Ability
+from bookwheel.types import Message
+
+TALK = (Message(role="user", content="Is the lamp lit?"),)
+VLLM = {"data": [{"id": "m", "owned_by": "vllm", "max_model_len": 4096}]}
+LLAMA = {"data": [{"id": "m", "owned_by": "llamacpp", "meta": {"n_ctx": 4096}}]}
+OTHER = {"data": [{"id": "m", "owned_by": "somebody"}]}
+
+
+def listed(**logprobs: float):
+    entries = [{"token": token.replace("_", " "), "logprob": value} for token, value in logprobs.items()]
+    return {"logprobs": {"content": [{"token": "x", "logprob": -1.0, "top_logprobs": entries}]}}
+
+
+def run(model, act):
+    async def work():
+        try:
+            return await act(model)
+        finally:
+            await model.aclose()
+
+    return asyncio.run(work())
+
+
+def test_a_judgement_is_one_token_of_reply_with_the_most_listed_tokens(server, model, acts):
+    server.plays(acts.sends(acts.completion("Yes", choice=listed(Yes=-0.2, _No=-2.5, Maybe=-3.0))))
+    judgement = run(model(), lambda m: m.judge(TALK, ("Yes", "No")))
+    assert judgement.logprobs == (-0.2, -2.5)
+    assert (judgement.usage.calls, judgement.usage.prompt_tokens, judgement.usage.completion_tokens) == (1, 7, 3)
+    (body,) = server.bodies()
+    assert {name: body[name] for name in ("max_tokens", "logprobs", "top_logprobs", "temperature")} == {
+        "max_tokens": 1,
+        "logprobs": True,
+        "top_logprobs": 20,
+        "temperature": 0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("tokens", "options", "logprobs"),
+    [
+        ({"Ke": -0.3, "Sk": -1.0}, ("Keep", "Skip"), (-0.3, -1.0)),
+        ({"Keep": -0.3, "Other": -4.0}, ("Keep", "Skip"), (-0.3, -4.0)),
+        ({"S": -0.1, "Sk": -1.0, "Sa": -2.0}, ("Skip", "Same"), (-1.0, -2.0)),
+        ({"_Yes": -3.0, "Yes": -1.0, "No": -2.0}, ("Yes", "No"), (-1.0, -2.0)),
+    ],
+)
+def test_an_option_is_known_by_the_token_that_begins_it_alone(server, model, acts, tokens, options, logprobs):
+    server.plays(acts.sends(acts.completion("x", choice=listed(**tokens))))
+    assert run(model(), lambda m: m.judge(TALK, options)).logprobs == logprobs
+
+
+@pytest.mark.parametrize("choice", [{}, {"logprobs": None}, {"logprobs": {"content": []}}, listed()])
+def test_a_server_that_ignores_logprobs_cannot_judge(server, model, acts, choice):
+    server.plays(acts.sends(acts.completion("Yes", choice=choice)))
+    with pytest.raises(BadReply, match="--way"):
+        run(model(), lambda m: m.judge(TALK, ("Yes", "No")))
+
+
+@pytest.mark.parametrize(
+    ("served", "plays", "abilities"),
+    [
+        (VLLM, None, set(Ability)),
+        (LLAMA, None, set(Ability)),
+        (OTHER, "judges", {Ability.JUDGE}),
+        (OTHER, "ignores", set()),
+        (OTHER, "rejects", set()),
+    ],
+)
+def test_a_server_is_asked_once_what_it_offers(server, model, acts, served, plays, abilities):
+    server.plays(acts.sends(served), route="/v1/models")
+    reply = acts.completion("Yes", choice=listed(Yes=-0.2, No=-2.5))
+    server.plays(
+        {
+            "judges": acts.sends(reply),
+            "ignores": acts.sends(acts.completion("Yes")),
+            "rejects": acts.fault(400, "logprobs is not supported"),
+            None: acts.fault(500, "nobody should ask"),
+        }[plays]
+    )
+
+    async def ask_twice(m):
+        await m.abilities()
+        return await m.abilities()
+
+    assert run(model(), ask_twice) == abilities
+    assert len(server.bodies()) == (0 if plays is None else 1)
+
+
+def vllm_scores(*logprobs: float):
+    entries = [
+        None,
+        {"1": {"logprob": -9.0}},
+        *({str(50 + at): {"logprob": value}} for at, value in enumerate(logprobs)),
+    ]
+    return {"prompt_logprobs": entries}
+
+
+def test_vllm_scores_the_end_of_the_prompt(server, model, acts):
+    server.plays(acts.sends(VLLM), route="/v1/models")
+    server.plays(acts.sends({"tokens": [50, 51, 52]}), route="/tokenize")
+    server.plays(acts.sends(acts.completion("x", **vllm_scores(-1.0, -2.0, -0.5))))
+    likelihood = run(model(), lambda m: m.likelihood(TALK, "It is lit."))
+    assert likelihood.logprobs == (-1.0, -2.0, -0.5)
+    assert likelihood.usage.prompt_tokens == 7
+    (body,) = server.bodies()
+    assert body["messages"][-1] == {"role": "assistant", "content": "It is lit."}
+    assert (body["continue_final_message"], body["add_generation_prompt"]) == (True, False)
+
+
+@pytest.mark.parametrize("more", [{}, {"prompt_logprobs": [None]}, vllm_scores(-1.0, -2.0)])
+def test_scores_of_another_text_are_no_likelihood(server, model, acts, more):
+    server.plays(acts.sends(VLLM), route="/v1/models")
+    server.plays(acts.sends({"tokens": [60, 61]}), route="/tokenize")
+    server.plays(acts.sends(acts.completion("x", **more)))
+    with pytest.raises(BadReply):
+        run(model(), lambda m: m.likelihood(TALK, "It is lit."))
+
+
+def test_llama_cpp_is_made_to_write_the_text(server, model, acts):
+    server.plays(acts.sends(LLAMA), route="/v1/models")
+    server.plays(acts.sends({"prompt": "<user>Is the lamp lit?<bot>"}), route="/apply-template")
+    server.plays(acts.sends({"tokens": [1, 2, 3]}), acts.sends({"tokens": [50, 51]}), route="/tokenize")
+    entries = [{"id": 50, "logprob": -1.5}, {"id": 51, "logprob": -0.5}]
+    server.plays(acts.sends({"completion_probabilities": entries, "content": "It is"}), route="/completion")
+    likelihood = run(model(), lambda m: m.likelihood(TALK, "It is"))
+    assert likelihood.mean == -1.0
+    assert (likelihood.usage.prompt_tokens, likelihood.usage.completion_tokens) == (3, 2)
+    (body,) = server.bodies("/completion")
+    assert (body["prompt"], body["n_predict"], body["grammar"]) == ([1, 2, 3], 2, "root ::= <[50]> <[51]>")
+
+
+@pytest.mark.parametrize("entries", [[], [{"id": 50, "logprob": -1.5}, {"id": 99, "logprob": -0.5}]])
+def test_a_text_that_was_not_written_has_no_likelihood(server, model, acts, entries):
+    server.plays(acts.sends(LLAMA), route="/v1/models")
+    server.plays(acts.sends({"prompt": "p"}), route="/apply-template")
+    server.plays(acts.sends({"tokens": [50, 51]}), route="/tokenize")
+    server.plays(acts.sends({"completion_probabilities": entries}), route="/completion")
+    with pytest.raises(BadReply, match=r"llama\.cpp did not"):
+        run(model(), lambda m: m.likelihood(TALK, "It is"))
+
+
+def test_other_servers_cannot_score_a_given_text(server, model, acts):
+    server.plays(acts.sends(OTHER), route="/v1/models")
+    with pytest.raises(MissingAbility):
+        run(model(), lambda m: m.likelihood(TALK, "It is"))
+    with pytest.raises(InputError, match="empty"):
+        run(model(), lambda m: m.likelihood(TALK, ""))
+
+
+def test_a_failing_server_fails_a_judgement_like_a_reply(server, model, acts):
+    server.plays(acts.fault(401, "wrong key"))
+    with pytest.raises(ModelError, match="key"):
+        run(model(), lambda m: m.judge(TALK, ("Yes", "No")))

@@ -5,6 +5,7 @@ import json
 from dataclasses import replace
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +16,7 @@ from bookwheel.record import reading_from_json, reading_to_json
 from bookwheel.types import (
     Answer,
     Chunk,
+    Claim,
     Conversation,
     DocumentInfo,
     Evidence,
@@ -27,6 +29,7 @@ from bookwheel.types import (
     Status,
     Step,
     Usage,
+    Verdict,
 )
 
 any_text = st.text(st.characters() | st.sampled_from("\ud800\udfff\x00\u202e<&"), max_size=30).filter(
@@ -48,11 +51,19 @@ steps = st.builds(
     Step, chunk=chunks, before=memories, after=memories, conversation=conversations, flags=flags, score=scores
 )
 answers = st.none() | st.builds(Answer, text=any_text, conversation=conversations, flags=flags)
-evidence = st.builds(Evidence, quote=any_text, start=count, end=count, step=count, pages=pages)
+evidence = st.builds(Evidence, quote=any_text, start=count, end=count, step=st.none() | count, pages=pages)
+claims = st.builds(
+    Claim,
+    text=any_text,
+    verdict=st.sampled_from(Verdict),
+    evidence=st.lists(count, max_size=2).map(tuple),
+    step=st.none() | count,
+    missing=st.lists(any_text, max_size=2).map(tuple),
+)
 readings = st.builds(
     Reading,
     id=any_text,
-    document=st.builds(DocumentInfo, id=any_text, name=any_text, length=count),
+    document=st.builds(DocumentInfo, id=any_text, name=any_text, length=count, notes=names),
     question=any_text,
     plan=st.builds(Plan, chunk_tokens=st.integers(8, 10**6), language=st.none() | any_text),
     model=any_text,
@@ -63,6 +74,7 @@ readings = st.builds(
     answer=answers,
     usage=usages,
     evidence=st.lists(evidence, max_size=2).map(tuple),
+    claims=st.lists(claims, max_size=2).map(tuple),
     error=any_text,
     parent=any_text,
     created=any_text,
@@ -140,6 +152,32 @@ def test_neither_the_document_nor_the_prompts_are_in_the_record():
     assert "Rain fell. Rain fell." not in json.dumps(reading_to_json(reading))
     back = reading_from_json(reading_to_json(reading))
     assert all(step.chunk.text == "" and step.conversation.messages == () for step in back.steps)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "whole"),
+    [
+        ([], None),
+        ([Verdict.FOUND, Verdict.FOUND], Verdict.FOUND),
+        ([Verdict.ABSENT], Verdict.ABSENT),
+        ([Verdict.FOUND, Verdict.NOT_FOUND], Verdict.PARTLY),
+        ([Verdict.PARTLY, Verdict.ABSENT], Verdict.PARTLY),
+        ([Verdict.FOUND, Verdict.BY_HAND], Verdict.PARTLY),
+        ([Verdict.BY_HAND, Verdict.NOT_FOUND], Verdict.BY_HAND),
+        ([Verdict.ABSENT, Verdict.NOT_FOUND], Verdict.NOT_FOUND),
+    ],
+)
+def test_an_answer_is_as_well_borne_out_as_its_sentences(verdicts, whole):
+    claims = tuple(Claim(text="s", verdict=verdict) for verdict in verdicts)
+    reading = replace(scripted_reading(), claims=claims)
+    assert reading.verdict == whole
+    assert reading_to_json(reading, steps=False)["verdict"] == whole
+
+
+def test_a_record_from_before_verdicts_is_still_read():
+    values = reading_to_json(scripted_reading())
+    del values["claims"], values["document"]["notes"]
+    assert reading_from_json(values).claims == ()
 
 
 def test_a_memory_before_is_told_only_where_it_is_not_the_one_before():

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bookwheel.types import (
         Answer,
         Chunk,
+        Claim,
         Conversation,
         Document,
         Evidence,
@@ -31,12 +32,14 @@ if TYPE_CHECKING:
         Status,
         Step,
         Usage,
+        Verdict,
     )
 
 __all__ = [
     "Answer",
     "Budget",
     "Chunk",
+    "Claim",
     "Conversation",
     "Document",
     "Evidence",
@@ -54,6 +57,7 @@ __all__ = [
     "Step",
     "TextDocument",
     "Usage",
+    "Verdict",
     "Way",
     "aread",
     "read",

@@ -16,6 +16,7 @@ from bookwheel.plan import Plan
 from bookwheel.types import (
     Answer,
     Chunk,
+    Claim,
     Conversation,
     DocumentInfo,
     Evidence,
@@ -27,6 +28,7 @@ from bookwheel.types import (
     Status,
     Step,
     Usage,
+    Verdict,
 )
 
 if TYPE_CHECKING:
@@ -41,10 +43,12 @@ def reading_to_json(reading: Reading, *, steps: bool = True) -> dict[str, Any]:
         "question": reading.question,
         "answer": reading.answer.text if reading.answer else None,
         "answer_turn": _answer_turn_to_json(reading.answer) if reading.answer else None,
+        "verdict": str(reading.verdict) if reading.verdict else None,
+        "claims": [claim_to_json(claim) for claim in reading.claims],
         "model": reading.model,
         "way": reading.way,
         "language": reading.language,
-        "document": asdict(reading.document),
+        "document": {**asdict(reading.document), "notes": list(reading.document.notes)},
         "plan": reading.plan.to_json(),
         "usage": asdict(reading.usage),
         "error": reading.error,
@@ -62,7 +66,7 @@ def reading_from_json(values: Mapping[str, Any]) -> Reading:
     plan = Plan.from_json(values["plan"])
     return Reading(
         id=values["reading"],
-        document=DocumentInfo(**values["document"]),
+        document=_document_from_json(values["document"]),
         question=values["question"],
         plan=plan,
         model=values["model"],
@@ -73,6 +77,7 @@ def reading_from_json(values: Mapping[str, Any]) -> Reading:
         answer=_answer_from_json(values["answer"], values["answer_turn"]),
         usage=Usage(**values["usage"]),
         evidence=tuple(evidence_from_json(evidence) for evidence in values.get("evidence", ())),
+        claims=tuple(claim_from_json(claim) for claim in values.get("claims", ())),
         error=values["error"],
         parent=values["parent"],
         created=values["created"],
@@ -87,6 +92,33 @@ def evidence_to_json(evidence: Evidence) -> dict[str, Any]:
 def evidence_from_json(values: Mapping[str, Any]) -> Evidence:
     """Return the evidence of a record that `evidence_to_json` made."""
     return Evidence(**{**values, "pages": tuple(values["pages"])})
+
+
+def claim_to_json(claim: Claim) -> dict[str, Any]:
+    """Return one sentence of an answer as plain values."""
+    return {
+        "text": claim.text,
+        "verdict": str(claim.verdict),
+        "evidence": list(claim.evidence),
+        "step": claim.step,
+        "missing": list(claim.missing),
+    }
+
+
+def claim_from_json(values: Mapping[str, Any]) -> Claim:
+    """Return the claim of a record that `claim_to_json` made."""
+    return Claim(
+        text=values["text"],
+        verdict=Verdict(values["verdict"]),
+        evidence=tuple(values["evidence"]),
+        step=values["step"],
+        missing=tuple(values["missing"]),
+    )
+
+
+def _document_from_json(values: Mapping[str, Any]) -> DocumentInfo:
+    # Older records have no notes.
+    return DocumentInfo(**{**values, "notes": tuple(values.get("notes", ()))})
 
 
 def _steps_to_json(reading: Reading) -> list[dict[str, Any]]:

@@ -77,6 +77,21 @@ class Flag(StrEnum):
     """The answer turn gave no text."""
 
 
+class Verdict(StrEnum):
+    """The degree to which the document bears out an answer, or one sentence of it."""
+
+    FOUND = "found"
+    """The document says it."""
+    PARTLY = "partly"
+    """The document says part of it, or its parts stand in several places."""
+    BY_HAND = "by-hand"
+    """It rests on a memory that was edited by hand, and the document does not say it."""
+    NOT_FOUND = "not-found"
+    """The document does not say it, as far as its words tell."""
+    ABSENT = "absent"
+    """The model says that the document does not have the answer."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
     """One chat message."""
@@ -257,8 +272,24 @@ class Evidence:
     quote: str
     start: int
     end: int
-    step: int
+    step: int | None
+    """The step that read it; None where no step did."""
     pages: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """One sentence of an answer, with its verdict."""
+
+    text: str
+    """The sentence as it stands in the answer."""
+    verdict: Verdict
+    evidence: tuple[int, ...] = ()
+    """The passages that bear it out: positions in `Reading.evidence`."""
+    step: int | None = None
+    """The step whose memory was edited, where the verdict is `by-hand`."""
+    missing: tuple[str, ...] = ()
+    """Its numbers and names that stand nowhere in the document."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -270,6 +301,8 @@ class DocumentInfo:
     name: str
     length: int
     """Characters."""
+    notes: tuple[str, ...] = ()
+    """Sentences about what was left out of the text or guessed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -288,6 +321,9 @@ class Reading:
     answer: Answer | None = None
     usage: Usage = field(default_factory=Usage)
     evidence: tuple[Evidence, ...] = ()
+    """The passages that the claims rest on."""
+    claims: tuple[Claim, ...] = ()
+    """The sentences of the answer, each with its verdict."""
     error: str = ""
     """The reason it failed or stopped, in a sentence; else empty."""
     parent: str = ""
@@ -305,6 +341,16 @@ class Reading:
         """Every model call in order: the updates, then the answer. Training sees these."""
         updates = tuple(step.conversation for step in self.steps)
         return (*updates, self.answer.conversation) if self.answer else updates
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The verdict of the whole answer; None where there is none to judge."""
+        verdicts = {claim.verdict for claim in self.claims}
+        if len(verdicts) <= 1:
+            return next(iter(verdicts), None)
+        if verdicts & {Verdict.FOUND, Verdict.PARTLY}:
+            return Verdict.PARTLY
+        return Verdict.BY_HAND if Verdict.BY_HAND in verdicts else Verdict.NOT_FOUND
 
     def with_step(self, step: Step) -> Self:
         """Return this reading with one more step."""

@@ -8,6 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from journal_readings import (
     MILL,
+    STRANGE,
     Sheets,
     begin_reading,
     count_rows,
@@ -104,3 +105,19 @@ def test_a_deleted_reading_takes_its_document_along_unless_another_needs_it(jour
     assert unread.slice(0, 5) == "about"
     with pytest.raises(JournalError, match="no document"):
         journal.document(first.document.id)
+
+
+def test_the_notes_on_a_document_are_kept_with_it_and_with_its_readings(journal):
+    class Scan(Sheets):
+        notes = ()
+
+        def parts(self, start=0):
+            yield from super().parts(start)
+            self.notes = (f"no text in: page 3{STRANGE}",)  # known only when everything has been read
+
+    reading = begin_reading(journal, Scan("words"))
+    expected = (f"no text in: page 3{STRANGE}",)
+    assert journal.document_of(reading.id).notes == journal.reading(reading.id).document.notes == expected
+    assert journal.keep(journal.document_of(reading.id)).info.notes == expected
+    begin_reading(journal, Sheets("words", name="sheets"))
+    assert journal.reading("last").document.notes == (), "the newest look at a document counts"

@@ -14,6 +14,7 @@ from journal_readings import (
 from bookwheel.journal import rows
 from bookwheel.types import (
     Answer,
+    Claim,
     Conversation,
     Evidence,
     Finish,
@@ -22,6 +23,7 @@ from bookwheel.types import (
     Status,
     TokenRecord,
     Usage,
+    Verdict,
 )
 
 record = st.builds(
@@ -49,7 +51,7 @@ def test_memories_and_replies_hold_any_character(journal):
     assert [done.before.text for done in found.steps] == ["", STRANGE, STRANGE + "of another way"]
 
 
-def test_an_answer_is_kept_with_its_evidence_and_exact_tokens(journal):
+def test_an_answer_is_kept_with_its_verdict_its_evidence_and_exact_tokens(journal):
     reading = begin_reading(journal)
     tokens = TokenRecord(prompt=(1, 2**40), reply=(7,), logprobs=(-0.1,))
     reply = Reply(text=r"\boxed{" + STRANGE + "}", finish=Finish.LENGTH, tokens=tokens)
@@ -58,6 +60,7 @@ def test_an_answer_is_kept_with_its_evidence_and_exact_tokens(journal):
         status=Status.STOPPED,
         answer=Answer(text=STRANGE, conversation=Conversation(messages=(), reply=reply), flags=(Flag.TRUNCATED,)),
         evidence=(Evidence(quote=STRANGE, start=3, end=9, step=0, pages=(4,)),),
+        claims=(Claim(text=STRANGE, verdict=Verdict.BY_HAND, evidence=(0,), step=2, missing=(STRANGE, "7")),),
         error=STRANGE,
         usage=Usage(calls=3, seconds=1.25),
     )

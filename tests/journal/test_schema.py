@@ -97,6 +97,7 @@ def test_a_journal_from_before_opens_and_its_interrupted_reading_ends_like_the_w
         whole, half = journal.reading("ba9876543210"), journal.reading("0123456789ab")
         assert (whole.status, whole.answer.text) == (Status.ANSWERED, "Ramelli signed the plan of the mill.")
         assert (half.status, len(half.steps)) == (Status.READING, 2)
+        assert (whole.claims, whole.verdict, whole.document.notes) == ((), None, ())
         document = journal.document_of(half.id)
         assert document.slice(0, document.length) == MILL.text
         resumed = asyncio.run(read_to_end(journal, half, document, ScriptedModel(keyword_reader)))

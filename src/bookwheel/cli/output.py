@@ -104,7 +104,8 @@ def _print_footnotes(console: Console, reading: Reading) -> None:
 
 def _format_place(piece: Evidence) -> str:
     pages = f"p. {', '.join(map(str, piece.pages))} · " if piece.pages else ""
-    return f"{pages}characters {piece.start:,}–{piece.end:,} · step {piece.step}"
+    step = "" if piece.step is None else f" · step {piece.step}"
+    return f"{pages}characters {piece.start:,}–{piece.end:,}{step}"
 
 
 def print_line(text: str) -> None:

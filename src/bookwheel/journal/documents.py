@@ -14,7 +14,7 @@ from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import JournalError
-from bookwheel.journal.rows import load_text, store_text
+from bookwheel.journal.rows import load_text, notes_from_column, notes_to_column, store_text
 from bookwheel.journal.schema import translate_errors
 from bookwheel.types import DocumentInfo, Part
 
@@ -64,6 +64,8 @@ class SpooledDocument:
             self.close()
             raise
         self.sha256 = sha.hexdigest()
+        # Complete only now: the parts have been converted one by one.
+        self.notes = tuple(getattr(document, "notes", ()))
         self.digest = hashlib.sha256(json.dumps(self.places).encode()).hexdigest()
 
     def _write(self, content: bytes) -> int:
@@ -101,10 +103,10 @@ class SpooledDocument:
         connection.execute("UPDATE texts SET kept = strftime('%Y-%m-%dT%H:%M:%fZ', 'now') WHERE id = ?", (text,))
         key = (text, store_text(self.name), self.digest)
         connection.execute(
-            "INSERT INTO documents (text, name, digest, used) VALUES (?, ?, ?, "
+            "INSERT INTO documents (text, name, digest, notes, used) VALUES (?, ?, ?, ?, "
             "(SELECT coalesce(max(used), 0) + 1 FROM documents)) "
-            "ON CONFLICT DO UPDATE SET used = excluded.used",
-            key,
+            "ON CONFLICT DO UPDATE SET used = excluded.used, notes = excluded.notes",
+            (*key, notes_to_column(self.notes)),
         )
         row = connection.execute("SELECT id FROM documents WHERE text = ? AND name = ? AND digest = ?", key).fetchone()
         document = int(row[0])
@@ -132,7 +134,7 @@ class StoredDocument:
 
     def __init__(self, reader: ReadPool, row: int) -> None:
         columns = reader.fetch_one(
-            "SELECT texts.id, sha256, characters, name FROM documents JOIN texts ON texts.id = text "
+            "SELECT texts.id, sha256, characters, name, notes FROM documents JOIN texts ON texts.id = text "
             "WHERE documents.id = ?",
             (row,),
         )
@@ -142,6 +144,8 @@ class StoredDocument:
         self.id: str = columns[1]
         self.name = load_text(columns[3])
         self.length: int = columns[2]
+        self.notes = notes_from_column(columns[4])
+        """Sentences about what was left out of the text or guessed."""
         self._text: int = columns[0]
         self._reader = reader
         self._places: list[Place] | None = None
@@ -149,8 +153,8 @@ class StoredDocument:
 
     @property
     def info(self) -> DocumentInfo:
-        """The document's id, name and length, as a reading holds them."""
-        return DocumentInfo(id=self.id, name=self.name, length=self.length)
+        """The document's id, name, length and notes, as a reading holds them."""
+        return DocumentInfo(id=self.id, name=self.name, length=self.length, notes=self.notes)
 
     def parts(self, start: int = 0) -> Iterator[Part]:
         """Yield the text from character `start` on, in parts that are each from one source and page."""

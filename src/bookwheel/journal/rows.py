@@ -8,7 +8,7 @@ import zlib
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.plan import Plan
-from bookwheel.record import evidence_from_json, evidence_to_json
+from bookwheel.record import claim_from_json, claim_to_json, evidence_from_json, evidence_to_json
 from bookwheel.types import (
     Answer,
     Chunk,
@@ -34,7 +34,7 @@ STEP_COLUMNS: Final = (
 )
 READING_COLUMNS: Final = (
     "id, question, model, way, language, plan, created, parent, status, answer, answer_turn, answer_record, evidence, "
-    "error, calls, prompt_tokens, completion_tokens, seconds"
+    "claims, error, calls, prompt_tokens, completion_tokens, seconds"
 )
 FIXED_COLUMNS: Final = 8
 """The first columns of READING_COLUMNS, which never change after the insert."""
@@ -133,6 +133,7 @@ def reading_to_row(reading: Reading) -> tuple[Any, ...]:
         _answer_to_json(answer) if answer else None,
         pack_tokens(answer.conversation.reply.tokens) if answer else None,
         _to_json([evidence_to_json(piece) for piece in reading.evidence]),
+        _to_json([claim_to_json(claim) for claim in reading.claims]),
         store_text(reading.error),
         *usage_to_row(reading.usage),
     )
@@ -140,7 +141,8 @@ def reading_to_row(reading: Reading) -> tuple[Any, ...]:
 
 def reading_from_row(row: Sequence[Any], document: DocumentInfo, steps: tuple[Step, ...] = ()) -> Reading:
     """Return the reading of a row."""
-    id_, question, model, way, language, plan, created, parent, status, answer, turn, record, evidence, error = row[:14]
+    id_, question, model, way, language, plan, created, parent, status, answer, turn, record = row[:12]
+    evidence, claims, error = row[12:15]
     return Reading(
         id=id_,
         document=document,
@@ -152,12 +154,23 @@ def reading_from_row(row: Sequence[Any], document: DocumentInfo, steps: tuple[St
         status=Status(status),
         steps=steps,
         answer=_answer_from_json(load_text(answer), _from_json(turn), record) if turn else None,
-        usage=_usage_from_row(row[14:18]),
+        usage=_usage_from_row(row[15:19]),
         evidence=tuple(evidence_from_json(piece) for piece in _from_json(evidence)),
+        claims=tuple(claim_from_json(claim) for claim in _from_json(claims)),
         error=load_text(error),
         parent=parent,
         created=created,
     )
+
+
+def notes_to_column(notes: Sequence[str]) -> str | bytes:
+    """Return the notes on a document as the journal stores them."""
+    return _to_json(list(notes))
+
+
+def notes_from_column(value: str | bytes) -> tuple[str, ...]:
+    """Return the notes that `notes_to_column` stored."""
+    return tuple(_from_json(value))
 
 
 def usage_to_row(usage: Usage) -> tuple[int, int, int, float]:

@@ -103,8 +103,12 @@ CREATE TABLE steps (
 """
 
 _SCORES: Final = "ALTER TABLE steps ADD COLUMN score REAL;"
+_VERDICTS: Final = """
+ALTER TABLE readings ADD COLUMN claims TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE documents ADD COLUMN notes TEXT NOT NULL DEFAULT '[]';
+"""
 
-MIGRATIONS: list[str] = [_FIRST, _SCORES]
+MIGRATIONS: list[str] = [_FIRST, _SCORES, _VERDICTS]
 """Script k takes a journal of version k to version k + 1."""
 
 

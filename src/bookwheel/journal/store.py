@@ -19,6 +19,7 @@ from bookwheel.journal.rows import (
     READING_COLUMNS,
     STEP_COLUMNS,
     load_text,
+    notes_from_column,
     reading_from_row,
     reading_to_row,
     step_from_row,
@@ -42,7 +43,7 @@ _USAGE: Final = "calls = calls + ?, prompt_tokens = prompt_tokens + ?, completio
 _CHANGING_COLUMNS: Final = ", ".join(f"{name} = ?" for name in READING_COLUMNS.split(", ")[FIXED_COLUMNS:])
 _READINGS: Final = (
     f"SELECT {', '.join(f'readings.{name}' for name in READING_COLUMNS.split(', '))}, "
-    "texts.sha256, documents.name, texts.characters, readings.number, readings.document "
+    "texts.sha256, documents.name, texts.characters, documents.notes, readings.number, readings.document "
     "FROM readings JOIN documents ON documents.id = readings.document JOIN texts ON texts.id = documents.text"
 )
 
@@ -113,7 +114,7 @@ class Journal:
         await self._writer.write(lambda connection: _insert_step(connection, reading_id, step))
 
     async def end(self, reading: Reading) -> None:
-        """Store the reading's current status, answer, usage, evidence and error, at its end or before."""
+        """Store the reading's current status, answer, usage, evidence, claims and error, at its end or before."""
 
         def update(connection: sqlite3.Connection) -> None:
             updated = connection.execute(
@@ -183,6 +184,7 @@ class Journal:
             steps=tuple(steps),
             answer=None,
             evidence=(),
+            claims=(),
             error="",
             usage=sum((step.conversation.reply.usage for step in steps), Usage()),
             created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -234,8 +236,8 @@ _NEWEST_DOCUMENT: Final = (
 
 
 def _info_from_row(row: Any) -> DocumentInfo:
-    sha256, name, length = row[-5:-2]
-    return DocumentInfo(id=sha256, name=load_text(name), length=length)
+    sha256, name, length, notes = row[-6:-2]
+    return DocumentInfo(id=sha256, name=load_text(name), length=length, notes=notes_from_column(notes))
 
 
 def _insert_reading(connection: sqlite3.Connection, reading: Reading, document: int | None = None) -> None:

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 # Scripts without blanks between words: each character is a word, and pairs are looked up, as they say more.
-_UNSPACED: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-_WORD: Final = re.compile(rf"[{_UNSPACED}]|\d+(?:[.,:]\d+)+|(?:(?![{_UNSPACED}])[^\W_])+")
-_IS_UNSPACED: Final = re.compile(f"[{_UNSPACED}]")
+UNSPACED: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_WORD: Final = re.compile(rf"[{UNSPACED}]|\d+(?:[.,:]\d+)+|(?:(?![{UNSPACED}])[^\W_])+")
+_IS_UNSPACED: Final = re.compile(f"[{UNSPACED}]")
 _BULLET: Final = re.compile(r"\s*(?:[-*•·]+|\(?\d{1,2}[.)、])\s+")
 _LABEL: Final = re.compile(r"[^:：]{1,40}[:：]\s")
 _SENTENCE_START: Final = re.compile(r"(?:^|[.!?。！？:：\n])[\s\"'“‘«(*]*$")

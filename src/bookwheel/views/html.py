@@ -148,8 +148,8 @@ def _render_evidence(reading: Reading, *, linked: bool) -> str:
         return ""
     quotes = "".join(
         f'<blockquote dir="auto">{_escape(quote.quote)}</blockquote><p class="small">'
-        f"{_format_pages(quote.pages)}characters {quote.start:,}–{quote.end:,} · "
-        f"{_link_step(quote.step, linked=linked)}</p>\n"
+        f"{_format_pages(quote.pages)}characters {quote.start:,}–{quote.end:,}"
+        f"{'' if quote.step is None else f' · {_link_step(quote.step, linked=linked)}'}</p>\n"
         for quote in reading.evidence
     )
     return f"<h2>What the answer rests on</h2>\n{quotes}"
@@ -176,7 +176,7 @@ def _render_origins(origins: Sequence[LineOrigin]) -> str:
 
 def _render_origin(origin: LineOrigin) -> str:
     quote = f"<br>“<bdi>{_escape(origin.quote.quote)}</bdi>”" if origin.quote else ""
-    if origin.quote and origin.quote.step != origin.step:
+    if origin.quote and origin.quote.step is not None and origin.quote.step != origin.step:
         quote += f", {_link_step(origin.quote.step, linked=True)}"
     marks = '<span class="chip">written by hand</span>' if origin.by_hand else ""
     marks += "" if origin.found else '<span class="chip">not found in the text</span>'

@@ -11,7 +11,7 @@ from typing import (
 from typing_extensions import TypedDict
 
 from bookwheel.plan import Plan
-from bookwheel.types import DocumentInfo, Evidence, Finish, Flag, Status, Usage
+from bookwheel.types import Claim, DocumentInfo, Evidence, Finish, Flag, Status, Usage, Verdict
 from bookwheel.views.diff import ChangeKind
 
 
@@ -88,6 +88,10 @@ class ListedReadingJson(TypedDict):
     question: str
     answer: str | None
     answer_turn: AnswerTurnJson | None
+    verdict: Verdict | None
+    """The verdict of the whole answer; null where there is none to judge."""
+    claims: list[Claim]
+    """The sentences of the answer, each with its verdict; their evidence stands in the whole reading."""
     model: str
     way: str
     language: str

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import re
+import unicodedata
+from importlib import resources
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,13 +15,21 @@ from hypothesis import strategies as st
 from bookwheel.text.sanitize import TAGS, escape_markup, sanitize
 
 PROMPT_TAGS = "question memory section document instructions notes system user assistant"
+FAMILIES = json.loads((Path(__file__).parents[1] / "fixtures" / "special_tokens.json").read_text("utf-8"))
+TOKENS = sorted({token for tokens in FAMILIES.values() for token in tokens})
+BRACKETS = "<[\uff1c\ufe64\uff3b\ufe47"
+# What a tolerant reader skips, and what a tokenizer's normal form drops.
+SKIPPED = st.text(st.sampled_from(" \t\n/\u200d\u200c\u034f\ufe0f\u00ad\u200b\u2060\ufeff\u115f<"), max_size=120)
 TEMPLATE_TAGS = (
     "s bos eos pad unk mask start_of_turn end_of_turn end_of_text begin_of_text think thinking tool_call tool_response"
 )
 
 
 def test_the_tags_of_our_prompts_are_known() -> None:
-    assert set(PROMPT_TAGS.split()) <= set(TAGS)
+    prompts = resources.files("bookwheel") / "prompts"
+    ours = {tag for file in prompts.iterdir() for tag in re.findall(r"</?(\w+)>", file.read_text("utf-8"))}
+    assert ours
+    assert ours | set(PROMPT_TAGS.split()) <= set(TAGS)
 
 
 @pytest.mark.parametrize("tag", [*PROMPT_TAGS.split(), *TEMPLATE_TAGS.split()])
@@ -54,3 +68,64 @@ def test_plain_text_has_nothing_that_a_terminal_obeys(text: str) -> None:
     assert not any(
         (ord(c) < 32 and c not in "\n\t") or 0x7F <= ord(c) <= 0x9F or c in "\u202e\u2066" for c in sanitize(text)
     )
+
+
+@given(st.sampled_from(TOKENS), st.text(max_size=20), st.text(max_size=20))
+def test_no_special_token_of_any_family_survives_wherever_it_stands(token: str, before: str, after: str) -> None:
+    shown = escape_markup(f"{before}{token}{after}")
+    assert token not in shown
+    for form in ("NFC", "NFKC", "NFKD"):
+        assert token not in unicodedata.normalize(form, shown)
+
+
+@given(st.sampled_from(PROMPT_TAGS.split()), SKIPPED, st.sampled_from("<\uff1c\ufe64"), st.text(max_size=120))
+def test_no_bracket_stands_before_a_name_of_ours_whatever_is_between_and_behind(
+    tag: str, between: str, bracket: str, behind: str
+) -> None:
+    shown = escape_markup(f"{bracket}{between}{tag} {behind}")
+    assert not set(shown[: shown.index(tag)]) & set("<\uff1c\ufe64")
+
+
+@given(st.sampled_from(PROMPT_TAGS.split()), st.data())
+def test_characters_that_are_ignored_hide_no_name(tag: str, data: st.DataObject) -> None:
+    at = data.draw(st.integers(1, len(tag) - 1))
+    hidden = data.draw(st.sampled_from("\u200d\u200c\u034f\ufe0f\u00ad\U000e0041"))
+    wide = "".join(chr(ord(c) + 0xFEE0) for c in tag)
+    for name in (tag[:at] + hidden + tag[at:], wide, tag.upper()):
+        assert "<" not in escape_markup(f"</{name}>")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "</section" + " " * 81 + ">",
+        "</section x='<'>",
+        "<\u200d/section>",
+        "<<SYS>>",
+        "[SYSTEM_PROMPT]",
+        "[TOOL_CALLS]",
+        "[gMASK]",
+        "<unused0>",
+        "</section",
+        "<tag|><SOME_NEW_TOKEN>",
+    ],
+)
+def test_markup_that_is_bent_is_escaped_all_the_same(text: str) -> None:
+    assert not set(escape_markup(text)[:2]) & set(BRACKETS)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "for (int i = 0; i < n; i++) a[i] <<= b[i] >> 2;",
+        "std::vector<size_t> v; std::map<std::string, int> m; #include <sys/types.h>",
+        "x[mask] = y[user]; d['key'][0]; weights[args.prefix]; a<b[c]",
+        "cat <<EOF\n[section]\nuser = 1\n[tool.ruff]\nEOF\n",
+        "2026-11-22 [INFO] [ERROR] [main] started <nobody@example.org>",
+        "fn f<'a, T: Into<Option<u8>>>(x: &'a [T]) -> Vec<T>",
+        "<div class='x'><p>text</p></div><!-- note -->",
+        "if x <y and z> w: print(f'{x:<10}')",
+    ],
+)
+def test_code_and_logs_stay_as_they_are(code: str) -> None:
+    assert escape_markup(code) == code

@@ -26,6 +26,37 @@ ANY_TEXT = st.text(
 )
 
 
+PROSE = st.lists(
+    st.sampled_from(
+        ["the", "keeper", "of", "灯塔看守人", "wrote", "0123", "\n\n", "a-b", "log.", "<b>", "\r\n", "e\u0301"]
+    ),
+    max_size=150,
+).map(" ".join)
+
+
+class Counting:
+    """A tokenizer that notes what it is asked."""
+
+    exact = True
+
+    def __init__(self, tokenizer: FileTokenizer) -> None:
+        self.name, self._tokenizer = tokenizer.name, tokenizer
+        self.scanned: list[int] = []
+        self.counted = 0
+
+    def count(self, text: str) -> int:
+        self.counted += 1
+        return self._tokenizer.count(text)
+
+    def fit(self, text: str, limit: int) -> int:
+        self.counted += 1
+        return self._tokenizer.fit(text, limit)
+
+    def scan(self, text: str):
+        self.scanned.append(len(text))
+        return self._tokenizer.scan(text)
+
+
 @dataclass
 class Pieces:
     pieces: list[Part]
@@ -74,11 +105,40 @@ def test_chunks_tile_any_text_and_keep_to_the_budget(text: str, limit: int, cuts
     assert [chunk.index for chunk in chunks] == list(range(len(chunks)))
 
 
-@given(text=ANY_TEXT, limit=st.integers(8, 40))
+@given(text=st.one_of(ANY_TEXT, PROSE), limit=st.integers(8, 40))
 def test_the_budget_holds_by_a_byte_level_tokenizer(bpe: FileTokenizer, text: str, limit: int) -> None:
     chunks = list(split(one(text), bpe, limit))
     assert "".join(chunk.text for chunk in chunks) == text
-    assert all(bpe.count(escape_markup(chunk.text)) <= limit for chunk in chunks)
+    assert all(chunk.tokens == bpe.count(escape_markup(chunk.text)) <= limit for chunk in chunks)
+
+
+@given(text=st.one_of(ANY_TEXT, PROSE), limit=st.integers(8, 60), data=st.data())
+def test_a_resumed_reading_cuts_the_same_chunks_by_a_byte_level_tokenizer(
+    bpe: FileTokenizer, text: str, limit: int, data: st.DataObject
+) -> None:
+    whole = list(split(one(text), bpe, limit))
+    if whole:
+        done = data.draw(st.sampled_from(whole))
+        assert list(split(one(text), bpe, limit, start=done.end, index=done.index + 1)) == whole[done.index + 1 :]
+
+
+def test_a_tokenizer_is_given_each_text_once_and_not_much_more_than_the_text(bpe: FileTokenizer) -> None:
+    text = "The keeper of the light wrote in the log every night, and the boat was gone. " * 200
+    counting = Counting(bpe)
+    chunks = list(split(one(text), counting, 200))
+    assert len(counting.scanned) == len(chunks)
+    assert counting.counted == 0
+    assert sum(counting.scanned) < 1.5 * len(text)
+
+
+def test_a_tokenizer_that_only_counts_and_fits_cuts_the_same_chunks(bpe: FileTokenizer) -> None:
+    text = "The keeper of the light wrote in the log every night, and the boat was gone.\n" * 100
+
+    class Plain:
+        name, exact = "plain", True
+        count, fit = bpe.count, bpe.fit
+
+    assert list(split(one(text), Plain(), 100)) == list(split(one(text), bpe, 100))
 
 
 @given(text=ANY_TEXT, limit=st.integers(8, 40))

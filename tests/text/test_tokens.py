@@ -39,3 +39,11 @@ def test_a_file_that_is_no_tokenizer_says_so(tmp_path: Path) -> None:
     path.write_text("{}")
     with pytest.raises(TokenizerError, match=r"tokenizer\.json"):
         FileTokenizer(path)
+
+
+@given(text=st.text(alphabet="aé😀 .\n", max_size=80), limit=st.integers(0, 60), scale=st.floats(0.4, 2.5))
+def test_a_calibrated_estimate_fits_what_it_says(text: str, limit: int, scale: float) -> None:
+    estimate = EstimatingTokenizer(scale)
+    fit = estimate.fit(text, limit)
+    assert estimate.count(text[:fit]) <= limit
+    assert fit == len(text) or estimate.count(text[: fit + 1]) > limit

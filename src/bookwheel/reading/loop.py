@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from bookwheel.errors import QuestionError
 from bookwheel.reading.guards import clean, next_memory
 from bookwheel.reading.prompts import Prompts, prompts_for
-from bookwheel.text.chunks import split
+from bookwheel.text.ahead import split_ahead
 from bookwheel.types import Answer, Chunk, Conversation, Document, Finish, Flag, Memory, Message, Step
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ async def read(
     check(question, model, plan, prompts)
     memory = done[-1].after if done else Memory.blank(plan.memory_tokens)
     position = done[-1].chunk.end if done else 0
-    for chunk in split(document, model.tokenizer, plan.chunk_tokens, start=position, index=len(done)):
+    async for chunk in split_ahead(document, model.tokenizer, plan.chunk_tokens, start=position, index=len(done)):
         step = await update(question, memory, chunk, model, plan, prompts)
         yield step
         memory = step.after

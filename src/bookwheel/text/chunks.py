@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.text.sanitize import escape_markup
+from bookwheel.text.tokens import SEAM, scan_text
 from bookwheel.types import Chunk
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from bookwheel.types import Document, Part
 
 _CHARACTERS_PER_TOKEN: Final = 6
+# Eighths of the last chunk's length that are looked at for the next: most differ by less than one.
+_AHEAD: Final = 9
 # A chunk holds at most this many characters per token: blanks and invisible characters may count as none.
 _MOST_PER_TOKEN: Final = 64
 # The places to end a chunk, best first, and the share of the budget that it must fill for that.
@@ -35,8 +38,13 @@ _COMBINING: Final = re.compile("[\u0300-\u036f\u200c\u200d\ufe00-\ufe0f\U0001f3f
 def split(document: Document, tokenizer: Tokenizer, limit: int, *, start: int = 0, index: int = 0) -> Iterator[Chunk]:
     """Yield the chunks from character `start` on, numbered from `index`, each of at most `limit` tokens."""
     window = _Window(document.parts(start), start)
+    reach = limit * _CHARACTERS_PER_TOKEN
     while window.text(1):
-        cut, tokens = _find_cut(window, tokenizer, limit)
+        view = _view_budget(window, tokenizer, limit, reach)
+        cut, tokens = _find_cut(view, limit)
+        if view.is_local:
+            # The next chunk is probably about as long. How much is looked at then does not change where it ends.
+            reach = view.fit * _AHEAD // 8 + SEAM
         sources, pages = window.sources_and_pages(cut)
         yield Chunk(
             index=index,
@@ -50,27 +58,49 @@ def split(document: Document, tokenizer: Tokenizer, limit: int, *, start: int = 
         index += 1
 
 
-def _find_cut(window: _Window, tokenizer: Tokenizer, limit: int) -> tuple[int, int]:
+def _view_budget(window: _Window, tokenizer: Tokenizer, limit: int, reach: int) -> _PromptView:
+    """Return so much of the unread text that the budget ends inside it, or all that a chunk may hold."""
+    view = _PromptView(window.text(reach), tokenizer, limit)
+    while view.fit > len(view.text) - SEAM and len(view.text) < limit * _MOST_PER_TOKEN:
+        longer = window.text(2 * len(view.text))
+        if len(longer) == len(view.text):
+            break
+        view = _PromptView(longer, tokenizer, limit)
+    return view
+
+
+def _find_cut(view: _PromptView, limit: int) -> tuple[int, int]:
     """Return the length of the next chunk in characters and in tokens."""
-    text = window.text(limit * _CHARACTERS_PER_TOKEN)
-    fit = _fit_tokens(text, tokenizer, limit)
-    while fit == len(text) < limit * _MOST_PER_TOKEN and len(longer := window.text(2 * len(text))) > len(text):
-        text = longer
-        fit = _fit_tokens(text, tokenizer, limit)
+    text, fit = view.text, view.fit
     cut = fit if fit == len(text) else _find_chunk_end(text, fit)
     # A prefix can have more tokens than it had inside the whole text, so the count is checked.
-    tokens = tokenizer.count(escape_markup(text[:cut]))
+    tokens = view.count(cut)
     while tokens > limit and cut > 1:
         cut = _find_chunk_end(text, max(1, min(cut - 1, cut * limit // tokens)))
-        tokens = tokenizer.count(escape_markup(text[:cut]))
+        tokens = view.count(cut)
     return cut, tokens
 
 
-def _fit_tokens(text: str, tokenizer: Tokenizer, limit: int) -> int:
-    """Return how many leading characters fit the limit, or a few less: escaping can only shorten a text."""
-    escaped = escape_markup(text)
-    fit = tokenizer.fit(escaped, limit)
-    return len(text) if fit >= len(escaped) else max(1, fit)
+class _PromptView:
+    """A piece of the document, tokenized as prompts show it."""
+
+    def __init__(self, text: str, tokenizer: Tokenizer, limit: int) -> None:
+        self.text = text
+        self._tokenizer = tokenizer
+        self._escaped = escape_markup(text)
+        self._scanned = scan_text(tokenizer, self._escaped)
+        self.is_local = self._scanned.is_local
+        # Escaping can only shorten a text, so that so many characters of it fit, or a few more.
+        fit = self._scanned.fit(limit)
+        self.fit = len(text) if fit >= len(self._escaped) else max(1, fit)
+
+    def count(self, cut: int) -> int:
+        """Return the tokens of the first `cut` characters."""
+        escaped = escape_markup(self.text[:cut])
+        # A cut inside a tag leaves it unescaped, so the prefix can be another text.
+        return (
+            self._scanned.count(len(escaped)) if self._escaped.startswith(escaped) else self._tokenizer.count(escaped)
+        )
 
 
 def _find_chunk_end(text: str, fit: int) -> int:

@@ -3,18 +3,32 @@
 Budgets are in the model's own tokens, so every model has its tokenizer. Three are here: Hugging Face's `tokenizers`
 for a `tokenizer.json`, a small exact one for scripted models, and an estimate for endpoints with an unknown tokenizer.
 `exact` is False for the estimate.
+
+A tokenizer may also have `scan`: it tokenizes a text once and then answers both questions for every beginning of it.
 """
 
 from __future__ import annotations
 
 import re
+from functools import cached_property, lru_cache
 from itertools import islice
+from math import ceil
 from typing import TYPE_CHECKING, Final, Protocol
 
 from bookwheel.errors import TokenizerError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+    from tokenizers import Encoding
+
+# An ASCII character, of an unknown tokenizer: 3.2 bytes a token.
+_TOKENS_PER_BYTE: Final = 0.3125
+# Counts that are kept, so that a reply, a question or a template is tokenized once.
+_COUNTS_KEPT: Final = 256
+SEAM: Final = 64
+"""Characters around a cut within which tokens can fall differently; nearly all words are shorter."""
 
 
 class Tokenizer(Protocol):
@@ -40,6 +54,46 @@ class Tokenizer(Protocol):
         Callers check the prefix with `count`: alone it can have a token more than inside the whole text.
         """
         ...
+
+
+class ScannedText(Protocol):
+    """A text that was tokenized once, for any number of questions about its beginnings."""
+
+    @property
+    def is_local(self) -> bool:
+        """True if text further on than SEAM characters never changes how a text is tokenized."""
+        ...
+
+    def fit(self, limit: int) -> int:
+        """Return what the tokenizer's `fit` returns for this text."""
+        ...
+
+    def count(self, end: int) -> int:
+        """Return the number of tokens of the first `end` characters."""
+        ...
+
+
+def scan_text(tokenizer: Tokenizer, text: str) -> ScannedText:
+    """Return the text tokenized once where the tokenizer can do that, else one that asks it for every answer."""
+    scan = getattr(tokenizer, "scan", None)
+    scanned: ScannedText = scan(text) if scan else _CountedText(tokenizer, text)
+    return scanned
+
+
+class _CountedText:
+    """A text whose tokenizer has only `count` and `fit`."""
+
+    is_local: Final = False
+
+    def __init__(self, tokenizer: Tokenizer, text: str) -> None:
+        self._tokenizer = tokenizer
+        self._text = text
+
+    def fit(self, limit: int) -> int:
+        return self._tokenizer.fit(self._text, limit)
+
+    def count(self, end: int) -> int:
+        return self._tokenizer.count(self._text[:end])
 
 
 class WordTokenizer:
@@ -69,20 +123,30 @@ class EstimatingTokenizer:
     """An estimate for unknown tokenizers, deliberately high so that budgets hold.
 
     A token counts as 3.2 bytes of ASCII or as one character of anything else; English text has 4 to 5 bytes a token.
+    `scale` corrects that once an endpoint's own counts are known: it is the real tokens per estimated token.
+
+    >>> EstimatingTokenizer().count("a" * 32), EstimatingTokenizer(0.7).count("a" * 32)
+    (10, 7)
     """
 
     name: Final = "estimate"
     exact: Final = False
-    _bytes_per_token: Final = 3.2
+
+    def __init__(self, scale: float = 1.0) -> None:
+        self._ascii = scale * _TOKENS_PER_BYTE
+        self._other = scale
 
     def count(self, text: str) -> int:
         """Return a high estimate of the text's tokens."""
-        ascii_only = len(text.encode("ascii", "ignore"))
-        return -int(-ascii_only // self._bytes_per_token) + len(text) - ascii_only
+        # Python knows of every string whether it is ASCII, so that most texts need not be looked at.
+        ascii_only = len(text) if text.isascii() else len(text.encode("ascii", "ignore"))
+        return ceil(ascii_only * self._ascii + (len(text) - ascii_only) * self._other)
 
     def fit(self, text: str, limit: int) -> int:
         """Return the length of the longest prefix whose estimate is within the limit."""
-        low, high = 0, min(len(text), int(limit * self._bytes_per_token) + 1)
+        low, high = 0, min(len(text), int(limit / min(self._ascii, self._other)) + 1)
+        if text.isascii():
+            low = max(0, high - 2)
         while low < high:
             middle = (low + high + 1) // 2
             if self.count(text[:middle]) <= limit:
@@ -108,15 +172,65 @@ class FileTokenizer:
         self._fast.no_padding()
         self._fast.encode_special_tokens = True
         self.name = str(path)
+        self._count = lru_cache(_COUNTS_KEPT)(lambda text: len(self._encode(text)))
 
     def count(self, text: str) -> int:
         """Return the number of tokens, without special ones."""
-        return len(self._fast.encode(replace_surrogates(text), add_special_tokens=False).ids)
+        return self._count(text)
 
     def fit(self, text: str, limit: int) -> int:
         """Return the character where token number `limit` ends."""
-        offsets = self._fast.encode(replace_surrogates(text), add_special_tokens=False).offsets
-        return len(text) if len(offsets) <= limit else int(offsets[limit][0])
+        return self.scan(text).fit(limit)
+
+    def scan(self, text: str) -> ScannedText:
+        """Tokenize the text once."""
+        return _EncodedText(text, self._encode, is_local=self._splits_words)
+
+    def _encode(self, text: str) -> Encoding:
+        return self._fast.encode(replace_surrogates(text), add_special_tokens=False)
+
+    @cached_property
+    def _splits_words(self) -> bool:
+        """True if words are split off before they are tokenized, and none is changed for standing first."""
+        split, normalize = self._fast.pre_tokenizer, self._fast.normalizer
+        return (
+            split is not None
+            and split.pre_tokenize_str("a") == [("a", (0, 1))]
+            and (normalize is None or normalize.normalize_str("a") == "a")
+        )
+
+
+class _EncodedText:
+    """A text with its encoding, which is asked for single tokens: lists of all of them would take time."""
+
+    def __init__(self, text: str, encode: Callable[[str], Encoding], *, is_local: bool) -> None:
+        self._text = text
+        self._encode = encode
+        self._encoding = encode(text)
+        self.is_local = is_local
+
+    def fit(self, limit: int) -> int:
+        span = self._encoding.token_to_chars(limit) if limit < len(self._encoding) else None
+        return span[0] if span else len(self._text)
+
+    def count(self, end: int) -> int:
+        """Tokenize again only the words around the end: a cut inside one changes how it is tokenized."""
+        if end >= len(self._text):
+            return len(self._encoding)
+        token = self._find_word(end - SEAM) if self.is_local else 0
+        span = self._encoding.token_to_chars(token) if token else None
+        return token + len(self._encode(self._text[span[0] if span else 0 : end]))
+
+    def _find_word(self, place: int) -> int:
+        """Return the first token of the word at this place, or before it where only blanks are."""
+        token = None
+        while place > 0 and (token := self._encoding.char_to_token(place)) is None:
+            place -= 1
+        token = token or 0
+        word = self._encoding.token_to_word(token)
+        while token and self._encoding.token_to_word(token - 1) == word:
+            token -= 1
+        return token
 
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -124,4 +238,9 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 def replace_surrogates(text: str) -> str:
     """Replace lone surrogates, which cannot be encoded, by the replacement character, as prompts do."""
-    return _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
+    # An encoder finds none much faster than the pattern does.
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
+    return text

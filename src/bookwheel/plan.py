@@ -82,6 +82,27 @@ class Budget:
         return (prompt_tokens * self.price_in + completion_tokens * self.price_out) / 1e6
 
 
+class Scorer(StrEnum):
+    """The judgement that a gate rests on."""
+
+    JUDGE = "judge"
+    """The probability that the model answers "yes" to "does this section matter?"."""
+    LIKELIHOOD = "likelihood"
+    """By how much the section makes the question likelier; better with models too small to judge."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatePlan:
+    """Which chunks a gated way reads into memory. `bookwheel calibrate` finds both values for a model."""
+
+    scorer: Scorer = Scorer.JUDGE
+    threshold: Annotated[float, Ge(-1e6), Le(1e6)] = 0.5
+    """Chunks with a lower score are skipped, and flagged."""
+
+    def __post_init__(self) -> None:
+        check_bounds(self, error=PlanError)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """The token budgets of one reading, and how its prompts are laid out and sampled.
@@ -101,6 +122,8 @@ class Plan:
     """Of the prompts; None takes it from the question."""
     sampling: Sampling = field(default_factory=Sampling)
     budget: Budget = field(default_factory=Budget)
+    gate: GatePlan | None = None
+    """Only gated ways need it; None takes the model's calibration."""
 
     def __post_init__(self) -> None:
         check_bounds(self, error=PlanError)

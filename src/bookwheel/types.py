@@ -73,6 +73,12 @@ class Flag(StrEnum):
     """Part of the document was left out to fit the window; only the way `middle-cut` does this."""
     SKIPPED = "skipped"
     """A judgement said that the section does not matter, so it was not read into the memory; the step has its score."""
+    UNREAD = "unread"
+    """The section was not read at all: the memory was enough before it."""
+    REFUSED = "refused-edits"
+    """Some of the changes that the reply asked for could not be made; the others were."""
+    REWRITTEN = "rewritten"
+    """The reply could not be used as changes to the memory, so a second one wrote the memory anew."""
     NO_ANSWER = "no-answer"
     """The answer turn gave no text."""
 

@@ -49,6 +49,10 @@ class Prompts:
     system: str = ""
     baselines: Mapping[str, str] = field(default_factory=dict)
     """Templates of the other ways of reading, by name."""
+    turns: Mapping[str, str] = field(default_factory=dict)
+    """Templates of the turns that parts of a way add: `judge`, `suffices`, `edits`, `heads`, `plan`."""
+    options: tuple[str, str] = ("Yes", "No")
+    """The words that a judgement chooses between."""
 
     def update(self, question: str, memory: Memory, chunk: Chunk, layout: Layout) -> tuple[Message, ...]:
         """Return the messages that turn a memory and a chunk into the next memory."""
@@ -63,6 +67,13 @@ class Prompts:
         template = self.baselines.get(name)
         if template is None:
             raise PromptError(f"the prompt set {self.name} has no template {name!r}; add it under [baselines]")
+        return self._messages(template, question=question, memory=memory, section=section)
+
+    def turn(self, name: str, *, question: str, memory: str = "", section: str = "") -> tuple[Message, ...]:
+        """Return the messages of a turn that a part of a way adds."""
+        template = self.turns.get(name)
+        if template is None:
+            raise PromptError(f"the prompt set {self.name} has no turn {name!r}; add it under [turns]")
         return self._messages(template, question=question, memory=memory, section=section)
 
     def empty(self, layout: Layout) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
@@ -105,8 +116,14 @@ class Prompts:
             unchanged=str(table.get("unchanged", "")),
             quotes=bool(table.get("quotes", False)),
             system=str(table.get("system", "")),
-            baselines={str(key): str(template) for key, template in table.get("baselines", {}).items()},
+            baselines=_parse_templates(table, "baselines"),
+            turns=_parse_templates(table, "turns"),
+            options=(str(table.get("yes", "")), str(table.get("no", ""))),
         )
+
+
+def _parse_templates(table: Mapping[str, Any], key: str) -> dict[str, str]:
+    return {str(name): str(template) for name, template in table.get(key, {}).items()}
 
 
 def _check_templates(name: str, updates: Mapping[Layout, str], answer: Any) -> None:
@@ -139,9 +156,17 @@ def language_of(text: str) -> str:
 
 @cache
 def _load(name: str, language: str) -> Prompts:
-    """Load a set; one without [baselines] takes those of the standard set."""
+    """Load a set. What it lacks of baselines, turns and the words of a judgement comes from the standard set."""
     prompts = _read(name, language)
-    return prompts if prompts.baselines else replace(prompts, baselines=_read("standard", language).baselines)
+    if name == "standard":
+        return prompts
+    standard = _read("standard", language)
+    return replace(
+        prompts,
+        baselines=prompts.baselines or standard.baselines,
+        turns={**standard.turns, **prompts.turns},
+        options=prompts.options if all(prompts.options) else standard.options,
+    )
 
 
 def _read(name: str, language: str) -> Prompts:

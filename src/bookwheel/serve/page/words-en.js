@@ -272,6 +272,9 @@ export default {
 
   "flag.truncated": "reply cut at its limit",
   "flag.skipped": "judged not to matter, and left out",
+  "flag.unread": "not read: the memory was enough before it",
+  "flag.refused-edits": "some changes could not be made",
+  "flag.rewritten": "written anew, as the changes could not be used",
   "flag.unfounded": "what stands nowhere in the text was left out",
   "flag.trimmed": "memory cut to its limit",
   "flag.cleaned": "reply tidied",

@@ -43,9 +43,9 @@ async def open_model(
     """
     url = base_url or os.environ.get("OPENAI_BASE_URL")
     if name == "scripted":
-        from bookwheel.models.scripted import ScriptedModel, keyword_reader
+        from bookwheel.models.scripted import ScriptedModel, keyword_judge, keyword_likelihood, keyword_reader
 
-        return ScriptedModel(keyword_reader)
+        return ScriptedModel(keyword_reader, judge=keyword_judge, likelihood=keyword_likelihood)
     file = Path(name) if name and name.endswith(".gguf") else None
     if file or name == "local" or not (name or url):
         from bookwheel.models.local import LocalModel

@@ -146,20 +146,55 @@ _COMMON: Final = frozenset(
 )
 
 
+# The last words of the prompts that ask for something else than a memory.
+_ASKS_FOR_CHANGES: Final = ("Changes:", "变化:")
+_ASKS_FOR_PART: Final = {"New part:": "Part 1:", "新的部分:": "部分1:"}
+
+
 def keyword_reader(messages: Sequence[Message]) -> str:
     """Note the sentences that share the most words with the question; answer with the best of them."""
     prompt = messages[-1].content
     question = _keywords(_extract_tag(prompt, "question"))
-    section = _extract_tag(prompt, "section")
+    if "<memory>" not in prompt and "<section>" not in prompt and "\\boxed" not in prompt:
+        return "UNCHANGED"  # A plan, which this reader has no use for.
     notes = [line for line in _extract_tag(prompt, "memory").splitlines() if _keywords(line) & question]
-    sentences = [sentence.strip() for sentence in _SENTENCE.findall(section)]
-    notes += [
+    new = _find_new_notes(prompt)
+    best = sorted((*notes, *new), key=lambda line: -len(_keywords(line) & question))[:8]
+    if not _extract_tag(prompt, "section"):
+        return f"\\boxed{{{best[0]}}}" if best else "\\boxed{the document does not say}"
+    if prompt.endswith(_ASKS_FOR_CHANGES):
+        return "\n".join(f"ADD: {line}" for line in new if line in best) or "UNCHANGED"
+    memory = "\n".join(line for line in (*notes, *new) if line in best)
+    heading = next((part for end, part in _ASKS_FOR_PART.items() if prompt.endswith(end)), "")
+    return "UNCHANGED" if not memory or (heading and not new) else f"{heading}\n{memory}".lstrip()
+
+
+def keyword_judge(messages: Sequence[Message], options: Sequence[str]) -> list[float]:
+    """Judge a section by whether `keyword_reader` would note a sentence of it, and a memory by its best line."""
+    prompt = messages[-1].content
+    question = _keywords(_extract_tag(prompt, "question"))
+    if _extract_tag(prompt, "section"):
+        is_yes = bool(_find_new_notes(prompt))
+    else:
+        lines = _extract_tag(prompt, "memory").splitlines()
+        is_yes = any(len(_keywords(line) & question) >= max(1, len(question) - 1) for line in lines)
+    return [-0.02 if (number == 0) == is_yes else -4.0 for number in range(len(options))]
+
+
+def keyword_likelihood(messages: Sequence[Message], continuation: str) -> list[float]:
+    """Find the words of a text likelier when the section has them."""
+    there = _keywords(_extract_tag(messages[-1].content, "section"))
+    return [-1.0 if word in there else -5.0 for word in sorted(_keywords(continuation))] or [-5.0]
+
+
+def _find_new_notes(prompt: str) -> list[str]:
+    """Return the sentences of the section that share two words with the question and are not in the memory."""
+    question = _keywords(_extract_tag(prompt, "question"))
+    notes = _extract_tag(prompt, "memory")
+    sentences = [sentence.strip() for sentence in _SENTENCE.findall(_extract_tag(prompt, "section"))]
+    return [
         line for line in sentences if len(_keywords(line) & question) >= min(2, len(question)) and line not in notes
     ]
-    best = sorted(notes, key=lambda line: -len(_keywords(line) & question))[:8]
-    if section:
-        return "\n".join(line for line in notes if line in best) or "UNCHANGED"
-    return f"\\boxed{{{best[0]}}}" if best else "\\boxed{the document does not say}"
 
 
 def _keywords(text: str) -> set[str]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _PASSAGE_TOKENS: Final = 160
 # Chinese is searched by characters, everything else by words.
-_WORD: Final = "[\u4e00-\u9fff\u3400-\u4dbf]|[^\\W\u4e00-\u9fff\u3400-\u4dbf]+"
+WORD: Final = "[\u4e00-\u9fff\u3400-\u4dbf]|[^\\W\u4e00-\u9fff\u3400-\u4dbf]+"
 
 
 async def bm25(
@@ -68,6 +68,6 @@ def _tokenize(texts: Sequence[str]) -> list[list[str]]:
     import bm25s
 
     found: list[list[str]] = bm25s.tokenize(
-        list(texts), token_pattern=_WORD, stopwords="english", return_ids=False, show_progress=False
+        list(texts), token_pattern=WORD, stopwords="english", return_ids=False, show_progress=False
     )
     return found

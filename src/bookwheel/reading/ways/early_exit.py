@@ -1,0 +1,69 @@
+"""Early exit: stop reading when the memory is enough.
+
+After a step that changed the memory, one token says whether the memory answers the question. If it does, the answer is
+asked for, and stands only when its numbers and names are borne out by the chunks that were read. The rest of the
+document is then one step with the flag `unread`. Otherwise reading goes on.
+
+A question about the whole document ("how many", "list all") never stops early: no part of a document can show that
+nothing more follows.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from bookwheel.models.base import Ability, require_ability
+from bookwheel.reading.loop import answer
+from bookwheel.reading.provenance import find_evidence, is_supported
+from bookwheel.reading.ways.compose import ComposedWay, ReadingContext, Verdict
+from bookwheel.reading.ways.judging import judge_memory
+from bookwheel.types import Flag
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bookwheel.types import Answer, Memory, Step
+
+# To stop one chunk too late costs a chunk, to stop too early costs the answer.
+_SURE: Final = 0.8
+_ASKS_FOR_ALL: Final = re.compile(
+    r"\b(?:all|every|each|both|list|enumerate|count|how (?:many|much|often|frequently)|number of|total|overall|most|"
+    r"least|longest|first|last|latest|final(?:ly)?|summar\w+|throughout|never|any(?:one|thing)? else|which .* are)\b|"
+    r"所有|全部|每[个一]|列出|多少|几[次个处人]|总[共计]|最|概括|总结|分别|哪些",
+    re.IGNORECASE,
+)
+
+
+def asks_for_all(question: str) -> bool:
+    """Return whether only the whole document can answer the question.
+
+    >>> asks_for_all("How many barrels were counted?"), asks_for_all("Who wound the clock?")
+    (True, False)
+    """
+    return _ASKS_FOR_ALL.search(question) is not None
+
+
+async def leave_early(context: ReadingContext, memory: Memory, steps: Sequence[Step]) -> Verdict | None:
+    """Return whether the memory suffices, with its answer; None where there is nothing new to judge."""
+    if not steps or steps[-1].after.text == steps[-1].before.text or asks_for_all(context.question):
+        return None
+    model = await require_ability(context.model, Ability.JUDGE, way="early-exit")
+    verdict = await judge_memory(model, context.prompts, context.question, memory)
+    if verdict.score < _SURE:
+        return verdict
+    final = await answer(context.question, memory, context.model, context.plan, context.prompts)
+    if is_borne_out(final, steps, context):
+        return replace(verdict, answer=final)
+    return replace(verdict, usage=verdict.usage + final.conversation.reply.usage)
+
+
+def is_borne_out(final: Answer, steps: Sequence[Step], context: ReadingContext) -> bool:
+    """Return whether the chunks that were read bear the answer out."""
+    if Flag.NO_ANSWER in final.flags:
+        return False
+    return is_supported(final.text, find_evidence(final.text, steps, context.document))
+
+
+EARLY_EXIT = ComposedWay(name="early-exit", exit=leave_early, turns=("suffices",), needs=frozenset({Ability.JUDGE}))

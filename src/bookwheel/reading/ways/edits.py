@@ -1,0 +1,163 @@
+"""Edits: the reply is a short list of changes to the memory's numbered lines, and we apply them.
+
+    ADD: the harbour master in 1911 was Ada Quill
+    REPLACE 2: the lamp was relit on 9 March 1912
+    DROP 3
+
+What decoding costs is then the size of a change and not that of the memory. A change that cannot be made is refused
+and flagged, and the others are made. Where nothing usable is left, or the memory would outgrow its limit, the model is
+asked to rewrite the memory after all.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from bookwheel.reading.guards import is_grounded, next_memory
+from bookwheel.reading.loop import converse
+from bookwheel.reading.ways.compose import ComposedWay, ReadingContext, add_usage, rewrite_after_all
+from bookwheel.types import Chunk, Conversation, Finish, Flag, Memory, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_EDIT: Final = re.compile(
+    r"\s*(?:[-*•]\s+)?(?P<verb>ADD|REPLACE|DROP|添加|替换|删除)\s*(?:LINE\s*|第)?(?P<line>\d{1,4})?\s*行?\s*"
+    r"(?:[:：.]\s*(?P<text>.*))?\s*",
+    re.IGNORECASE,
+)
+_NUMBER: Final = re.compile(r"\s*\d{1,4}[.)、]\s+")
+
+
+class EditKind(StrEnum):
+    """What a change does with a line."""
+
+    ADD = "add"
+    REPLACE = "replace"
+    DROP = "drop"
+
+
+_KINDS: Final = {"添加": EditKind.ADD, "替换": EditKind.REPLACE, "删除": EditKind.DROP}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryEdit:
+    """One change to the memory's lines."""
+
+    kind: EditKind
+    line: int = 0
+    """The line's number, from 1; 0 for a new one."""
+    text: str = ""
+
+
+def parse_edits(reply: str) -> tuple[list[MemoryEdit], int]:
+    r"""Return the changes that a reply lists, and how many of its lines are none.
+
+    >>> parse_edits("ADD: Ada signed.\nDROP 2\nand so on")[0][1]
+    MemoryEdit(kind=<EditKind.DROP: 'drop'>, line=2, text='')
+    """
+    edits, refused = [], 0
+    for line in filter(str.strip, reply.splitlines()):
+        edit = _parse_edit(line)
+        if edit:
+            edits.append(edit)
+        else:
+            refused += 1
+    return edits, refused
+
+
+def _parse_edit(line: str) -> MemoryEdit | None:
+    found = _EDIT.fullmatch(line)
+    if not found:
+        return None
+    kind = _KINDS.get(found["verb"]) or EditKind(found["verb"].lower())
+    number, text = int(found["line"] or 0), (found["text"] or "").strip()
+    if kind is EditKind.ADD:
+        number = 0
+    elif not number:
+        return None
+    if (kind is EditKind.DROP) == bool(text):
+        return None
+    return MemoryEdit(kind=kind, line=number, text=_NUMBER.sub("", text, count=1))
+
+
+def apply_edits(memory: str, edits: Sequence[MemoryEdit]) -> tuple[str, int]:
+    r"""Return the memory after the changes, and how many were refused.
+
+    Numbers are those of the lines before the first change. The second change of one line is refused.
+
+    >>> apply_edits("one\ntwo", [MemoryEdit(kind=EditKind.DROP, line=1), MemoryEdit(kind=EditKind.ADD, text="three")])
+    ('two\nthree', 0)
+    """
+    lines: dict[int, str] = dict(enumerate(split_lines(memory), start=1))
+    added: list[str] = []
+    changed: set[int] = set()
+    refused = 0
+    for edit in edits:
+        if edit.kind is EditKind.ADD:
+            if edit.text not in (*lines.values(), *added):
+                added.append(edit.text)
+        elif edit.line not in lines or edit.line in changed:
+            refused += 1
+        else:
+            changed.add(edit.line)
+            lines[edit.line] = edit.text
+    return "\n".join((*(line for line in lines.values() if line), *added)), refused
+
+
+def split_lines(memory: str) -> list[str]:
+    """Return the lines that are numbered: those that are not blank."""
+    return [line.rstrip() for line in memory.splitlines() if line.strip()]
+
+
+def number_lines(memory: str) -> str:
+    """Return the memory with its lines numbered from 1, as the prompt shows it."""
+    return "\n".join(f"{number}. {line}" for number, line in enumerate(split_lines(memory), start=1))
+
+
+async def write_edits(context: ReadingContext, memory: Memory, chunk: Chunk) -> Step:
+    """Ask for changes and apply them; ask for the whole memory when they come to nothing."""
+    numbered = number_lines(memory.text)
+    # The plan leaves room for two memories. A list of changes needs half of one, so the numbers may take the rest.
+    limit = max(1, memory.limit // 2)
+    if context.model.tokenizer.count(numbered) > 2 * memory.limit - limit:
+        return await rewrite_after_all(context, memory, chunk)
+    messages = context.prompts.turn("edits", question=context.question, memory=numbered, section=chunk.text)
+    said = await converse(messages, context.model, limit, context.plan.sampling)
+    step = _apply_reply(context, memory, chunk, said)
+    if step:
+        return step
+    return add_usage(await rewrite_after_all(context, memory, chunk), said.reply.usage)
+
+
+def _apply_reply(context: ReadingContext, memory: Memory, chunk: Chunk, said: Conversation) -> Step | None:
+    """Return the step of a reply, or None where the memory must be rewritten."""
+    tokenizer, prompts = context.model.tokenizer, context.prompts
+    # The guards of the loop clean the reply and find out whether it says anything at all.
+    reply, flags = next_memory(memory, said.reply, tokenizer, prompts.unchanged)
+    if reply is memory:
+        return Step(chunk=chunk, before=memory, after=memory, conversation=said, flags=flags)
+    flags = tuple(flag for flag in flags if flag is not Flag.TRIMMED)
+    edits, refused = parse_edits(reply.text)
+    if said.reply.finish is Finish.LENGTH and edits:
+        edits.pop()  # Its text ends where the limit was.
+    if prompts.quotes:
+        shown = f"{memory.text}\n{chunk.text}\n{context.question}"
+        grounded = [edit for edit in edits if not edit.text or is_grounded(edit.text, shown)]
+        flags = (*flags, Flag.UNFOUNDED) if len(grounded) < len(edits) else flags
+        edits = grounded
+    text, unmade = apply_edits(memory.text, edits)
+    tokens = tokenizer.count(text)
+    # A list that empties the memory is no better than an empty reply.
+    if len(edits) == unmade or tokens > memory.limit or not text:
+        return None
+    if refused + unmade:
+        flags = (*flags, Flag.REFUSED)
+    after = memory if text == memory.text else Memory(text=text, tokens=tokens, limit=memory.limit)
+    return Step(chunk=chunk, before=memory, after=after, conversation=said, flags=flags)
+
+
+EDITS = ComposedWay(name="edits", writer=write_edits, turns=("edits",))

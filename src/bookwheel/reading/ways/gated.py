@@ -1,0 +1,53 @@
+"""Gated: one token decides whether a chunk is read into memory at all.
+
+    s_k = score(question, m_{k-1}, chunk_k)
+    m_k = write(question, m_{k-1}, chunk_k)   if s_k >= threshold, else m_{k-1}
+
+The threshold is the plan's; `bookwheel calibrate` finds the one that keeps a wanted share of the chunks that matter.
+A skipped chunk is a step like any other: it has its score and the flag `skipped`, and can be read later.
+"""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from bookwheel.models.base import require_ability
+from bookwheel.reading.calibration import find_gate
+from bookwheel.reading.ways.compose import ComposedWay, ReadingContext, Verdict, Writer, add_usage
+from bookwheel.reading.ways.judging import ABILITIES, ChunkScorer
+from bookwheel.types import Chunk, Conversation, Flag, Memory, Reply, Step
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+
+@asynccontextmanager
+async def open_gate(context: ReadingContext, write: Writer) -> AsyncIterator[Writer]:
+    """Return a writer that the model itself lets through to `write`."""
+    gate = find_gate(context.model, context.plan)
+    model = await require_ability(context.model, ABILITIES[gate.scorer], way="gated")
+    scorer = ChunkScorer(gate.scorer, model, context.prompts, context.question)
+    yield let_through(scorer, gate.threshold, write)
+
+
+def let_through(scorer: ChunkScorer, threshold: float, write: Writer) -> Writer:
+    """Return a writer that skips the chunks whose score is under the threshold."""
+
+    async def write_if_it_matters(context: ReadingContext, memory: Memory, chunk: Chunk) -> Step:
+        verdict = await scorer.score(memory, chunk)
+        if verdict.score < threshold:
+            return skip_chunk(memory, chunk, verdict)
+        return replace(add_usage(await write(context, memory, chunk), verdict.usage), score=verdict.score)
+
+    return write_if_it_matters
+
+
+def skip_chunk(memory: Memory, chunk: Chunk, verdict: Verdict) -> Step:
+    """Return the step of a chunk that was judged and not read."""
+    said = Conversation(messages=(), reply=Reply(text="", usage=verdict.usage))
+    return Step(chunk=chunk, before=memory, after=memory, conversation=said, flags=(Flag.SKIPPED,), score=verdict.score)
+
+
+GATED = ComposedWay(name="gated", gate=open_gate, turns=("judge", "about"))

@@ -1,0 +1,61 @@
+"""Judgements: one number about a chunk or a memory, from a model that writes nothing.
+
+    judge         P(yes) to "does the section hold anything that serves the question?", renormalised over yes and no
+    likelihood    mean log-probability of the question after the section, minus the same without a section
+
+A judgement costs the prompt and one token. Its prompt begins with the words of the section-first update, so a server
+with a prefix cache computes the section once for the judgement and for the writing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from bookwheel.models.base import Ability
+from bookwheel.plan import Scorer
+from bookwheel.reading.ways.compose import Verdict
+
+if TYPE_CHECKING:
+    from bookwheel.models.base import JudgingModel
+    from bookwheel.reading.prompts import Prompts
+    from bookwheel.types import Chunk, Likelihood, Memory
+
+ABILITIES: Final = {Scorer.JUDGE: Ability.JUDGE, Scorer.LIKELIHOOD: Ability.LIKELIHOOD}
+TURNS: Final = {Scorer.JUDGE: "judge", Scorer.LIKELIHOOD: "about"}
+
+
+class ChunkScorer:
+    """Scores the chunks of one reading for its question."""
+
+    def __init__(self, scorer: Scorer, model: JudgingModel, prompts: Prompts, question: str) -> None:
+        self._scorer = scorer
+        self._model = model
+        self._prompts = prompts
+        self._question = question
+        self._alone: float | None = None
+        """The question's mean log-probability without a section; asked for once."""
+
+    async def score(self, memory: Memory, chunk: Chunk) -> Verdict:
+        """Return how much the chunk is worth reading."""
+        if self._scorer is Scorer.JUDGE:
+            return await _judge(self._model, self._prompts, "judge", self._question, memory.text, chunk.text)
+        after = await self._ask_likelihood(chunk.text)
+        usage = after.usage
+        if self._alone is None:
+            alone = await self._ask_likelihood("")
+            self._alone, usage = alone.mean, usage + alone.usage
+        return Verdict(score=after.mean - self._alone, usage=usage)
+
+    async def _ask_likelihood(self, section: str) -> Likelihood:
+        return await self._model.likelihood(self._prompts.turn("about", question="", section=section), self._question)
+
+
+async def judge_memory(model: JudgingModel, prompts: Prompts, question: str, memory: Memory) -> Verdict:
+    """Return the probability that the memory alone answers the question."""
+    return await _judge(model, prompts, "suffices", question, memory.text, "")
+
+
+async def _judge(model: JudgingModel, prompts: Prompts, turn: str, question: str, memory: str, section: str) -> Verdict:
+    messages = prompts.turn(turn, question=question, memory=memory, section=section)
+    judgement = await model.judge(messages, prompts.options)
+    return Verdict(score=judgement.probability(prompts.options[0]), usage=judgement.usage)

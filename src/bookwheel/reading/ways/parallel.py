@@ -1,0 +1,161 @@
+"""Parallel: segments of the document are read side by side, and their memories are merged by the same loop.
+
+    m_k^s  = write(question, m_{k-1}^s, chunk_k^s)          for each segment s, all at once
+    m      = write(question, m, "section": m_last^s)        for s = 2 … S, beginning with the first segment's memory
+
+A segment asks for its next chunk only when its last step is durable; the others' calls go on meanwhile. So the steps
+come in the order in which they end, and a resumed reading finds each segment's state from the spans of its steps.
+Merging is a step with an empty span at the document's end. A fact whose meaning depends on an earlier segment can be
+missed, as no segment knows what the others found.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from bookwheel.errors import InputError
+from bookwheel.reading.ways.compose import ComposedWay, Exit, ReadingContext, Writer
+from bookwheel.text.chunks import split
+from bookwheel.types import Chunk, Conversation, Document, Memory, Part, Reply, Step
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Iterator, Sequence
+
+# Eight calls at once is what one GPU batches with little loss; a merge for each more would eat the gain.
+SEGMENTS: Final = 8
+# A segment of fewer chunks costs a merge and saves hardly anything.
+_LEAST_CHUNKS: Final = 3
+# Characters after the ideal boundary in which a paragraph, line or word may end.
+_REACH: Final = 2000
+_NOTHING: Final = Reply(text="")
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentHead:
+    """A document up to a character."""
+
+    document: Document
+    length: int
+
+    @property
+    def name(self) -> str:
+        """The document's name."""
+        return self.document.name
+
+    def parts(self, start: int = 0) -> Iterator[Part]:
+        """Yield the text from `start` up to the end of the head."""
+        left = self.length - start
+        for part in self.document.parts(start):
+            if left <= 0:
+                return
+            yield part if len(part.text) <= left else Part(text=part.text[:left], source=part.source, page=part.page)
+            left -= len(part.text)
+
+    def slice(self, start: int, end: int) -> str:
+        """Return the characters from `start` up to `end`."""
+        return self.document.slice(start, end)
+
+
+class Segment:
+    """One segment under way."""
+
+    def __init__(self, context: ReadingContext, write: Writer, start: int, end: int, done: Sequence[Step]) -> None:
+        mine = [step for step in done if start <= step.chunk.start < end]
+        self.memory = mine[-1].after if mine else Memory.blank(context.plan.memory_tokens)
+        position = mine[-1].chunk.end if mine else start
+        head = DocumentHead(context.document, end)
+        self._chunks = split(head, context.model.tokenizer, context.plan.chunk_tokens, start=position)
+        self._context = context
+        self._write = write
+
+    async def read_next(self) -> Step | None:
+        """Read the next chunk; None at the segment's end."""
+        chunk = next(self._chunks, None)
+        if chunk is None:
+            return None
+        step = await self._write(self._context, self.memory, chunk)
+        self.memory = step.after
+        return step
+
+
+async def read_side_by_side(
+    context: ReadingContext, gated: Writer, plain: Writer, leave: Exit | None, done: Sequence[Step]
+) -> AsyncGenerator[Step]:
+    """Read the segments, then merge their memories in the document's order."""
+    if leave:
+        raise InputError("parallel and early-exit do not go together: no segment knows what the others found")
+    _check_merges(context)
+    length = _find_length(context.document)
+    bounds = find_bounds(context, length)
+    segments = [Segment(context, gated, start, end, done) for start, end in itertools.pairwise(bounds)]
+    async for step in _run(segments):
+        yield step
+    merged = [step for step in done if step.chunk.start == step.chunk.end]
+    memories = [segment.memory for segment in segments if segment.memory.text]
+    memory = merged[-1].after if merged else next(iter(memories), Memory.blank(context.plan.memory_tokens))
+    place = Chunk(index=0, start=length, end=length, text="", tokens=0)
+    if not merged:
+        # Costs no call, and makes the memory that merging begins with the newest one of the reading.
+        yield Step(chunk=place, before=memory, after=memory, conversation=Conversation(messages=(), reply=_NOTHING))
+    for other in memories[max(1, len(merged)) :]:
+        step = await plain(context, memory, replace(place, text=other.text, tokens=other.tokens))
+        yield step
+        memory = step.after
+
+
+def _check_merges(context: ReadingContext) -> None:
+    """Raise PlanError when two memories together can outgrow the window."""
+    model, plan = context.model, context.plan
+    widest = replace(plan, chunk_tokens=max(plan.chunk_tokens, plan.memory_tokens))
+    widest.check(model.window, question=model.tokenizer.count(context.question), template=context.template)
+
+
+def find_bounds(context: ReadingContext, length: int) -> list[int]:
+    """Return the characters at which the segments begin, and the document's end."""
+    plan, tokenizer, document = context.plan, context.model.tokenizer, context.document
+    first = next(split(document, tokenizer, plan.chunk_tokens), None)
+    count = min(SEGMENTS, length // (_LEAST_CHUNKS * first.end)) if first else 0
+    bounds = [0, *(_find_boundary(document, length * n // count) for n in range(1, count)), length]
+    return list(dict.fromkeys(bounds))
+
+
+def _find_boundary(document: Document, place: int) -> int:
+    """Return the end of the next paragraph, line, sentence or word after a place."""
+    ahead = document.slice(place, place + _REACH)
+    for mark in ("\n\n", "\n", ". ", "。", " "):
+        found = ahead.find(mark)
+        if found >= 0:
+            return place + found + len(mark)
+    return place
+
+
+def _find_length(document: Document) -> int:
+    return document.length if document.length is not None else sum(len(part.text) for part in document.parts())
+
+
+async def _run(segments: Sequence[Segment]) -> AsyncGenerator[Step]:
+    """Yield the steps of all segments as they end. What ended beside a failing call is yielded before the failure."""
+    under_way = {asyncio.ensure_future(segment.read_next()): segment for segment in segments}
+    try:
+        while under_way:
+            ended, _ = await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
+            failed = None
+            for call in [call for call in under_way if call in ended]:
+                segment = under_way.pop(call)
+                if call.exception():
+                    failed = failed or call
+                elif step := call.result():
+                    yield step
+                    under_way[asyncio.ensure_future(segment.read_next())] = segment
+            if failed:
+                failed.result()
+    finally:
+        for call in under_way:
+            call.cancel()
+        await asyncio.gather(*under_way, return_exceptions=True)
+
+
+PARALLEL = ComposedWay(name="parallel", course=read_side_by_side)

@@ -1,0 +1,51 @@
+"""Planned: before the first chunk, the model writes down the smaller questions that the question consists of.
+
+    q'  = question + the questions that its answer needs
+    m_k = write(q', m_{k-1}, chunk_k)
+
+A fact of the second hop is then worth noting before the first hop is known. The first step has an empty span at the
+document's beginning and the smaller questions for its memory, so they can be seen, and changed by hand, like a memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from bookwheel.reading.guards import next_memory
+from bookwheel.reading.loop import converse
+from bookwheel.reading.ways.compose import ComposedWay, ReadingContext
+from bookwheel.types import Chunk, Memory, Step
+
+_MOST_QUESTIONS: Final = 4
+_MOST_TOKENS: Final = 160
+
+
+async def write_plan(context: ReadingContext) -> Step:
+    """Ask for the smaller questions."""
+    messages = context.prompts.turn("plan", question=context.question)
+    limit = min(_MOST_TOKENS, context.plan.answer_tokens)
+    said = await converse(messages, context.model, limit, context.plan.sampling)
+    blank = Memory.blank(context.plan.memory_tokens)
+    plan, flags = next_memory(blank, said.reply, context.model.tokenizer, context.prompts.unchanged)
+    text = "\n".join([line.strip() for line in plan.text.splitlines() if line.strip()][:_MOST_QUESTIONS])
+    after = replace(blank, text=text, tokens=context.model.tokenizer.count(text))
+    place = Chunk(index=0, start=0, end=0, text="", tokens=0)
+    return Step(chunk=place, before=blank, after=after, conversation=said, flags=flags)
+
+
+def ask_all(context: ReadingContext, step: Step) -> ReadingContext:
+    """Return the context with the smaller questions beside the question, as many as there is room for."""
+    model, plan, question = context.model, context.plan, context.question.strip()
+    room = plan.question_tokens
+    if model.window is not None:
+        room = min(room, model.window - plan.update_tokens(question=0, template=context.template))
+    lines = [question]
+    for line in step.after.text.splitlines():
+        if model.tokenizer.count("\n".join((*lines, line))) > room:
+            break
+        lines.append(line)
+    return replace(context, question="\n".join(lines))
+
+
+PLANNED = ComposedWay(name="planned", preface=write_plan, opening=ask_all, turns=("plan",))

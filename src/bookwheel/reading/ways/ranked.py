@@ -1,0 +1,139 @@
+"""Ranked: the chunks that share the rarest words with question and memory are read first, and an exit stops.
+
+    next chunk = argmax over the unread ones of BM25(question) + half of BM25(names and numbers of the memory)
+
+Rank decides on the order alone, never on what is left out: reading stops only when the memory suffices and the text
+that was read bears the answer out, and goes on to the last chunk otherwise. A fact found early thus leads to the chunk
+that its names lead to. The steps stand in the order of reading; what was not read has steps with the flag `unread`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import Counter
+from dataclasses import replace
+from math import log
+from typing import TYPE_CHECKING, Final
+
+from bookwheel.models.base import Ability
+from bookwheel.reading.ways.bm25 import WORD
+from bookwheel.reading.ways.compose import (
+    ComposedWay,
+    Exit,
+    ReadingContext,
+    Verdict,
+    Writer,
+    add_usage,
+    leave_unread,
+    strip_text,
+)
+from bookwheel.reading.ways.early_exit import asks_for_all, leave_early
+from bookwheel.text.chunks import split
+from bookwheel.text.matching import parse_words
+from bookwheel.types import Answer, Chunk, Flag, Memory, Step, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Iterable, Sequence
+
+_WORD: Final = re.compile(WORD)
+# The constants of BM25 as everyone uses them.
+_K1: Final = 1.2
+_B: Final = 0.75
+# Names in the memory lead to the next fact, but most of them are of facts that are known already.
+_MEMORY_SHARE: Final = 0.5
+
+
+class ChunkIndex:
+    """The chunks of a document with the words of each; the text itself is not held."""
+
+    def __init__(self, chunks: Iterable[Chunk]) -> None:
+        self.chunks: list[Chunk] = []
+        self._words: list[Counter[str]] = []
+        for chunk in chunks:
+            self.chunks.append(replace(chunk, text=""))
+            self._words.append(Counter(_list_words(chunk.text)))
+        self._lengths = [sum(words.values()) for words in self._words]
+        self._mean = max(1.0, sum(self._lengths) / max(1, len(self._lengths)))
+        self._holders = Counter(key for words in self._words for key in words)
+
+    def score(self, place: int, keys: Iterable[str]) -> float:
+        """Return the BM25 score of a chunk for some words."""
+        words, total = self._words[place], 0.0
+        spread = _K1 * (1 - _B + _B * self._lengths[place] / self._mean)
+        for key in keys:
+            if count := words.get(key, 0):
+                holders = self._holders[key]
+                rarity = log(1 + (len(self.chunks) - holders + 0.5) / (holders + 0.5))
+                total += rarity * count * (_K1 + 1) / (count + spread)
+        return total
+
+    def find_best(self, unread: Iterable[int], question: str, memory: str) -> int:
+        """Return the best unread chunk for question and memory; of equal ones, the first."""
+        asked = {key for word in parse_words(question) if word.is_distinctive for key in _list_words(word.text)}
+        exact = [word for line in memory.splitlines() for word in parse_words(line) if word.is_exact]
+        known = {key for word in exact for key in _list_words(word.text)} - asked
+        return max(
+            sorted(unread),
+            key=lambda place: self.score(place, asked) + _MEMORY_SHARE * self.score(place, known),
+        )
+
+
+def _list_words(text: str) -> list[str]:
+    return [word.casefold() for word in _WORD.findall(text)]
+
+
+async def read_by_rank(
+    context: ReadingContext, gated: Writer, plain: Writer, leave: Exit | None, done: Sequence[Step]
+) -> AsyncGenerator[Step | Answer]:
+    """Read the best chunk next, until the exit or the last one. Questions about the whole are read in order."""
+    del plain
+    chunks = split(context.document, context.model.tokenizer, context.plan.chunk_tokens)
+    index = await asyncio.to_thread(ChunkIndex, chunks)
+    read = {(step.chunk.start, step.chunk.end) for step in done if Flag.UNREAD not in step.flags}
+    unread = {place for place, chunk in enumerate(index.chunks) if (chunk.start, chunk.end) not in read}
+    memory, steps = done[-1].after if done else Memory.blank(context.plan.memory_tokens), list(done)
+    if any(Flag.UNREAD in step.flags for step in done):
+        judged = Verdict(score=done[-1].score or 0.0, usage=Usage())
+        for step in list_unread(index, unread, memory, judged)[_count_unread(done) :]:
+            yield step
+        return
+    in_order = asks_for_all(context.question)
+    while unread:
+        verdict = await leave(context, memory, steps) if leave else None
+        if verdict and verdict.answer:
+            for step in list_unread(index, unread, memory, verdict):
+                yield step
+            yield verdict.answer
+            return
+        place = min(unread) if in_order else index.find_best(unread, context.question, memory.text)
+        unread.remove(place)
+        chunk = index.chunks[place]
+        text = context.document.slice(chunk.start, chunk.end)
+        step = await gated(context, memory, replace(chunk, text=text))
+        step = add_usage(step, verdict.usage) if verdict else step
+        steps.append(strip_text(step))
+        yield step
+        memory = step.after
+
+
+def list_unread(index: ChunkIndex, unread: Iterable[int], memory: Memory, verdict: Verdict) -> list[Step]:
+    """Return a step for each span that was not read; the first one carries the cost of the judgement."""
+    spans: list[Chunk] = []
+    for place in sorted(unread):
+        chunk = index.chunks[place]
+        if spans and spans[-1].end == chunk.start:
+            spans[-1] = replace(spans[-1], end=chunk.end)
+        else:
+            spans.append(chunk)
+    free = replace(verdict, usage=Usage())
+    return [leave_unread(span, memory, free if number else verdict) for number, span in enumerate(spans)]
+
+
+def _count_unread(done: Sequence[Step]) -> int:
+    return sum(Flag.UNREAD in step.flags for step in done)
+
+
+RANKED = ComposedWay(
+    name="ranked", course=read_by_rank, exit=leave_early, turns=("suffices",), needs=frozenset({Ability.JUDGE})
+)

@@ -159,3 +159,31 @@ def test_what_may_not_be_read_is_told(tmp_path):
     assert "".join(p.text for p in document.parts()) == "===== a.txt =====\ntext"
     (tmp_path / "c").chmod(0o700)
     assert any("b.txt" in note for note in document.notes)
+
+
+def test_a_pattern_that_backtracks_is_matched_in_bounded_time(tmp_path):
+    top = lay(tmp_path, {".gitignore": "*a*a*a*a*a*a*a*a*a*a*b\n" + "**/a/" * 9 + "b\n", "a" * 250: "x", "b": "x"})
+    (deep := top.joinpath(*["a"] * 200)).mkdir(parents=True)
+    (deep / "c").write_text("x")
+    assert len(names(top)) == 3
+
+
+@pytest.mark.slow
+def test_a_folder_deeper_than_the_stack_is_read(tmp_path):
+    inside, depth = os.open(tmp_path, os.O_RDONLY), 1500
+    for _ in range(depth):  # one by one: the whole path is nearly as long as the system allows
+        os.mkdir("d", dir_fd=inside)
+        inside, outside = os.open("d", os.O_RDONLY, dir_fd=inside), inside
+        os.close(outside)
+    os.close(os.open("x.txt", os.O_CREAT | os.O_WRONLY, dir_fd=inside))
+    os.close(inside)
+    try:
+        assert [len(name.split("/")) for name in names(tmp_path)] == [depth + 1]
+    finally:  # pytest's own removal is recursive
+        subprocess.run(["rm", "-rf", str(tmp_path / "d")], check=True)
+
+
+def test_rules_too_long_to_apply_are_an_error(tmp_path):
+    top = lay(tmp_path, {".gitignore": "*.secret\n" * 40_000, "a.txt": "a"})
+    with pytest.raises(SourceError, match="larger than 256 KiB"):
+        names(top)

@@ -2,14 +2,20 @@
 
 `.gitignore` files apply at every level, including those above the folder in the same repository. Hidden files are left
 out. Links are not followed, so a folder can neither loop nor lead outside. Everything left out is reported.
+
+A folder may be a stranger's, so its depth is not bounded by Python's stack, and `text/ignore_rules.py` matches its
+patterns in bounded time.
 """
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from bookwheel.errors import SourceError
+from bookwheel.text.cancellation import check_cancelled
+from bookwheel.text.ignore_rules import parse_rules
 from bookwheel.text.sources import SourceFile, take_fingerprint, to_printable
 
 if TYPE_CHECKING:
@@ -19,6 +25,9 @@ if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
     from bookwheel.text.sources import SourceWarnings
+
+# Bytes of one .gitignore at most: each of its lines is compared with each file.
+_MOST_RULES: Final = 256 << 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,28 +41,41 @@ class _Rules:
 def list_files(folder: Path, warnings: SourceWarnings, label: str = "") -> Iterator[SourceFile]:
     """Yield the folder's files, sorted. A file's name is its path in the folder, prefixed by `label` if given."""
     top = folder.resolve()
-    yield from _walk(top, top, _load_parent_rules(top), warnings, label)
+    pending = [_list_folder(top, top, _load_parent_rules(top), warnings, label)]
+    while pending:
+        check_cancelled()
+        found = next(pending[-1], None)
+        if found is None:
+            pending.pop()
+        elif isinstance(found, SourceFile):
+            yield found
+        else:
+            pending.append(_list_folder(found[0], top, found[1], warnings, label))
 
 
-def _walk(
+def _list_folder(
     folder: Path, top: Path, rules: tuple[_Rules, ...], warnings: SourceWarnings, label: str
-) -> Iterator[SourceFile]:
+) -> Iterator[SourceFile | tuple[Path, tuple[_Rules, ...]]]:
+    """Yield the files of one folder, and each folder in it with the rules that apply there."""
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        rules = (*rules, *_load_rules(folder))
     except OSError as error:
         warnings.add(f"left out, cannot be opened ({error.strerror})", _display_name(folder, top, label))
         return
-    rules = (*rules, *_load_rules(folder))
     for entry in entries:
         path = folder / entry.name
         name = _display_name(path, top, label)
-        if why := _reason_to_skip(entry, path, rules):
-            warnings.add(f"left out, {why}", name)
-        elif entry.is_dir(follow_symlinks=False):
-            yield from _walk(path, top, rules, warnings, label)
-        else:
-            fingerprint = take_fingerprint(entry.stat(follow_symlinks=False))
-            yield SourceFile(name=name, path=path, fingerprint=fingerprint, suffix=path.suffix.lower())
+        try:
+            if why := _reason_to_skip(entry, path, rules):
+                warnings.add(f"left out, {why}", name)
+            elif entry.is_dir(follow_symlinks=False):
+                yield path, rules
+            else:
+                fingerprint = take_fingerprint(entry.stat(follow_symlinks=False))
+                yield SourceFile(name=name, path=path, fingerprint=fingerprint, suffix=path.suffix.lower())
+        except OSError as error:  # it was removed meanwhile, or its path is too long
+            warnings.add(f"left out, cannot be opened ({error.strerror})", name)
 
 
 def _reason_to_skip(entry: os.DirEntry[str], path: Path, rules: tuple[_Rules, ...]) -> str:
@@ -79,14 +101,21 @@ def _is_ignored(path: Path, rules: tuple[_Rules, ...], *, is_folder: bool) -> bo
 
 
 def _load_rules(folder: Path) -> tuple[_Rules, ...]:
-    from pathspec import GitIgnoreSpec
-
     file = folder / ".gitignore"
     try:
-        lines = file.read_text(encoding="utf-8", errors="surrogateescape").splitlines() if file.is_file() else []
+        if not file.is_file():
+            return ()
+        with file.open("rb") as stream:
+            content = stream.read(_MOST_RULES + 1)
     except OSError:
-        lines = []
-    return (_Rules(folder=folder, spec=GitIgnoreSpec.from_lines(lines)),) if lines else ()
+        return ()
+    if len(content) > _MOST_RULES:
+        raise SourceError(
+            f"{to_printable(str(file))} is larger than {_MOST_RULES >> 10} KiB, so what it leaves out cannot be known: "
+            f"shorten it, or name the files to read"
+        )
+    spec = parse_rules(content.decode("utf-8", "surrogateescape").splitlines())
+    return (_Rules(folder=folder, spec=spec),) if len(spec) else ()
 
 
 def _load_parent_rules(top: Path) -> tuple[_Rules, ...]:

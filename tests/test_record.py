@@ -138,12 +138,12 @@ def test_the_shape_has_all_that_is_promised_to_users():
     assert "Ramelli" in values["answer"]
 
 
-def test_a_list_entry_is_the_same_object_without_steps_and_evidence():
+def test_a_list_entry_is_the_same_object_without_steps_gaps_and_evidence():
     whole, entry = reading_to_json(scripted_reading()), reading_to_json(scripted_reading(), steps=False)
     for values in (whole, entry):
         values["usage"].pop("seconds")
         values["answer_turn"]["usage"].pop("seconds")
-    assert entry == {key: value for key, value in whole.items() if key not in {"steps", "evidence"}}
+    assert entry == {key: value for key, value in whole.items() if key not in {"steps", "gaps", "evidence"}}
 
 
 def test_neither_the_document_nor_the_prompts_are_in_the_record():

@@ -15,22 +15,27 @@
     ├── BudgetReached     4        a hard limit of tokens, seconds or cost; finished steps are kept
     ├── JournalError      2        the journal cannot be opened or written, or lacks the reading
     ├── WorkCancelled     130      work in a thread was cancelled; async code sees CancelledError instead
-    └── ModelError        3        the model did not give a usable reply
-        ├── Unreachable            no server at that address, or the connection broke
-        ├── Refused                the server rejected the key
-        ├── UnknownModel           no model of that name
-        ├── Overloaded             the server still answered 429 after all retries
-        ├── TimedOut               no reply within the timeout
-        ├── WindowExceeded         the prompt is longer than the model's window
-        ├── BadReply               a reply without choices, broken JSON, no text
-        ├── ServerFault            any other error of the server
-        └── NoWeights              the local model's weights cannot be downloaded, stored or loaded
+    └── ModelError        3        the model did not give a usable reply                        tries
+        ├── Unreachable            no server at that address, or the connection broke          any
+        ├── Overloaded             the server is busy (429)                                    any
+        ├── TimedOut               no byte, or no whole reply, within the limit                any
+        ├── BadReply               a reply without choices, or with broken JSON                any
+        │   └── EmptyReply         a reply without text                                        4
+        ├── ServerFault            any other error of the server                               any
+        ├── Rejected               the server rejected this very request                       3
+        ├── Refused                the server rejected the key                                 1
+        ├── QuotaUsedUp            the account has no credit left                              1
+        ├── UnknownModel           no model of that name                                       1
+        ├── WindowExceeded         the prompt is longer than the model's window                1
+        └── NoWeights              the local model's weights cannot be downloaded or loaded    1
 
+The last column is `ModelError.most_tries`: `bookwheel.models.patience` asks again as often as that makes sense.
 Every message says how to fix the problem.
 """
 
 from __future__ import annotations
 
+from math import inf
 from typing import ClassVar
 
 
@@ -111,38 +116,91 @@ class ModelError(BookwheelError):
     """The model did not give a usable reply."""
 
     exit_code = 3
+    most_tries: ClassVar[float] = 1
+    """Tries of one call that make sense: 1 where a second gets the same answer, inf where time can mend it."""
+
+    def __init__(
+        self,
+        *message: str,
+        retry_after: float | None = None,
+        is_charged: bool = False,
+        received: str | None = None,
+        tries: int = 0,
+    ) -> None:
+        super().__init__(*message)
+        self.retry_after = retry_after
+        """Seconds that the server asks to wait."""
+        self.is_charged = is_charged
+        """The server may have worked on the request, and may charge for it."""
+        self.received = received
+        """The text that had arrived when the reply broke; None where that is unknown."""
+        self.tries = tries
+        """Tries that this call has had; 0 where nobody has tried again yet."""
+
+    @property
+    def is_passing(self) -> bool:
+        """True where waiting can mend it."""
+        return self.most_tries == inf
 
 
 class Unreachable(ModelError):
     """No server at that address, or the connection broke during the reply."""
+
+    most_tries = inf
+
+
+class Overloaded(ModelError):
+    """The server is busy."""
+
+    most_tries = inf
+
+
+class TimedOut(ModelError):
+    """No byte within the timeout, or no whole reply within the deadline."""
+
+    most_tries = inf
+
+
+class BadReply(ModelError):
+    """A reply without choices, or with broken JSON."""
+
+    most_tries = inf
+
+
+class EmptyReply(BadReply):
+    """A reply without text."""
+
+    # More would cost much where a model has nothing to say, and its step is flagged in the end.
+    most_tries = 4
+
+
+class ServerFault(ModelError):
+    """Any other error of the server."""
+
+    most_tries = inf
+
+
+class Rejected(ModelError):
+    """The server rejected this very request."""
+
+    # Proxies have bad moments, but a request that is wrong stays wrong.
+    most_tries = 3
 
 
 class Refused(ModelError):
     """The server rejected the key."""
 
 
+class QuotaUsedUp(ModelError):
+    """The account has no credit left."""
+
+
 class UnknownModel(ModelError):
     """No built-in or served model has that name."""
 
 
-class Overloaded(ModelError):
-    """The server still answered 429 after all retries."""
-
-
-class TimedOut(ModelError):
-    """No reply within the timeout."""
-
-
 class WindowExceeded(ModelError):
     """The prompt is longer than the model's window."""
-
-
-class BadReply(ModelError):
-    """A reply without choices or text, or with broken JSON."""
-
-
-class ServerFault(ModelError):
-    """Any other error of the server."""
 
 
 class NoWeights(ModelError):

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def reading_to_json(reading: Reading, *, steps: bool = True) -> dict[str, Any]:
-    """Return plain values for `json.dumps`. `steps=False` leaves out steps and evidence, for lists of readings."""
+    """Return plain values for `json.dumps`. `steps=False` leaves out steps, gaps and evidence, for lists."""
     values: dict[str, Any] = {
         "reading": reading.id,
         "status": str(reading.status),
@@ -57,6 +57,7 @@ def reading_to_json(reading: Reading, *, steps: bool = True) -> dict[str, Any]:
     }
     if steps:
         values["steps"] = _steps_to_json(reading)
+        values["gaps"] = [gap_to_json(step) for step in reading.gaps]
         values["evidence"] = [evidence_to_json(evidence) for evidence in reading.evidence]
     return values
 
@@ -82,6 +83,13 @@ def reading_from_json(values: Mapping[str, Any]) -> Reading:
         parent=values["parent"],
         created=values["created"],
     )
+
+
+def gap_to_json(step: Step) -> dict[str, Any]:
+    """Return a section that was not taken in as plain values."""
+    chunk = step.chunk
+    place = {"step": chunk.index, "start": chunk.start, "end": chunk.end, "pages": list(chunk.pages)}
+    return {**place, "flags": [str(flag) for flag in step.flags]}
 
 
 def evidence_to_json(evidence: Evidence) -> dict[str, Any]:

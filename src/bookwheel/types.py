@@ -16,10 +16,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from math import exp, fsum
-from typing import TYPE_CHECKING, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Final, Literal, Protocol, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from bookwheel.plan import Plan
 
@@ -79,6 +79,8 @@ class Flag(StrEnum):
     """Some of the changes that the reply asked for could not be made; the others were."""
     REWRITTEN = "rewritten"
     """The reply could not be used as changes to the memory, so a second one wrote the memory anew."""
+    REREAD = "reread"
+    """The section was read again after the end, because it was not taken in the first time."""
     NO_ANSWER = "no-answer"
     """The answer turn gave no text."""
 
@@ -96,6 +98,10 @@ class Verdict(StrEnum):
     """The document does not say it, as far as its words tell."""
     ABSENT = "absent"
     """The model says that the document does not have the answer."""
+
+
+NOT_TAKEN_IN: Final = frozenset({Flag.KEPT_EMPTY, Flag.KEPT_REFUSAL, Flag.FILTERED})
+"""The flags of a step whose section the memory knows nothing of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -358,6 +364,11 @@ class Reading:
             return Verdict.PARTLY
         return Verdict.BY_HAND if Verdict.BY_HAND in verdicts else Verdict.NOT_FOUND
 
+    @property
+    def gaps(self) -> tuple[Step, ...]:
+        """The sections that were not taken in, also when they were read again: the newest step of each."""
+        return find_gaps(self.steps)
+
     def with_step(self, step: Step) -> Self:
         """Return this reading with one more step."""
         return replace(self, steps=(*self.steps, step), usage=self.usage + step.conversation.reply.usage)
@@ -365,3 +376,9 @@ class Reading:
     def __repr__(self) -> str:
         outcome = self.answer.text if self.answer else self.error
         return f"<Reading {self.id[:8]} of {self.document.name!r}: {self.status}, {len(self.steps)} steps, {outcome!r}>"
+
+
+def find_gaps(steps: Iterable[Step]) -> tuple[Step, ...]:
+    """Return the newest step of each section that was not taken in, in the document's order."""
+    newest = {(step.chunk.start, step.chunk.end): step for step in steps if step.chunk.end > step.chunk.start}
+    return tuple(newest[span] for span in sorted(newest) if NOT_TAKEN_IN & set(newest[span].flags))

@@ -12,7 +12,7 @@ pytest.importorskip("langchain_core")
 from langchain_core.documents import Document
 from langchain_core.runnables import RunnableLambda
 
-from bookwheel.errors import Unreachable
+from bookwheel.errors import Refused
 from bookwheel.integrations.langchain import reading_runnable, reading_tool
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.types import Reading
@@ -65,10 +65,10 @@ def test_a_tool_takes_a_question_only_and_gives_answer_quotes_and_reading(book: 
 
 
 def test_what_goes_wrong_is_told_to_the_agent(book: Path, options: dict) -> None:
-    failing = {**options, "model": ScriptedModel(keyword_reader, faults={1: Unreachable("no server there")})}
+    failing = {**options, "model": ScriptedModel(keyword_reader, faults={1: Refused("the key was revoked")})}
     call = {"name": "read_document", "args": {"question": QUESTION}, "id": "1", "type": "tool_call"}
     message = reading_tool(book, about="a log", **failing).invoke(call)
-    assert (message.status, "no server there" in message.content) == ("error", True)
+    assert (message.status, "the key was revoked" in message.content) == ("error", True)
     gone = reading_tool(str(book) + "x", about="a log", **options)
     assert "does not exist" in gone.invoke(call).content
     assert "does not exist" in asyncio.run(gone.ainvoke(call)).content

@@ -14,7 +14,7 @@ from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import TextNode
 
-from bookwheel.errors import BudgetReached, ModelError, Unreachable
+from bookwheel.errors import BudgetReached, ModelError, Refused
 from bookwheel.integrations.llamaindex import ReadingSynthesizer
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 
@@ -48,8 +48,10 @@ def test_messages_are_read_too(options: dict) -> None:
 
 
 def test_no_answer_is_an_error_and_the_reading_is_at_hand(options: dict) -> None:
-    failing = ReadingSynthesizer(**{**options, "model": ScriptedModel(keyword_reader, faults={1: Unreachable("gone")})})
-    with pytest.raises(ModelError, match="gone"):
+    failing = ReadingSynthesizer(
+        **{**options, "model": ScriptedModel(keyword_reader, faults={1: Refused("the key was revoked")})}
+    )
+    with pytest.raises(ModelError, match="revoked"):
         failing.get_response(QUESTION, CHUNKS)
     assert len(failing.reading.steps) == 1
     stopped = ReadingSynthesizer(**options, budget={"tokens": 300})

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 
 import pytest
 
 from bookwheel.errors import (
     BadReply,
+    ModelError,
     Overloaded,
+    QuotaUsedUp,
     Refused,
+    Rejected,
     ServerFault,
     TimedOut,
     UnknownModel,
@@ -19,7 +24,7 @@ from bookwheel.errors import (
 )
 from bookwheel.models.endpoint import Endpoint
 from bookwheel.models.openai import OpenAIModel
-from bookwheel.models.sdk_errors import format_server_message
+from bookwheel.models.sdk_errors import find_retry_after, format_server_message
 
 KEY = "sk-very-secret-4711"
 
@@ -83,25 +88,47 @@ def test_a_wrong_address_is_told_with_advice(server, acts, model, stream):
 @pytest.mark.parametrize(
     ("headers", "told"), [({}, "Try again later"), ({"Retry_After": "0.01"}, "It asks to wait: 0.01 s")]
 )
-def test_overload_is_retried_and_then_told_with_the_time_to_wait(server, acts, model, headers, told):
+def test_overload_is_told_with_the_time_to_wait_and_never_repeated_by_the_sdk(server, acts, model, headers, told):
     server.plays(acts.fault(429, "Rate limit reached", **headers))
-    retries = 2 if headers else 0
-    assert told in failure(acts, model, Overloaded, retries=retries)
-    assert len(server.asked) == retries + 1
+    assert told in failure(acts, model, Overloaded, retries=3)
+    assert len(server.asked) == 1
 
 
-def test_a_passing_overload_is_not_noticed(server, acts, model):
-    server.plays(
-        acts.fault(429, "Slow down", Retry_After="0.01"),
-        acts.fault(503, "Loading", Retry_After="0.01"),
-        acts.sends(acts.completion()),
-    )
-    assert acts.ask(model(retries=2)).usage.calls == 1
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "7"}, 7),
+        ({"retry-after": "0.5"}, 0.5),
+        ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0),
+        ({"retry-after": "-3"}, 0),
+        ({"retry-after": "inf"}, None),
+        ({"retry-after": "soon"}, None),
+        ({}, None),
+    ],
+)
+def test_the_time_that_a_server_asks_for_is_a_number_a_date_or_nothing(headers, seconds):
+    assert find_retry_after(headers) == seconds
+
+
+def test_a_date_to_come_back_at_counts_from_now():
+    later = format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True)
+    assert 60 < find_retry_after({"retry-after": later}) <= 90
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_an_error_carries_the_seconds_that_the_server_asks_for(server, acts, model, status):
+    server.plays(acts.fault(status, "Slow down", Retry_After="12"))
+    with pytest.raises(ModelError) as caught:
+        acts.ask(model())
+    assert caught.value.retry_after == 12
+    assert caught.value.is_passing
+    assert not caught.value.is_charged
 
 
 def test_a_used_up_quota_is_told_apart_from_haste(server, acts, model):
     server.plays(acts.fault(429, "You exceeded your current quota", code="insufficient_quota"))
-    assert "Add credit" in failure(acts, model, Overloaded)
+    assert "Add credit" in failure(acts, model, QuotaUsedUp)
 
 
 @pytest.mark.parametrize("status", [500, 502, 503])
@@ -175,15 +202,56 @@ def test_a_stream_that_ends_before_the_reply_does_is_no_reply(server, acts, mode
     assert "broke in mid-reply" in failure(acts, model, Unreachable, stream=True)
 
 
-def test_a_whole_reply_that_broke_is_asked_for_again(server, acts, model):
+def test_a_whole_reply_that_broke_is_not_repeated_by_the_sdk(server, acts, model):
     server.plays(acts.drops, acts.sends(acts.completion()))
-    assert acts.ask(model(retries=1)).text == "Noted."
+    failure(acts, model, Unreachable, retries=3)
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_what_had_arrived_of_a_broken_reply_is_counted_where_it_is_known(server, acts, model, stream):
+    server.plays(acts.streams("Signed", " by", finish=None, usage=None, ends=False) if stream else acts.drops)
+    with pytest.raises(Unreachable) as caught:
+        acts.ask(model(stream=stream))
+    assert caught.value.is_charged
+    assert caught.value.received == ("Signed by" if stream else None)
+
+
+@pytest.mark.parametrize("status", [400, 403, 404])
+def test_a_proxys_page_says_nothing_about_key_or_model_and_passes(server, acts, model, status):
+    server.plays(acts.sends("<html><body>Access denied</body></html>", status, kind="text/html"))
+    with pytest.raises(ModelError) as caught:
+        acts.ask(model())
+    assert caught.value.is_passing
+    assert not caught.value.is_charged
+
+
+@pytest.mark.parametrize(
+    ("status", "error"), [(400, Rejected), (422, Rejected), (402, QuotaUsedUp), (425, ServerFault)]
+)
+def test_a_rejected_request_is_told_from_a_server_in_trouble(server, acts, model, status, error):
+    server.plays(acts.fault(status, "no"))
+    failure(acts, model, error)
 
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_server_that_hangs_is_given_up(server, acts, model, stream):
     server.plays(server.hangs)
     assert "sent nothing for 0.5 s" in failure(acts, model, TimedOut, stream=stream, timeout=0.5)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_blanks_that_keep_coming_end_at_the_deadline(server, acts, model, stream):
+    def drips(handler):
+        handler.send_response(200)
+        handler.send_header("content-type", "text/event-stream" if stream else "application/json")
+        handler.end_headers()
+        while not server.over.wait(0.02):
+            handler.wfile.write(b": wait\n\n" if stream else b" ")
+
+    server.plays(drips)
+    told = failure(acts, model, TimedOut, stream=stream, timeout=30, deadline=0.3)
+    assert "no whole reply within 0.3 s. Raise --deadline" in told
 
 
 def test_no_server_at_all_names_the_address(acts):

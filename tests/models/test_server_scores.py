@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from bookwheel.errors import BadReply, InputError, MissingAbility, ModelError
+from bookwheel.errors import InputError, MissingAbility, ModelError, Rejected
 from bookwheel.models.base import Ability
 from bookwheel.types import Message
 
@@ -62,7 +62,7 @@ def test_an_option_is_known_by_the_token_that_begins_it_alone(server, model, act
 @pytest.mark.parametrize("choice", [{}, {"logprobs": None}, {"logprobs": {"content": []}}, listed()])
 def test_a_server_that_ignores_logprobs_cannot_judge(server, model, acts, choice):
     server.plays(acts.sends(acts.completion("Yes", choice=choice)))
-    with pytest.raises(BadReply, match="--way"):
+    with pytest.raises(Rejected, match="--way"):
         run(model(), lambda m: m.judge(TALK, ("Yes", "No")))
 
 
@@ -122,7 +122,7 @@ def test_scores_of_another_text_are_no_likelihood(server, model, acts, more):
     server.plays(acts.sends(VLLM), route="/v1/models")
     server.plays(acts.sends({"tokens": [60, 61]}), route="/tokenize")
     server.plays(acts.sends(acts.completion("x", **more)))
-    with pytest.raises(BadReply):
+    with pytest.raises(Rejected):
         run(model(), lambda m: m.likelihood(TALK, "It is lit."))
 
 
@@ -145,7 +145,7 @@ def test_a_text_that_was_not_written_has_no_likelihood(server, model, acts, entr
     server.plays(acts.sends({"prompt": "p"}), route="/apply-template")
     server.plays(acts.sends({"tokens": [50, 51]}), route="/tokenize")
     server.plays(acts.sends({"completion_probabilities": entries}), route="/completion")
-    with pytest.raises(BadReply, match=r"llama\.cpp did not"):
+    with pytest.raises(Rejected, match=r"llama\.cpp did not"):
         run(model(), lambda m: m.likelihood(TALK, "It is"))
 
 

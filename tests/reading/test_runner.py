@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bookwheel.errors import PlanError, Unreachable
+from bookwheel.errors import PlanError, Refused
 from bookwheel.journal import Journal
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Budget, Plan
@@ -72,9 +72,9 @@ def test_every_step_is_durable_before_the_next_call(tmp_path: Path) -> None:
 
 
 def test_a_failing_model_leaves_the_steps_so_far_and_resuming_repeats_none(tmp_path: Path) -> None:
-    failing = ScriptedModel(keyword_reader, faults={7: Unreachable("the server went away")})
+    failing = ScriptedModel(keyword_reader, faults={7: Refused("the key was revoked")})
     ended = read(tmp_path, failing)
-    assert (ended.status, ended.error) == (Status.FAILED, "the server went away")
+    assert (ended.status, ended.error) == (Status.FAILED, "the key was revoked")
     assert len(kept(tmp_path).steps) == 7
     again = ScriptedModel(keyword_reader)
     resumed = read(tmp_path, again, go_on="last")

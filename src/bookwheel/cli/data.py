@@ -134,12 +134,14 @@ async def filter_samples_file(
     source: Path, *, out: Path, model: Model, tries: int = 2, concurrency: int = 8, force: bool = False
 ) -> int:
     """Filter a file of samples with an open model."""
+    from bookwheel.models.patience import Patience, PatientModel
     from bookwheel.tasks import FilterOutcome, filter_samples, read_samples
     from bookwheel.tasks.files import SampleWriter
 
     counts: Counter[FilterOutcome] = Counter()
     with SampleWriter(out, force=force) as writer:
-        async for result in filter_samples(read_samples(source), model, tries=tries, concurrency=concurrency):
+        patient = PatientModel(model, Patience())
+        async for result in filter_samples(read_samples(source), patient, tries=tries, concurrency=concurrency):
             counts[result.outcome] += 1
             if result.outcome is FilterOutcome.KEPT:
                 writer.add(result.sample)

@@ -21,6 +21,7 @@ from inspect_ai.scorer import Score, mean, scorer, stderr
 from inspect_ai.solver import solver
 
 from bookwheel.errors import DocumentTooLong, ServerFault
+from bookwheel.models.patience import Patience
 from bookwheel.plan import Plan
 from bookwheel.reading.runner import new_reading, run_reading
 from bookwheel.reading.ways.registry import load_way
@@ -143,7 +144,9 @@ def _solve_by_reading(
         info = DocumentInfo(id="", name=sample.document.name, length=sample.document.length or 0)
         reading = new_reading(info, sample.question, model, plan, way)
         try:
-            reading = await run_reading(reading, sample.document, model, way=load_way(way))
+            # inspect_ai retries by itself.
+            patience = Patience(seconds=0)
+            reading = await run_reading(reading, sample.document, model, way=load_way(way), patience=patience)
         except DocumentTooLong as refusal:
             state.metadata |= {"status": "refused", "error": str(refusal)}
             return state

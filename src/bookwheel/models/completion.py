@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.errors import BadReply, ServerFault, Unreachable
+from bookwheel.errors import BadReply, EmptyReply, ServerFault, Unreachable
 from bookwheel.types import Finish
 
 if TYPE_CHECKING:
@@ -46,14 +46,19 @@ def parse_completion(body: object, limit: int) -> Completion:
     """Return the completion in a reply's JSON. Raise BadReply if it has none."""
     if not isinstance(body, Mapping):
         raise BadReply(
-            f"the server's reply is not a completion but {_describe_type(body)}. Is this a chat model's address?"
+            f"the server's reply is not a completion but {_describe_type(body)}. Is this a chat model's address?",
+            is_charged=True,
         )
     choice = next(iter(_as_list(body.get("choices"))), None)
     if not isinstance(choice, Mapping):
-        raise BadReply("the server's reply has no choices. Look at the server's log and try again.")
+        raise BadReply("the server's reply has no choices. Look at the server's log and try again.", is_charged=True)
     reason = str(choice.get("finish_reason")).lower()
     if reason in _ABORTED:
-        raise ServerFault(f"the server aborted its reply (finish_reason {reason}). Its log may say why; try again.")
+        raise ServerFault(
+            f"the server aborted its reply (finish_reason {reason}). Its log may say why; try again.",
+            is_charged=True,
+            received=_received_text(choice),
+        )
     usage, logprobs = _as_mapping(body.get("usage")), _as_list(_as_mapping(choice.get("logprobs")).get("content"))
     finish = _FINISHES.get(reason, Finish.STOP)
     completion_tokens = _parse_count(usage.get("completion_tokens"))
@@ -70,26 +75,35 @@ def parse_completion(body: object, limit: int) -> Completion:
     )
 
 
+def _received_text(choice: Mapping[str, Any]) -> str | None:
+    content = _as_mapping(choice.get("message")).get("content")
+    return content if isinstance(content, str) else None
+
+
 def _extract_text(message: Mapping[str, Any], finish: Finish, completion_tokens: int | None, limit: int) -> str:
     """Return the reply's text. An empty text is valid unless the tokens went into another field."""
     content = message.get("content")
     if isinstance(content, list):  # some servers send it in typed parts
         content = "".join(str(_as_mapping(part).get("text") or "") for part in content)
     if content is not None and not isinstance(content, str):
-        raise BadReply(f"the reply's content is {_describe_type(content)}, not text. Is this a chat model?")
+        raise BadReply(
+            f"the reply's content is {_describe_type(content)}, not text. Is this a chat model?", is_charged=True
+        )
     if content:
         return content
     if isinstance(refusal := message.get("refusal"), str) and refusal:
         return refusal
     has_reasoning = any(message.get(name) for name in _REASONING)
     if has_reasoning and finish is Finish.LENGTH:
-        raise BadReply(
+        raise EmptyReply(
             f"the model used its whole limit of {limit} tokens for reasoning and wrote no reply. "
-            f"Raise --memory-tokens and --answer-tokens, or turn the model's reasoning off or down."
+            f"Raise --memory-tokens and --answer-tokens, or turn the model's reasoning off or down.",
+            is_charged=True,
         )
     if message.get("tool_calls") or message.get("function_call"):
-        raise BadReply(
-            "the model called a tool instead of replying; use a model or a server configuration without tools."
+        raise EmptyReply(
+            "the model called a tool instead of replying; use a model or a server configuration without tools.",
+            is_charged=True,
         )
     if (
         content is None
@@ -97,30 +111,43 @@ def _extract_text(message: Mapping[str, Any], finish: Finish, completion_tokens:
         and (has_reasoning or completion_tokens is None or completion_tokens > 1)
     ):
         where = "all tokens went into the reasoning field" if has_reasoning else "its content is null"
-        raise BadReply(
-            f"the reply has no text: {where}. Turn the model's reasoning or the server's reasoning parser off."
+        raise EmptyReply(
+            f"the reply has no text: {where}. Turn the model's reasoning or the server's reasoning parser off.",
+            is_charged=True,
         )
     return ""
 
 
-async def join_stream(chunks: AsyncIterator[object]) -> dict[str, Any]:
-    """Join streamed chunks into the body of one reply. Raise Unreachable if the stream ends early."""
-    body: dict[str, Any] = {}
-    message: dict[str, Any] = {}
-    choice: dict[str, Any] = {"message": message}
-    async for chunk in chunks:
-        piece = _as_mapping(chunk)
-        body |= {"usage": piece["usage"]} if piece.get("usage") else {}
-        for part in map(_as_mapping, _as_list(piece.get("choices"))):
-            body["choices"] = [choice]
-            choice["finish_reason"] = part.get("finish_reason") or choice.get("finish_reason")
-            _append_delta(message, _as_mapping(part.get("delta")))
-    if "choices" in body and choice["finish_reason"] is None:
-        raise Unreachable(
-            "the connection broke in mid-reply: the stream ended before the reply did. "
-            "Resume when the server and the network work again."
-        )
-    return body
+class StreamedReply:
+    """The chunks of a stream, joined into the body of one reply. What came before a break stays to be counted."""
+
+    def __init__(self) -> None:
+        self._body: dict[str, Any] = {}
+        self._message: dict[str, Any] = {}
+
+    @property
+    def received(self) -> str:
+        """The text that has arrived, reasoning included."""
+        return "".join(str(self._message.get(name) or "") for name in (*_REASONING, "content", "refusal"))
+
+    async def join(self, chunks: AsyncIterator[object]) -> dict[str, Any]:
+        """Return the body of the reply. Raise Unreachable if the stream ends early."""
+        choice: dict[str, Any] = {"message": self._message}
+        async for chunk in chunks:
+            piece = _as_mapping(chunk)
+            self._body |= {"usage": piece["usage"]} if piece.get("usage") else {}
+            for part in map(_as_mapping, _as_list(piece.get("choices"))):
+                self._body["choices"] = [choice]
+                choice["finish_reason"] = part.get("finish_reason") or choice.get("finish_reason")
+                _append_delta(self._message, _as_mapping(part.get("delta")))
+        if "choices" in self._body and choice["finish_reason"] is None:
+            raise Unreachable(
+                "the connection broke in mid-reply: the stream ended before the reply did. "
+                "Resume when the server and the network work again.",
+                is_charged=True,
+                received=self.received,
+            )
+        return self._body
 
 
 def _append_delta(message: dict[str, Any], delta: Mapping[str, Any]) -> None:

@@ -1,7 +1,7 @@
 """The address, key and timeouts of an OpenAI-compatible server.
 
-Only this module builds the SDK's clients, so retries, timeouts and authorization are set once and no second layer
-retries on top of the SDK.
+Only this module builds the SDK's clients, so retries, timeouts and authorization are set once. The SDK retries small
+requests only (models, tokens); `bookwheel.models.patience` tries replies again.
 
 >>> Endpoint.resolve("http://localhost:8000/v1", timeout=30).root
 'http://localhost:8000'
@@ -25,19 +25,24 @@ _NO_KEY: Final = "no-key"
 _SECONDS_TO_CONNECT: Final = 15.0
 DEFAULT_TIMEOUT: Final = 600.0
 DEFAULT_RETRIES: Final = 4
+# A reply may take this many times the silence that is allowed within it, and a minute at least.
+_TIMEOUTS_PER_DEADLINE: Final = 3
+_SHORTEST_DEADLINE: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """One server: its address, key, timeout and retries."""
+    """One server: its address, key, timeout, deadline and retries."""
 
     url: str
     """The base URL; the SDK appends `/chat/completions`."""
     key: str | None = field(default=None, repr=False)
     timeout: float = DEFAULT_TIMEOUT
     """Seconds without a byte from the server before one attempt fails."""
+    deadline: float = _TIMEOUTS_PER_DEADLINE * DEFAULT_TIMEOUT
+    """Seconds for one whole reply, however many bytes keep coming."""
     retries: int = DEFAULT_RETRIES
-    """Attempts that the SDK repeats, after 408, 409, 429, 5xx, broken connections and timeouts."""
+    """Small requests (models, tokens) that the SDK repeats after 408, 409, 429, 5xx, broken connections, timeouts."""
 
     @classmethod
     def resolve(
@@ -46,9 +51,13 @@ class Endpoint:
         key: str | None = None,
         *,
         timeout: float = DEFAULT_TIMEOUT,
+        deadline: float | None = None,
         retries: int = DEFAULT_RETRIES,
     ) -> Self:
-        """Return the endpoint for these values, or for OPENAI_BASE_URL and OPENAI_API_KEY."""
+        """Return the endpoint for these values, or for OPENAI_BASE_URL and OPENAI_API_KEY.
+
+        Without a deadline, a reply has three times the timeout, and a minute at least.
+        """
         url = (url or os.environ.get("OPENAI_BASE_URL") or _HOSTED).strip().rstrip("/")
         key = (key or os.environ.get("OPENAI_API_KEY") or "").strip()
         if not _is_web_address(url):
@@ -57,7 +66,9 @@ class Endpoint:
             )
         if not (key.isascii() and key.isprintable()):
             raise Refused("the API key contains characters that no key can have: copy it again into OPENAI_API_KEY")
-        return cls(url=url, key=key or None, timeout=timeout, retries=retries)
+        if deadline is None:
+            deadline = max(_SHORTEST_DEADLINE, _TIMEOUTS_PER_DEADLINE * timeout)
+        return cls(url=url, key=key or None, timeout=timeout, deadline=deadline, retries=retries)
 
     @property
     def root(self) -> str:

@@ -14,7 +14,7 @@ import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.errors import BadReply, MissingExtra, NoWeights, ServerFault, WindowExceeded
+from bookwheel.errors import BadReply, MissingExtra, NoWeights, Rejected, ServerFault, WindowExceeded
 from bookwheel.text.tokens import replace_surrogates
 from bookwheel.types import Finish
 
@@ -163,10 +163,10 @@ def force_tokens(ids: Sequence[int]) -> dict[str, Any]:
 
 
 def parse_forced_tokens(body: Mapping[str, Any], ids: Sequence[int]) -> tuple[float, ...]:
-    """Return the log-probabilities in the reply to a request with `force_tokens`; BadReply if they are not there."""
+    """Return the log-probabilities in the reply to a request with `force_tokens`; Rejected if they are not there."""
     entries = body.get("completion_probabilities", ())
     if [entry.get("id") for entry in entries] != list(ids):
-        raise BadReply("llama.cpp did not generate the tokens that were to be scored: update it, or use another --way")
+        raise Rejected("llama.cpp did not generate the tokens that were to be scored: update it, or use another --way")
     return tuple(float(entry["logprob"]) for entry in entries)
 
 

@@ -21,7 +21,7 @@ import secrets
 import time
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.errors import BadReply, InputError, WindowExceeded
+from bookwheel.errors import InputError, Rejected, WindowExceeded
 from bookwheel.models.base import Ability, find_first_tokens
 from bookwheel.models.engine import Engine, choose_thread_count
 from bookwheel.models.gguf_header import ADAPTER_TYPE, TYPE_FIELD, load_header_plan, read_header
@@ -189,7 +189,7 @@ class LocalModel:
         )
         parts = re.split(rf"{mark}(\d+)-", marked)
         if parts[1::2] != [str(at) for at in range(len(roles))]:
-            raise BadReply(
+            raise Rejected(
                 f"the chat template of {self.name} does not contain each message once and in order: "
                 f"run this model behind a server and name it with --base-url"
             )

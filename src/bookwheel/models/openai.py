@@ -1,7 +1,7 @@
 """Any OpenAI-compatible endpoint as a model, through the official SDK: vLLM, llama.cpp, SGLang, Ollama, hosted ones.
 
-The SDK does HTTP, retries and streaming. This module does the rest: it drops settings that a server rejects, parses
-replies, and records exact token ids where the server sends them.
+The SDK does HTTP and streaming. This module does the rest: it drops settings that a server rejects, parses replies, and
+records exact token ids where the server sends them. It asks once; `bookwheel.models.patience` asks again.
 
     model = await OpenAIModel.connect("Qwen/Qwen3-8B", base_url="http://localhost:8000/v1")
     reply = await model.reply([Message(role="user", content="Hello")], limit=64, sampling=Sampling())
@@ -17,11 +17,12 @@ import asyncio
 import json
 import logging
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypedDict, Unpack
 
-from bookwheel.errors import WindowExceeded
-from bookwheel.models.completion import Completion, join_stream, parse_completion
+from bookwheel.errors import TimedOut, WindowExceeded
+from bookwheel.models.completion import Completion, StreamedReply, parse_completion
 from bookwheel.models.endpoint import DEFAULT_RETRIES, DEFAULT_TIMEOUT, Endpoint
 from bookwheel.models.sdk_errors import (
     find_rejected_setting,
@@ -67,6 +68,7 @@ class EndpointSettings(TypedDict, total=False):
     base_url: str | None
     api_key: str | None
     timeout: float
+    deadline: float | None
     retries: int
     concurrency: int
     plan: Plan | None
@@ -86,6 +88,7 @@ class OpenAIModel:
         base_url: str | None = None,
         api_key: str | None = None,
         timeout: float = DEFAULT_TIMEOUT,
+        deadline: float | None = None,
         retries: int = DEFAULT_RETRIES,
         concurrency: int = 16,
         plan: Plan | None = None,
@@ -96,7 +99,7 @@ class OpenAIModel:
         stream: bool = False,
     ) -> None:
         self.name = name
-        self.endpoint = Endpoint.resolve(base_url, api_key, timeout=timeout, retries=retries)
+        self.endpoint = Endpoint.resolve(base_url, api_key, timeout=timeout, deadline=deadline, retries=retries)
         self.plan = plan or Plan()
         self.tokenizer = tokenizer or EstimatingTokenizer()
         self.window = window
@@ -108,7 +111,8 @@ class OpenAIModel:
         self._stream = stream
         self._software: ServerSoftware | None = None
         self._slots = asyncio.Semaphore(concurrency)
-        self._client = self.endpoint.open_client()
+        # A try of the SDK's own would multiply those of the reading, and would pass its budget unseen.
+        self._client = replace(self.endpoint, retries=0).open_client()
         self._scores = ServerScores(self._client, self.endpoint, name, self._find_software)
 
     @classmethod
@@ -152,7 +156,8 @@ class OpenAIModel:
         async with self._slots:
             started = time.perf_counter()
             extras = await self._recording_settings(sampling) if self._record else {}
-            completion = parse_completion(await self._request(sent_messages, limit, sampling, extras), limit)
+            body = await self._request_in_time(sent_messages, limit, sampling, extras)
+            completion = parse_completion(body, limit)
             self._check_full_prompt(messages, completion)
             tokens = await self._build_token_record(sent_messages, completion) if extras else None
             seconds = time.perf_counter() - started
@@ -183,8 +188,29 @@ class OpenAIModel:
         if isinstance(self.tokenizer, ServerTokenizer):
             self.tokenizer.close()
 
-    async def _request(
+    async def _request_in_time(
         self, messages: list[dict[str, str]], limit: int, sampling: Sampling, extras: Mapping[str, Any]
+    ) -> object:
+        """Return the reply's JSON within the deadline, because blanks can keep silence short for ever."""
+        stream = StreamedReply() if self._stream and not extras else None
+        try:
+            async with asyncio.timeout(self.endpoint.deadline):
+                return await self._request(messages, limit, sampling, extras, stream)
+        except TimeoutError:
+            raise TimedOut(
+                f"{self.endpoint.display_url} sent no whole reply within {self.endpoint.deadline:g} s. "
+                f"Raise --deadline if the model is this slow, or request fewer tokens at once.",
+                is_charged=True,
+                received=stream.received if stream else None,
+            ) from None
+
+    async def _request(
+        self,
+        messages: list[dict[str, str]],
+        limit: int,
+        sampling: Sampling,
+        extras: Mapping[str, Any],
+        stream: StreamedReply | None,
     ) -> object:
         """Return the reply's JSON. Drop a setting that the server rejects, from then on, and log it."""
         from openai import BadRequestError, OpenAIError, UnprocessableEntityError
@@ -193,7 +219,7 @@ class OpenAIModel:
             settings = self._settings(limit, sampling)
             body = {"model": self.name, "messages": messages, **extras, **settings, **self._extra}
             try:
-                return await self._send(body, stream=self._stream and not extras)
+                return await self._send(body, stream)
             except (BadRequestError, UnprocessableEntityError) as error:
                 unsupported = find_rejected_setting(
                     error, {name: body[name] for name in _OPTIONAL_SETTINGS if name in settings}
@@ -204,7 +230,8 @@ class OpenAIModel:
                 if unsupported != "max_tokens":
                     _log.warning("%s rejects %s; the server's own value is used", self.name, unsupported)
             except (OpenAIError, ValueError) as error:
-                raise translate_error(error, self.endpoint, self.name) from error
+                received = stream.received if stream else None
+                raise translate_error(error, self.endpoint, self.name, received=received) from error
 
     def _settings(self, limit: int, sampling: Sampling) -> dict[str, Any]:
         """Return the settings to send, without those that this server has rejected."""
@@ -219,7 +246,7 @@ class OpenAIModel:
         settings = {name: value for name, value in wanted.items() if value is not None and name not in self.unsupported}
         return settings if "max_tokens" in settings else {**settings, "max_completion_tokens": limit}
 
-    async def _send(self, body: Mapping[str, Any], *, stream: bool) -> object:
+    async def _send(self, body: Mapping[str, Any], stream: StreamedReply | None) -> object:
         """Send one request and return plain JSON: the SDK's types would drop the fields that servers add."""
         from httpx2 import Response
         from openai import AsyncStream
@@ -233,7 +260,7 @@ class OpenAIModel:
             if "html" in pieces.response.headers.get("content-type", ""):
                 await pieces.close()
                 raise wrong_address_error(self.endpoint, "it answers with a web page")
-            return await join_stream(pieces)
+            return await stream.join(pieces)
         answer = await self._client.post(route, cast_to=Response, body=body)
         if is_html(answer.text):
             raise wrong_address_error(self.endpoint, "it answers with a web page")

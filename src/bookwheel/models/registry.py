@@ -33,6 +33,7 @@ async def open_model(
     window: int | None = None,
     threads: int | None = None,
     timeout: float | None = None,  # noqa: ASYNC109 - of each request, not of this call
+    deadline: float | None = None,
     concurrency: int | None = None,
     record_tokens: bool = False,
     progress: DownloadProgress | None = None,
@@ -66,6 +67,8 @@ async def open_model(
     settings: EndpointSettings = {"base_url": url, "api_key": api_key, "window": window, "record_tokens": record_tokens}
     if timeout is not None:
         settings["timeout"] = timeout
+    if deadline is not None:
+        settings["deadline"] = deadline
     if concurrency is not None:
         settings["concurrency"] = concurrency
     return await OpenAIModel.connect(name or await _find_only_name(url, api_key), tokenizer=tokenizer, **settings)

@@ -1,16 +1,22 @@
 """Translate the SDK's exceptions into our errors, with advice and without the key.
 
-connection refused, no such host      Unreachable       401, 403          Refused
-connection broke in mid-reply         Unreachable       404 for a model   UnknownModel
-404 for the route, an HTML page       Unreachable       429               Overloaded
-nothing for a whole timeout           TimedOut          prompt too long   WindowExceeded
-anything but JSON                     BadReply          all else          ServerFault
+connection refused, no such host      Unreachable       401, 403, 407             Refused
+connection broke in mid-reply         Unreachable       404 for a model           UnknownModel
+404 for the route, an HTML page       Unreachable       prompt too long           WindowExceeded
+nothing for a whole timeout           TimedOut          402, no credit left       QuotaUsedUp
+429                                   Overloaded        400, 422 with a reason  Rejected
+anything but JSON                     BadReply          all else                  ServerFault
+
+An HTML page with 400, 403 or 404 is a proxy's and not the model server's: it says nothing about key or model.
 """
 
 from __future__ import annotations
 
+import math
 import re
+import time
 from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,7 +24,9 @@ from bookwheel.errors import (
     BadReply,
     ModelError,
     Overloaded,
+    QuotaUsedUp,
     Refused,
+    Rejected,
     ServerFault,
     TimedOut,
     UnknownModel,
@@ -47,27 +55,33 @@ _UNSUPPORTED: Final = re.compile(
 )
 _NO_ROUTE: Final = frozenset({404, 405, 501})
 _BAD_REQUEST: Final = frozenset({400, 413, 422})
+_NO_KEY: Final = frozenset({401, 403, 407})
+_REJECTED: Final = frozenset({400, 406, 410, 411, 413, 414, 415, 417, 422, 431, 451})
 
 
-def translate_error(error: Exception, endpoint: Endpoint, model: str = "") -> ModelError:
-    """Return our error for an SDK exception: what happened and what to do about it."""
+def translate_error(
+    error: Exception, endpoint: Endpoint, model: str = "", *, received: str | None = None
+) -> ModelError:
+    """Return our error for an SDK exception. `received` is the text that had arrived when a stream broke."""
     import openai
 
     if isinstance(error, ModelError):
         return error
     if isinstance(error, openai.APITimeoutError | openai.APIConnectionError):
-        return _translate_connection_error(error, endpoint)
+        return _translate_connection_error(error, endpoint, received)
     if isinstance(error, openai.APIStatusError):
         return _translate_status_error(error, endpoint, model)
     if isinstance(error, openai.APIError):  # sent inside a stream, after a good status
-        return parse_error_body(error.body or error.message, endpoint)
+        return parse_error_body(error.body or error.message, endpoint, received=received)
     return BadReply(
         f"{endpoint.display_url} sent a reply that is not JSON ({endpoint.hide_key(str(error))[:120]}). "
-        f"Something between here and the server may have cut or changed it; try again, or look at the server's log."
+        f"Something between here and the server may have cut or changed it; try again, or look at the server's log.",
+        is_charged=True,
+        received=received,
     )
 
 
-def _translate_connection_error(error: Exception, endpoint: Endpoint) -> ModelError:
+def _translate_connection_error(error: Exception, endpoint: Endpoint, received: str | None) -> ModelError:
     import httpx2
 
     cause = error.__cause__
@@ -80,55 +94,85 @@ def _translate_connection_error(error: Exception, endpoint: Endpoint) -> ModelEr
     if isinstance(cause, httpx2.TimeoutException):
         return TimedOut(
             f"{endpoint.display_url} sent nothing for {endpoint.timeout:g} s. The server hangs or is too busy: "
-            f"check it, raise the timeout, or request fewer tokens at once."
+            f"check it, raise the timeout, or request fewer tokens at once.",
+            is_charged=True,
+            received=received,
         )
     why = endpoint.hide_key(str(cause or error))
     return Unreachable(
         f"the connection to {endpoint.display_url} broke in mid-reply: {why}. "
-        f"Resume when the server and the network work again."
+        f"Resume when the server and the network work again.",
+        is_charged=True,
+        received=received,
     )
 
 
 def _translate_status_error(error: APIStatusError, endpoint: Endpoint, model: str) -> ModelError:
     status, message = error.status_code, format_server_message(error.body, endpoint)
-    if status in {401, 403}:
-        advice = "Check OPENAI_API_KEY." if endpoint.key else "It wants a key: set OPENAI_API_KEY."
-        return Refused(f"{endpoint.display_url} refused the key (HTTP {status}): {message} {advice}")
+    if final := _find_account_error(error, endpoint, message):
+        return final
     if _is_unknown_model(error):
         return UnknownModel(
             f"{endpoint.display_url} has no model {model!r}: {message} "
             f"`bookwheel models` lists what it has; choose with --model."
         )
-    if status in _NO_ROUTE or (status < HTTPStatus.INTERNAL_SERVER_ERROR and _HTML.match(error.response.text)):
+    # nginx says on a page that a request is too large, and will say so again.
+    is_proxy = status < HTTPStatus.INTERNAL_SERVER_ERROR and status != HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+    if status in _NO_ROUTE or (is_proxy and is_html(error.response.text)):
         return wrong_address_error(endpoint, f"HTTP {status}")
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         return _overload_error(error, endpoint, message)
     if status in _BAD_REQUEST and _TOO_LONG.search(f"{message} {error.code} {error.type}"):
         return window_error(message)
-    return ServerFault(f"{endpoint.display_url} failed with HTTP {status}: {message} Its log may say more.")
+    kind = Rejected if status in _REJECTED else ServerFault
+    return kind(
+        f"{endpoint.display_url} failed with HTTP {status}: {message} Its log may say more.",
+        retry_after=find_retry_after(error.response.headers),
+    )
+
+
+def _find_account_error(error: APIStatusError, endpoint: Endpoint, message: str) -> ModelError | None:
+    """Return the error of a wrong key or an empty account, if it is one."""
+    status = error.status_code
+    if status in _NO_KEY and not (status == HTTPStatus.FORBIDDEN and is_html(error.response.text)):
+        advice = "Check OPENAI_API_KEY." if endpoint.key else "It wants a key: set OPENAI_API_KEY."
+        return Refused(f"{endpoint.display_url} refused the key (HTTP {status}): {message} {advice}")
+    if status == HTTPStatus.PAYMENT_REQUIRED or "insufficient_quota" in {error.code, error.type}:
+        return QuotaUsedUp(
+            f"the account's quota at {endpoint.display_url} is used up: {message} Add credit, then resume."
+        )
+    return None
 
 
 def _overload_error(error: APIStatusError, endpoint: Endpoint, message: str) -> Overloaded:
-    if "insufficient_quota" in {error.code, error.type}:
-        return Overloaded(
-            f"the account's quota at {endpoint.display_url} is used up: {message} Add credit, then resume."
-        )
     after = error.response.headers.get("retry-after", "")
     seconds = " s" if re.fullmatch(r"[0-9.]+", after) else ""
-    wait = f"It asks to wait: {after}{seconds}." if after else "Try again later."
+    wait = f"It asks to wait: {sanitize(after)}{seconds}." if after else "Try again later."
     return Overloaded(
-        f"{endpoint.display_url} is overloaded (HTTP 429): {message} {wait} Ask it for less at once, then resume."
+        f"{endpoint.display_url} is overloaded (HTTP 429): {message} {wait} Ask it for less at once, then resume.",
+        retry_after=find_retry_after(error.response.headers),
     )
 
 
-def parse_error_body(message: object, endpoint: Endpoint) -> ModelError:
+def find_retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds that a server asks to wait, by number or by date; None where it does not say."""
+    value, thousandths = headers.get("retry-after", ""), headers.get("retry-after-ms", "")
+    try:
+        seconds = float(thousandths) / 1000 if thousandths else float(value)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(value).timestamp() - time.time()
+        except ValueError:
+            return None
+    return max(0.0, seconds) if math.isfinite(seconds) else None
+
+
+def parse_error_body(message: object, endpoint: Endpoint, *, received: str | None = None) -> ModelError:
     """Return our error for one that came with status 200: inside a stream, or as the whole reply."""
     text = format_server_message(message, endpoint)
-    return (
-        window_error(text)
-        if _TOO_LONG.search(text)
-        else ServerFault(f"{endpoint.display_url} failed in mid-reply: {text}")
-    )
+    if _TOO_LONG.search(text):
+        return window_error(text)
+    return ServerFault(f"{endpoint.display_url} failed in mid-reply: {text}", is_charged=True, received=received)
 
 
 def wrong_address_error(endpoint: Endpoint, what: str) -> Unreachable:

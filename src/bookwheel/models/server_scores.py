@@ -9,7 +9,16 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.errors import BadReply, InputError, MissingAbility, ModelError
+from bookwheel.errors import (
+    BadReply,
+    InputError,
+    MissingAbility,
+    ModelError,
+    Overloaded,
+    Rejected,
+    TimedOut,
+    Unreachable,
+)
 from bookwheel.models.base import Ability
 from bookwheel.models.engine import force_tokens, parse_forced_tokens
 from bookwheel.models.sdk_errors import translate_error
@@ -53,7 +62,9 @@ class ServerScores:
     async def _probe(self) -> frozenset[Ability]:
         try:
             await self.judge(_PROBE, ("Yes", "No"))
-        except (BadReply, ModelError):  # servers reject `logprobs` in many ways, or ignore it
+        except (Unreachable, Overloaded, TimedOut):  # they say nothing about what the server can do
+            raise
+        except ModelError:  # servers reject `logprobs` in many ways, or ignore it
             return frozenset()
         return frozenset({Ability.JUDGE})
 
@@ -100,7 +111,7 @@ class ServerScores:
         body = await self._post("/chat/completions", {"messages": _to_json([*messages, final]), **settings})
         entries = body.get("prompt_logprobs")
         if not isinstance(entries, list) or len(entries) <= len(ids):
-            raise BadReply(f"{self._endpoint.display_url} sent no prompt log-probabilities: update vLLM")
+            raise Rejected(f"{self._endpoint.display_url} sent no prompt log-probabilities: update vLLM")
         logprobs = [
             _parse_entry(entry, id_) for entry, id_ in zip(entries[len(entries) - len(ids) :], ids, strict=True)
         ]
@@ -153,9 +164,9 @@ def _parse_listed(body: Mapping[str, Any]) -> list[tuple[str, float]]:
         entries = body["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
         listed = [(str(entry["token"]), float(entry["logprob"])) for entry in entries]
     except (KeyError, IndexError, TypeError, ValueError) as error:
-        raise BadReply("the server sent no top_logprobs: it cannot judge. Use another --way.") from error
+        raise Rejected("the server sent no top_logprobs: it cannot judge. Use another --way.") from error
     if not listed:
-        raise BadReply("the server's top_logprobs are empty: it cannot judge. Use another --way.")
+        raise Rejected("the server's top_logprobs are empty: it cannot judge. Use another --way.")
     return listed
 
 
@@ -173,7 +184,7 @@ def _parse_entry(entry: object, id_: int) -> float:
     """Return the log-probability of one prompt token. vLLM keys each entry by the token's id."""
     found = entry.get(str(id_)) if isinstance(entry, dict) else None
     if not isinstance(found, dict) or not isinstance(found.get("logprob"), int | float):
-        raise BadReply("the prompt's log-probabilities are not those of the text that was to be scored")
+        raise Rejected("the prompt's log-probabilities are not those of the text that was to be scored")
     return float(found["logprob"])
 
 

@@ -1,7 +1,8 @@
 """Hard limits of tokens, seconds and money around a model.
 
 The worst cost of a call is reserved before it starts and released when it ends, so calls side by side cannot pass a
-limit together. Limits hold for one run: a resumed reading starts to count anew.
+limit together. A call without a reply counts too, with what it may have cost. Limits hold for one run: a resumed
+reading starts to count anew.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
-from bookwheel.errors import BudgetReached
+from bookwheel.errors import BudgetReached, ModelError
 from bookwheel.models.base import ModelWrapper
+from bookwheel.text.tokens import EstimatingTokenizer
 from bookwheel.types import Judgement, Likelihood, Reply, Usage
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
     from bookwheel.models.base import Model
     from bookwheel.plan import Budget, Sampling
+    from bookwheel.text.tokens import Tokenizer
     from bookwheel.types import Message
 
 _T = TypeVar("_T", Reply, Judgement, Likelihood)
@@ -35,6 +38,7 @@ class BudgetedModel(ModelWrapper):
         self._began = time.monotonic()
         self._reserved = Usage()
         """The worst cost of the calls in flight."""
+        self._unanswered = Usage()
 
     async def reply(self, messages: Sequence[Message], *, limit: int, sampling: Sampling) -> Reply:
         """Return the model's reply; raise BudgetReached when the longest one could break a limit."""
@@ -52,15 +56,39 @@ class BudgetedModel(ModelWrapper):
 
     async def _spend(self, messages: Sequence[Message], limit: int, call: Callable[[], Awaitable[_T]]) -> _T:
         """Make a call of at most `limit` tokens of reply within all limits."""
-        with self._reserve(messages, limit):
-            seconds = self._seconds_left()
+        with self._reserve(messages, limit) as worst:
+            seconds, began = self._seconds_left(), time.monotonic()
             try:
                 async with asyncio.timeout(seconds):
                     result = await call()
             except TimeoutError:
+                self._charge(worst or estimate_usage(self, messages, limit), time.monotonic() - began)
                 raise self._out_of_time() from None
+            except ModelError as error:
+                if error.is_charged:
+                    usage = lost_usage(error, worst or estimate_usage(self, messages, limit))
+                    self._charge(usage, time.monotonic() - began)
+                raise
         self.spent += result.usage
         return result
+
+    def take_unanswered(self) -> Usage:
+        """Return the cost of the calls without a reply since this was last asked."""
+        unanswered, self._unanswered = self._unanswered, Usage()
+        return unanswered
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait between two tries. Raise BudgetReached when the time is up before."""
+        left = self._seconds_left()
+        if left is not None and left <= seconds:
+            await asyncio.sleep(left)
+            raise self._out_of_time()
+        await asyncio.sleep(seconds)
+
+    def _charge(self, usage: Usage, seconds: float) -> None:
+        usage += Usage(seconds=seconds)
+        self.spent += usage
+        self._unanswered += usage
 
     def _seconds_left(self) -> float | None:
         if self._budget.seconds is None:
@@ -74,18 +102,20 @@ class BudgetedModel(ModelWrapper):
         return BudgetReached(f"stopped after {self._budget.seconds:g} seconds, the limit of --max-seconds")
 
     @contextmanager
-    def _reserve(self, messages: Sequence[Message], limit: int) -> Iterator[None]:
-        """Reserve the call's worst cost while it is in flight."""
+    def _reserve(self, messages: Sequence[Message], limit: int) -> Iterator[Usage | None]:
+        """Reserve the call's worst cost while it is in flight, and yield it; None where there is no limit to pass."""
         if self._budget.tokens is None and self._budget.cost is None:
-            yield
+            yield None
             return
-        prompt = self.template_tokens + sum(self.tokenizer.count(message.content) for message in messages)
-        self._check(self.spent + self._reserved + Usage(prompt_tokens=prompt, completion_tokens=limit))
-        self._reserved += Usage(prompt_tokens=prompt, completion_tokens=limit)
+        worst = worst_usage(self, messages, limit)
+        self._check(self.spent + self._reserved + worst)
+        self._reserved += worst
         try:
-            yield
+            yield worst
         finally:
-            self._reserved += Usage(prompt_tokens=-prompt, completion_tokens=-limit)
+            self._reserved += Usage(
+                calls=-1, prompt_tokens=-worst.prompt_tokens, completion_tokens=-worst.completion_tokens
+            )
 
     def _check(self, worst: Usage) -> None:
         """Raise BudgetReached when the worst case passes a limit."""
@@ -97,3 +127,23 @@ class BudgetedModel(ModelWrapper):
         cost = self._budget.price(worst.prompt_tokens, worst.completion_tokens)
         if self._budget.cost is not None and cost > self._budget.cost:
             raise BudgetReached(f"stopped: the next call could cost more than the limit of {self._budget.cost:g}")
+
+
+def worst_usage(model: Model, messages: Sequence[Message], limit: int, tokenizer: Tokenizer | None = None) -> Usage:
+    """Return the most that a call can cost, by the model's own tokenizer or by another."""
+    count = (tokenizer or model.tokenizer).count
+    prompt = model.template_tokens + sum(count(message.content) for message in messages)
+    return Usage(calls=1, prompt_tokens=prompt, completion_tokens=limit)
+
+
+def estimate_usage(model: Model, messages: Sequence[Message], limit: int) -> Usage:
+    """Estimate the most that a call can cost, without asking a server that may just have failed."""
+    return worst_usage(model, messages, limit, EstimatingTokenizer())
+
+
+def lost_usage(error: ModelError, worst: Usage) -> Usage:
+    """Return what a call without a reply may have cost: up to what arrived of it, or the worst if that is unknown."""
+    if error.received is None:
+        return worst
+    written = min(worst.completion_tokens, EstimatingTokenizer().count(error.received))
+    return Usage(calls=1, prompt_tokens=worst.prompt_tokens, completion_tokens=written)

@@ -40,6 +40,7 @@ _LABEL: Final = re.compile(
     r"(?:\*\*)?\s*[:：](?:\*\*)?\s*",
     re.IGNORECASE,
 )
+_EMPTY_BOX: Final = re.compile(r"\\boxed\s*\{\s*\}")
 # A quote may change a word or two ("was" for "is"); an invented sentence shares far fewer words with the text.
 _GROUNDED_SHARE: Final = 0.85
 # A longer reply says something worth keeping, whatever it begins with.
@@ -85,6 +86,11 @@ def is_grounded(line: str, shown: str) -> bool:
     """Return whether all names and numbers of a line, and nearly all of its other words, stand in what was shown."""
     said, there = parse_words(line), Passage(shown).index_keys
     return not find_missing_words(said, there) and word_overlap(said, there) >= _GROUNDED_SHARE
+
+
+def is_empty(reply: str) -> bool:
+    """Return True when a reply has no word besides what is cleaned away and an empty box."""
+    return not re.search(r"\w", _EMPTY_BOX.sub("", clean(reply)[0]))
 
 
 def _reason_to_keep(text: str, unchanged: str) -> Flag | None:

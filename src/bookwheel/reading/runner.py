@@ -2,7 +2,7 @@
 
 A way of reading is a generator that calls the model only when its next event is asked for. So each step is durable in
 the journal before the next call, and whatever ends the reading (an answer, a budget, a failing model, an interrupt)
-ends it in `run_reading`, with everything up to there kept.
+ends it in `run_reading`, with everything up to there kept. What time can mend ends it only when patience is over.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol
 
 from bookwheel.errors import BudgetReached, InputError, ModelError
+from bookwheel.models.patience import Patience, PatientModel, persist
 from bookwheel.reading import loop
 from bookwheel.reading.budget import BudgetedModel
+from bookwheel.reading.guards import is_empty
 from bookwheel.reading.prompts import language_of, prompts_for
 from bookwheel.reading.provenance import find_evidence
 from bookwheel.types import Answer, Reading, Status, Step
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan
     from bookwheel.reading.loop import Way
-    from bookwheel.types import Document, DocumentInfo
+    from bookwheel.types import Document, DocumentInfo, Usage
 
 
 def new_reading(document: DocumentInfo, question: str, model: Model, plan: Plan, way: str = "sequential") -> Reading:
@@ -71,6 +73,7 @@ async def run_reading(
     way: Way = loop.read,
     journal: StepStore | None = None,
     watch: Callable[[Step | Answer], None] = ignore_event,
+    patience: Patience | None = None,
 ) -> Reading:
     """Read from where `reading` stands to its end; return it answered, stopped or failed.
 
@@ -79,7 +82,7 @@ async def run_reading(
     """
     run = _Run(reading, BudgetedModel(model, reading.plan.budget), journal, watch)
     try:
-        await run.consume(way(document, reading.question, run.model, reading.plan, reading.steps))
+        await run.read(document, way, patience or Patience())
     except BudgetReached as reached:
         return await run.end(Status.STOPPED, str(reached))
     except ModelError as fault:
@@ -90,6 +93,8 @@ async def run_reading(
     except InputError as fault:
         await run.end(Status.FAILED, str(fault))
         raise
+    if run.answer and not run.answer.text:
+        return await run.end(Status.FAILED, "the model gave no answer, however often it was asked; resume asks again")
     run.evidence = find_evidence(run.answer.text, run.steps, document) if run.answer else ()
     return await run.end(Status.ANSWERED)
 
@@ -108,15 +113,30 @@ class _Run:
         self._journal = journal
         self._watch = watch
 
-    async def consume(self, events: AsyncGenerator[Step | Answer]) -> None:
+    async def read(self, document: Document, way: Way, patience: Patience) -> None:
+        """Run the way to its end. Where a passing error did not come from a call, go on from the last step.
+
+        A server's tokenizer fails that way: it is asked between the calls.
+        """
+        model = PatientModel(self.model, patience, is_empty=is_empty, sleep=self.model.sleep)
+
+        async def consume() -> None:
+            events = way(document, self._reading.question, model, self._reading.plan, tuple(self.steps))
+            await self._consume(events)
+
+        await persist(consume, patience, sleep=self.model.sleep, progress=lambda: len(self.steps))
+
+    async def _consume(self, events: AsyncGenerator[Step | Answer]) -> None:
         """Store and show every event before asking for the next."""
         async with aclosing(events):
             async for event in events:
-                if isinstance(event, Answer):
-                    self.answer = event
+                # The step that was made of a call's last try carries the cost of those before.
+                complete = _add_usage(event, self.model.take_unanswered())
+                if isinstance(complete, Answer):
+                    self.answer = complete
                 else:
-                    await self._store(event)
-                self._watch(event)
+                    await self._store(complete)
+                self._watch(complete)
 
     async def _store(self, step: Step) -> None:
         if self._journal:
@@ -138,6 +158,15 @@ class _Run:
         if self._journal:
             await self._journal.end(ended)
         return ended
+
+
+def _add_usage(event: Step | Answer, usage: Usage) -> Step | Answer:
+    """Return the event with more usage."""
+    if not usage.calls:
+        return event
+    conversation = event.conversation
+    reply = replace(conversation.reply, usage=conversation.reply.usage + usage)
+    return replace(event, conversation=replace(conversation, reply=reply))
 
 
 def strip_texts(step: Step) -> Step:

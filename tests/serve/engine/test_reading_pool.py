@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from bookwheel.errors import Unreachable
+from bookwheel.errors import Refused
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.serve.engine.settings import Limits, ServerSettings
 from bookwheel.serve.engine.usage import UsageEntry
@@ -198,7 +198,7 @@ def test_one_reading_too_many_is_told_when_to_come_back(serving, gated) -> None:
 
 
 def test_a_failing_model_leaves_a_reading_that_says_why_and_goes_on(serving) -> None:
-    model = ScriptedModel(keyword_reader, window=400, faults={3: Unreachable("the server went away")})
+    model = ScriptedModel(keyword_reader, window=400, faults={3: Refused("the key was revoked")})
     model.plan = model.plan.with_values(
         {"chunk_tokens": 60, "memory_tokens": 40, "answer_tokens": 30, "question_tokens": 60}
     )
@@ -207,7 +207,7 @@ def test_a_failing_model_leaves_a_reading_that_says_why_and_goes_on(serving) -> 
         failed = up.events(id_)[-1][2]
         client.post(f"/readings/{id_}/resume")
         assert up.events(id_)[-1][2]["status"] == "answered"
-    assert (failed["status"], failed["error"]) == ("failed", "the server went away")
+    assert (failed["status"], failed["error"]) == ("failed", "the key was revoked")
 
 
 @pytest.mark.parametrize(

@@ -406,13 +406,13 @@ def test_a_client_cannot_lift_the_servers_budget(tmp_path: Path) -> None:
 
 
 def test_a_failing_model_is_told_and_the_reading_resumed(tmp_path: Path) -> None:
-    from bookwheel.errors import Unreachable
+    from bookwheel.errors import Refused
 
     async def main() -> None:
-        model = ScriptedModel(keyword_reader, plan=SMALL, faults={2: Unreachable("no server there")})
+        model = ScriptedModel(keyword_reader, plan=SMALL, faults={2: Refused("the key was revoked")})
         async with client_of(tmp_path, model) as client:
             said = await call(client, "read", text=TEXT, question=QUESTION)
-            assert (said["status"], said["error"], said["steps"]) == ("failed", "no server there", 2)
+            assert (said["status"], said["error"], said["steps"]) == ("failed", "the key was revoked", 2)
             assert (await call(client, "resume", reading=said["reading"]))["status"] == "answered"
 
     asyncio.run(main())

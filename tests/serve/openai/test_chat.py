@@ -10,7 +10,7 @@ import openai
 import pytest
 from openai import AsyncOpenAI, OpenAI
 
-from bookwheel.errors import Unreachable
+from bookwheel.errors import Refused
 from bookwheel.types import Status
 
 USER = "user"
@@ -239,13 +239,13 @@ def test_refusals_have_openais_shape_and_the_right_status(up, body: dict, status
 
 
 def test_a_failing_model_is_a_server_error_that_no_client_repeats(serving, words, gated) -> None:
-    model = gated(faults={number: Unreachable("the server went away") for number in (2, 5)})
+    model = gated(faults={number: Refused("the key was revoked") for number in (2, 5)})
     with serving(model) as up, OpenAI(base_url=f"{up.url}/v1", api_key="none", max_retries=2) as ai:
-        with pytest.raises(openai.InternalServerError, match=r"went away.*resume"):
+        with pytest.raises(openai.InternalServerError, match=r"was revoked.*resume"):
             ai.chat.completions.create(model="scripted", messages=asked(words))
         assert len(up.journal.readings()) == 1
         stream = ai.chat.completions.create(model="bookwheel/scripted", messages=asked(words), stream=True)
-        with pytest.raises(openai.APIError, match="went away"):
+        with pytest.raises(openai.APIError, match="was revoked"):
             list(stream)
 
 

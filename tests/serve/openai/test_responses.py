@@ -9,7 +9,7 @@ import openai
 import pytest
 from openai import AsyncOpenAI, OpenAI
 
-from bookwheel.errors import Unreachable
+from bookwheel.errors import Refused
 from bookwheel.models.openai import OpenAIModel
 from bookwheel.text.tokens import WordTokenizer
 from bookwheel.types import Status
@@ -158,13 +158,13 @@ def test_an_answer_that_ran_into_its_limit_is_incomplete(serving, gated) -> None
 
 
 def test_a_failing_model_is_an_error_or_a_failed_response(serving, words, gated) -> None:
-    model = gated(faults={number: Unreachable("the server went away") for number in (2, 5)})
+    model = gated(faults={number: Refused("the key was revoked") for number in (2, 5)})
     with serving(model) as up, client(up) as ai:
-        with pytest.raises(openai.InternalServerError, match=r"went away.*resume"):
+        with pytest.raises(openai.InternalServerError, match=r"was revoked.*resume"):
             ai.responses.create(model="scripted", input=asked(words))
         last = list(ai.responses.create(model="scripted", input=asked(words), stream=True))[-1]
     assert last.type == "response.failed"
-    assert "went away" in last.response.error.message
+    assert "was revoked" in last.response.error.message
 
 
 def test_the_same_idempotency_key_is_the_same_reading(up, words) -> None:

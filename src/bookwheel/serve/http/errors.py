@@ -17,6 +17,7 @@ _STATUSES: Final[Mapping[type[errors.BookwheelError], int]] = {
     errors.WindowExceeded: 400,
     errors.UnknownModel: 404,
     errors.Overloaded: 503,
+    errors.QuotaUsedUp: 503,
     errors.TimedOut: 504,
     errors.NoWeights: 503,
     errors.ModelError: 502,

@@ -1,0 +1,273 @@
+"""Patience: every call of a model is tried again as long as another try can mend it.
+
+One retry stands around each call of a reading. The SDK makes none of its own for replies, so tries never multiply.
+`ModelError.most_tries` says how often an error is worth another try; `Patience` says for how long. The wait grows from
+half a second to half a minute, at random, so that many readers do not return at the same moment. A server that names a
+time to wait (Retry-After) is asked again after it.
+
+A reply without text is asked for again too. If it stays empty it is returned, so that the step can be flagged; but a
+model that has never sent a text is set up wrong, and its error is raised.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections import Counter
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from bookwheel.errors import EmptyReply, ModelError
+from bookwheel.models.base import ModelWrapper
+from bookwheel.types import Finish, Reply, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from tenacity import RetryCallState
+
+    from bookwheel.models.base import Ability, Model
+    from bookwheel.plan import Sampling
+    from bookwheel.types import Judgement, Likelihood, Message
+
+    Sleep = Callable[[float], Awaitable[None]]
+
+DEFAULT_MINUTES: Final = 10.0
+_SECONDS_PER_MINUTE: Final = 60.0
+_SHORTEST_WAIT: Final = 0.25
+# A server that is back is noticed within half a minute.
+_LONGEST_WAIT: Final = 30.0
+# Spreads the readers that one Retry-After sends away together.
+_JITTER: Final = 1.0
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retry:
+    """A call that failed and is about to be tried again."""
+
+    error: ModelError
+    """The reason."""
+    tries: int
+    """Tries so far."""
+    wait: float
+    """Seconds until the next one; 0 when it begins."""
+    seconds: float
+    """Seconds since the first failure."""
+
+
+def ignore_retry(_retry: Retry) -> None:
+    """Do nothing: the default for readings that nobody watches."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """The time for which one call is tried, and the function that is told about every retry."""
+
+    seconds: float | None = DEFAULT_MINUTES * _SECONDS_PER_MINUTE
+    """Counted from the call's first failure. None is without end, 0 is one try."""
+    on_retry: Callable[[Retry], None] = ignore_retry
+
+    @classmethod
+    def from_minutes(cls, minutes: float, on_retry: Callable[[Retry], None] = ignore_retry) -> Patience:
+        """Return the patience of so many minutes."""
+        return cls(seconds=minutes * _SECONDS_PER_MINUTE, on_retry=on_retry)
+
+
+class PatientModel(ModelWrapper):
+    """A model whose calls are tried again."""
+
+    def __init__(
+        self,
+        model: Model,
+        patience: Patience,
+        *,
+        is_empty: Callable[[str], bool] = lambda text: not text.strip(),
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        super().__init__(model)
+        self._patience = patience
+        self._is_empty = is_empty
+        self._sleep = sleep
+        self._has_replied = False
+        """The model has sent a text, so it is set up right."""
+
+    async def reply(self, messages: Sequence[Message], *, limit: int, sampling: Sampling) -> Reply:
+        """Return a reply with text; an empty one only if it stays empty."""
+        call = _Call(self._model, self._is_empty, messages, limit, sampling)
+        try:
+            reply = await persist(call.ask, self._patience, sleep=self._sleep)
+        except EmptyReply:
+            if call.empty_reply is None and not self._has_replied:
+                raise
+            return replace(call.empty_reply or Reply(text=""), usage=call.lost)
+        self._has_replied = True
+        return replace(reply, usage=call.lost + reply.usage) if call.lost.calls else reply
+
+    async def abilities(self) -> frozenset[Ability]:
+        """Return the model's abilities."""
+        return await persist(super().abilities, self._patience, sleep=self._sleep)
+
+    async def judge(self, messages: Sequence[Message], options: Sequence[str]) -> Judgement:
+        """Return the model's judgement."""
+        call = partial(super().judge, messages, options)
+        return await persist(call, self._patience, sleep=self._sleep)
+
+    async def likelihood(self, messages: Sequence[Message], continuation: str) -> Likelihood:
+        """Return the likelihood of the continuation."""
+        call = partial(super().likelihood, messages, continuation)
+        return await persist(call, self._patience, sleep=self._sleep)
+
+
+class _Call:
+    """One call with its tries."""
+
+    def __init__(
+        self,
+        model: Model,
+        is_empty: Callable[[str], bool],
+        messages: Sequence[Message],
+        limit: int,
+        sampling: Sampling,
+    ) -> None:
+        self.lost = Usage()
+        """The cost of the empty replies."""
+        self.empty_reply: Reply | None = None
+        """The newest one."""
+        self._ask = partial(model.reply, messages, limit=limit)
+        self._is_empty = is_empty
+        self._sampling = sampling
+
+    async def ask(self) -> Reply:
+        """Ask once. Raise EmptyReply where the reply has no text."""
+        reply = await self._ask(sampling=self._sampling)
+        # What a content filter took away does not come back.
+        if reply.finish is Finish.FILTER or not self._is_empty(reply.text):
+            return reply
+        self.empty_reply, self.lost = reply, self.lost + reply.usage
+        if self._sampling.seed is not None:
+            # The same seed would give the same empty reply.
+            self._sampling = replace(self._sampling, seed=self._sampling.seed + 1)
+        raise EmptyReply("the model sent a reply without text. Resume, or try another model.")
+
+
+async def persist(
+    call: Callable[[], Awaitable[_T]],
+    patience: Patience,
+    *,
+    sleep: Sleep = asyncio.sleep,
+    progress: Callable[[], int] = lambda: 0,
+) -> _T:
+    """Call until it succeeds, or until another try makes no sense or patience is over.
+
+    Patience begins anew whenever `progress` has changed since the last failure.
+    """
+    from tenacity import AsyncRetrying, retry_if_exception
+
+    tries = _Tries(patience, progress)
+    retrying = AsyncRetrying(
+        retry=retry_if_exception(_is_untried),
+        wait=_choose_wait,
+        stop=tries.is_over,
+        sleep=sleep,
+        before=tries.report_attempt,
+        before_sleep=tries.report_wait,
+        reraise=True,
+    )
+    try:
+        return await retrying(call)
+    except ModelError as error:
+        if error.tries:
+            raise
+        raise tries.conclude(error) from error
+
+
+class _Tries:
+    """The tries of one call: tenacity asks it whether to go on, and it reports to whoever watches."""
+
+    def __init__(self, patience: Patience, progress: Callable[[], int]) -> None:
+        self._patience = patience
+        self._progress = progress
+        self._reached = progress()
+        self._counts: Counter[type[ModelError]] = Counter()
+        self._failed_at = 0.0
+        self._error = ModelError()
+
+    def is_over(self, state: RetryCallState) -> bool:
+        """Return True when no further try should follow the one that has just failed."""
+        error = self._error = _error_of(state)
+        if not self._counts or self._reached != self._progress():
+            self._counts.clear()
+            self._failed_at, self._reached = time.monotonic(), self._progress()
+        self._counts[type(error)] += 1
+        if self._counts[type(error)] >= error.most_tries:
+            return True
+        limit = self._patience.seconds
+        return limit is not None and self._seconds() + state.upcoming_sleep > limit
+
+    def report_wait(self, state: RetryCallState) -> None:
+        """Tell that the next try begins after a while."""
+        self._report(state.upcoming_sleep)
+
+    def report_attempt(self, _state: RetryCallState) -> None:
+        """Tell that the next try begins."""
+        if self._counts:
+            self._report(0.0)
+
+    def conclude(self, error: ModelError) -> ModelError:
+        """Return the error with what was done about it."""
+        tries = max(1, self._counts.total())
+        text = str(error)
+        if tries > 1:
+            text += f" (tried {tries} times within {format_duration(self._seconds())})"
+        return type(error)(
+            text,
+            retry_after=error.retry_after,
+            is_charged=error.is_charged,
+            received=error.received,
+            tries=tries,
+        )
+
+    def _report(self, wait: float) -> None:
+        retry = Retry(error=self._error, tries=self._counts.total(), wait=wait, seconds=self._seconds())
+        self._patience.on_retry(retry)
+
+    def _seconds(self) -> float:
+        return time.monotonic() - self._failed_at
+
+
+def _is_untried(error: BaseException) -> bool:
+    """Return True for an error that no inner call has tried again."""
+    return isinstance(error, ModelError) and not error.tries
+
+
+def _choose_wait(state: RetryCallState) -> float:
+    """Return the seconds to wait: what the server asks for, or more with every try."""
+    from tenacity import wait_random_exponential
+
+    error = _error_of(state)
+    if error.retry_after is not None:
+        return error.retry_after + random.uniform(0, min(error.retry_after, _JITTER))  # noqa: S311 - no secret
+    if not error.is_passing:
+        # Time mends nothing here, another sample may.
+        return random.uniform(0, _SHORTEST_WAIT)  # noqa: S311
+    return wait_random_exponential(multiplier=1, max=_LONGEST_WAIT, min=_SHORTEST_WAIT)(state)
+
+
+def _error_of(state: RetryCallState) -> ModelError:
+    error = state.outcome.exception() if state.outcome else None
+    assert isinstance(error, ModelError)
+    return error
+
+
+def format_duration(seconds: float) -> str:
+    """Return a duration for people.
+
+    >>> format_duration(90)
+    '1 min 30 s'
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

@@ -68,12 +68,12 @@ def step(index, text="notes", *, before="", tokens=None, limit=60):
     )
 
 
-def begin_reading(journal, document=MILL, **values):
+def begin_reading(journal, document=MILL, address=None, **values):
     kept = journal.keep(document)
     reading = Reading(
         id=new_id(), document=kept.info, question=QUESTION, plan=PLAN, model="scripted", created="2026-11-21", **values
     )
-    journal.begin(reading)
+    journal.begin(reading, address)
     return reading
 
 

@@ -6,12 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from journal_readings import MILL, QUESTION, begin_reading, read_to_end
+from journal_readings import MILL, QUESTION, begin_reading, read_to_end, step
 
 from bookwheel.errors import JournalError
 from bookwheel.journal import Journal, journal_path, schema
+from bookwheel.models.address import ModelAddress
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
-from bookwheel.types import Status
+from bookwheel.types import Memory, Status
 
 
 def test_a_journal_of_a_newer_bookwheel_is_refused_by_both_versions(journal):
@@ -31,6 +32,37 @@ def test_an_older_journal_is_brought_up_to_date_with_all_that_is_in_it(journal, 
         assert other.execute("PRAGMA user_version").fetchone()[0] == len(schema.MIGRATIONS)
         assert other.execute("SELECT shelf FROM readings").fetchall() == [(None,)]
     other.close()
+
+
+def test_a_journal_without_addresses_gets_them(tmp_path, monkeypatch):
+    path = tmp_path / "journal.sqlite"
+    monkeypatch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:3])
+    with Journal(path) as journal:
+        journal.keep(MILL)
+    with sqlite3.connect(path) as old:
+        columns = "id, question, model, way, language, plan, status, evidence, error, parent, created"
+        values = "'old', 'Who?', 'scripted', 'sequential', 'en', '{}', 'reading', '[]', '', '', '2026'"
+        old.execute(
+            f"INSERT INTO readings (document, calls, prompt_tokens, completion_tokens, seconds, {columns}) "
+            f"VALUES (1, 0, 0, 0, 0.0, {values})"
+        )
+    old.close()
+    monkeypatch.undo()
+    with Journal(path) as journal:
+        assert journal.address_of("old") == ModelAddress(model="scripted")
+        journal.keep_address("old", ModelAddress(model="m", url="http://host/v1"))
+        assert journal.address_of("old").url == "http://host/v1"
+
+
+def test_an_address_is_kept_and_forked_without_its_secrets(journal):
+    address = ModelAddress(model="m", url="https://me:secret@host:8/v1?key=secret", key_variable="MY_KEY", window=9)
+    reading = begin_reading(journal, address=address)
+    kept = ModelAddress(model="m", url="https://host:8/v1", key_variable="MY_KEY", window=9)
+    assert journal.address_of(reading.id) == kept
+    asyncio.run(journal.add_step(reading.id, step(0)))
+    fork = journal.fork(reading.id, 0, Memory(text="by hand", tokens=2, limit=60))
+    assert journal.address_of(fork.id) == kept
+    assert b"secret" not in journal.path.read_bytes()
 
 
 def test_what_is_no_journal_is_not_written_to(tmp_path):

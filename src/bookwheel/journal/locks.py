@@ -41,6 +41,19 @@ def hold_lock(path: Path, *, wait: bool = False) -> Iterator[None]:
         os.close(handle)
 
 
+def is_held(path: Path) -> bool:
+    """Return True if a living process wrote the lock file. Taking the lock to see would disturb who wants it."""
+    try:
+        holder = int(path.read_text(encoding="ascii"))
+        if sys.platform != "win32":  # where signal 0 would end the process
+            os.kill(holder, 0)
+    except (FileNotFoundError, ProcessLookupError, ValueError):
+        return False
+    except PermissionError:  # a process of another user
+        return True
+    return True
+
+
 def _open_locked(path: Path, *, wait: bool) -> int:
     """Return a handle that holds the lock of the file with this name."""
     path.parent.mkdir(parents=True, exist_ok=True)

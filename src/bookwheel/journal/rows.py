@@ -7,6 +7,7 @@ import struct
 import zlib
 from typing import TYPE_CHECKING, Any, Final
 
+from bookwheel.models.address import ModelAddress
 from bookwheel.plan import Plan
 from bookwheel.record import claim_from_json, claim_to_json, evidence_from_json, evidence_to_json
 from bookwheel.types import (
@@ -171,6 +172,16 @@ def notes_to_column(notes: Sequence[str]) -> str | bytes:
 def notes_from_column(value: str | bytes) -> tuple[str, ...]:
     """Return the notes that `notes_to_column` stored."""
     return tuple(_from_json(value))
+
+
+def address_to_row(address: ModelAddress | None) -> str | bytes | None:
+    """Return the value of the column `address`."""
+    return _to_json(address.to_json()) if address else None
+
+
+def address_from_row(value: str | bytes | None) -> ModelAddress | None:
+    """Return the address of the column `address`."""
+    return ModelAddress(**_from_json(value)) if value else None
 
 
 def usage_to_row(usage: Usage) -> tuple[int, int, int, float]:

@@ -107,8 +107,10 @@ _VERDICTS: Final = """
 ALTER TABLE readings ADD COLUMN claims TEXT NOT NULL DEFAULT '[]';
 ALTER TABLE documents ADD COLUMN notes TEXT NOT NULL DEFAULT '[]';
 """
+# The way back to a reading's model, as JSON; NULL where only its name is known.
+_ADDRESS: Final = "ALTER TABLE readings ADD COLUMN address TEXT;"
 
-MIGRATIONS: list[str] = [_FIRST, _SCORES, _VERDICTS]
+MIGRATIONS: list[str] = [_FIRST, _SCORES, _VERDICTS, _ADDRESS]
 """Script k takes a journal of version k to version k + 1."""
 
 

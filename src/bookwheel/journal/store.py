@@ -12,12 +12,14 @@ from urllib.parse import quote
 
 from bookwheel.errors import JournalError
 from bookwheel.journal.documents import SpooledDocument, StoredDocument, delete_unread
-from bookwheel.journal.locks import LockTaken, hold_lock, lock_folder
+from bookwheel.journal.locks import LockTaken, hold_lock, is_held, lock_folder
 from bookwheel.journal.read_pool import ReadPool
 from bookwheel.journal.rows import (
     FIXED_COLUMNS,
     READING_COLUMNS,
     STEP_COLUMNS,
+    address_from_row,
+    address_to_row,
     load_text,
     notes_from_column,
     reading_from_row,
@@ -28,6 +30,7 @@ from bookwheel.journal.rows import (
 )
 from bookwheel.journal.schema import connect, connect_read_only, prepare_file, translate_errors
 from bookwheel.journal.writer import Writer
+from bookwheel.models.address import ModelAddress
 from bookwheel.types import DocumentInfo, Flag, Memory, Reading, Status, Step, Usage
 
 if TYPE_CHECKING:
@@ -103,11 +106,25 @@ class Journal:
         """Return a reading's document, with the name and places that the reading began with."""
         return StoredDocument(self._reader, self._find(reading)[-1])
 
-    def begin(self, reading: Reading) -> None:
-        """Insert a reading, with its steps if it has any. Its document must be in the journal."""
+    def begin(self, reading: Reading, address: ModelAddress | None = None) -> None:
+        """Insert a reading, with its steps if it has any. Its document must be in the journal.
+
+        The address is for `resume`, which then needs no model named.
+        """
         if not reading.created:
             reading = replace(reading, created=datetime.now(UTC).isoformat(timespec="seconds"))
-        self._writer.write_now(lambda connection: _insert_reading(connection, reading))
+        self._writer.write_now(lambda connection: _insert_reading(connection, reading, address=address))
+
+    def address_of(self, id_or_prefix: str) -> ModelAddress:
+        """Return the way back to a reading's model: its kept address, or its name alone."""
+        row = self._find(id_or_prefix)
+        (address,) = self._reader.fetch_one("SELECT address FROM readings WHERE number = ?", (row[-2],))
+        return address_from_row(address) or ModelAddress(model=reading_from_row(row, _info_from_row(row)).model)
+
+    def keep_address(self, id_: str, address: ModelAddress) -> None:
+        """Replace the address of a reading that goes on with another model."""
+        update = "UPDATE readings SET address = ? WHERE id = ?"
+        self._writer.write_now(lambda connection: connection.execute(update, (address_to_row(address), id_)))
 
     async def add_step(self, reading_id: str, step: Step) -> None:
         """Insert a step and return once it is on disk. Raise JournalError if the reading has a step of that index."""
@@ -159,12 +176,19 @@ class Journal:
         with ExitStack() as held:
             try:
                 with translate_errors(self.path, "claim a reading of"):
-                    held.enter_context(hold_lock(lock_folder(self.path) / f"{quote(id_, safe='')}.lock"))
+                    held.enter_context(hold_lock(self._lock_path(id_)))
             except LockTaken as taken:
                 raise JournalError(
                     f"reading {id_} is being read by another process ({taken}); wait for it, or end it first"
                 ) from None
             yield
+
+    def is_claimed(self, id_: str) -> bool:
+        """Return True while a process holds the reading."""
+        return is_held(self._lock_path(id_))
+
+    def _lock_path(self, id_: str) -> Path:
+        return lock_folder(self.path) / f"{quote(id_, safe='')}.lock"
 
     def fork(self, id_or_prefix: str, step: int, memory: Memory) -> Reading:
         """Copy a reading up to this step, with this memory after it. The old reading does not change."""
@@ -190,7 +214,8 @@ class Journal:
             created=datetime.now(UTC).isoformat(timespec="seconds"),
         )
         row = self._find(old.id)
-        self._writer.write_now(lambda connection: _insert_reading(connection, new, document=row[-1]))
+        address = self.address_of(old.id)
+        self._writer.write_now(lambda connection: _insert_reading(connection, new, document=row[-1], address=address))
         return new
 
     def delete(self, id_or_prefix: str) -> None:
@@ -240,7 +265,13 @@ def _info_from_row(row: Any) -> DocumentInfo:
     return DocumentInfo(id=sha256, name=load_text(name), length=length, notes=notes_from_column(notes))
 
 
-def _insert_reading(connection: sqlite3.Connection, reading: Reading, document: int | None = None) -> None:
+def _insert_reading(
+    connection: sqlite3.Connection,
+    reading: Reading,
+    *,
+    document: int | None = None,
+    address: ModelAddress | None = None,
+) -> None:
     if document is None:
         kept = connection.execute(_NEWEST_DOCUMENT, (reading.document.id, store_text(reading.document.name))).fetchone()
         if kept is None:
@@ -248,10 +279,10 @@ def _insert_reading(connection: sqlite3.Connection, reading: Reading, document: 
                 f"the document of reading {reading.id} is not in the journal; store it with keep() before begin()"
             )
         document = kept[0]
-    values = (document, *reading_to_row(reading))
+    values = (document, address_to_row(address), *reading_to_row(reading))
     places = ", ".join("?" * len(values))
     try:
-        connection.execute(f"INSERT INTO readings (document, {READING_COLUMNS}) VALUES ({places})", values)
+        connection.execute(f"INSERT INTO readings (document, address, {READING_COLUMNS}) VALUES ({places})", values)
     except sqlite3.IntegrityError as error:
         raise JournalError(f"the journal already has a reading {reading.id}; resume it, or use a new id") from error
     number = connection.execute("SELECT number FROM readings WHERE id = ?", (reading.id,)).fetchone()[0]

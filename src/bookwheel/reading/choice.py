@@ -1,0 +1,63 @@
+"""Choose the way of reading when the user names none: one call if the document fits the window, else the loop.
+
+A memory of a thousand tokens loses facts, and a model that sees the whole text does not need one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bookwheel.errors import PlanError, PromptError
+from bookwheel.reading.estimate import CostEstimate
+from bookwheel.reading.loop import check_question
+from bookwheel.reading.ways.single_turn import template_tokens, text_budget
+from bookwheel.reading.ways.whole import load_if_fits
+
+if TYPE_CHECKING:
+    from bookwheel.models.base import Model
+    from bookwheel.plan import Plan
+    from bookwheel.types import Document
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WayChoice:
+    """A way of reading and why it was chosen."""
+
+    way: str
+    reason: str
+
+
+def choose_way(model: Model, document: Document, plan: Plan, question: str = "") -> WayChoice:
+    """Return the way for this document. A model's own way, its attribute `default_way`, outranks the rule.
+
+    Without a question, the longest that the plan allows is assumed.
+    """
+    if own := getattr(model, "default_way", ""):
+        return WayChoice(way=own, reason=f"{model.name} reads best this way")
+    if model.window is None:
+        return WayChoice(way="sequential", reason=f"the window of {model.name} is unknown")
+    window = f"the window of {model.window} tokens"
+    try:
+        room = text_budget(question or "?", model, plan, "whole", plan.answer_tokens)
+    except (PlanError, PromptError):
+        return WayChoice(way="sequential", reason=f"{window} has no room for a text beside question and answer")
+    room -= 0 if question else plan.question_tokens
+    if room > 0 and load_if_fits(document, model, room) is not None:
+        return WayChoice(way="whole", reason=f"the document fits {window}")
+    return WayChoice(way="sequential", reason=f"the document does not fit {window}")
+
+
+def estimate_whole(document: Document, question: str, model: Model, plan: Plan) -> CostEstimate:
+    """Return the cost of reading the document in one call. Raise what the call would raise before it is sent."""
+    text = load_if_fits(document, model, text_budget(question, model, plan, "whole", plan.answer_tokens)) or ""
+    tokens = model.tokenizer.count(text) + check_question(question, model, plan)
+    prompt = tokens + template_tokens(question, model, plan, "whole")
+    return CostEstimate(
+        chunks=1,
+        calls=1,
+        prompt_tokens=prompt,
+        completion_tokens=plan.answer_tokens,
+        cost=plan.budget.price(prompt, plan.answer_tokens),
+        exact=model.tokenizer.exact,
+    )

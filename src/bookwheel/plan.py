@@ -27,7 +27,8 @@ _TOKEN_FIELDS: Final = ("question_tokens", "chunk_tokens", "memory_tokens", "ans
 _LEAST_TOKENS: Final = 8
 
 Tokens = Annotated[int, Ge(_LEAST_TOKENS), Le(10_000_000)]
-Temperature = Annotated[float, Ge(0), Le(10)]
+# Servers refuse more than 2, the bound of OpenAI's API.
+Temperature = Annotated[float, Ge(0), Le(2)]
 TopP = Annotated[float, Gt(0), Le(1)]
 # JSON numbers are exact only up to 2**53.
 Seed = Annotated[int, Ge(-(2**53)), Le(2**53)]
@@ -53,6 +54,8 @@ class Sampling:
     seed: Seed | None = None
     repeat_penalty: Positive | None = None
     """Only llama.cpp and vLLM know it; small models need it against loops."""
+    schema: str | None = None
+    """A JSON Schema, as JSON, that the reply must fit; servers that cannot constrain a reply ignore it."""
 
     def __post_init__(self) -> None:
         check_bounds(self, error=PlanError)
@@ -120,6 +123,8 @@ class Plan:
     """A prompt set of ours, or the path of one in a TOML file."""
     language: str | None = None
     """Of the prompts; None takes it from the question."""
+    schema: str | None = None
+    """A JSON Schema, as JSON, that the answer must fit; None is an answer in words."""
     sampling: Sampling = field(default_factory=Sampling)
     budget: Budget = field(default_factory=Budget)
     gate: GatePlan | None = None
@@ -173,15 +178,15 @@ class Plan:
 
     def with_values(self, values: Mapping[str, Any]) -> Self:
         """Return this plan with some values replaced: `plan.with_values({"chunk_tokens": 900})`."""
-        return self.from_json(_merge(self.to_json(), values))
+        return self.from_json(merge_tables(self.to_json(), values))
 
 
-def _merge(base: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+def merge_tables(base: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return `base` with `values` on top, table by table."""
     merged = dict(base)
     for key, value in values.items():
         old = base.get(key)
-        merged[key] = _merge(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+        merged[key] = merge_tables(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
     return merged
 
 

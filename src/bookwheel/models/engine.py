@@ -7,6 +7,7 @@ the connection and the server drops the work.
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import secrets
@@ -117,6 +118,7 @@ class Engine:
             "min_p": 0,
             "cache_prompt": reuse,
             "return_tokens": True,
+            "json_schema": json.loads(sampling.schema) if sampling.schema else None,
             **({"n_probs": 1, "post_sampling_probs": True} if logprobs else {}),
         }
         body = {name: value for name, value in request.items() if value is not None}

@@ -57,7 +57,15 @@ _RECORDING: Final[Mapping[ServerSoftware, Mapping[str, Any]]] = {
     ServerSoftware.OTHER: {},
 }
 # Settings we drop if the server rejects them; max_tokens is then sent under its newer name.
-_OPTIONAL_SETTINGS: Final = ("max_tokens", "temperature", "top_p", "seed", "repeat_penalty", "repetition_penalty")
+_OPTIONAL_SETTINGS: Final = (
+    "max_tokens",
+    "temperature",
+    "top_p",
+    "seed",
+    "repeat_penalty",
+    "repetition_penalty",
+    "response_format",
+)
 
 _log: Final = logging.getLogger(__name__)
 
@@ -242,6 +250,7 @@ class OpenAIModel:
             "seed": sampling.seed,
             "repeat_penalty": sampling.repeat_penalty,
             "repetition_penalty": sampling.repeat_penalty,
+            "response_format": _response_format(sampling.schema) if sampling.schema else None,
         }
         settings = {name: value for name, value in wanted.items() if value is not None and name not in self.unsupported}
         return settings if "max_tokens" in settings else {**settings, "max_completion_tokens": limit}
@@ -330,3 +339,9 @@ class OpenAIModel:
             completion_tokens=count(completion.text) if completion_tokens is None else completion_tokens,
             seconds=seconds,
         )
+
+
+def _response_format(schema: str) -> dict[str, Any]:
+    """Return the setting that constrains a reply to a JSON Schema."""
+    # Not strict: OpenAI refuses a strict schema with optional properties, and the other servers constrain anyway.
+    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": json.loads(schema), "strict": False}}

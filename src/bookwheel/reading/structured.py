@@ -1,0 +1,158 @@
+"""Answers as JSON of a given schema, whatever the way of reading.
+
+    answer  = the way's own answer, in words
+    answer' = model(question, answer, schema)       one more conversation; its reply must be JSON that fits
+
+A server that can constrain its sampling to a schema does so in this conversation alone: notes and reasoning stay free.
+A reply that does not fit is sent back with the reason, so servers without that ability are served too.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from bookwheel.errors import BadReply, InputError
+from bookwheel.reading.guards import clean
+from bookwheel.reading.loop import converse
+from bookwheel.text.sanitize import escape_markup
+from bookwheel.types import Answer, Finish, Flag, Message
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Iterator, Sequence
+    from pathlib import Path
+
+    from bookwheel.models.base import Model
+    from bookwheel.plan import Plan
+    from bookwheel.reading.loop import Way
+    from bookwheel.types import Document, Step
+
+_TRIES: Final = 3
+_FENCE: Final = re.compile(r"```(?:json)?\s*(.*?)```", re.DOTALL)
+_PROMPT: Final = """\
+A question was put to a long document, and this is the answer that was found.
+
+<question>
+{question}
+</question>
+
+<answer>
+{answer}
+</answer>
+
+Write the answer as one JSON value that fits this JSON Schema. Use only what the answer says. Where it does not say what
+the schema asks for, use null, or an empty text or list if the schema has no null there.
+
+<schema>
+{schema}
+</schema>
+
+Reply with the JSON alone."""
+_AGAIN: Final = "That does not fit the schema: {fault}. Reply with the corrected JSON alone."
+
+
+def load_answer_schema(path: Path) -> str:
+    """Return the JSON Schema of a file as compact JSON; InputError names the file and what is wrong."""
+    from jsonschema import SchemaError
+    from jsonschema.validators import validator_for
+
+    try:
+        schema = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
+    except ValueError as error:
+        raise InputError(f"{path} is no JSON: {error}") from error
+    if not isinstance(schema, dict):
+        raise InputError(f'{path} is no JSON Schema: a schema is an object such as {{"type": "object"}}')
+    try:
+        validator_for(schema).check_schema(schema)
+    except SchemaError as error:
+        raise InputError(f"{path} is no JSON Schema: {error.json_path}: {error.message}") from error
+    for reference in _references(schema):
+        if not _resolves(schema, reference):
+            raise InputError(
+                f'{path}: "$ref" must lead to a part of the same file such as "#/$defs/x", not {reference!r}'
+            )
+    return json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
+
+
+def _references(node: Any) -> Iterator[str]:
+    """Yield the value of every `$ref` in a schema."""
+    if isinstance(node, dict):
+        if isinstance(reference := node.get("$ref"), str):
+            yield reference
+        node = list(node.values())
+    if isinstance(node, list):
+        for part in node:
+            yield from _references(part)
+
+
+def _resolves(schema: Any, reference: str) -> bool:
+    """Return True if the reference leads to a part of the schema. Nothing is fetched."""
+    if not reference.startswith("#"):
+        return False
+    for part in reference[1:].split("/")[1:]:
+        key = part.replace("~1", "/").replace("~0", "~")
+        if not isinstance(schema, dict) or key not in schema:
+            return False
+        schema = schema[key]
+    return True
+
+
+def apply_schema(way: Way, plan: Plan) -> Way:
+    """Return the way, followed by the turn that makes its answer fit the plan's schema, if it has one."""
+    if not plan.schema:
+        return way
+
+    async def read_structured(
+        document: Document, question: str, model: Model, plan: Plan, done: Sequence[Step] = ()
+    ) -> AsyncGenerator[Step | Answer]:
+        async for event in way(document, question, model, plan, done):
+            if isinstance(event, Answer):
+                yield await _structure(event, question, model, plan)
+            else:
+                yield event
+
+    return read_structured
+
+
+async def _structure(answer: Answer, question: str, model: Model, plan: Plan) -> Answer:
+    """Return the answer as JSON of the plan's schema; BadReply when the model cannot write it."""
+    schema = plan.schema or "{}"
+    prompt = _PROMPT.format(question=escape_markup(question), answer=escape_markup(answer.text), schema=schema)
+    messages = [Message(role="user", content=prompt)]
+    sampling, fault, reply = replace(plan.sampling, schema=schema), "", answer.conversation.reply
+    for _ in range(_TRIES):
+        conversation = await converse(messages, model, plan.answer_tokens, sampling)
+        reply = conversation.reply
+        value, fault = _parse_value(reply.text, json.loads(schema))
+        if not fault:
+            flags = tuple(flag for flag in answer.flags if flag is not Flag.NO_ANSWER)
+            text = json.dumps(value, ensure_ascii=False)
+            return Answer(text=text, conversation=conversation, flags=flags)
+        messages += [
+            Message(role="assistant", content=reply.text),
+            Message(role="user", content=_AGAIN.format(fault=fault)),
+        ]
+    cut = "; it was cut off: raise --answer-tokens" if reply.finish is Finish.LENGTH else ""
+    raise BadReply(
+        f"{model.name} gave no JSON that fits the schema in {_TRIES} tries ({fault}){cut}; the answer in words was: "
+        f"{answer.text[:300]}"
+    )
+
+
+def _parse_value(text: str, schema: dict[str, Any]) -> tuple[Any, str]:
+    """Return the reply's JSON value and, if it does not fit the schema, why."""
+    from jsonschema.exceptions import best_match
+    from jsonschema.validators import validator_for
+
+    cleaned, _ = clean(text)
+    fenced = _FENCE.search(cleaned)
+    try:
+        value = json.loads(fenced[1] if fenced else cleaned)
+    except ValueError as error:
+        return None, f"it is no JSON ({error})"
+    fault = best_match(validator_for(schema)(schema).iter_errors(value))
+    return value, f"{fault.json_path}: {fault.message[:300]}" if fault else ""

@@ -1,4 +1,4 @@
-"""Ways, tasks, metrics and models of other packages, found by their entry points.
+"""Ways, tasks, metrics and models of other packages, found by their entry points; and the packages of our extras.
 
 [project.entry-points."bookwheel.ways"]
 every-other = "my_package:every_other"
@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 from importlib.metadata import entry_points
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from bookwheel.errors import InputError
+from bookwheel.errors import InputError, MissingExtra
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -36,6 +37,12 @@ def require_plugin(group: str, name: str, built_in: Collection[str], kind: str) 
         hint = f"did you mean {near[0]!r}? There are" if near else "there are"
         raise InputError(f"no {kind} {name!r}; {hint}: {', '.join(names)}")
     return plugin
+
+
+def require_extra(purpose: str, extra: str, *modules: str) -> None:
+    """Raise MissingExtra when one of the modules that an extra installs is missing. Nothing is imported."""
+    if any(find_spec(module) is None for module in modules):
+        raise MissingExtra(purpose, extra)
 
 
 def load_plugin(group: str, name: str) -> Any:

@@ -176,7 +176,8 @@ def _type_at(type_: Any, path: Sequence[str | int]) -> Any:
     """Follow a path of field names and list positions down to the dataclass that it leads to."""
     for part in path:
         hints: Mapping[str, Any] = get_type_hints(type_)
-        hint = hints[part] if isinstance(part, str) else type_
+        # A part that is no field is a key of a table such as `dict[str, NamedEndpoint]`, which was already entered.
+        hint = hints.get(part, type_) if isinstance(part, str) else type_
         type_ = next((inner for inner in (hint, *get_args(hint)) if is_dataclass(inner)), type_)
     return type_
 

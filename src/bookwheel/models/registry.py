@@ -11,8 +11,9 @@ from inspect import isawaitable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
-from bookwheel.errors import UnknownModel
-from bookwheel.plugins import list_plugins, load_plugin
+from bookwheel.errors import InputError, UnknownModel
+from bookwheel.models.address import BUILT_IN, is_built_in
+from bookwheel.plugins import list_plugins, load_plugin, require_extra
 
 if TYPE_CHECKING:
     from bookwheel.models.base import Model
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from bookwheel.models.weights import DownloadProgress
 
 GROUP: Final = "bookwheel.models"
-# These need no server.
-BUILT_IN: Final = ("local", "scripted")
 
 
 async def open_model(
@@ -43,12 +42,19 @@ async def open_model(
     `progress` is called with the bytes while the local model's weights are fetched.
     """
     url = base_url or os.environ.get("OPENAI_BASE_URL")
+    if name and base_url and is_built_in(name):
+        raise InputError(
+            f"the model {name!r} runs in this process and the base URL {base_url!r} is a server's: leave out one of "
+            f"--model and --base-url"
+        )
     if name == "scripted":
         from bookwheel.models.scripted import ScriptedModel, keyword_judge, keyword_likelihood, keyword_reader
 
         return ScriptedModel(keyword_reader, judge=keyword_judge, likelihood=keyword_likelihood)
     file = Path(name) if name and name.endswith(".gguf") else None
     if file or name == "local" or not (name or url):
+        # Before any download: without the engine the weights are of no use.
+        require_extra("the local model", "local", "xllamacpp", "gguf")
         from bookwheel.models.local import LocalModel
 
         return await LocalModel.open(file, threads=threads, progress=progress, record_tokens=record_tokens)

@@ -1,0 +1,191 @@
+r"""The settings files: named endpoints, the default model, way and plan, and templates of questions.
+
+The user's file is `~/.config/bookwheel/config.toml`; the project's is `bookwheel.toml` in the current folder or, inside
+a repository, in a folder above it. The project's settings go on top of the user's. Neither file can hold a key: an
+endpoint names the environment variable that does.
+
+>>> Configuration.from_toml('[endpoints.tower]\nurl = "http://tower:8000/v1"\nprize_in = 1', Path("my.toml"))
+Traceback (most recent call last):
+bookwheel.errors.InputError: my.toml: unknown setting 'prize_in' in [endpoints.tower]; did you mean 'price_in'?
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, Self
+from urllib.parse import urlsplit
+
+from annotated_types import Ge
+
+from bookwheel.errors import InputError
+from bookwheel.models.address import is_built_in
+from bookwheel.plan import Plan, Price, list_presets, merge_tables
+from bookwheel.schema import check_bounds, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PROJECT_FILE: Final = "bookwheel.toml"
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_BLANK: Final = re.compile(r"\{(\w+)\}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedEndpoint:
+    """A server under a name of the user's, for `--model NAME`."""
+
+    url: str
+    model: str | None = None
+    """The name that it serves; None is its only model."""
+    key_variable: str | None = None
+    """The environment variable with the key; `OPENAI_API_KEY` by default."""
+    price_in: Price = 0.0
+    """Price of a million prompt tokens."""
+    price_out: Price = 0.0
+    """Price of a million reply tokens."""
+    window: Annotated[int, Ge(1)] | None = None
+    tokenizer: str | None = None
+    """A tokenizer.json; a relative path starts at the settings file."""
+
+    def __post_init__(self) -> None:
+        check_bounds(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configuration:
+    """What the settings files say. Options and environment variables go on top."""
+
+    model: str | None = None
+    """A named endpoint, or anything else that `--model` takes."""
+    way: str | None = None
+    preset: str | None = None
+    plan: dict[str, Any] = field(default_factory=dict)
+    """Values of the plan, on top of the preset or the model's own plan."""
+    endpoints: dict[str, NamedEndpoint] = field(default_factory=dict)
+    templates: dict[str, str] = field(default_factory=dict)
+    """Questions asked often; `{name}` is filled in by --fill."""
+
+    @property
+    def has_chunks(self) -> bool:
+        """The settings say how to read in chunks, so a document that fits the window is read in chunks too."""
+        return bool(self.preset or {"chunk_tokens", "memory_tokens"} & self.plan.keys())
+
+    @classmethod
+    def from_toml(cls, text: str, path: Path) -> Self:
+        """Return the settings of a file; InputError names file, key and what is allowed."""
+        try:
+            values = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise InputError(f"{path} is no TOML: {error}") from error
+        settings = parse(cls, values, where=str(path))
+        parse(Plan, settings.plan, where=str(path), table="plan")
+        for name, endpoint in settings.endpoints.items():
+            _check_endpoint(name, endpoint, path)
+        if settings.preset is not None and settings.preset not in list_presets():
+            raise InputError(f"{path}: preset must be one of {', '.join(list_presets())}, not {settings.preset!r}")
+        return replace(settings, endpoints=_find_tokenizers(settings.endpoints, path.parent))
+
+    def merge(self, other: Self) -> Self:
+        """Return these settings with the other's on top."""
+        return replace(
+            self,
+            model=other.model or self.model,
+            way=other.way or self.way,
+            preset=other.preset or self.preset,
+            plan=merge_tables(self.plan, other.plan),
+            endpoints=self.endpoints | other.endpoints,
+            templates=self.templates | other.templates,
+        )
+
+    def fill_template(self, name: str, values: Mapping[str, str]) -> str:
+        """Return the question of a template; InputError when a blank has no value, or a value no blank."""
+        if name not in self.templates:
+            known = ", ".join(self.templates) or "none; write some under [templates] in bookwheel.toml"
+            raise InputError(f"no template {name!r}; there are: {known}")
+        text = self.templates[name]
+        blanks = set(_BLANK.findall(text))
+        if missing := sorted(blanks - set(values)):
+            raise InputError(f"the template {name!r} needs --fill {missing[0]}=TEXT")
+        if unused := sorted(set(values) - blanks):
+            raise InputError(
+                f"the template {name!r} has no blank {{{unused[0]}}}; it has: {', '.join(sorted(blanks)) or 'none'}"
+            )
+        return _BLANK.sub(lambda blank: values[blank[1]], text)
+
+
+def _check_endpoint(name: str, endpoint: NamedEndpoint, path: Path) -> None:
+    """Raise InputError for what the types do not say."""
+    key = f"{path}: endpoints.{name}"
+    if is_built_in(name):
+        raise InputError(f"{key}: the name is taken by a model that needs no server; choose another")
+    try:
+        parts = urlsplit(endpoint.url)
+        is_web = parts.scheme in {"http", "https"} and bool(parts.hostname)
+    except ValueError:
+        is_web = False
+    if not is_web:
+        raise InputError(f"{key}.url must be a web address such as http://localhost:8000/v1, not {endpoint.url!r}")
+    if parts.password:
+        raise InputError(f"{key}.url must hold no password: put the key into a variable and name it in key_variable")
+    if endpoint.key_variable is not None and not _VARIABLE.fullmatch(endpoint.key_variable):
+        raise InputError(
+            f"{key}.key_variable must be the name of an environment variable such as TOWER_KEY, never the key itself"
+        )
+
+
+def _find_tokenizers(endpoints: Mapping[str, NamedEndpoint], folder: Path) -> dict[str, NamedEndpoint]:
+    """Return the endpoints with the paths of their tokenizers from the file's folder."""
+    return {
+        name: replace(endpoint, tokenizer=str(folder / Path(endpoint.tokenizer).expanduser()))
+        if endpoint.tokenizer
+        else endpoint
+        for name, endpoint in endpoints.items()
+    }
+
+
+def user_file() -> Path:
+    """Return $BOOKWHEEL_CONFIG, or config.toml in the user's configuration folder."""
+    if named := os.environ.get("BOOKWHEEL_CONFIG"):
+        return Path(named).expanduser()
+    folder = os.environ.get("XDG_CONFIG_HOME")
+    return (Path(folder) if folder else Path.home() / ".config") / "bookwheel" / "config.toml"
+
+
+def find_project_file(folder: Path) -> Path | None:
+    """Return bookwheel.toml in this folder or, inside a repository, in the nearest folder above it that has one."""
+    folders = [folder, *folder.parents]
+    root = next((at for at, place in enumerate(folders) if (place / ".git").exists()), 0)
+    for place in folders[: root + 1]:
+        if (file := place / PROJECT_FILE).is_file():
+            return file
+    return None
+
+
+def find_files() -> list[Path]:
+    """Return the settings files there are, the user's first."""
+    user, project = user_file(), find_project_file(Path.cwd())
+    if "BOOKWHEEL_CONFIG" in os.environ and os.environ["BOOKWHEEL_CONFIG"] and not user.is_file():
+        raise InputError(f"BOOKWHEEL_CONFIG names {user}, which does not exist; correct it or unset it")
+    return [file for file in (user, project) if file is not None and file.is_file()]
+
+
+def load_configuration() -> Configuration:
+    """Return the project's settings on top of the user's."""
+    settings = Configuration()
+    for file in find_files():
+        settings = settings.merge(_load_file(file))
+    return settings
+
+
+def _load_file(path: Path) -> Configuration:
+    try:
+        # A file of another user could send documents and keys to a server of theirs.
+        if hasattr(os, "getuid") and path.stat().st_uid not in {os.getuid(), 0}:
+            raise InputError(f"{path} belongs to another user, so it is not used; remove it, or make it yours")
+        return Configuration.from_toml(path.read_text(encoding="utf-8"), path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} cannot be read: {error}") from error

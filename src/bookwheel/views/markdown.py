@@ -1,0 +1,92 @@
+"""One Markdown file for one reading: the question, the answer with its evidence, the timeline.
+
+Text from people, models and documents stands in quotes and fences, so nothing in it becomes a heading, a link or HTML.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from bookwheel.text.sanitize import sanitize
+from bookwheel.views.diff import ChangeKind, diff_memories, mark_words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from bookwheel.reading.provenance import LineOrigin
+    from bookwheel.types import Reading, Step
+
+_SIGNS = {ChangeKind.NEW: "+", ChangeKind.GONE: "-", ChangeKind.REWORDED: "~"}
+
+
+def render_markdown(reading: Reading, origins: Sequence[LineOrigin] = ()) -> str:
+    """Return the whole file."""
+    blocks = [
+        f"# {_inline(reading.question)}",
+        _quote(reading.answer.text) if reading.answer else f"*{reading.status}: {_inline(reading.error)}*",
+        _render_facts(reading),
+        *_render_evidence(reading),
+        *_render_origins(origins),
+        *(block for step in reading.steps for block in _render_step(step)),
+    ]
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def _render_facts(reading: Reading) -> str:
+    usage = reading.usage
+    cost = "" if reading.cost is None else f" · cost {reading.cost:.4g}"
+    return (
+        f"{_inline(reading.document.name)} · {_inline(reading.model)} · {reading.way} · {reading.created} · "
+        f"{usage.calls} calls · {usage.tokens:,} tokens{cost} · reading `{reading.id}`"
+    )
+
+
+def _render_evidence(reading: Reading) -> Iterator[str]:
+    if reading.evidence:
+        yield "## Rests on"
+    for piece in reading.evidence:
+        pages = f"p. {', '.join(map(str, piece.pages))} · " if piece.pages else ""
+        place = f"{pages}characters {piece.start:,}–{piece.end:,}, step {piece.step}"
+        yield f"{_quote(piece.quote.strip())}\n>\n> — {place}"
+
+
+def _render_origins(origins: Sequence[LineOrigin]) -> Iterator[str]:
+    if origins:
+        yield "## Where the memory's lines come from"
+        yield "\n".join(_render_origin(origin) for origin in origins)
+
+
+def _render_origin(origin: LineOrigin) -> str:
+    missing = "" if origin.found or origin.by_hand else ", not found in the text"
+    return f"- {_inline(origin.line)} (step {origin.step}{missing})"
+
+
+def _render_step(step: Step) -> Iterator[str]:
+    chunk = step.chunk
+    pages = f", p. {chunk.pages[0]}–{chunk.pages[-1]}" if chunk.pages else ""
+    flags = "".join(f" · {flag}" for flag in step.flags)
+    yield f"## Step {chunk.index}"
+    yield f"{_inline(', '.join(chunk.sources))}{pages} · characters {chunk.start:,}–{chunk.end:,}{flags}"
+    lines = []
+    for change in diff_memories(step.before.text, step.after.text):
+        text = mark_words(change) if change.kind is ChangeKind.REWORDED else change.text
+        lines.append(f"{_SIGNS.get(change.kind, ' ')} {sanitize(text)}")
+    yield _fence("\n".join(lines), "diff") if lines else "*(empty memory)*"
+
+
+def _inline(text: str) -> str:
+    """Return the text on one line, with the characters that Markdown or HTML would act on escaped."""
+    return re.sub(r"([\\`*_{}\[\]<>()#|!~&])", r"\\\1", " ".join(sanitize(text).split()))
+
+
+def _quote(text: str) -> str:
+    """Return the text as a block quote, escaped line by line."""
+    return "\n".join(f"> {_inline(line)}".rstrip() for line in text.splitlines() or [""])
+
+
+def _fence(text: str, language: str) -> str:
+    """Return the text in a fence longer than any run of backticks in it."""
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text}\n{fence}"

@@ -1,6 +1,8 @@
 """`python -m bookwheel` is the command `bookwheel`."""
 
-from bookwheel.cli import main
-
 if __name__ == "__main__":
+    try:
+        from bookwheel.cli import main
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
     main()

@@ -51,6 +51,7 @@ def reading_to_json(reading: Reading, *, steps: bool = True) -> dict[str, Any]:
         "document": {**asdict(reading.document), "notes": list(reading.document.notes)},
         "plan": reading.plan.to_json(),
         "usage": asdict(reading.usage),
+        "cost": reading.cost,
         "error": reading.error,
         "parent": reading.parent,
         "created": reading.created,

@@ -349,6 +349,13 @@ class Reading:
         return self.steps[-1].after if self.steps else Memory.blank(self.plan.memory_tokens)
 
     @property
+    def cost(self) -> float | None:
+        """The cost so far, in the currency of the plan's prices; None without prices."""
+        budget = self.plan.budget
+        has_prices = budget.price_in or budget.price_out
+        return budget.price(self.usage.prompt_tokens, self.usage.completion_tokens) if has_prices else None
+
+    @property
     def conversations(self) -> tuple[Conversation, ...]:
         """Every model call in order: the updates, then the answer. Training sees these."""
         updates = tuple(step.conversation for step in self.steps)

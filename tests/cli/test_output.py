@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 
 from bookwheel import errors
+from bookwheel.cli.options import OutputOptions
 from bookwheel.cli.output import EXIT_CODES, print_answer, print_error, print_line, stderr
-from bookwheel.plan import Plan
+from bookwheel.plan import Budget, Plan
 from bookwheel.types import (
     Answer,
     Conversation,
@@ -45,7 +46,7 @@ READING = Reading(
 )
 @pytest.mark.parametrize("as_json", [False, True])
 def test_the_exit_code_is_the_status(capsys, status: Status, code: int, as_json: bool) -> None:
-    assert print_answer(replace(READING, status=status), as_json=as_json, quiet=False) == code
+    assert print_answer(replace(READING, status=status), OutputOptions(as_json=as_json)) == code
     output = capsys.readouterr()
     if as_json:
         assert json.loads(output.out)["status"] == status
@@ -59,7 +60,7 @@ def test_every_end_has_an_exit_code() -> None:
 
 
 def test_an_answer_comes_with_its_evidence_and_its_cost(capsys) -> None:
-    print_answer(READING, as_json=False, quiet=False)
+    print_answer(READING, OutputOptions())
     assert capsys.readouterr().err == (
         "\nanswer\nrests on\n"
         "  “The lease ends in May.”  p. 4, 5 · characters 1,000–1,022 · step 2\n"
@@ -68,20 +69,20 @@ def test_an_answer_comes_with_its_evidence_and_its_cost(capsys) -> None:
 
 
 def test_evidence_without_pages_has_a_place_all_the_same(capsys) -> None:
-    print_answer(replace(READING, evidence=(replace(QUOTE, pages=()),)), as_json=False, quiet=False)
+    print_answer(replace(READING, evidence=(replace(QUOTE, pages=()),)), OutputOptions())
     assert "”  characters 1,000–1,022 · step 2" in capsys.readouterr().err
 
 
 def test_quiet_prints_the_answer_alone(capsys) -> None:
-    print_answer(READING, as_json=False, quiet=True)
+    print_answer(READING, OutputOptions(quiet=True))
     assert capsys.readouterr() == ("The lease ends in May.\n", "")
 
 
 def test_an_answer_that_is_not_in_the_document_is_marked(capsys) -> None:
     warning = "parts of this answer were not found in the document"
-    print_answer(READING, as_json=False, quiet=False)
+    print_answer(READING, OutputOptions())
     assert warning not in capsys.readouterr().err
-    print_answer(replace(READING, evidence=()), as_json=False, quiet=False)
+    print_answer(replace(READING, evidence=()), OutputOptions())
     output = capsys.readouterr().err
     assert warning in output
     assert "rests on" not in output
@@ -98,21 +99,21 @@ def test_an_answer_that_is_not_in_the_document_is_marked(capsys) -> None:
     ],
 )
 def test_each_flag_of_an_answer_is_a_note_even_if_quiet(capsys, flag: Flag, note: str) -> None:
-    print_answer(replace(READING, answer=replace(ANSWER, flags=(flag,))), as_json=False, quiet=True)
+    print_answer(replace(READING, answer=replace(ANSWER, flags=(flag,))), OutputOptions(quiet=True))
     assert note in capsys.readouterr().err
 
 
 def test_an_empty_answer_says_so(capsys) -> None:
-    print_answer(replace(READING, answer=replace(ANSWER, text="")), as_json=False, quiet=True)
+    print_answer(replace(READING, answer=replace(ANSWER, text="")), OutputOptions(quiet=True))
     assert capsys.readouterr().out == "(the model gave no answer)\n"
 
 
 def test_a_stopped_reading_says_why_and_how_to_continue(capsys) -> None:
     stopped = replace(READING, status=Status.STOPPED, answer=None, evidence=(), error="stopped after 5 seconds")
-    print_answer(stopped, as_json=False, quiet=True)
+    print_answer(stopped, OutputOptions(quiet=True))
     error = "stopped: stopped after 5 seconds\n0 steps are kept; continue with: bookwheel resume 01234567\n"
     assert capsys.readouterr() == ("", error)
-    print_answer(stopped, as_json=False, quiet=False)
+    print_answer(stopped, OutputOptions())
     output = capsys.readouterr().err
     assert output == error + "3 calls · 12,345 + 67 tokens · 1.2 s · bookwheel show 01234567\n"
 
@@ -130,17 +131,38 @@ def test_a_stopped_reading_says_why_and_how_to_continue(capsys) -> None:
 )
 @pytest.mark.parametrize("as_json", [False, True])
 def test_an_error_has_the_exit_code_of_its_kind(capsys, error: Exception, code: int, as_json: bool) -> None:
-    assert print_error(error, as_json=as_json) == code
+    assert print_error(error, as_json=as_json, command="bookwheel ask") == code
     output = capsys.readouterr()
     is_ours = isinstance(error, errors.BookwheelError)
-    assert output.err == "error: bad\n" + ("" if is_ours else "See bookwheel --help.\n")
+    assert output.err == "error: bad\n" + ("" if is_ours else "See bookwheel ask --help.\n")
     kind = type(error).__name__ if is_ours else "UsageError"
     assert output.out == (json.dumps({"error": "bad", "kind": kind}) + "\n" if as_json else "")
 
 
+def test_the_cost_is_printed_where_prices_are_known(capsys) -> None:
+    priced = replace(READING, plan=Plan(budget=Budget(price_in=2.0, price_out=10.0)))
+    print_answer(priced, OutputOptions())
+    assert "1.2 s · cost 0.02536 · bookwheel show" in capsys.readouterr().err
+    assert priced.cost == pytest.approx(12345 * 2e-6 + 67 * 10e-6)
+    assert READING.cost is None
+
+
+def test_the_command_that_continues_names_a_journal_of_its_own(capsys, tmp_path) -> None:
+    stopped = replace(READING, status=Status.STOPPED, answer=None)
+    print_answer(stopped, OutputOptions(journal=tmp_path / "my journal"))
+    assert f"bookwheel resume 01234567 --journal '{tmp_path}/my journal'\n" in capsys.readouterr().err
+
+
+def test_events_end_with_the_whole_result(capsys) -> None:
+    assert print_answer(READING, OutputOptions(json_events=True)) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    event = json.loads(line)
+    assert (event["event"], event["answer"], event["evidence"][0]["start"]) == ("end", READING.answer.text, 1000)
+
+
 def test_control_characters_reach_no_terminal(capsys) -> None:
     evil = "The lease \x1b[2J\u202eends in May."
-    print_answer(replace(READING, answer=replace(ANSWER, text=evil)), as_json=False, quiet=False)
+    print_answer(replace(READING, answer=replace(ANSWER, text=evil)), OutputOptions())
     print_error(errors.InputError(evil), as_json=False)
     output = "".join(capsys.readouterr())
     assert "\x1b[2J" not in output

@@ -1,54 +1,226 @@
 """The command line: one module for each command, imported only when that command runs."""
 
-from __future__ import annotations
-
 import sys
-from typing import Any, Final, NamedTuple
 
-STDIN: Final = "stdin:"
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from cyclopts import App
+
+STDIN = "stdin:"
 """Stands for "-", which the parser would take for an option."""
+INTERRUPTED = 130
 
 
-class Command(NamedTuple):
-    """One line of `bookwheel --help`."""
+# No dataclass: importing those would double the time of `bookwheel --help`.
+class Command:
+    """One command of `bookwheel --help`."""
 
-    target: str
-    """Module and function below `bookwheel.cli`."""
-    arguments: str | None
-    """For the usage line; None where the target is an App, which has its own."""
-    about: str
+    def __init__(self, target: str, arguments: "str | None", about: str, *examples: str) -> None:
+        self.target = target
+        """Module and function below `bookwheel.cli`."""
+        self.arguments = arguments
+        """For the usage line; None where the target is an App, which has its own."""
+        self.about = about
+        self.examples = examples
 
 
-COMMANDS: Final = {
-    "ask": Command("ask:ask", '[SOURCE...] "QUESTION"', "Read documents and answer a question."),
-    "list": Command("history:list_readings", "", "List the readings in the journal, newest first."),
-    "show": Command("history:show", "READING", "Show how the memory changed at each step of a reading."),
-    "resume": Command("resume:resume", "READING", "Continue a reading that did not finish."),
-    "edit": Command("resume:edit", "READING --step K", "Change the memory after a step and read on from there."),
-    "data": Command("data:app", None, "Generate samples for evaluation and training, or filter them."),
-    "eval": Command("eval:evaluate", "[SETTINGS]", "Compare ways of reading, models, tasks and document lengths."),
-    "train": Command("train:train", "PRESET|FILE.toml", "Train a model: supervised warm start, then RL."),
-    "serve": Command("serve:serve", "", "Serve an OpenAI-compatible API, an HTTP API and a web page."),
-    "mcp": Command("mcp:mcp", "", "Serve readings as tools over the Model Context Protocol."),
-    "models": Command("models:models", "", "List the models and plans available here."),
-    "doctor": Command("doctor:doctor", "", "Check this installation and say how to fix what is wrong."),
+COMMANDS = {
+    "ask": Command(
+        "ask:ask",
+        '[SOURCE...] "QUESTION"',
+        "Read documents and answer a question.",
+        'bookwheel ask contract.pdf "When does the lease end?"',
+        'bookwheel ask src/ notes.md "Where is the retry limit set?" --model qwen2.5:7b '
+        "--base-url http://localhost:11434/v1",
+        'bookwheel ask last "And who signed it?"',
+        'cat minutes.txt | bookwheel ask "What was decided?" --json',
+        "bookwheel ask contract.pdf --template parties --schema parties.json",
+    ),
+    "list": Command(
+        "history:list_readings",
+        "",
+        "List the readings in the journal, newest first.",
+        "bookwheel list --limit 10",
+        'bookwheel list --search "lease" --json',
+    ),
+    "show": Command(
+        "show:show",
+        "READING",
+        "Show how the memory changed at each step of a reading.",
+        "bookwheel show last --changes",
+        "bookwheel show last --follow",
+        "bookwheel show 3fa9 --markdown lease.md",
+    ),
+    "resume": Command(
+        "resume:resume",
+        "READING",
+        "Continue a reading that did not finish.",
+        "bookwheel resume last",
+        "bookwheel resume 3fa9 --max-cost 2",
+    ),
+    "edit": Command(
+        "edit:edit",
+        "READING --step K",
+        "Change the memory after a step and read on from there.",
+        'bookwheel edit last --step 5 --memory "The lady doctor was Miss Frayne."',
+        "bookwheel edit 3fa9 --step 5",
+    ),
+    "data": Command(
+        "data:app",
+        None,
+        "Generate samples for evaluation and training, or filter them.",
+        "bookwheel data tasks",
+        "bookwheel data make vt --tokens 8192 --count 20 --out vt.jsonl",
+        "bookwheel data filter vt.jsonl --out hard.jsonl --model local",
+    ),
+    "eval": Command(
+        "eval:evaluate",
+        "[SETTINGS]",
+        "Compare ways of reading, models, tasks and document lengths.",
+        "bookwheel eval --task vt --length 8192 --way sequential --way bm25 --count 20",
+        "bookwheel eval --compare runs/a runs/b",
+    ),
+    "train": Command(
+        "train:train",
+        "PRESET|FILE.toml",
+        "Train a model: supervised warm start, then RL.",
+        "bookwheel train tiny-cpu --out runs/mine",
+        "bookwheel train tiny-cpu --out runs/mine --resume",
+    ),
+    "serve": Command(
+        "serve:serve",
+        "",
+        "Serve an OpenAI-compatible API, an HTTP API and a web page.",
+        "bookwheel serve --port 8470",
+        "bookwheel serve --new-key anna --key-file keys.toml",
+        "bookwheel serve --host 0.0.0.0 --key-file keys.toml --base-url http://localhost:8000/v1",
+    ),
+    "mcp": Command(
+        "mcp:mcp",
+        "",
+        "Serve readings as tools over the Model Context Protocol.",
+        "bookwheel mcp --root ~/papers",
+        "bookwheel mcp --http --port 8765",
+    ),
+    "models": Command(
+        "models:models",
+        "",
+        "List the models and plans available here.",
+        "bookwheel models --base-url http://localhost:8000/v1",
+        "bookwheel models --fetch",
+    ),
+    "doctor": Command(
+        "doctor:doctor",
+        "",
+        "Check this installation and say how to fix what is wrong.",
+        "bookwheel doctor",
+        "bookwheel doctor --base-url http://localhost:8000/v1 --json",
+    ),
+    "config": Command(
+        "config:config",
+        "",
+        "Show the settings files, endpoints and templates in force.",
+        "bookwheel config",
+        "bookwheel config --json",
+    ),
+    "completion": Command(
+        "completion:completion",
+        "SHELL",
+        "Print a completion script for bash, zsh or fish.",
+        "bookwheel completion bash > ~/.local/share/bash-completion/completions/bookwheel",
+        "bookwheel completion fish > ~/.config/fish/completions/bookwheel.fish",
+    ),
 }
 
+_ROOT_HELP = """\
+Usage: bookwheel COMMAND
 
-def main(arguments: list[str] | None = None) -> None:
+Answer questions about documents of any length with a model whose window is small.
+
+Commands:
+{commands}
+
+  -h, --help      Show this help; `bookwheel COMMAND --help` and `bookwheel help COMMAND` show a command's.
+  -V, --version   Show the version.
+
+Every option is also an environment variable: --chunk-tokens is BOOKWHEEL_CHUNK_TOKENS.
+Named endpoints, a default model and templates: bookwheel.toml (docs/configuration.md).
+
+Examples:
+  bookwheel ask contract.pdf "When does the lease end?"
+  bookwheel ask last "And who signed it?"
+  bookwheel show last
+"""
+
+
+def main(arguments: "list[str] | None" = None) -> None:
     """Run one command and exit.
 
     Exit codes: 0 answered, 2 bad usage or input, 3 the model failed, 4 stopped by a budget, 130 interrupted.
     """
-    from cyclopts import App, CycloptsError, Parameter
+    words = [STDIN if word == "-" else word for word in (sys.argv[1:] if arguments is None else arguments)]
+    try:
+        code = _run(words)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except BrokenPipeError:
+        _discard_output()
+        code = INTERRUPTED
+    except OSError as error:
+        code = _report_unwritable(error)
+    sys.exit(code)
 
-    from bookwheel.cli.output import print_error
+
+def _run(words: "list[str]") -> int:
+    """Run the command that the words name and return its exit code."""
+    if words[:1] == ["help"]:
+        words = [*words[1:], "--help"]
+    if not words or words[0] in {"-h", "--help"}:
+        width = max(map(len, COMMANDS))
+        lines = "\n".join(f"  {name:{width}}  {command.about}" for name, command in COMMANDS.items())
+        sys.stdout.write(_ROOT_HELP.format(commands=lines))
+        return 0
+    if words[0] in {"-V", "--version"}:
+        from importlib.metadata import version
+
+        sys.stdout.write(f"{version('bookwheel')}\n")
+        return 0
+    return _run_command(words)
+
+
+def _run_command(words: "list[str]") -> int:
+    """Run one command; an error that is meant for the user is printed, not raised."""
+    from cyclopts import CycloptsError
+
     from bookwheel.errors import BookwheelError
+
+    name = words[0]
+    try:
+        code = int(build_app((name,))(words) or 0) if name in COMMANDS else _refuse_command(name)
+    except (CycloptsError, BookwheelError) as error:
+        from bookwheel.cli.output import print_error
+
+        command = f"bookwheel {name}" if name in COMMANDS else "bookwheel"
+        return print_error(error, as_json=bool({"--json", "--json-events"} & set(words)), command=command)
+    if name in COMMANDS and {"-h", "--help"} & set(words):
+        # Not the parser's epilogue, which folds long commands, so that they could not be copied.
+        sys.stdout.write("\nExamples:\n" + "".join(f"  {example}\n" for example in COMMANDS[name].examples))
+    return code
+
+
+def build_app(names: "tuple[str, ...]") -> "App":
+    """Return the parser with these commands; each is imported when the parser needs it."""
+    from cyclopts import App, Parameter
+    from cyclopts.config import Env
 
     app = App(
         name="bookwheel",
         help="Answer questions about documents of any length with a model whose window is small.",
-        version=_find_version,
+        version_flags=(),
+        config=Env("BOOKWHEEL_", command=False, show=False),
         default_parameter=Parameter(show_default=_format_default),
         result_action="return_value",
         exit_on_error=False,
@@ -56,27 +228,50 @@ def main(arguments: list[str] | None = None) -> None:
         help_on_error=False,
         suppress_keyboard_interrupt=False,
     )
-    words = [STDIN if word == "-" else word for word in (sys.argv[1:] if arguments is None else arguments)]
-    for order, (name, command) in enumerate(COMMANDS.items()):
-        # Without `help`, the command's docstring is its help; with it, `bookwheel --help` imports no command.
-        settings: dict[str, Any] = {} if words[:1] == [name] else {"help": command.about}
+    for name in names:
+        command = COMMANDS[name]
+        settings: dict[str, Any] = {}
         if command.arguments is not None:
             settings["usage"] = " ".join(filter(None, ("Usage: bookwheel", name, command.arguments, "[OPTIONS]")))
-        app.command(f"bookwheel.cli.{command.target}", name=name, sort_key=order, **settings)
-    try:
-        sys.exit(app(words))
-    except (CycloptsError, BookwheelError) as error:
-        sys.exit(print_error(error, as_json="--json" in words))
-    except (KeyboardInterrupt, BrokenPipeError):
-        sys.exit(130)
+        app.command(f"bookwheel.cli.{command.target}", name=name, **settings)
+    return app
 
 
-def _find_version() -> str:
-    from importlib.metadata import version
-
-    return version("bookwheel")
-
-
-def _format_default(value: Any) -> str | None:
+def _format_default(value: "Any") -> "str | None":
     """Return the default for the help text, or None where showing it says nothing."""
     return None if value is None or value is False or value == () else str(value)
+
+
+def _refuse_command(name: str) -> int:
+    """Raise the error for a word that is no command: a near one is suggested, or `ask` if the word is a file."""
+    from difflib import get_close_matches
+    from pathlib import Path
+
+    from bookwheel.errors import InputError
+
+    if near := get_close_matches(name, COMMANDS, n=1):
+        raise InputError(f"no command {name!r}; did you mean {near[0]!r}? See bookwheel --help.")
+    if Path(name).exists():
+        raise InputError(f'no command {name!r}; to read it: bookwheel ask {name} "QUESTION"')
+    raise InputError(f"no command {name!r}; there are: {', '.join(COMMANDS)}. See bookwheel --help.")
+
+
+def _report_unwritable(error: OSError) -> int:
+    """Say that the output cannot be written, as on a full disk, and return the exit code."""
+    from contextlib import suppress
+
+    with suppress(OSError):
+        sys.stderr.write(
+            f"error: cannot write the output: {error.strerror or error}; "
+            f"an answer is kept all the same: bookwheel show last\n"
+        )
+        sys.stderr.flush()
+    _discard_output()
+    return 2
+
+
+def _discard_output() -> None:
+    """Point standard output to nowhere, so that flushing it at exit does not fail again."""
+    import os
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

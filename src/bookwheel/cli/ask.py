@@ -4,27 +4,61 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sys
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, cast
 
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
 
 from bookwheel.cli import STDIN
-from bookwheel.cli.options import ReadingOptions
-from bookwheel.errors import InputError, QuestionError
+from bookwheel.cli.options import FilePath, ReadingOptions, Text
+from bookwheel.configuration import Configuration, load_configuration
+from bookwheel.errors import InputError, JournalError, QuestionError, SourceError
 
 if TYPE_CHECKING:
+    from bookwheel.cli.options import OutputOptions
+    from bookwheel.journal import Journal
+    from bookwheel.models.address import ModelAddress
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan
+    from bookwheel.reading.choice import WayChoice
     from bookwheel.reading.estimate import CostEstimate
+    from bookwheel.types import Document
+
+_READING: Final = re.compile(r"last|[0-9a-f]{4,12}")
+_QUESTION: Final = Group("Question", sort_key=1)
 
 
-def ask(
-    *words: str,
-    options: ReadingOptions | None = None,
-    estimate: Annotated[bool, Parameter(negative="")] = False,
-) -> int:
+@Parameter(name="*", group=_QUESTION)
+@dataclass(frozen=True, kw_only=True)
+class QuestionOptions:
+    """The question, and the form of its answer."""
+
+    template: Text | None = None
+    "Ask this question of a settings file's [templates]; all arguments are then sources."
+    fill: Annotated[tuple[Text, ...], Parameter(negative="", show_default=False)] = ()
+    "NAME=TEXT for a {NAME} in the template; can be repeated."
+    schema: FilePath | None = None
+    "A file with a JSON Schema; the answer is JSON that fits it."
+    estimate: Annotated[bool, Parameter(negative="")] = False
+    "Print how many calls and tokens the reading would take, and stop."
+
+    def build(self, words: tuple[str, ...], settings: Configuration) -> tuple[list[str], str]:
+        """Return the sources and the question."""
+        values = [word.partition("=") for word in self.fill]
+        if wrong := [word for word in self.fill if "=" not in word]:
+            raise InputError(f"--fill {wrong[0]!r}: write it as NAME=TEXT")
+        if self.template is None:
+            if self.fill:
+                raise InputError("--fill needs a template: --template NAME")
+            return _split_words(words)
+        question = settings.fill_template(self.template, {name: text for name, _, text in values})
+        return _find_sources(["-" if word == STDIN else word for word in words], question), question
+
+
+def ask(*words: str, asking: QuestionOptions | None = None, options: ReadingOptions | None = None) -> int:
     """Read documents from beginning to end and answer a question.
 
     The answer goes to standard output, progress and notes to standard error. Every step is kept in the journal, so an
@@ -34,15 +68,16 @@ def ask(
     ----------
     words
         What to read, then the question in quotes. Sources are files (txt, md, html, pdf, docx, epub, code), folders,
-        URLs, or "-" for standard input. Piped text needs no "-".
-    estimate
-        Print how many calls and tokens the reading would take, and stop.
+        URLs, or "-" for standard input; piped text needs no "-". "last" or a reading's id asks about the document of
+        that reading again, with its model.
 
     """
     from bookwheel.cli.runner import run_command
 
-    sources, question = _split_words(words)
-    return run_command(_ask(sources, question, options or ReadingOptions(), only_estimate=estimate))
+    settings = load_configuration()
+    asking = asking or QuestionOptions()
+    sources, question = asking.build(words, settings)
+    return run_command(_ask(sources, question, asking, options or ReadingOptions(), settings))
 
 
 def _split_words(words: tuple[str, ...]) -> tuple[list[str], str]:
@@ -50,62 +85,121 @@ def _split_words(words: tuple[str, ...]) -> tuple[list[str], str]:
     if not words:
         raise InputError('say what to read and what to ask: bookwheel ask FILE "QUESTION"')
     *sources, question = ("-" if word == STDIN else word for word in words)
+    return _find_sources(sources, question), question
+
+
+def _find_sources(sources: list[str], question: str) -> list[str]:
+    """Return the sources; standard input if none is named and something is piped."""
     if not sources:
-        if sys.stdin.isatty():
-            raise InputError(f'nothing to read for the question {question!r}: bookwheel ask FILE "QUESTION"')
-        sources = ["-"]
+        if sys.stdin is None or sys.stdin.isatty():
+            advice = (
+                f'bookwheel ask {question} "QUESTION"' if Path(question).exists() else 'bookwheel ask FILE "QUESTION"'
+            )
+            missing = "no question for the document" if Path(question).exists() else "nothing to read for the question"
+            raise InputError(f"{missing} {question!r}: {advice}")
+        return ["-"]
     if not all(source.strip() for source in sources):
         # An empty path is the current folder; a shell makes one of an unset variable in quotes.
         raise InputError('a SOURCE is empty; name a file, a folder, a URL or "-"')
-    return sources, question
+    return sources
 
 
-async def _ask(sources: list[str], question: str, options: ReadingOptions, *, only_estimate: bool) -> int:
+async def _ask(
+    sources: list[str], question: str, asking: QuestionOptions, options: ReadingOptions, settings: Configuration
+) -> int:
     from bookwheel.cli.runner import print_warnings, read_to_end
     from bookwheel.reading import runner
-    from bookwheel.reading.estimate import estimate_cost
+    from bookwheel.reading.structured import load_answer_schema
     from bookwheel.reading.ways.registry import load_way
     from bookwheel.text.documents import open_document
 
     if not question.strip():
         raise QuestionError("the question is empty; ask something about the document")
-    way = load_way(options.way)
-    document = open_document(sources, stdin=sys.stdin.buffer)
+    if named := options.way or settings.way:
+        load_way(named)  # A mistyped way is refused before a document is converted.
+    schema = load_answer_schema(asking.schema) if asking.schema else None
+    old = _find_reading_name(sources)
+    document = None if old else open_document(sources, stdin=sys.stdin.buffer)
     with options.output.open_journal() as journal:
-        model = await options.models.open()
+        kept = _find_address(journal, old) if old else None
+        address = options.models.find_address(settings, kept)
+        model = await options.models.open(address)
         try:
-            plan = options.plan.build(model.plan, options.budget.build())
-            kept = await asyncio.to_thread(journal.keep, document)
-            print_warnings(document, model, quiet=options.output.quiet)
+            plan = options.plan.build(model.plan, settings)
+            budget = options.budget.build(plan.budget, options.models.find_endpoint(settings, kept))
+            plan = replace(plan, budget=budget, schema=schema)
+            stored = (
+                journal.document_of(old) if old else await asyncio.to_thread(journal.keep, cast("Document", document))
+            )
+            print_warnings(document or stored, model, options.output)
+            choice = _choose_way(stored, question, model, plan, options, settings)
             # Needed with --quiet too: it refuses what cannot be read before the journal has a reading of it.
-            cost = estimate_cost(kept, question, model, plan)
-            if only_estimate or not options.output.quiet:
-                _print_estimate(cost, model, plan, options, only=only_estimate)
-            if only_estimate:
+            cost = _estimate(choice, stored, question, model, plan)
+            _print_estimate(cost, choice, model, plan, options.output, only=asking.estimate)
+            if asking.estimate:
                 return 0
-            reading = runner.new_reading(kept.info, question, model, plan, options.way)
-            journal.begin(reading)
-            return await read_to_end(reading, kept, model, journal, options.output, way=way)
+            reading = runner.new_reading(stored.info, question, model, plan, choice.way)
+            journal.begin(reading, address.complete(model))
+            return await read_to_end(reading, stored, model, journal, options.output, way=load_way(choice.way))
         finally:
             await model.aclose()
 
 
-def _print_estimate(cost: CostEstimate, model: Model, plan: Plan, options: ReadingOptions, *, only: bool) -> None:
+def _find_reading_name(sources: list[str]) -> str:
+    """Return the one source if it names a reading of the journal, else an empty text. A file of that name wins."""
+    is_reading = len(sources) == 1 and _READING.fullmatch(sources[0]) and not Path(sources[0]).exists()
+    return sources[0] if is_reading else ""
+
+
+def _find_address(journal: Journal, name: str) -> ModelAddress:
+    """Return the address of the model of a reading; SourceError when there is no such reading."""
+    try:
+        return journal.address_of(name)
+    except JournalError as error:
+        raise SourceError(f"{name} is no file here, and {error}") from error
+
+
+def _choose_way(
+    document: Document, question: str, model: Model, plan: Plan, options: ReadingOptions, settings: Configuration
+) -> WayChoice:
+    """Return the way that the user names, or the one that suits the document."""
+    from bookwheel.reading.choice import WayChoice, choose_way
+
+    named = options.way or settings.way
+    if named and named != "auto":
+        return WayChoice(way=named, reason="")
+    if options.plan.has_chunks or settings.has_chunks:
+        return WayChoice(way=getattr(model, "default_way", "sequential"), reason="the options say how to cut chunks")
+    return choose_way(model, document, plan, question)
+
+
+def _estimate(choice: WayChoice, document: Document, question: str, model: Model, plan: Plan) -> CostEstimate:
+    from bookwheel.reading.choice import estimate_whole
+    from bookwheel.reading.estimate import estimate_cost
+
+    estimate = estimate_whole if choice.way == "whole" and choice.reason else estimate_cost
+    return estimate(document, question, model, plan)
+
+
+def _print_estimate(
+    cost: CostEstimate, choice: WayChoice, model: Model, plan: Plan, output: OutputOptions, *, only: bool
+) -> None:
     """Print the estimate: to stderr before a reading, to stdout if nothing else was asked for."""
     from rich.text import Text
 
     from bookwheel.cli.output import print_line, stderr
 
-    if only and options.output.as_json:
-        print_line(json.dumps({"model": model.name, "way": options.way, **asdict(cost)}))
+    if only and output.as_json:
+        print_line(json.dumps({"model": model.name, "way": choice.way, **asdict(cost)}))
         return
     about = "" if cost.exact else "about "
     price = f", at most {cost.cost:.4g} in cost" if cost.cost else ""
-    text = (
-        f"{about}{cost.chunks} chunks of {plan.chunk_tokens} tokens: {about}{cost.calls} calls, "
-        f"at most {cost.prompt_tokens:,} prompt and {cost.completion_tokens:,} reply tokens{price}"
-    )
+    if choice.way == "whole":
+        calls = f"the whole document in one call{f' ({choice.reason})' if choice.reason else ''}: "
+    else:
+        calls = f"{about}{cost.chunks} chunks of {plan.chunk_tokens} tokens: {about}{cost.calls} calls, "
+    text = f"{calls}at most {cost.prompt_tokens:,} prompt and {cost.completion_tokens:,} reply tokens{price}"
     if only:
         print_line(text)
-    else:
+    elif not output.is_silent:
         stderr().print(Text(f"{model.name} reads {text}", style="dim"))

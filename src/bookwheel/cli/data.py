@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from bookwheel.cli.options import ModelOptions
+from bookwheel.cli.options import FilePath, ModelOptions, PositiveInt, Text, WholeNumber
 from bookwheel.errors import InputError
 
 if TYPE_CHECKING:
@@ -27,23 +27,23 @@ _TOKENS = 8192
 class SampleOptions:
     """The samples to make; the same options give the same bytes."""
 
-    tokens: int | None = None
+    tokens: PositiveInt | None = None
     "Tokens of each document: at most this number and at least 98 % of it. 8192 by default."
-    count: int = 1
+    count: PositiveInt = 1
     "How many samples."
-    seed: int = 0
+    seed: WholeNumber = 0
     "Another seed gives other samples."
-    lang: str | None = None
+    lang: Text | None = None
     "en or zh, where the task has both."
-    tokenizer: str = "words"
+    tokenizer: Text = "words"
     "The tokenizer that counts: words, estimate, or the path of a tokenizer.json."
-    data: Path | None = None
+    data: FilePath | None = None
     "The data folder, or one file of questions of yours; else $BOOKWHEEL_DATA or ./shared/data."
     split: Literal["train", "dev"] = "dev"
     "Which of a question set's files to draw from."
-    paragraphs: int | None = None
+    paragraphs: PositiveInt | None = None
     "Paragraphs of each document, instead of --tokens; only for tasks with questions among paragraphs."
-    metric: str | None = None
+    metric: Text | None = None
     "Judge by another metric than the task's own."
 
     def make_samples(self, task: str) -> Iterator[Sample]:
@@ -68,9 +68,9 @@ class SampleOptions:
 
 
 def make(
-    task: Annotated[str, Parameter(help="A name that `bookwheel data tasks` lists: niah_single_2, vt, hqa, count.")],
+    task: Annotated[Text, Parameter(help="A name that `bookwheel data tasks` lists: niah_single_2, vt, hqa, count.")],
     *,
-    out: Annotated[Path, Parameter(help="The file to write.")],
+    out: Annotated[FilePath, Parameter(help="The file to write.")],
     options: SampleOptions | None = None,
     force: Annotated[bool, Parameter(negative="", help="Replace the file when it is there.")] = False,
 ) -> int:
@@ -107,10 +107,12 @@ def tasks() -> int:
 
 
 def filter_file(
-    source: Annotated[Path, Parameter(help="A file of samples.")],
+    source: Annotated[FilePath, Parameter(help="A file of samples.")],
     *,
-    out: Annotated[Path, Parameter(help="The file to write the kept samples to.")],
-    tries: Annotated[int, Parameter(help="How often each question is asked; one right answer drops the sample.")] = 2,
+    out: Annotated[FilePath, Parameter(help="The file to write the kept samples to.")],
+    tries: Annotated[
+        PositiveInt, Parameter(help="How often each question is asked; one right answer drops the sample.")
+    ] = 2,
     models: ModelOptions | None = None,
     force: Annotated[bool, Parameter(negative="", help="Replace the file when it is there.")] = False,
 ) -> int:

@@ -58,8 +58,8 @@ def doctor(*, models: ModelOptions | None = None, output: OutputOptions | None =
     from bookwheel.cli.runner import run_command
 
     models, output = models or ModelOptions(), output or OutputOptions()
-    results = [*_check_machine(), *_check_extras(), _check_weights(), *_check_journal(output)]
-    if models.base_url:
+    results = [*_check_machine(), *_check_extras(), _check_weights(), *_check_journal(output), _check_settings()]
+    if models.url:
         results.append(run_command(_check_endpoint(models)))
     if output.as_json:
         print_line(json.dumps({"findings": [result.to_json() for result in results]}))
@@ -107,9 +107,7 @@ def _check_weights() -> CheckResult:
 
 
 def _check_journal(output: OutputOptions) -> Iterator[CheckResult]:
-    from bookwheel.journal import journal_path
-
-    path = output.journal or journal_path()
+    path = output.path
     try:
         with output.open_journal() as journal:
             count = len(journal.readings())
@@ -122,11 +120,23 @@ def _check_journal(output: OutputOptions) -> Iterator[CheckResult]:
     yield CheckResult(subject="disk", status=status, message=f"{free / 1e9:.1f} GB free where the journal is")
 
 
+def _check_settings() -> CheckResult:
+    """Check the settings files, and the variables that could be mistyped options."""
+    from bookwheel.configuration import find_files, load_configuration
+
+    try:
+        load_configuration()
+        files = ", ".join(map(str, find_files()))
+    except BookwheelError as error:
+        return CheckResult(subject="settings", status=CheckStatus.WRONG, message=str(error))
+    return CheckResult(subject="settings", status=CheckStatus.OK, message=files or "no settings file, which is fine")
+
+
 async def _check_endpoint(options: ModelOptions) -> CheckResult:
     from bookwheel.models.endpoint import Endpoint
     from bookwheel.models.server_models import list_served_models
 
-    endpoint = Endpoint.resolve(options.base_url, options.api_key, timeout=_ENDPOINT_TIMEOUT)
+    endpoint = Endpoint.resolve(options.url, options.api_key, timeout=_ENDPOINT_TIMEOUT)
     try:
         names = ", ".join(model.name for model in await list_served_models(endpoint))
     except BookwheelError as error:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Group, Parameter
 
-from bookwheel.cli.options import BudgetOptions, OutputOptions, PlanOptions
+from bookwheel.cli.options import BudgetOptions, FilePath, OutputOptions, PlanOptions, PositiveInt, Text
 from bookwheel.errors import InputError
+from bookwheel.models.address import is_built_in
 from bookwheel.types import Status
 
 if TYPE_CHECKING:
@@ -36,19 +37,19 @@ _MODELS = Group("Models", sort_key=2)
 class GridOptions:
     """The grid to measure, on top of the settings file if there is one."""
 
-    tasks: Annotated[tuple[str, ...], Parameter(name="--task", negative="", show_default=False)] = ()
+    tasks: Annotated[tuple[Text, ...], Parameter(name="--task", negative="", show_default=False)] = ()
     "A task by name; may be given again."
-    lengths: Annotated[tuple[int, ...], Parameter(name="--length", negative="", show_default=False)] = ()
+    lengths: Annotated[tuple[PositiveInt, ...], Parameter(name="--length", negative="", show_default=False)] = ()
     "Tokens of the documents; may be given again."
-    ways: Annotated[tuple[str, ...], Parameter(name="--way", negative="", show_default=False)] = ()
+    ways: Annotated[tuple[Text, ...], Parameter(name="--way", negative="", show_default=False)] = ()
     "A way of reading; may be given again."
-    samples: Annotated[tuple[str, ...], Parameter(name="--samples", negative="", show_default=False)] = ()
+    samples: Annotated[tuple[Text, ...], Parameter(name="--samples", negative="", show_default=False)] = ()
     "A JSONL file of samples; may be given again."
-    count: int | None = None
+    count: PositiveInt | None = None
     "Samples of each task and length."
-    data: str | None = None
+    data: Text | None = None
     "The folder of data sets that some tasks are made from."
-    reference: str | None = None
+    reference: Text | None = None
     "The way that the others are compared with."
 
 
@@ -57,20 +58,20 @@ class GridOptions:
 class EvalModelOptions:
     """The models to measure; models with settings of their own belong in a settings file."""
 
-    models: Annotated[tuple[str, ...], Parameter(name="--model", negative="", show_default=False)] = ()
+    models: Annotated[tuple[Text, ...], Parameter(name=("--model", "-m"), negative="", show_default=False)] = ()
     "`local`, `scripted`, a .gguf file, or a name that the endpoint serves; may be given again."
-    base_url: Annotated[str | None, Parameter(env_var="OPENAI_BASE_URL")] = None
-    "An OpenAI-compatible endpoint, for models whose settings name none."
-    api_key: Annotated[str | None, Parameter(env_var="OPENAI_API_KEY", show_env_var=True)] = None
-    "The endpoint's key, if it wants one; better kept in the environment."
-    tokenizer: str | None = None
+    base_url: Text | None = None
+    "An OpenAI-compatible endpoint, for models whose settings name none; by default, $OPENAI_BASE_URL."
+    api_key: Text | None = None
+    "The endpoint's key; by default, $OPENAI_API_KEY, which other users cannot see, as they can a command line."
+    tokenizer: Text | None = None
     "The models' tokenizer.json, where the endpoint cannot count tokens itself."
-    window: int | None = None
+    window: PositiveInt | None = None
     "At most so many tokens of prompt and reply, for every way alike."
-    threads: int | None = None
-    "Threads of the local model."
-    concurrency: int | None = None
-    "Samples under way at once."
+    threads: PositiveInt | None = None
+    "Threads of the local model; by default, the idle cores."
+    concurrency: PositiveInt | None = None
+    "Samples under way at once; 4 by default."
 
 
 @Parameter(name="*")
@@ -86,14 +87,14 @@ class EvalOptions:
 
 
 def evaluate(
-    settings: str | None = None,
+    settings: Text | None = None,
     /,
     *,
-    out: Path | None = None,
+    out: FilePath | None = None,
     also_official: Annotated[bool, Parameter(negative="")] = False,
     retry_failed: Annotated[bool, Parameter(negative="")] = False,
-    compare: Annotated[tuple[Path, Path] | None, Parameter(negative="")] = None,
-    report: Path | None = None,
+    compare: Annotated[tuple[FilePath, FilePath] | None, Parameter(negative="")] = None,
+    report: FilePath | None = None,
     options: EvalOptions | None = None,
 ) -> int:
     """Compare ways of reading, with intervals. A run that was killed continues with the same command.
@@ -157,7 +158,10 @@ def _merge_settings(source: str | None, options: EvalOptions) -> Evaluation:
 
 def _apply_connection(spec: ModelSpec, options: EvalModelOptions) -> ModelSpec:
     """Return the model with the connection flags, where its own settings leave them open."""
-    names = ("base_url", "tokenizer", "window", "threads")
+    # A model of this process stands beside served ones, for which the address is.
+    names = (
+        ("tokenizer", "window", "threads") if is_built_in(spec.name) else ("base_url", "tokenizer", "window", "threads")
+    )
     return replace(spec, **{name: getattr(options, name) for name in names if getattr(spec, name) is None})
 
 

@@ -5,18 +5,17 @@ from __future__ import annotations
 import asyncio
 import os
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
-from bookwheel.cli.options import BudgetOptions, FilePath, ModelOptions, Port, Text
-from bookwheel.errors import MissingExtra
+from bookwheel.cli.options import BudgetOptions, FilePath, ModelOptions, PlanOptions, Port, Text, build_plan
+from bookwheel.plugins import require_extra
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from bookwheel.plan import Budget
     from bookwheel.serve.engine.access_policy import AccessPolicy
     from bookwheel.serve.engine.keys import KeyRing
     from bookwheel.serve.engine.service import Service
@@ -63,25 +62,21 @@ def mcp(
     """
     from bookwheel.cli.runner import run_command
 
-    try:
-        import mcp as _protocol
-    except ImportError as error:
-        raise MissingExtra("the MCP server", "mcp") from error
-    del _protocol
+    require_extra("the MCP server", "mcp", "mcp", "mcp_types", "starlette", "uvicorn", "sse_starlette", "anyio")
     from bookwheel.serve.engine.access_policy import AccessPolicy
 
     serve = serve or McpOptions()
     access = AccessPolicy.from_roots(serve.root, allow_private=serve.allow_private)
     budget = budget or BudgetOptions()
     try:
-        return run_command((_http if serve.http else _stdio)(serve, access, models or ModelOptions(), budget.build()))
+        return run_command((_http if serve.http else _stdio)(serve, access, models or ModelOptions(), budget))
     except asyncio.CancelledError:
         return _INTERRUPTED
 
 
 @asynccontextmanager
 async def _open_service(
-    serve: McpOptions, models: ModelOptions, budget: Budget, keys: KeyRing | None = None
+    serve: McpOptions, models: ModelOptions, budget: BudgetOptions, keys: KeyRing | None = None
 ) -> AsyncIterator[Service]:
     from bookwheel.journal import Journal, journal_path
     from bookwheel.serve.engine.service import Service
@@ -92,7 +87,7 @@ async def _open_service(
     settings = ServerSettings(hosts=LOOPBACK | hosts, limits=limits)
     with Journal(serve.journal or journal_path()) as journal:
         model = await models.open()
-        plans = {model.name: replace(model.plan, budget=budget)}
+        plans = {model.name: build_plan(model, models, PlanOptions(), budget)}
         service = Service.create(journal=journal, models={model.name: model}, plans=plans, keys=keys, settings=settings)
         try:
             yield service
@@ -101,7 +96,7 @@ async def _open_service(
             await model.aclose()
 
 
-async def _stdio(serve: McpOptions, access: AccessPolicy, models: ModelOptions, budget: Budget) -> int:
+async def _stdio(serve: McpOptions, access: AccessPolicy, models: ModelOptions, budget: BudgetOptions) -> int:
     """Serve until standard input ends."""
     from bookwheel.serve.mcp.server import build_server
 
@@ -117,7 +112,7 @@ async def _stdio(serve: McpOptions, access: AccessPolicy, models: ModelOptions, 
     return 0
 
 
-async def _http(serve: McpOptions, access: AccessPolicy, models: ModelOptions, budget: Budget) -> int:
+async def _http(serve: McpOptions, access: AccessPolicy, models: ModelOptions, budget: BudgetOptions) -> int:
     from bookwheel.cli.output import stderr
     from bookwheel.serve.app import wrap_app
     from bookwheel.serve.mcp.http import make_key_ring, mount_tools

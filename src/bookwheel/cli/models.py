@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from bookwheel.cli.options import ModelOptions, OutputOptions
+from bookwheel.configuration import load_configuration
 from bookwheel.plan import list_presets, load_preset_plan
+from bookwheel.plugins import require_extra
 
 if TYPE_CHECKING:
+    from bookwheel.configuration import Configuration
     from bookwheel.plan import Plan
 
 
@@ -49,13 +52,15 @@ async def _models(options: ModelOptions, output: OutputOptions, *, fetch: bool) 
     from bookwheel.models import weights
 
     if fetch:
+        require_extra("the local model", "local", "xllamacpp", "gguf")
         with show_download() as progress:
             await weights.ensure_weights(progress)
     rows = [
         _describe_local(),
         _ModelRow(name="scripted", where="built in, deterministic, for trials and tests", ready="yes"),
     ]
-    if options.base_url:
+    rows += _describe_endpoints(load_configuration())
+    if options.url:
         rows += await _list_endpoint_models(options)
     plans = {name: load_preset_plan(name) for name in list_presets()}
     if output.as_json:
@@ -64,6 +69,14 @@ async def _models(options: ModelOptions, output: OutputOptions, *, fetch: bool) 
         return 0
     _print_tables(rows, plans)
     return 0
+
+
+def _describe_endpoints(settings: Configuration) -> list[_ModelRow]:
+    """Return the endpoints of the settings files; none is asked whether it is there."""
+    return [
+        _ModelRow(name=name, where=f"{endpoint.model or 'the only model'} at {endpoint.url}", ready="not asked")
+        for name, endpoint in settings.endpoints.items()
+    ]
 
 
 def _describe_local() -> _ModelRow:
@@ -78,7 +91,7 @@ async def _list_endpoint_models(options: ModelOptions) -> list[_ModelRow]:
     from bookwheel.models.endpoint import Endpoint
     from bookwheel.models.server_models import list_served_models
 
-    endpoint = Endpoint.resolve(options.base_url, options.api_key, timeout=options.timeout)
+    endpoint = Endpoint.resolve(options.url, options.api_key, timeout=options.timeout)
     served = await list_served_models(endpoint)
     return [_ModelRow(name=model.name, where=endpoint.display_url, ready="yes") for model in served]
 

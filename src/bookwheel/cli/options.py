@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from dataclasses import astuple, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -10,6 +12,9 @@ from annotated_types import Ge, Gt, Le, Lt
 from cyclopts import Group, Parameter
 from cyclopts.validators import Number
 
+from bookwheel.configuration import Configuration, NamedEndpoint, load_configuration
+from bookwheel.errors import JournalError
+from bookwheel.models.address import ModelAddress, is_built_in
 from bookwheel.plan import Budget, Layout, Plan, Positive, Price, Seed, Temperature, Tokens, TopP, load_preset_plan
 
 if TYPE_CHECKING:
@@ -61,6 +66,7 @@ def _parse_path(_: type, tokens: Sequence[Token]) -> Path:
 Text = Annotated[str, Parameter(validator=_require_text)]
 FilePath = Annotated[Path, Parameter(converter=_parse_path)]
 PositiveInt = Annotated[int, Parameter(validator=Number(gt=0), converter=_parse_int)]
+Count = Annotated[int, Parameter(validator=Number(gte=0), converter=_parse_int)]
 Port = Annotated[int, Parameter(validator=Number(gte=0, lte=65535), converter=_parse_int)]
 WholeNumber = Annotated[int, Parameter(converter=_parse_int)]
 _Positive = Annotated[Positive, _check(Positive)]
@@ -73,12 +79,13 @@ _Tokens = Annotated[Tokens, _check(Tokens)]
 class ModelOptions:
     """The model, and how to reach it."""
 
-    model: Text | None = None
-    "`local` (the default), `scripted`, a .gguf file, or the name of a model that the endpoint serves."
-    base_url: Annotated[str | None, Parameter(env_var="OPENAI_BASE_URL")] = None
-    "An OpenAI-compatible endpoint, such as http://localhost:8000/v1."
-    api_key: Annotated[str | None, Parameter(env_var="OPENAI_API_KEY", show_env_var=True)] = None
-    "The endpoint's key, if it needs one. Prefer the environment variable: other users can see command lines."
+    model: Annotated[Text | None, Parameter(name=("--model", "-m"))] = None
+    """`local` (the default), `scripted`, a .gguf file, an endpoint that a settings file names, or the name of a model
+    that the endpoint serves."""
+    base_url: Text | None = None
+    "An OpenAI-compatible endpoint, such as http://localhost:8000/v1; by default, $OPENAI_BASE_URL."
+    api_key: Text | None = None
+    "The endpoint's key; by default, $OPENAI_API_KEY, which other users cannot see, as they can a command line."
     tokenizer: FilePath | None = None
     "The model's tokenizer.json, if the endpoint cannot count tokens."
     window: PositiveInt | None = None
@@ -90,18 +97,47 @@ class ModelOptions:
     threads: PositiveInt | None = None
     "CPU threads of the local model; by default, the idle cores."
 
-    async def open(self) -> Model:
+    @property
+    def url(self) -> str | None:
+        """The endpoint's address, from the option or the environment."""
+        return self.base_url or os.environ.get("OPENAI_BASE_URL") or None
+
+    def find_endpoint(self, settings: Configuration, kept: ModelAddress | None = None) -> NamedEndpoint | None:
+        """Return the endpoint of the settings files that these options name, by themselves or by the default."""
+        name = self.model or (None if kept else settings.model)
+        return settings.endpoints.get(name) if name and not self.base_url else None
+
+    def find_address(self, settings: Configuration, kept: ModelAddress | None = None) -> ModelAddress:
+        """Return the model's address. `kept` is that of a reading that goes on; an option goes on top of it."""
+        if endpoint := self.find_endpoint(settings, kept):
+            address = ModelAddress(
+                model=endpoint.model,
+                url=endpoint.url,
+                key_variable=endpoint.key_variable,
+                tokenizer=endpoint.tokenizer,
+                window=endpoint.window,
+            )
+        elif kept and self.base_url and kept.url:
+            # Another server: the key of the old one is not for it.
+            address = replace(kept, model=self.model or kept.model, url=self.base_url, key_variable=None)
+        elif kept and not self.base_url and (not self.model or (kept.url and not is_built_in(self.model))):
+            address = replace(kept, model=self.model or kept.model)
+        else:
+            address = ModelAddress(model=self.model or (None if self.base_url else settings.model), url=self.base_url)
+        return replace(
+            address,
+            tokenizer=str(self.tokenizer) if self.tokenizer else address.tokenizer,
+            window=self.window or address.window,
+        )
+
+    async def open(self, address: ModelAddress | None = None) -> Model:
         """Open the model. The local one downloads its weights the first time."""
         from bookwheel.cli.progress import show_download
-        from bookwheel.models.registry import open_model
 
+        address = address or self.find_address(load_configuration())
         with show_download() as progress:
-            return await open_model(
-                self.model,
-                base_url=self.base_url,
+            return await address.open(
                 api_key=self.api_key,
-                tokenizer=self.tokenizer,
-                window=self.window,
                 timeout=self.timeout,
                 concurrency=self.concurrency,
                 threads=self.threads,
@@ -115,35 +151,42 @@ class PlanOptions:
     """Changes to the plan that the model recommends."""
 
     preset: Text | None = None
-    "Start from this plan instead of the model's own. `bookwheel models` lists them."
+    """Start from this plan instead of the model's own: `laptop`, `paper-7b`, `paper-14b`, `paper-table`, `tiny-cpu` or
+    `smollm2-135m`. `bookwheel models` shows them."""
     chunk_tokens: _Tokens | None = None
-    "Tokens of the document in each call."
+    "Tokens of the document in each call; by default, the plan's: 5000 in a window of 8192."
     memory_tokens: _Tokens | None = None
-    "Token limit of the memory."
+    "Token limit of the memory; by default, the plan's: 1024 in a window of 8192."
     answer_tokens: _Tokens | None = None
-    "Token limit of the answer."
+    "Token limit of the answer; by default, the plan's: 1024 in a window of 8192."
     question_tokens: _Tokens | None = None
-    "Token limit of the question."
+    "Token limit of the question; by default, the plan's: 1024 in a window of 8192."
     layout: Layout | None = None
-    "Order of the prompt. With `section-first`, a server can reuse the chunk's KV cache."
+    """Order of the prompt, `memory-first` by default. With `section-first`, a server can reuse the chunk's KV cache."""
     prompts: Text | None = None
-    "A prompt set by name, or a TOML file with one."
+    "A prompt set, `standard` (the default), `small` or `tiny`, or a TOML file with one."
     language: Annotated[Text | None, Parameter(name="--lang")] = None
     "Language of the prompts, `en` or `zh`; by default, the question's."
     temperature: Annotated[Temperature, _check(Temperature)] | None = None
-    "Sampling temperature; 0 is greedy."
+    "Sampling temperature from 0, which is greedy, to 2; by default, the plan's."
     top_p: Annotated[TopP, _check(TopP)] | None = None
-    "Nucleus sampling: the probability mass to sample from, up to 1."
+    "Nucleus sampling: the probability mass to sample from, up to 1; by default, the plan's."
     seed: Annotated[Seed, _check(Seed)] | None = None
     "Seed of the sampling, for repeatable readings."
 
-    def build(self, recommended: Plan, budget: Budget) -> Plan:
-        """Return the recommended plan (or the preset) with these settings and this budget."""
-        plan = load_preset_plan(self.preset) if self.preset else recommended
+    @property
+    def has_chunks(self) -> bool:
+        """The plan says how to read in chunks, so a document that fits the window is read in chunks too."""
+        return bool(self.preset or self.chunk_tokens or self.memory_tokens)
+
+    def build(self, recommended: Plan, settings: Configuration) -> Plan:
+        """Return the recommended plan, with the settings files' changes and then these on top."""
+        preset = self.preset or settings.preset
+        plan = load_preset_plan(preset) if preset else recommended
         values = {f.name: value for f in fields(self) if (value := getattr(self, f.name)) is not None}
         values.pop("preset", None)
         sampling = {name: values.pop(name) for name in ("temperature", "top_p", "seed") if name in values}
-        return replace(plan.with_values({**values, "sampling": sampling}), budget=budget)
+        return plan.with_values(settings.plan).with_values({**values, "sampling": sampling})
 
 
 @Parameter(name="*", group=_BUDGET)
@@ -157,20 +200,31 @@ class BudgetOptions:
     "Limit of wall-clock seconds."
     max_cost: _Positive | None = None
     "Limit of the cost, in the currency of the prices."
-    price_in: _Price = 0.0
-    "Price of a million prompt tokens."
-    price_out: _Price = 0.0
-    "Price of a million reply tokens."
+    price_in: _Price | None = None
+    "Price of a million prompt tokens; by default, the named endpoint's."
+    price_out: _Price | None = None
+    "Price of a million reply tokens; by default, the named endpoint's."
 
-    def build(self) -> Budget:
-        """Return the limits as a Budget."""
-        return Budget(
-            tokens=self.max_tokens_total,
-            seconds=self.max_seconds,
-            cost=self.max_cost,
-            price_in=self.price_in,
-            price_out=self.price_out,
-        )
+    def build(self, base: Budget | None = None, endpoint: NamedEndpoint | None = None) -> Budget:
+        """Return the limits as a Budget, on top of another one and of the endpoint's prices."""
+        base = base or Budget()
+        if endpoint:
+            base = replace(base, price_in=endpoint.price_in, price_out=endpoint.price_out)
+        values: dict[str, Any] = {
+            "tokens": self.max_tokens_total,
+            "seconds": self.max_seconds,
+            "cost": self.max_cost,
+            "price_in": self.price_in,
+            "price_out": self.price_out,
+        }
+        return replace(base, **{name: value for name, value in values.items() if value is not None})
+
+
+def build_plan(model: Model, models: ModelOptions, plan: PlanOptions, budget: BudgetOptions) -> Plan:
+    """Return the plan of a server's readings, from the settings files and these options."""
+    settings = load_configuration()
+    built = plan.build(model.plan, settings)
+    return replace(built, budget=budget.build(built.budget, models.find_endpoint(settings)))
 
 
 @Parameter(name="*", group=_OUTPUT)
@@ -182,14 +236,55 @@ class OutputOptions:
     "The journal's file; by default, $BOOKWHEEL_JOURNAL or a file in the user's data folder."
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False
     "Print one JSON object on standard output and nothing else."
-    quiet: Annotated[bool, Parameter(negative="")] = False
+    json_events: Annotated[bool, Parameter(negative="")] = False
+    "Print one JSON object a line on standard output as things happen: the reading, each step, the answer."
+    quiet: Annotated[bool, Parameter(name=("--quiet", "-q"), negative="")] = False
     "Print no progress, only warnings and errors."
+
+    @property
+    def is_silent(self) -> bool:
+        """Print no progress: it is unwanted, or a program reads the output."""
+        return self.quiet or self.as_json or self.json_events
+
+    @property
+    def path(self) -> Path:
+        """The journal's file."""
+        from bookwheel.journal import journal_path
+
+        return self.journal or journal_path()
 
     def open_journal(self) -> Journal:
         """Open the journal; create it if there is none."""
-        from bookwheel.journal import Journal, journal_path
+        from bookwheel.journal import Journal
 
-        return Journal(self.journal or journal_path())
+        return Journal(self.path)
+
+    def find_journal(self) -> Journal | None:
+        """Open the journal to look something up; None if there is none yet. A mistyped path creates no file."""
+        if self.path.exists():
+            return self.open_journal()
+        if not self.is_default:
+            raise JournalError(f"there is no journal {self.journal}; check the path, or `bookwheel ask` begins one")
+        return None
+
+    def require_journal(self, reading: str) -> Journal:
+        """Open the journal that has a reading; JournalError if there is none yet."""
+        journal = self.find_journal()
+        if journal is None:
+            raise JournalError(f"no reading {reading!r}: there are no readings yet; `bookwheel ask` makes one")
+        return journal
+
+    @property
+    def is_default(self) -> bool:
+        """The journal is the one that a command without --journal uses."""
+        from bookwheel.journal import journal_path
+
+        return self.path.absolute() == journal_path().absolute()
+
+    def format_resume(self, reading_id: str) -> str:
+        """Return the command that goes on with a reading, as it can be typed."""
+        journal = "" if self.is_default else f" --journal {shlex.quote(str(self.journal))}"
+        return f"bookwheel resume {reading_id[:8]}{journal}"
 
 
 @Parameter(name="*")
@@ -201,5 +296,7 @@ class ReadingOptions:
     plan: PlanOptions = field(default_factory=PlanOptions)
     budget: BudgetOptions = field(default_factory=BudgetOptions)
     output: OutputOptions = field(default_factory=OutputOptions)
-    way: Annotated[str, Parameter(group=_PLAN)] = "sequential"
-    "The way of reading, such as `sequential`, `whole`, `map-reduce` or `refine`."
+    way: Annotated[Text | None, Parameter(group=_PLAN)] = None
+    """The way of reading: `sequential`, `whole`, `refine`, `map-reduce`, `bm25`, `middle-cut`, `closed-book` or one of
+    another package. By default, a document that fits the model's window is read in one call (`whole`) unless options
+    say how to cut chunks, and any other `sequential`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Console
 from rich.text import Text
@@ -15,6 +15,7 @@ from bookwheel.text.sanitize import sanitize
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from bookwheel.cli.options import OutputOptions
     from bookwheel.types import Evidence, Reading
 
 # Keyed by the text of Status and Flag: this module is part of every start, and `--help` needs no types.
@@ -46,24 +47,34 @@ def _console(*, stderr: bool) -> Console:
     return console if console.is_terminal else Console(stderr=stderr, highlight=False, width=_NO_FOLDING)
 
 
-def print_error(error: Exception, *, as_json: bool) -> int:
-    """Print the error and return its exit code. Errors of the argument parser point to --help."""
+def print_error(error: Exception, *, as_json: bool, command: str = "bookwheel") -> int:
+    """Print the error and return its exit code. Errors of the argument parser point to the command's --help."""
     ours = error if isinstance(error, BookwheelError) else None
-    advice = "" if ours else "\nSee bookwheel --help."
+    advice = "" if ours else f"\nSee {command} --help."
     stderr().print(Text("error: ", style="bold red") + Text(sanitize(str(error)) + advice))
     if as_json:
         print(json.dumps({"error": str(error), "kind": type(error).__name__ if ours else "UsageError"}))
     return ours.exit_code if ours else InputError.exit_code
 
 
-def print_answer(reading: Reading, *, as_json: bool, quiet: bool) -> int:
+def print_event(name: str, values: Mapping[str, Any]) -> None:
+    """Print one line of `--json-events`, at once."""
+    print(json.dumps({"event": name, **values}), flush=True)
+
+
+def print_answer(reading: Reading, output: OutputOptions) -> int:
     """Print how a reading ended and return the exit code."""
-    from bookwheel.record import reading_to_json
+    from bookwheel.record import evidence_to_json, reading_to_json
     from bookwheel.types import Status
 
-    if as_json:
+    if output.json_events:
+        evidence = [evidence_to_json(piece) for piece in reading.evidence]
+        print_event("end", {**reading_to_json(reading, steps=False), "evidence": evidence})
+        return EXIT_CODES[reading.status]
+    if output.as_json:
         print(json.dumps(reading_to_json(reading)))
         return EXIT_CODES[reading.status]
+    quiet = output.quiet
     console = stderr()
     if reading.answer and reading.status is Status.ANSWERED:
         if not quiet:
@@ -73,7 +84,7 @@ def print_answer(reading: Reading, *, as_json: bool, quiet: bool) -> int:
             console.print(Text(f"note: {_ANSWER_NOTES.get(flag, flag)}", style="yellow"))
     else:
         console.print(Text(f"{reading.status}: {sanitize(reading.error)}", style="bold yellow"))
-        console.print(Text(f"{len(reading.steps)} steps are kept; continue with: bookwheel resume {reading.id[:8]}"))
+        console.print(Text(f"{len(reading.steps)} steps are kept; continue with: {output.format_resume(reading.id)}"))
     if not quiet:
         _print_footnotes(console, reading)
     return EXIT_CODES[reading.status]
@@ -92,14 +103,15 @@ def _print_footnotes(console: Console, reading: Reading) -> None:
         for piece in reading.evidence:
             quote = Text(f"  “{sanitize(piece.quote).strip()}”", style="italic")
             console.print(quote + Text(f"  {_format_place(piece)}", style="dim"))
+    console.print(Text(f"{format_usage(reading)} · bookwheel show {reading.id[:8]}", style="dim"))
+
+
+def format_usage(reading: Reading) -> str:
+    """Return calls, tokens, time and, where prices are known, the cost."""
     usage = reading.usage
-    console.print(
-        Text(
-            f"{usage.calls} calls · {usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens · "
-            f"{usage.seconds:.1f} s · bookwheel show {reading.id[:8]}",
-            style="dim",
-        )
-    )
+    cost = "" if reading.cost is None else f" · cost {reading.cost:.4g}"
+    tokens = f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens"
+    return f"{usage.calls} calls · {tokens} · {usage.seconds:.1f} s{cost}"
 
 
 def _format_place(piece: Evidence) -> str:

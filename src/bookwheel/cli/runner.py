@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rich.text import Text
 
-from bookwheel.cli.output import print_answer, stderr
+from bookwheel.cli.output import print_answer, print_event, stderr
 from bookwheel.cli.progress import show_progress
 from bookwheel.reading.runner import run_reading
+from bookwheel.reading.structured import apply_schema
+from bookwheel.record import reading_to_json, step_to_json
 from bookwheel.text.sanitize import sanitize
+from bookwheel.types import Answer
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Callable, Coroutine, Iterator
 
     from bookwheel.cli.options import OutputOptions
     from bookwheel.journal import Journal, StoredDocument
     from bookwheel.models.base import Model
     from bookwheel.reading.loop import Way
-    from bookwheel.types import Document, Reading
+    from bookwheel.types import Document, Reading, Step
 
 
 _T = TypeVar("_T")
@@ -44,25 +47,44 @@ async def read_to_end(
     reading: Reading, document: StoredDocument, model: Model, journal: Journal, output: OutputOptions, *, way: Way
 ) -> int:
     """Run the reading from where it stands, print its answer, and return the exit code."""
-    quiet = output.quiet or output.as_json
+    way = apply_schema(way, reading.plan)
     with journal.claim(reading.id):
         try:
-            with show_progress(reading, quiet=quiet) as watch:
+            with _watch(reading, output) as watch:
                 reading = await run_reading(reading, document, model, way=way, journal=journal, watch=watch)
         except asyncio.CancelledError:
             # The runner has kept the interrupted reading; the user is told how to resume it.
             reading = journal.reading(reading.id)
-    return print_answer(reading, as_json=output.as_json, quiet=output.quiet)
+    return print_answer(reading, output)
 
 
-def print_warnings(document: Document, model: Model, *, quiet: bool) -> None:
+@contextmanager
+def _watch(reading: Reading, output: OutputOptions) -> Iterator[Callable[[Step | Answer], None]]:
+    """Yield a function to call with each event: it draws the progress, or prints JSON, or does nothing."""
+    if output.json_events:
+        print_event("reading", reading_to_json(reading, steps=False))
+        yield _print_step
+    else:
+        with show_progress(reading, quiet=output.is_silent) as watch:
+            yield watch
+
+
+def _print_step(event: Step | Answer) -> None:
+    """Print a step as one line of JSON; the answer is part of the last line."""
+    if not isinstance(event, Answer):
+        print_event("step", step_to_json(event, follows=event.chunk.index > 0))
+
+
+def print_warnings(document: Document, model: Model, output: OutputOptions) -> None:
     """Print what was left out of the document, and whether token counts are estimates."""
-    console = stderr()
-    for note in getattr(document, "notes", ()):
-        console.print(Text(f"note: {sanitize(note)}", style="yellow"))
-    if not model.tokenizer.exact and not quiet:
-        text = (
-            "note: the endpoint does not name its tokenizer, so token counts are estimates, on the high side; "
+    notes = [sanitize(note) for note in getattr(document, "notes", ())]
+    if not model.tokenizer.exact and not output.quiet:
+        notes.append(
+            "the endpoint does not name its tokenizer, so token counts are estimates, on the high side; "
             "--tokenizer FILE makes them exact"
         )
-        console.print(Text(text, style="yellow"))
+    for note in notes:
+        if output.json_events:
+            print_event("note", {"note": note})
+        else:
+            stderr().print(Text(f"note: {note}", style="yellow"))

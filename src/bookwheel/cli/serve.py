@@ -18,8 +18,10 @@ from bookwheel.cli.options import (
     Port,
     PositiveInt,
     Text,
+    build_plan,
 )
-from bookwheel.errors import InputError, MissingExtra
+from bookwheel.errors import InputError
+from bookwheel.plugins import require_extra
 
 if TYPE_CHECKING:
     from bookwheel.serve.engine.keys import KeyRing
@@ -71,10 +73,11 @@ def serve(
     """
     from bookwheel.cli.output import print_line
 
-    try:
-        from bookwheel.serve.engine.keys import KeyRing, add_key, read_keys
-    except ImportError as error:
-        raise MissingExtra("serving", "serve") from error
+    require_extra(
+        "serving", "serve", "starlette", "uvicorn", "sse_starlette", "python_multipart", "prometheus_client", "anyio"
+    )
+    from bookwheel.serve.engine.keys import KeyRing, add_key, read_keys
+
     if new_key is not None:
         if key_file is None:
             raise InputError("--new-key needs a file for the key's hash: --key-file FILE")
@@ -122,7 +125,7 @@ async def _serve(
     with bind_socket(host, port) as at, output.open_journal() as journal:
         model = await models.open()
         try:
-            plans = {model.name: plan.build(model.plan, budget.build())}
+            plans = {model.name: build_plan(model, models, plan, budget)}
             app = build_app(journal=journal, models={model.name: model}, plans=plans, keys=keys, settings=settings)
             server = Server(app, at, grace=_GRACE)
             if not output.quiet:

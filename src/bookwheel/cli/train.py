@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from bookwheel.cli.options import Count, FilePath, PositiveInt, Text, WholeNumber
 from bookwheel.errors import MissingExtra
 
 if TYPE_CHECKING:
@@ -22,18 +23,18 @@ if TYPE_CHECKING:
 
 
 def train(
-    settings: str,
+    settings: Text,
     *,
-    out: Path | None = None,
+    out: FilePath | None = None,
     resume: Annotated[bool, Parameter(negative="")] = False,
-    seed: int | None = None,
-    steps: int | None = None,
-    data: Path | None = None,
-    gguf_like: Path | None = None,
-    threads: int | None = None,
+    seed: WholeNumber | None = None,
+    steps: Count | None = None,
+    data: FilePath | None = None,
+    gguf_like: FilePath | None = None,
+    threads: PositiveInt | None = None,
     with_tensorboard: Annotated[bool, Parameter(name="--tensorboard", negative="")] = False,
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
-    quiet: Annotated[bool, Parameter(negative="")] = False,
+    quiet: Annotated[bool, Parameter(name=("--quiet", "-q"), negative="")] = False,
 ) -> int:
     """Train a memory policy: a supervised warm start, then reinforcement learning from the answers alone.
 

@@ -98,6 +98,8 @@ class ListedReadingJson(TypedDict):
     document: DocumentInfo
     plan: Plan
     usage: Usage
+    cost: float | None
+    """In the currency of the plan's prices; null without prices."""
     error: str
     parent: str
     """The reading that this one was forked from; empty where there is none."""

@@ -12,7 +12,7 @@ def test_ask_resume_show_and_list_speak_of_one_shape(run, book: Path, ask) -> No
     assert run("show", "last", "--json").json == asked
     assert run("resume", asked["reading"], "--json").json == asked
     (listed,) = json.loads(run("list", "--json").out)
-    assert listed == {key: value for key, value in asked.items() if key not in {"steps", "evidence"}}
+    assert listed == {key: value for key, value in asked.items() if key not in {"steps", "evidence", "gaps"}}
 
 
 def test_the_newest_reading_is_listed_first(run, book: Path, ask) -> None:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from bookwheel.errors import TokenizerError, UnknownModel, Unreachable
+from bookwheel.errors import InputError, TokenizerError, UnknownModel, Unreachable
 from bookwheel.models.openai import OpenAIModel
 from bookwheel.models.registry import open_model
 from bookwheel.models.scripted import ScriptedModel
@@ -21,7 +21,9 @@ def opened(name, **settings):
 
 def test_the_scripted_model_needs_no_server(server):
     assert isinstance(opened("scripted"), ScriptedModel)
-    assert isinstance(opened("scripted", base_url=server.url), ScriptedModel)
+    for name in ("scripted", "local", "some.gguf"):
+        with pytest.raises(InputError, match="--model and --base-url"):
+            opened(name, base_url=server.url)
     assert not server.asked
 
 

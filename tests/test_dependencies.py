@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bookwheel"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-PACKAGE_OF = {"bs4": "beautifulsoup4", "llama_index": "llama-index-core"}
+PACKAGE_OF = {"llama_index": "llama-index-core", "pptx": "python-pptx"}
 """Only where a module is not named as its package is."""
 
 

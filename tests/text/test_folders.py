@@ -136,7 +136,7 @@ def test_a_folder_names_each_file_and_leaves_out_what_is_no_text(tmp_path):
     assert [part.source for part in parts] == ["a.txt", "a.txt", "sub/f.md", "sub/f.md"]
     assert document.name == "log"
     assert document.notes[:2] == (
-        "left out, is not a text: it looks like a PNG picture: b.png, c.png",
+        "left out, is a picture: give it as a source to have it read by OCR: b.png, c.png",
         "no text in: b.png, c.png, d.txt, e.pdf",
     )
     assert "left out, is a damaged PDF" in document.notes[2]
@@ -146,7 +146,7 @@ def test_a_folder_names_each_file_and_leaves_out_what_is_no_text(tmp_path):
 
 def test_a_folder_without_text_says_what_it_left_out(tmp_path):
     lay(tmp_path, {"a.png": b"\x89PNG\r\n\x1a\n" + bytes(99), ".hidden.txt": "text", "empty.txt": " \n"})
-    with pytest.raises(SourceError, match=r"no text to read(.|\n)*hidden: \.hidden\.txt(.|\n)*PNG picture: a\.png"):
+    with pytest.raises(SourceError, match=r"no text to read(.|\n)*hidden: \.hidden\.txt(.|\n)*read by OCR: a\.png"):
         open_document([tmp_path])
 
 

@@ -29,6 +29,18 @@ def volume(tmp_path, name, data, media=""):
         ("notes.txt", b"the %PDF- mark comes later", "", Format.TEXT),
         ("log", b"\x1f\x8b\x08\0", "", Format.GZIP),
         ("empty", b"", "", Format.TEXT),
+        ("a.doc", b"{\\rtf1 text}", "", Format.RTF),
+        ("scan", b"\x89PNG\r\n\x1a\n", "", Format.PICTURE),
+        ("scan", b"\xff\xd8\xff\xe0", "", Format.PICTURE),
+        ("a.csv", b"a,b", "", Format.CSV),
+        ("a.tsv", b"a\tb", "", Format.CSV),
+        ("a.csv", b"a,b", "text/plain", Format.TEXT),
+        ("table", b"a,b", "text/csv", Format.CSV),
+        ("a.ipynb", b"{}", "", Format.NOTEBOOK),
+        ("a.eml", b"Subject: x\n\ny", "", Format.EMAIL),
+        ("mail", b"From: a\nTo: b\nSubject: c\n d\n\ntext", "", Format.EMAIL),
+        ("mail.txt", b"From: a\nTo: b\nSubject: c\n\ntext", "", Format.TEXT),
+        ("old.xls", b"\xd0\xcf\x11\xe0", "", Format.SHEETS),
     ],
 )
 def test_a_file_is_told_by_its_bytes_before_its_name(tmp_path, name, data, media, found):
@@ -38,7 +50,7 @@ def test_a_file_is_told_by_its_bytes_before_its_name(tmp_path, name, data, media
 @pytest.mark.parametrize(
     ("data", "looks"),
     [
-        (b"\x89PNG\r\n\x1a\n" + bytes(50), "a PNG picture"),
+        (b"GIF89a" + bytes(50), "a GIF picture"),
         (b"\x7fELF\x02\x01\x01" + bytes(50), "a program"),
         (b"SQLite format 3\0" + bytes(50), "an SQLite database"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(50), "an old Office file"),
@@ -65,14 +77,25 @@ def test_wide_encodings_full_of_nuls_are_texts():
 
 
 @pytest.mark.parametrize(
-    ("inside", "looks"),
+    ("inside", "found"),
     [
-        ("xl/workbook.xml", "an Excel workbook"),
-        ("ppt/presentation.xml", "a PowerPoint file"),
-        ("content.xml", "an OpenDocument file"),
-        ("photo.jpg", "a ZIP archive"),
+        ({"word/document.xml": "x"}, Format.DOCX),
+        ({"xl/workbook.xml": "x"}, Format.SHEETS),
+        ({"xl/workbook.bin": "x"}, Format.SHEETS),
+        ({"ppt/presentation.xml": "x"}, Format.PPTX),
+        ({"META-INF/container.xml": "x"}, Format.EPUB),
+        ({"content.xml": "x", "mimetype": "application/vnd.oasis.opendocument.text"}, Format.OPENDOCUMENT),
+        ({"content.xml": "x", "mimetype": "application/vnd.oasis.opendocument.spreadsheet"}, Format.SHEETS),
     ],
 )
+def test_an_office_file_is_told_by_what_it_holds(tmp_path, inside, found):
+    with zipfile.ZipFile(tmp_path / "z", "w") as archive:
+        for name, content in inside.items():
+            archive.writestr(name, content)
+    assert detect_format(volume(tmp_path, "z", (tmp_path / "z").read_bytes())) is found
+
+
+@pytest.mark.parametrize(("inside", "looks"), [("photo.jpg", "a ZIP archive")])
 def test_other_archives_are_refused_with_advice(tmp_path, inside, looks):
     with zipfile.ZipFile(tmp_path / "z", "w") as archive:
         archive.writestr(inside, "x")

@@ -1,8 +1,7 @@
+import re
 import sys
 
 import pytest
-from pypdf import PdfReader
-from pypdf.errors import DependencyError
 from reportlab.lib.pdfencrypt import StandardEncryption
 from reportlab.pdfgen.canvas import Canvas
 
@@ -29,7 +28,8 @@ def test_every_page_keeps_its_number(tmp_path):
     parts = list(document.parts())
     assert [(p.page, p.source) for p in parts] == [(1, "log.pdf"), (2, "log.pdf"), (4, "log.pdf")]
     assert "".join(p.text for p in parts) == "".join(f"{text}\n" for text in PAGES if text)
-    assert document.notes == ("pages of log.pdf without a text layer: 3",)
+    assert len(document.notes) == 1
+    assert re.fullmatch(r"pages of log\.pdf (without a text layer .*|read by OCR, .*): 3", document.notes[0])
 
 
 def test_a_pdf_is_read_on_from_any_character(tmp_path):
@@ -66,16 +66,6 @@ def test_a_pdf_that_only_forbids_printing_is_read(tmp_path):
     assert "eleven barrels" in "".join(part.text for part in open_document([path]).parts())
 
 
-def test_a_pdf_that_needs_cryptography_says_so(tmp_path, monkeypatch):
-    def decrypt(*_):
-        raise DependencyError("cryptography>=3.1 is required for AES algorithm")
-
-    path = pdf(tmp_path / "aes.pdf", PAGES, StandardEncryption("", ownerPassword="owner", strength=128))
-    monkeypatch.setattr(PdfReader, "decrypt", decrypt)
-    with pytest.raises(SourceError, match=r"pip install cryptography"):
-        open_document([path])
-
-
 @pytest.mark.parametrize("keep", [20, 300, 900])
 def test_a_torn_pdf_is_a_source_error_or_is_read(tmp_path, keep):
     whole = pdf(tmp_path / "a.pdf", PAGES).read_bytes()
@@ -86,7 +76,6 @@ def test_a_torn_pdf_is_a_source_error_or_is_read(tmp_path, keep):
 
 def test_without_the_optional_part_the_error_names_it(tmp_path, monkeypatch):
     path = pdf(tmp_path / "a.pdf", PAGES)
-    monkeypatch.setitem(sys.modules, "pypdf", None)
-    monkeypatch.setitem(sys.modules, "pypdf.errors", None)
+    monkeypatch.setitem(sys.modules, "pypdfium2", None)
     with pytest.raises(MissingExtra, match=r"reading PDF .*bookwheel\[documents\]"):
         open_document([path])

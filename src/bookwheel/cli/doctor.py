@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 _EXTRAS: Final = {
     "local": ("the local model", ("xllamacpp",)),
-    "documents": ("PDF, DOCX, EPUB and HTML", ("pypdf", "mammoth", "trafilatura")),
+    "documents": (
+        "PDF, HTML, office files and books",
+        ("pypdfium2", "mammoth", "lxml", "pptx", "python_calamine", "striprtf"),
+    ),
 }
 # Bytes of free disk space below which a journal can soon be full.
 _LOW_DISK: Final = 500_000_000

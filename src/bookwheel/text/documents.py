@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.errors import InputError, SourceError
 from bookwheel.text.files import read_parts
 from bookwheel.text.folders import list_files
+from bookwheel.text.formats import Format, detect_format
 from bookwheel.text.sources import SourceFile, SourceWarnings, spool, take_fingerprint, to_printable
 from bookwheel.types import Part
 
@@ -140,6 +141,8 @@ class SourceDocument:
         name = item.file.name
         fault_kind = "left out"
         try:
+            if not item.is_named and detect_format(item.file) is Format.PICTURE:
+                raise SourceError(f"{name} is a picture: give it as a source to have it read by OCR")
             for part in read_parts(item.file, self._warnings):
                 if part.text:
                     fault_kind = "read in part"

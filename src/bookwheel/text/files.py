@@ -1,63 +1,88 @@
-"""Read the text of one file, whatever its format."""
+"""Read the text of one file, whatever its format: the register of readers.
+
+To add a format, write a reader in `bookwheel.text.readers`, name it here, and teach `bookwheel.text.formats` its signs.
+"""
 
 from __future__ import annotations
 
 import gzip
 import zlib
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from functools import partial
+from importlib import import_module
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import SourceError
-from bookwheel.text.decoding import SAMPLE, decode
-from bookwheel.text.formats import Format, detect_format, reject_binary
-from bookwheel.text.sources import limit_read, max_unpacked_size
+from bookwheel.text.decoding import decode
+from bookwheel.text.formats import Format, detect_format
+from bookwheel.text.sources import limit_read, max_unpacked_size, spool
 from bookwheel.types import Part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from bookwheel.text.sources import SourceFile, SourceWarnings
+
+    Reader = Callable[[SourceFile, SourceWarnings], Iterator[Part]]
+
+_READERS: Final = {
+    Format.PDF: "pdf:read_pdf",
+    Format.HTML: "html:read_html",
+    Format.DOCX: "docx:read_docx",
+    Format.EPUB: "epub:read_epub",
+    Format.PPTX: "pptx:read_pptx",
+    Format.SHEETS: "sheets:read_sheets",
+    Format.CSV: "csv:read_csv",
+    Format.OPENDOCUMENT: "opendocument:read_opendocument",
+    Format.RTF: "rtf:read_rtf",
+    Format.EMAIL: "email:read_email",
+    Format.NOTEBOOK: "notebook:read_notebook",
+    Format.PICTURE: "ocr:read_image",
+}
+STREAMED: Final = frozenset({Format.TEXT, Format.CSV})
+"""Formats that are read line by line; the others are converted whole."""
+_BLOCK: Final = 1 << 20
 
 
 def read_parts(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
     """Yield the file's text. Raise SourceError, at the latest at its end, if it has none."""
     format_ = detect_format(source)
-    if format_ is Format.PDF:
-        from bookwheel.text.pdf import read_pdf
-
-        yield from read_pdf(source, warnings)
-    elif format_ is Format.EPUB:
-        from bookwheel.text.epub import read_epub
-
-        yield from read_epub(source, warnings)
-    else:
-        readers = {Format.TEXT: _read_text, Format.GZIP: _read_gzip, Format.HTML: _read_html, Format.DOCX: _read_docx}
-        for text in readers[format_](source, warnings):
-            yield Part(text=text, source=source.name)
+    if format_ is Format.GZIP:
+        source = unpack(source)
+        format_ = detect_format(source)
+        if format_ is Format.GZIP:
+            raise SourceError(f"{source.name} is packed twice: unpack it first")
+    yield from load_reader(format_)(source, warnings)
 
 
-def _read_text(source: SourceFile, warnings: SourceWarnings) -> Iterator[str]:
-    with source.open() as file:
-        yield from decode(file.read, source.name, warnings, source.charset)
+def load_reader(format_: Format) -> Reader:
+    """Return the function that reads a format."""
+    if format_ is Format.TEXT:
+        return _read_text
+    module, _, name = _READERS[format_].partition(":")
+    reader: Reader = getattr(import_module(f"bookwheel.text.readers.{module}"), name)
+    return reader
 
 
-def _read_gzip(source: SourceFile, warnings: SourceWarnings) -> Iterator[str]:
+def unpack(source: SourceFile) -> SourceFile:
+    """Return what a gzip file holds, in a temporary file. Raise SourceError if it unpacks to far too much."""
+    suffix = PurePath(source.name.removesuffix(".gz")).suffix.lower() if source.suffix == ".gz" else ""
+    inside = spool(_iterate_unpacked(source), source.name, charset=source.charset, suffix=suffix)
+    return replace(inside, everything=source.everything)
+
+
+def _iterate_unpacked(source: SourceFile) -> Iterator[bytes]:
     try:
         with source.open() as file, gzip.open(file) as packed:
-            reject_binary(packed.read(SAMPLE), source.name)
-            packed.seek(0)
             read = limit_read(packed.read, max_unpacked_size(source.fingerprint.size), source.name)
-            yield from decode(read, source.name, warnings, source.charset)
+            yield from iter(partial(read, _BLOCK), b"")
+    # Here, because whoever stores the blocks takes an OSError for a full disk.
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise SourceError(f"{source.name} is a damaged gzip file: {error}. Download or compress it again.") from error
 
 
-def _read_html(source: SourceFile, warnings: SourceWarnings) -> Iterator[str]:
-    from bookwheel.text.html import read_html
-
-    yield read_html(source, warnings)
-
-
-def _read_docx(source: SourceFile, warnings: SourceWarnings) -> Iterator[str]:
-    from bookwheel.text.html import read_docx
-
-    yield read_docx(source, warnings)
+def _read_text(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
+    with source.open() as file:
+        for text in decode(file.read, source.name, warnings, source.charset):
+            yield Part(text=text, source=source.name)

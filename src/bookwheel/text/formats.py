@@ -1,4 +1,4 @@
-"""Detect a file's format by its first bytes, then by its name, and reject what is not text.
+"""Detect a file's format by its first bytes, then by its name, and reject what holds no text.
 
 A small table of signatures is enough: it only names what users give by mistake.
 """
@@ -28,16 +28,31 @@ class Format(StrEnum):
     PDF = "PDF"
     DOCX = "DOCX"
     EPUB = "EPUB"
+    PPTX = "PPTX"
+    SHEETS = "XLSX"
+    """Any workbook: XLSX, XLSB, XLS, ODS."""
+    CSV = "CSV"
+    OPENDOCUMENT = "ODT"
+    """A text, presentation or drawing of OpenDocument."""
+    RTF = "RTF"
+    EMAIL = "email"
+    NOTEBOOK = "notebook"
+    PICTURE = "picture"
     GZIP = "gzip"
 
 
+_OLD_OFFICE: Final = b"\xd0\xcf\x11\xe0"
+_FORMAT_SIGNATURES: Final = (
+    (0, b"\x1f\x8b", Format.GZIP),
+    (0, b"{\\rtf", Format.RTF),
+    (0, b"\x89PNG", Format.PICTURE),
+    (0, b"\xff\xd8\xff", Format.PICTURE),
+    (0, b"II*\0", Format.PICTURE),
+    (0, b"MM\0*", Format.PICTURE),
+    (8, b"WEBP", Format.PICTURE),
+)
 _SIGNATURES: Final = (
-    (0, b"\x89PNG", "a PNG picture"),
-    (0, b"\xff\xd8\xff", "a JPEG picture"),
     (0, b"GIF8", "a GIF picture"),
-    (0, b"II*\0", "a TIFF picture"),
-    (0, b"MM\0*", "a TIFF picture"),
-    (8, b"WEBP", "a WebP picture"),
     (8, b"WAVE", "a sound"),
     (0, b"ID3", "a sound"),
     (0, b"OggS", "a sound or film"),
@@ -56,14 +71,30 @@ _SIGNATURES: Final = (
     (0, b"\xfd7zXZ", "an xz file; unpack it first"),
     (0, b"\x28\xb5\x2f\xfd", "a Zstandard file; unpack it first"),
     (257, b"ustar", "a tar archive; unpack it first and give the folder"),
-    (0, b"\xd0\xcf\x11\xe0", "an old Office file; save it as .docx or as text"),
-    (0, b"{\\rtf", "an RTF file; save it as .docx or as text"),
+    (0, _OLD_OFFICE, "an old Office file; save it as .docx or as text"),
 )
 _PDF: Final = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*%PDF-")
 _HTML: Final = re.compile(
     rb"\A(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?>(?:<!--(?>.*?-->)\s*)*)<(?:!doctype\s+html|html\b)",
     re.IGNORECASE | re.DOTALL,
 )
+_HEADER: Final = rb"(?:Return-Path|Received|Delivered-To|Message-ID|Date|From|To|Subject|MIME-Version|X-[\w-]+)"
+_EMAIL: Final = re.compile(rb"\A(?:From [^\n]*\n)?(?:" + _HEADER + rb":[^\n]*\n(?:[ \t][^\n]*\n)*){3}", re.IGNORECASE)
+# A name says enough where the content could be plain text as well.
+_TEXT_SUFFIXES: Final = {
+    ".csv": Format.CSV,
+    ".tsv": Format.CSV,
+    ".ipynb": Format.NOTEBOOK,
+    ".eml": Format.EMAIL,
+    ".mht": Format.EMAIL,
+    ".mhtml": Format.EMAIL,
+}
+_TEXT_MEDIA: Final = {
+    "text/csv": Format.CSV,
+    "message/rfc822": Format.EMAIL,
+    "application/x-ipynb+json": Format.NOTEBOOK,
+}
+_OLD_SHEETS: Final = frozenset({".xls", ".xlt"})
 _CONTROL_BYTES: Final = bytes(c for c in (*range(32), 127) if c not in b"\t\n\v\f\r\b\x1b")
 _HTML_MEDIA: Final = frozenset({"text/html", "application/xhtml+xml"})
 _HTML_SUFFIXES: Final = frozenset({".html", ".htm", ".xhtml"})
@@ -75,18 +106,30 @@ def detect_format(source: SourceFile) -> Format:
     """Return the file's format. Raise SourceError if it cannot be read."""
     with source.open() as file:
         head = file.read(SAMPLE)
-        if _PDF.search(head):
-            return Format.PDF
         if head.startswith(b"PK\x03\x04"):
             return _detect_zip_format(file, source.name)
-    if head.startswith(b"\x1f\x8b"):
-        return Format.GZIP
+    if _PDF.search(head):
+        return Format.PDF
+    for offset, signature, format_ in _FORMAT_SIGNATURES:
+        if head.startswith(signature, offset):
+            return format_
+    if head.startswith(_OLD_OFFICE) and source.suffix in _OLD_SHEETS:
+        return Format.SHEETS
     reject_binary(head, source.name)
+    return _detect_text_format(source, head)
+
+
+def _detect_text_format(source: SourceFile, head: bytes) -> Format:
     if source.media in _HTML_MEDIA or (source.suffix in _HTML_SUFFIXES and not source.media):
         return Format.HTML
-    return (
-        Format.HTML if not source.media and source.suffix in _AMBIGUOUS_SUFFIXES and _HTML.search(head) else Format.TEXT
-    )
+    found = _TEXT_MEDIA.get(source.media) if source.media else _TEXT_SUFFIXES.get(source.suffix)
+    if found:
+        return found
+    if source.media or source.suffix not in _AMBIGUOUS_SUFFIXES:
+        return Format.TEXT
+    if _HTML.search(head):
+        return Format.HTML
+    return Format.EMAIL if not source.suffix and _EMAIL.search(head) else Format.TEXT
 
 
 def reject_binary(head: bytes, name: str) -> None:
@@ -109,20 +152,25 @@ def describe_binary(head: bytes) -> str:
     return "binary data" if share > 0.02 and guess_encoding(head) not in {"utf_16_le", "utf_16_be"} else ""  # noqa: PLR2004
 
 
+_ZIP_FORMATS: Final = {
+    "word/document.xml": Format.DOCX,
+    "META-INF/container.xml": Format.EPUB,
+    "xl/workbook.xml": Format.SHEETS,
+    "xl/workbook.bin": Format.SHEETS,
+    "ppt/presentation.xml": Format.PPTX,
+}
+_MOST_MIMETYPE: Final = 200
+
+
 def _detect_zip_format(file: BinaryIO, name: str) -> Format:
     with open_zip(file, name) as archive:
         names = set(archive.namelist())
-    if "word/document.xml" in names:
-        return Format.DOCX
-    if "META-INF/container.xml" in names:
-        return Format.EPUB
-    for inside, kind in (
-        ("xl/workbook.xml", "an Excel workbook; save its sheets as CSV"),
-        ("ppt/presentation.xml", "a PowerPoint file; save it as PDF"),
-        ("content.xml", "an OpenDocument file; save it as .docx or as text"),
-    ):
+        kind = archive.read("mimetype")[:_MOST_MIMETYPE].decode("ascii", "replace") if "mimetype" in names else ""
+    for inside, format_ in _ZIP_FORMATS.items():
         if inside in names:
-            raise SourceError(f"{name} is not a text: it looks like {kind}")
+            return format_
+    if "content.xml" in names:
+        return Format.SHEETS if "spreadsheet" in kind else Format.OPENDOCUMENT
     raise SourceError(f"{name} is not a text: it looks like a ZIP archive; unpack it first and give the folder")
 
 

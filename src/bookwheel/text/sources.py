@@ -65,6 +65,8 @@ class SourceFile:
     """The encoding that a server declared."""
     suffix: str = ""
     """The end of its name in lower case, with the dot."""
+    everything: bool = False
+    """Keep what a reader leaves out as boilerplate: menus, running titles."""
     temp_file: TempFile | None = field(default=None, compare=False)
     """Keeps a temporary file alive as long as this object."""
 

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from bookwheel.errors import MissingExtra, SourceError
 from bookwheel.text.decoding import decode_bytes
 from bookwheel.text.formats import open_zip
-from bookwheel.text.html import convert_page, find_charset
+from bookwheel.text.readers.html import find_charset, parse_xhtml, render_tree
 from bookwheel.text.sources import to_printable
 from bookwheel.types import Part
 
@@ -43,7 +43,9 @@ def read_epub(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
                     warnings.add(f"chapters that {source.name} lists but does not contain", path)
                     continue
                 data = archive.read(path)
-                text, _ = convert_page(decode_bytes(data, source.name, warnings, find_charset(data)), source.name)
+                page = decode_bytes(data, source.name, warnings, find_charset(data))
+                root = parse_xhtml(page, source.name)
+                text = render_tree(root, source.name) if root is not None else ""
                 if text:
                     title = titles.get(path) or _find_heading(text) or f"Chapter {number}"
                     yield Part(text=f"{text}\n\n", source=f"{source.name}#{title}")

@@ -1,0 +1,43 @@
+"""Find what a PDF prints again on page after page: running titles, footers, page numbers."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bookwheel.text.readers.pdf_layout import Fragment
+
+_NUMBER: Final = re.compile(r"\d+|\b[ivxlc]+\b", re.IGNORECASE)
+# The same words at the same height on this many pages near each other are printed by rule, not written.
+_LEAST_PAGES: Final = 3
+_NEAR: Final = 4
+# The share of a page's height, at its top and its bottom, where they stand.
+_MARGIN: Final = 0.12
+_Key = tuple[str, int]
+
+
+def find_running_lines(pages: Sequence[Sequence[Fragment]], heights: Sequence[float]) -> list[set[int]]:
+    """Return, for each page, the fragments that repeat an earlier page's margin. Each wording's first one stays."""
+    places: dict[_Key, list[tuple[int, int]]] = {}
+    for number, (fragments, height) in enumerate(zip(pages, heights, strict=True)):
+        for at, fragment in enumerate(fragments):
+            if fragment.top > (1 - _MARGIN) * height or fragment.bottom < _MARGIN * height:
+                key = (" ".join(_NUMBER.sub("#", fragment.text).split()).lower(), round(fragment.bottom / 3))
+                places.setdefault(key, []).append((number, at))
+    repeated: list[set[int]] = [set() for _ in pages]
+    for found in places.values():
+        for at, (number, place) in enumerate(found):
+            if at and _is_dense(found, at):
+                repeated[number].add(place)
+    return repeated
+
+
+def _is_dense(found: Sequence[tuple[int, int]], at: int) -> bool:
+    """Return True if this place is one of three on pages that follow each other closely; odd and even may differ."""
+    return any(
+        found[first + _LEAST_PAGES - 1][0] - found[first][0] <= _NEAR + 2
+        for first in range(max(0, at - _LEAST_PAGES + 1), min(at, len(found) - _LEAST_PAGES) + 1)
+    )

@@ -1,0 +1,261 @@
+"""The words of a PDF page with their places, and what is put right in them: hyphens at line ends, titles, ligatures."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
+
+from bookwheel.text.readers.pdf_layout import Fragment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from bookwheel.text.readers.pdf_layout import TextLine
+
+# PDFium's own signs for a hyphen at a line's end.
+_HYPHENS: Final = "\x02\ufffe\N{SOFT HYPHEN}"
+_AT_END: Final = re.compile(rf"([^\W\d_]+)[{_HYPHENS}\-‐]$")
+_WORD_START: Final = re.compile(r"^[^\W\d_]+")
+_WORD: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_DOTS: Final = re.compile(r"(?:\s?[.·…]){5,}")
+_LIGATURES: Final = {
+    ord("ﬀ"): "ff",
+    ord("ﬁ"): "fi",
+    ord("ﬂ"): "fl",
+    ord("ﬃ"): "ffi",
+    ord("ﬄ"): "ffl",
+    ord("ﬅ"): "st",
+    ord("ﬆ"): "st",
+}
+_UNSEEN: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff]")
+# A gap of this many line heights parts cells and columns. Justified words stand closer.
+_WIDE_GAP: Final = 1.1
+# Words at which a page is judged, and the shares of odd ones that make it doubtful.
+_ENOUGH_WORDS: Final = 20
+_LONG_WORD: Final = 25
+_GLUED_SHARE: Final = 0.04
+_GARBLED_SHARE: Final = 0.02
+_MOST_TITLE_LINES: Final = 3
+
+
+def read_fragments(page: Any) -> tuple[list[Fragment], float]:
+    """Return the fragments of a page in the order they were drawn, upright, and the page's height."""
+    from pypdfium2 import raw
+
+    text_page = raw.FPDFText_LoadPage(page)
+    try:
+        count = raw.FPDFText_CountChars(text_page)
+        text = _read_characters(text_page, count)
+        left, bottom, right, top = page.get_mediabox()
+        turn = _find_turn(text_page, text)
+        boxes = _Boxes(text_page, turn, (left, bottom, right, top))
+        return list(_split_lines(text, boxes)), (right - left if turn % 2 else top - bottom)
+    finally:
+        raw.FPDFText_ClosePage(text_page)
+
+
+def _read_characters(text_page: Any, count: int) -> list[str]:
+    """Return the page's characters, one for each of PDFium's, so that positions agree."""
+    from pypdfium2 import raw
+
+    get = raw.FPDFText_GetUnicode
+    codes = [get(text_page, at) for at in range(count)]
+    characters = [chr(code) if code < 0x110000 else "\N{REPLACEMENT CHARACTER}" for code in codes]  # noqa: PLR2004
+    for at in range(count - 1):
+        if 0xD800 <= codes[at] < 0xDC00 <= codes[at + 1] < 0xE000:  # noqa: PLR2004 - halves of one character
+            characters[at] = chr(0x10000 + ((codes[at] - 0xD800) << 10) + codes[at + 1] - 0xDC00)
+            characters[at + 1] = ""
+        elif 0xD800 <= codes[at] < 0xE000:  # noqa: PLR2004
+            characters[at] = "\N{REPLACEMENT CHARACTER}"
+    return characters
+
+
+def _find_turn(text_page: Any, text: Sequence[str]) -> int:
+    """Return by how many quarters of a circle most of the text is turned."""
+    from pypdfium2 import raw
+
+    places = [at for at, c in enumerate(text) if c.isalnum()]
+    angles = Counter(
+        round(raw.FPDFText_GetCharAngle(text_page, at) / (math.pi / 2)) % 4
+        for at in places[:: max(1, len(places) // 50)]
+    )
+    return angles.most_common(1)[0][0] if angles else 0
+
+
+class _Boxes:
+    """The places of characters, turned so that the text is upright."""
+
+    def __init__(self, text_page: Any, turn: int, frame: _Box) -> None:
+        from pypdfium2 import raw
+
+        self._text_page = text_page
+        self._turn = turn
+        self._frame = frame
+        self._rect = raw.FS_RECTF()
+        self._pointer = ctypes.byref(self._rect)
+        self._get = raw.FPDFText_GetLooseCharBox
+
+    def read(self, at: int) -> _Box | None:
+        """Return left, bottom, right and top of a character."""
+        if not self._get(self._text_page, at, self._pointer):
+            return None
+        rect = self._rect
+        left, bottom, right, top = rect.left, rect.bottom, rect.right, rect.top
+        x, y, width, height = self._frame
+        if self._turn == 0:
+            return left - x, bottom - y, right - x, top - y
+        if self._turn == 1:
+            return bottom - y, width - right, top - y, width - left
+        if self._turn == 2:  # noqa: PLR2004
+            return width - right, height - top, width - left, height - bottom
+        return height - top, left - x, height - bottom, right - x
+
+
+_Box = tuple[float, float, float, float]
+
+
+def _split_lines(text: Sequence[str], boxes: _Boxes) -> Iterator[Fragment]:
+    """Yield the fragments of all lines: words without a wide gap between them."""
+    words: list[str] = []
+    box: _Box | None = None
+    for word, here in _iterate_words(text, boxes):
+        if words and (not word or (box and here and _is_apart(box, here))):
+            yield _make_fragment(words, box)
+            words, box = [], None
+        if word:
+            words.append(word)
+            box = _join_boxes(box, here)
+    if words:
+        yield _make_fragment(words, box)
+
+
+def _iterate_words(text: Sequence[str], boxes: _Boxes) -> Iterator[tuple[str, _Box | None]]:
+    """Yield the words and their boxes, and an empty word at each line's end."""
+    start: int | None = None
+    for at, character in enumerate((*text, "\n")):
+        if not character.isspace():
+            start = at if start is None else start
+            continue
+        if start is not None and (word := _clean("".join(text[start:at]))):
+            yield word, _join_boxes(boxes.read(start), boxes.read(at - 1))
+        start = None
+        if character in "\r\n":
+            yield "", None
+
+
+def _join_boxes(one: _Box | None, other: _Box | None) -> _Box | None:
+    if one is None or other is None:
+        return one or other
+    return min(one[0], other[0]), min(one[1], other[1]), max(one[2], other[2]), max(one[3], other[3])
+
+
+def _is_apart(box: _Box, here: _Box) -> bool:
+    """Return True if the next word stands behind a wide gap, or on another line."""
+    height = max(min(box[3] - box[1], here[3] - here[1]), 1.0)
+    return here[0] - box[2] > _WIDE_GAP * height or min(box[3], here[3]) - max(box[1], here[1]) < 0.1 * height
+
+
+def _make_fragment(words: list[str], box: _Box | None) -> Fragment:
+    text = " ".join(_DOTS.sub(" … ", " ".join(words)).split())
+    left, bottom, right, top = box or (0.0, 0.0, 0.0, 0.0)
+    return Fragment(text, left, right, bottom, top)
+
+
+def _clean(word: str) -> str:
+    mark = word[-1] if word[-1] in _HYPHENS else ""
+    return _UNSEEN.sub("", word.translate(_LIGATURES).replace("\ufffe", "").replace("\N{SOFT HYPHEN}", "")) + mark
+
+
+class Hyphens:
+    """Joins words that a line end has cut. What the document writes elsewhere decides: `non-free` keeps its hyphen."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._words: Counter[str] = Counter()
+        for text in texts:
+            self._words.update(word.lower() for word in _WORD.findall(text))
+
+    def join(self, lines: Sequence[TextLine]) -> str:
+        """Return the lines as text, paragraphs apart."""
+        pieces: list[str] = []
+        for line in lines:
+            text = line.text
+            cut = _AT_END.search(pieces[-1]) if pieces else None
+            rest = _WORD_START.match(text) if cut else None
+            if cut and rest and rest[0][0].islower():
+                pieces[-1] = pieces[-1][: cut.end(1)] + self._hyphen(cut[1], rest[0]) + rest[0]
+                end = len(rest[0])
+                while end < len(text) and not text[end].isspace():  # its punctuation goes along
+                    end += 1
+                pieces[-1] += text[len(rest[0]) : end]
+                text = text[end:].lstrip()
+                if not text:
+                    continue
+            elif line.begins_paragraph and pieces:
+                pieces.append("")
+            pieces.append(text)
+        text = "\n".join(pieces)
+        return text.translate({ord(mark): "-" for mark in _HYPHENS}).strip("\n")
+
+    def _hyphen(self, before: str, after: str) -> str:
+        """Return a hyphen if the word is written with one."""
+        with_one, without = self._words[f"{before}-{after}".lower()], self._words[f"{before}{after}".lower()]
+        return "-" if with_one > without else ""
+
+
+def mark_headings(lines: Sequence[TextLine], outline: Iterable[tuple[int, str]]) -> list[TextLine]:
+    """Return the lines with those of the outline marked as headings."""
+    result = list(lines)
+    start = 0
+    for level, title in outline:
+        found = _find_title(result, title, start) or _find_title(result, title, 0)
+        if found:
+            first, end = found
+            text = " ".join(line.text for line in result[first:end])
+            heading = type(result[first])(f"{'#' * min(level, 6)} {text}", begins_paragraph=True)
+            after = [type(line)(line.text, begins_paragraph=True) for line in result[end : end + 1]]
+            result[first : end + 1] = [heading, *after]
+            start = first + 1
+    return result
+
+
+def _find_title(lines: Sequence[TextLine], title: str, start: int) -> tuple[int, int] | None:
+    """Return the lines that are the title, with its number or without."""
+    wanted = _key(title)
+    for first in range(start, len(lines)):
+        text = ""
+        for end in range(first, min(len(lines), first + _MOST_TITLE_LINES)):
+            if lines[end].text.startswith("#"):
+                break
+            text += _key(lines[end].text)
+            if wanted and (text == wanted or (text.endswith(wanted) and len(text) - len(wanted) <= _NUMBERING)):
+                return first, end + 1
+            if len(text) > len(wanted) + _NUMBERING:
+                break
+    return None
+
+
+# Letters that a chapter's number may add to its title.
+_NUMBERING: Final = 12
+
+
+def _key(text: str) -> str:
+    return "".join(c for c in text.lower() if c.isalnum())
+
+
+def find_doubts(texts: Iterable[tuple[int, str]]) -> dict[str, list[int]]:
+    """Return the pages whose words look glued together or garbled, by kind."""
+    doubts: dict[str, list[int]] = {}
+    for number, text in texts:
+        words = [word for word in text.split() if word.isalpha() and word.isascii()]
+        glued = sum(len(word) for word in words if len(word) > _LONG_WORD)
+        if len(words) + glued // 5 >= _ENOUGH_WORDS and glued > _GLUED_SHARE * sum(map(len, words)) * 2:
+            doubts.setdefault("whose words look glued together", []).append(number)
+        strange = sum(c == "\N{REPLACEMENT CHARACTER}" or "\ue000" <= c <= "\uf8ff" for c in text)
+        vowelless = sum(not set(word.lower()) & set("aeiouy") for word in words if len(word) > 3)  # noqa: PLR2004
+        long_words = sum(len(word) > 3 for word in words)  # noqa: PLR2004
+        if strange > _GARBLED_SHARE * len(text) or (long_words >= _ENOUGH_WORDS and vowelless > 0.4 * long_words):
+            doubts.setdefault("whose text looks garbled", []).append(number)
+    return doubts

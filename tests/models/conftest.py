@@ -198,6 +198,7 @@ class Acts:
     fault = staticmethod(fault)
     streams = staticmethod(streams)
     drops = staticmethod(drops)
+    cut = staticmethod(cut)
     ask = staticmethod(ask)
 
 

@@ -85,6 +85,8 @@ def _translate_connection_error(error: Exception, endpoint: Endpoint, received: 
     import httpx2
 
     cause = error.__cause__
+    if cause and _is_disconnect(cause):
+        return _disconnection_error(cause, endpoint, received)
     if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout):
         why = endpoint.hide_key(str(cause)) or "no answer"
         return Unreachable(
@@ -98,13 +100,24 @@ def _translate_connection_error(error: Exception, endpoint: Endpoint, received: 
             is_charged=True,
             received=received,
         )
-    why = endpoint.hide_key(str(cause or error))
+    return _disconnection_error(cause or error, endpoint, received)
+
+
+def _disconnection_error(cause: BaseException, endpoint: Endpoint, received: str | None) -> Unreachable:
     return Unreachable(
-        f"the connection to {endpoint.display_url} broke in mid-reply: {why}. "
+        f"the connection to {endpoint.display_url} broke in mid-reply: {endpoint.hide_key(str(cause))}. "
         f"Resume when the server and the network work again.",
         is_charged=True,
         received=received,
     )
+
+
+def _is_disconnect(error: BaseException) -> bool:
+    """Return True for a connection that was there and broke, which the SDK's client reports like one never made."""
+    import aiohttp
+
+    never_made = aiohttp.ClientConnectorError | aiohttp.ServerTimeoutError
+    return isinstance(error.__cause__, aiohttp.ClientConnectionError) and not isinstance(error.__cause__, never_made)
 
 
 def _translate_status_error(error: APIStatusError, endpoint: Endpoint, model: str) -> ModelError:

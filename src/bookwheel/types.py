@@ -110,6 +110,8 @@ class Message:
 
     role: Literal["system", "user", "assistant", "tool"]
     content: str
+    tokens: int | None = field(default=None, compare=False, repr=False)
+    """At least so many tokens of the model's own, where the writer knows them; saves counting the content again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

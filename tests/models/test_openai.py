@@ -239,6 +239,25 @@ def test_a_prompt_that_the_server_cut_silently_is_an_error(server, acts, model):
     assert acts.ask(model(tokenizer=WordTokenizer()), "word " * 4000).text
 
 
+def test_tokens_that_the_writer_knows_are_not_counted_again(server, acts, model):
+    class NeverAsked(WordTokenizer):
+        def count(self, text):
+            raise AssertionError("counted again")
+
+    async def ask(tokens):
+        asked = model(tokenizer=NeverAsked())
+        message = Message(role="user", content="word " * 6000, tokens=tokens)
+        try:
+            return await asked.reply([message], limit=16, sampling=Sampling())
+        finally:
+            await asked.aclose()
+
+    server.plays(acts.sends(acts.completion(usage=(4096, 3))))
+    with pytest.raises(WindowExceeded, match="only 4096 of the prompt's 5000 tokens"):
+        asyncio.run(ask(5000))
+    assert asyncio.run(ask(4200)).text
+
+
 def test_a_count_of_nothing_is_no_count(server, acts, model):
     server.plays(acts.sends(acts.completion(usage=(0, 0))))
     assert acts.ask(model(tokenizer=WordTokenizer()), "four five").usage.prompt_tokens == 2

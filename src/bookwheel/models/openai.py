@@ -166,13 +166,13 @@ class OpenAIModel:
             extras = await self._recording_settings(sampling) if self._record else {}
             body = await self._request_in_time(sent_messages, limit, sampling, extras)
             completion = parse_completion(body, limit)
-            self._check_full_prompt(messages, completion)
+            await self._check_full_prompt(messages, completion)
             tokens = await self._build_token_record(sent_messages, completion) if extras else None
             seconds = time.perf_counter() - started
         return Reply(
             text=completion.text,
             finish=completion.finish,
-            usage=self._count_usage(messages, completion, seconds),
+            usage=await self._count_usage(messages, completion, seconds),
             tokens=tokens,
         )
 
@@ -316,29 +316,33 @@ class OpenAIModel:
         except (OpenAIError, ValueError, KeyError, TypeError):
             return None
 
-    def _check_full_prompt(self, messages: Sequence[Message], completion: Completion) -> None:
+    async def _check_full_prompt(self, messages: Sequence[Message], completion: Completion) -> None:
         """Raise WindowExceeded if the server cut the prompt silently, as Ollama does: its count shows it."""
-        if completion.prompt_tokens is None or not self.tokenizer.exact or isinstance(self.tokenizer, ServerTokenizer):
+        if completion.prompt_tokens is None or not self.tokenizer.exact:
             return
-        sent = sum(self.tokenizer.count(message.content) for message in messages)
+        unknown = [message.content for message in messages if message.tokens is None]
+        # A server with a tokenizer of its own refuses what does not fit; asking it again only costs time.
+        if unknown and isinstance(self.tokenizer, ServerTokenizer):
+            return
+        sent = sum(message.tokens or 0 for message in messages) + await self._count_tokens(unknown)
         if completion.prompt_tokens < sent * _FULL_PROMPT_SHARE:
             raise WindowExceeded(
                 f"the server used only {completion.prompt_tokens} of the prompt's {sent} tokens and cut the rest "
                 f"silently: give it a longer window (in Ollama, num_ctx), or lower --chunk-tokens."
             )
 
-    def _count_usage(self, messages: Sequence[Message], completion: Completion, seconds: float) -> Usage:
+    async def _count_usage(self, messages: Sequence[Message], completion: Completion, seconds: float) -> Usage:
         """Return the server's counts, or our own if it sent none."""
-        count = self.tokenizer.count
         prompt_tokens, completion_tokens = completion.prompt_tokens, completion.completion_tokens
-        return Usage(
-            calls=1,
-            prompt_tokens=sum(count(message.content) for message in messages)
-            if prompt_tokens is None
-            else prompt_tokens,
-            completion_tokens=count(completion.text) if completion_tokens is None else completion_tokens,
-            seconds=seconds,
-        )
+        if prompt_tokens is None:
+            prompt_tokens = await self._count_tokens([message.content for message in messages])
+        if completion_tokens is None:
+            completion_tokens = await self._count_tokens([completion.text])
+        return Usage(calls=1, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens, seconds=seconds)
+
+    async def _count_tokens(self, texts: Sequence[str]) -> int:
+        """Count in a thread, so that other calls go on."""
+        return await asyncio.to_thread(lambda: sum(map(self.tokenizer.count, texts))) if texts else 0
 
 
 def _response_format(schema: str) -> dict[str, Any]:

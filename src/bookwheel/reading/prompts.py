@@ -56,18 +56,28 @@ class Prompts:
 
     def update(self, question: str, memory: Memory, chunk: Chunk, layout: Layout) -> tuple[Message, ...]:
         """Return the messages that turn a memory and a chunk into the next memory."""
-        return self._messages(self._layout(layout), question=question, memory=memory.text, section=chunk.text)
+        # The words of the template and the question come on top.
+        tokens = memory.tokens + chunk.tokens
+        template = self._layout(layout)
+        return self._messages(template, question=question, memory=memory.text, section=chunk.text, tokens=tokens)
 
     def answer(self, question: str, memory: Memory) -> tuple[Message, ...]:
         """Return the messages of the last conversation: question and memory, no document."""
-        return self._messages(self.answer_template, question=question, memory=memory.text, section="")
+        return self._messages(
+            self.answer_template, question=question, memory=memory.text, section="", tokens=memory.tokens
+        )
 
-    def baseline(self, name: str, *, question: str, memory: str = "", section: str = "") -> tuple[Message, ...]:
-        """Return the messages of another way of reading: `whole`, `passages`, `refine`, `map` and so on."""
+    def baseline(
+        self, name: str, *, question: str, memory: str = "", section: str = "", tokens: int | None = None
+    ) -> tuple[Message, ...]:
+        """Return the messages of another way of reading: `whole`, `passages`, `refine`, `map` and so on.
+
+        `tokens` are those of memory and section, where they have been counted.
+        """
         template = self.baselines.get(name)
         if template is None:
             raise PromptError(f"the prompt set {self.name} has no template {name!r}; add it under [baselines]")
-        return self._messages(template, question=question, memory=memory, section=section)
+        return self._messages(template, question=question, memory=memory, section=section, tokens=tokens)
 
     def turn(self, name: str, *, question: str, memory: str = "", section: str = "") -> tuple[Message, ...]:
         """Return the messages of a turn that a part of a way adds."""
@@ -78,8 +88,11 @@ class Prompts:
 
     def empty(self, layout: Layout) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
         """Return both conversations with nothing filled in, to count what the template costs."""
-        blanks = {"question": "", "memory": "", "section": ""}
-        return self._messages(self._layout(layout), **blanks), self._messages(self.answer_template, **blanks)
+        update, answer = (
+            self._messages(template, question="", memory="", section="")
+            for template in (self._layout(layout), self.answer_template)
+        )
+        return update, answer
 
     def _layout(self, layout: Layout) -> str:
         template = self.updates.get(layout)
@@ -87,14 +100,16 @@ class Prompts:
             raise PromptError(f"the prompt set {self.name} has no {layout} layout; use {next(iter(self.updates))}")
         return template
 
-    def _messages(self, template: str, *, question: str, memory: str, section: str) -> tuple[Message, ...]:
+    def _messages(
+        self, template: str, *, question: str, memory: str, section: str, tokens: int | None = None
+    ) -> tuple[Message, ...]:
         parts = {
             "question": escape_markup(question.strip()),
             "memory": escape_markup(memory) or self.blank,
             "section": escape_markup(section),
         }
         text = _PLACE.sub(lambda place: parts[place[1]], template)
-        user = Message(role="user", content=text)
+        user = Message(role="user", content=text, tokens=tokens)
         return (Message(role="system", content=self.system), user) if self.system else (user,)
 
     @classmethod

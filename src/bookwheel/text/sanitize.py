@@ -76,6 +76,8 @@ _CONTROLS: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff
 _NEEDS_ESCAPE: Final = re.compile(
     f"{_INVISIBLE.pattern}|{_CONTROLS.pattern}|[{_LESS}{re.escape(_SQUARE)}\r]|>>[A-Z]|\\]~"
 )
+# ASCII that never needs it: bytes are looked at a hundred times faster than by a pattern.
+_HARMLESS: Final = bytes(byte for byte in range(0x20, 0x7F) if byte not in b"<>[]") + b"\t\n"
 _IGNORED_ONE: Final = re.compile(f"[{_IGNORED}]")
 _ESCAPES: Final = str.maketrans(dict.fromkeys(_LESS, "‹") | dict.fromkeys(_SQUARE, "〔") | {">": "›", "]": "〕"})
 
@@ -83,7 +85,8 @@ _ESCAPES: Final = str.maketrans(dict.fromkeys(_LESS, "‹") | dict.fromkeys(_SQU
 def escape_markup(text: str) -> str:
     """Escape markup that a model or chat template could obey, and sanitize the rest. Never longer than the text."""
     # Most chunks need nothing, and one search is cheaper than the substitutions.
-    if not _NEEDS_ESCAPE.search(text):
+    is_harmless = text.isascii() and not text.encode().translate(None, _HARMLESS)
+    if is_harmless or not _NEEDS_ESCAPE.search(text):
         return text
     text = _BRACKET.sub(_escape_bracket, _ANGLE.sub(_escape_angle, sanitize(text)))
     return _REVERSED.sub(lambda found: found[0].translate(_ESCAPES), text)

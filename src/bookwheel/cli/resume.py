@@ -72,9 +72,9 @@ async def continue_reading(
 
 def load_way_of(reading: Reading) -> Way:
     """Return the reading's way; InputError says how to make it known if it is a function of the user's own."""
-    from bookwheel.reading.ways.registry import GROUP, list_ways, load_way
+    from bookwheel.reading.ways.registry import GROUP, is_known, load_way
 
-    if reading.way not in list_ways():
+    if not is_known(reading.way):
         raise InputError(
             f"reading {reading.id[:8]} was made with the way {reading.way!r}, which is not registered here. Register "
             f"the function as the entry point {reading.way!r} of the group {GROUP!r}, or continue in Python: "

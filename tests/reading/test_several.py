@@ -1,0 +1,143 @@
+"""Several questions about one document, in lockstep."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from bookwheel.errors import QuestionError, ServerFault
+from bookwheel.models.scripted import ScriptedModel, keyword_judge, keyword_reader
+from bookwheel.plan import GatePlan, Plan
+from bookwheel.reading.runner import new_reading, run_reading
+from bookwheel.reading.several import run_readings
+from bookwheel.reading.ways.registry import load_way
+from bookwheel.text.documents import TextDocument
+from bookwheel.types import DocumentInfo, Message, Status
+
+PLAN = Plan(question_tokens=60, chunk_tokens=100, memory_tokens=60, answer_tokens=60, gate=GatePlan(), language="en")
+TEXT = "".join(
+    f"Page {n} tells of harvests, tolls and rain.\n"
+    + ("The colour of the wheel is vermilion.\n" if n == 40 else "")
+    + ("The keeper of the lamp was Ada Quill.\n" if n == 70 else "")
+    for n in range(120)
+)
+QUESTIONS = ["What is the colour of the wheel?", "Who was the keeper of the lamp?", "What is the price of oats?"]
+
+
+class Logged(ScriptedModel):
+    """A model that logs which question asked about which section, and takes time for each call."""
+
+    def __init__(self, *, seconds: dict[str, float] | None = None, **settings) -> None:
+        super().__init__(keyword_reader, judge=keyword_judge, window=900, **settings)
+        self.log: list[tuple[str, str, str, str]] = []
+        self._pauses = seconds or {}
+
+    async def reply(self, messages: Sequence[Message], *, limit, sampling):
+        return await self._logged("reply", messages, super().reply(messages, limit=limit, sampling=sampling))
+
+    async def judge(self, messages: Sequence[Message], options):
+        return await self._logged("judge", messages, super().judge(messages, options))
+
+    async def _logged(self, kind, messages, call):
+        prompt = messages[-1].content
+        question = next(q for q in QUESTIONS if q in prompt)
+        section = (
+            prompt.rpartition("<section>")[2].partition("</section>")[0].strip()[:12] if "<section>" in prompt else ""
+        )
+        self.log.append((kind, "begin", question, section))
+        await asyncio.sleep(self._pauses.get(question, 0))
+        reply = await call
+        self.log.append((kind, "end", question, section))
+        return reply
+
+
+def start(way: str = "gated+edits", questions: Sequence[str] = QUESTIONS, model: ScriptedModel | None = None):
+    model = model or Logged()
+    document = TextDocument(TEXT)
+    info = DocumentInfo(id="0" * 64, name="text", length=len(TEXT))
+    return [new_reading(info, question, model, PLAN, way) for question in questions], document, model
+
+
+def run_all(way: str, readings, document, model):
+    return asyncio.run(run_readings(readings, document, model, way=load_way(way)))
+
+
+@pytest.mark.parametrize("way", ["gated+edits", "sequential", "edits"])
+def test_each_question_gets_the_reading_that_it_would_get_alone(way):
+    readings, document, model = start(way)
+    together = run_all(way, readings, document, model)
+    assert [reading.status for reading in together] == [Status.ANSWERED] * 3
+    for reading, asked in zip(together, readings, strict=True):
+        alone = asyncio.run(run_reading(asked, document, Logged(), way=load_way(way)))
+        assert reading.answer
+        assert alone.answer
+        assert (reading.answer.text, reading.usage.calls) == (alone.answer.text, alone.usage.calls)
+        assert [s.after for s in reading.steps] == [s.after for s in alone.steps]
+
+
+def test_no_question_is_a_chunk_ahead_of_another():
+    model = Logged(seconds={QUESTIONS[1]: 0.001})
+    readings, document, _ = start(model=model)
+    run_all("gated+edits", readings, document, model)
+    sections = [entry[3] for entry in model.log if entry[3] and entry[1] == "begin"]
+    assert sections == sorted(sections, key=list(dict.fromkeys(sections)).index)
+
+
+def test_the_first_question_asks_about_a_chunk_before_the_others_do():
+    model = Logged(seconds=dict.fromkeys(QUESTIONS, 0.001))
+    readings, document, _ = start(model=model)
+    run_all("gated+edits", readings, document, model)
+    first: dict[str, list[tuple[str, str]]] = {}
+    for kind, event, question, section in model.log:
+        if section and kind == "judge":
+            first.setdefault(section, []).append((event, question))
+    for events in first.values():
+        assert events[:2] == [("begin", QUESTIONS[0]), ("end", QUESTIONS[0])]
+        # The others then ask side by side.
+        assert [event for event, _ in events[2:4]] == ["begin", "begin"]
+
+
+def test_without_a_gate_all_ask_at_once():
+    model = Logged(seconds=dict.fromkeys(QUESTIONS, 0.001))
+    readings, document, _ = start("sequential", model=model)
+    run_all("sequential", readings, document, model)
+    assert [entry[1] for entry in model.log[:3]] == ["begin"] * 3
+
+
+def test_a_reading_that_is_behind_catches_up_before_the_others_go_on():
+    readings, document, model = start()
+    half = list(_collect(readings[0], document, 4))
+    ahead = [readings[0].with_step(half[0]), *readings[1:]]
+    for step in half[1:]:
+        ahead[0] = ahead[0].with_step(step)
+    ended = run_all("gated+edits", ahead, document, model)
+    assert all(reading.status is Status.ANSWERED for reading in ended)
+    assert model.log[0][2] == QUESTIONS[1]
+    assert [len(reading.steps) for reading in ended] == [len(ended[0].steps)] * 3
+
+
+def _collect(reading, document, count):
+    async def gather():
+        steps = []
+        async for event in load_way("gated+edits")(document, reading.question, Logged(), PLAN, ()):
+            steps.append(event)
+            if len(steps) == count:
+                return steps
+        return None
+
+    return asyncio.run(gather())
+
+
+def test_a_failing_reading_does_not_hold_up_the_others():
+    readings, document, _ = start()
+    model = Logged(faults={0: ServerFault("503")})
+    first, *others = run_all("gated+edits", readings, document, model)
+    assert first.status is Status.FAILED
+    assert [reading.status for reading in others] == [Status.ANSWERED] * 2
+
+
+def test_a_wrong_question_is_raised_when_the_others_have_ended():
+    readings, document, model = start(questions=[QUESTIONS[0], " "])
+    with pytest.raises(QuestionError):
+        run_all("gated+edits", readings, document, model)
+    assert any(question == QUESTIONS[0] and not section for _, _, question, section in model.log)

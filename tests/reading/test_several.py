@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from bookwheel.errors import QuestionError, ServerFault
+from bookwheel.errors import QuestionError, WindowExceeded
 from bookwheel.models.scripted import ScriptedModel, keyword_judge, keyword_reader
 from bookwheel.plan import GatePlan, Plan
 from bookwheel.reading.runner import new_reading, run_reading
@@ -130,7 +130,7 @@ def _collect(reading, document, count):
 
 def test_a_failing_reading_does_not_hold_up_the_others():
     readings, document, _ = start()
-    model = Logged(faults={0: ServerFault("503")})
+    model = Logged(faults={0: WindowExceeded("too long")})
     first, *others = run_all("gated+edits", readings, document, model)
     assert first.status is Status.FAILED
     assert [reading.status for reading in others] == [Status.ANSWERED] * 2

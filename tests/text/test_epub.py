@@ -2,6 +2,7 @@ import sys
 import zipfile
 
 import pytest
+from conversion import convert
 
 from bookwheel.errors import MissingExtra, SourceError
 from bookwheel.text.documents import open_document
@@ -117,4 +118,4 @@ def test_entities_in_a_book_reach_no_other_file(tmp_path):
 def test_without_the_optional_part_the_error_names_it(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "lxml.etree", None)
     with pytest.raises(MissingExtra, match=r"reading EPUB .*bookwheel\[documents\]"):
-        open_document([epub(tmp_path / "a.epub")])
+        convert(epub(tmp_path / "a.epub"))

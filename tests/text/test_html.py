@@ -3,6 +3,7 @@ import sys
 
 import docx
 import pytest
+from conversion import convert
 from docx.oxml import parse_xml
 
 from bookwheel.errors import MissingExtra, SourceError
@@ -140,7 +141,7 @@ def test_without_the_optional_part_the_error_names_it(tmp_path, monkeypatch, mod
     path = word(tmp_path / "m.docx") if purpose == "DOCX" else article(tmp_path)
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingExtra, match=rf"reading {purpose} .*bookwheel\[documents\]"):
-        open_document([path])
+        convert(path)
 
 
 def test_extracting_prints_no_log_lines(tmp_path, caplog, capfd):

@@ -1,6 +1,7 @@
 r"""Documents: text of any length from files, folders, web addresses and streams, always in the same order.
 
-Text is streamed and exact, except for the byte order mark. PDF, HTML, DOCX and EPUB are converted. If a document has
+Text is streamed and exact, except for the byte order mark. Other formats are converted once, when the document is
+opened, and CSV becomes a table as it is read. If a document has
 several files, a header line names each. Only `Part.source` says where a chunk is from: any file could contain a line
 that looks like such a header.
 
@@ -14,21 +15,24 @@ import re
 import stat
 import sys
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import InputError, SourceError
-from bookwheel.text.files import read_parts
+from bookwheel.text.cancellation import check_cancelled
+from bookwheel.text.conversions import ConversionStore
 from bookwheel.text.folders import list_files
-from bookwheel.text.formats import Format, detect_format
+from bookwheel.text.items import SourceItem, prepare_items
 from bookwheel.text.sources import SourceFile, SourceWarnings, spool, take_fingerprint, to_printable
 from bookwheel.types import Part
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import BinaryIO
+
+    from bookwheel.text.conversions import OpeningProgress
 
 # Characters of a part at most, so that cutting chunks holds little more than one chunk in memory.
 _PIECE: Final = 1 << 13
@@ -67,17 +71,10 @@ class TextDocument:
         return ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _SourceItem:
-    file: SourceFile
-    is_named: bool
-    """Named by the user: a fault is then an error; for a file in a folder it is a warning."""
-
-
 class SourceDocument:
     """Files, folders, addresses and streams as one text; made by `open_document`."""
 
-    def __init__(self, name: str, items: Sequence[_SourceItem], notes: SourceWarnings, *, has_headers: bool) -> None:
+    def __init__(self, name: str, items: Sequence[SourceItem], notes: SourceWarnings, *, has_headers: bool) -> None:
         self.name = name
         self.length: int | None = None
         self._items = items
@@ -137,13 +134,12 @@ class SourceDocument:
             else:
                 start = "\n"
 
-    def _parts(self, item: _SourceItem) -> Iterator[Part]:
+    def _parts(self, item: SourceItem) -> Iterator[Part]:
         name = item.file.name
         fault_kind = "left out"
         try:
-            if not item.is_named and detect_format(item.file) is Format.PICTURE:
-                raise SourceError(f"{name} is a picture: give it as a source to have it read by OCR")
-            for part in read_parts(item.file, self._warnings):
+            for part in item.parts(self._warnings):
+                check_cancelled()
                 if part.text:
                     fault_kind = "read in part"
                     yield part
@@ -155,9 +151,19 @@ class SourceDocument:
 
 
 def open_document(
-    sources: Sequence[str | Path], *, stdin: BinaryIO | None = None, allow_private: bool = True
+    sources: Sequence[str | Path],
+    *,
+    stdin: BinaryIO | None = None,
+    allow_private: bool = True,
+    everything: bool = False,
+    is_cached: bool = False,
+    progress: OpeningProgress | None = None,
 ) -> SourceDocument:
     """Open files, folders, http(s) addresses and "-" (standard input) as one document.
+
+    What is not plain text is converted here, several files at a time, in child processes. It can be cancelled:
+    `await run_cancellable(open_document, sources)`. `everything` keeps boilerplate. `is_cached` keeps conversions in
+    the user's cache; a server must not, because its documents are not its user's.
 
     `allow_private=False` restricts addresses and their redirects to the public internet. A server that accepts
     addresses from strangers needs it, and must not accept paths. Raise SourceError, with advice, if there is no text.
@@ -168,18 +174,23 @@ def open_document(
     if source_list.count("-") > 1:
         raise SourceError('standard input can be read only once: give "-" once')
     notes = SourceWarnings()
-    items: list[_SourceItem] = []
+    items: list[SourceItem] = []
     titles: list[str] = []
     has_headers = len(source_list) > 1
     for source in source_list:
         files, is_folder = _open_source(
             source, notes, stdin=stdin, allow_private=allow_private, alone=len(source_list) == 1
         )
-        items.extend(_SourceItem(file=file, is_named=not is_folder) for file in files)
+        items.extend(SourceItem(file=file, is_named=not is_folder) for file in files)
         titles.append(_title(source, files, is_folder=is_folder))
         has_headers = has_headers or is_folder
     name = ", ".join(titles) if len(titles) <= _LISTED_SOURCES else f"{titles[0]} and {len(titles) - 1} more"
-    document = SourceDocument(name, _rename_duplicates(items), notes, has_headers=has_headers)
+    store = ConversionStore.in_cache() if is_cached else ConversionStore.in_temp()
+    try:
+        ready = prepare_items(_rename_duplicates(items), store, everything=everything, progress=progress)
+    except OSError as error:
+        raise _read_error(name, error) from error
+    document = SourceDocument(name, ready, notes, has_headers=has_headers)
     document.check()
     return document
 
@@ -235,7 +246,7 @@ def _read_error(name: str, error: Exception) -> SourceError:
     return SourceError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}")
 
 
-def _rename_duplicates(items: list[_SourceItem]) -> list[_SourceItem]:
+def _rename_duplicates(items: list[SourceItem]) -> list[SourceItem]:
     """Give files with the same name their whole paths as names."""
     names = Counter(item.file.name for item in items)
     return [

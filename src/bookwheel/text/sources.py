@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.errors import SourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from typing import BinaryIO
 
 # Names in one warning; the rest is only counted.
@@ -32,6 +32,10 @@ class SourceWarnings:
     def add(self, what: str, where: str) -> None:
         """Record that `what` happened at `where`: a file, a page."""
         self._places.setdefault(what, {})[where] = None
+
+    def items(self) -> Iterator[tuple[str, str]]:
+        """Yield each warning and its place."""
+        yield from ((what, where) for what, places in self._places.items() for where in places)
 
     def lines(self) -> tuple[str, ...]:
         """Return one sentence for each kind of warning, in the order they came up."""

@@ -28,6 +28,8 @@ _OCR_RESOLUTION: Final = 300
 _WIDGET: Final = 20
 _COMMENTS: Final = frozenset((1, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15))
 _PASSWORD_ERROR: Final = 4
+# A page with fewer drawn shapes has lines and boxes, not letters.
+_CURVES: Final = 20
 _BATCH: Final = 1 << 20
 
 
@@ -165,13 +167,11 @@ def _read_entry(annotation: Any, key: bytes) -> str:
 
 
 def _has_pictures(page: Any) -> bool:
+    """Return True for a page that may show words without having them: a scan, or letters drawn as curves."""
     from pypdfium2 import raw
 
-    kinds = {raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_FORM, raw.FPDF_PAGEOBJ_PATH}
-    return any(
-        raw.FPDFPageObj_GetType(raw.FPDFPage_GetObject(page, at)) in kinds
-        for at in range(raw.FPDFPage_CountObjects(page))
-    )
+    kinds = [raw.FPDFPageObj_GetType(raw.FPDFPage_GetObject(page, at)) for at in range(raw.FPDFPage_CountObjects(page))]
+    return bool({raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_FORM}.intersection(kinds)) or len(kinds) >= _CURVES
 
 
 def _recognise(page: Any) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from bookwheel.errors import InputError
 from bookwheel.reading import runner
+from bookwheel.text.cancellation import run_cancellable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,7 +48,7 @@ async def aread(
     from bookwheel.models.registry import open_model
 
     way_name, way_function = _resolve_way(way)
-    document = _open_source(source)
+    document = await run_cancellable(_open_source, source)
     with Journal(Path(journal) if journal else journal_path()) as store:
         if model is None or isinstance(model, str):
             reader = await open_model(model, base_url=base_url, api_key=api_key)

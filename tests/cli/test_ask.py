@@ -40,6 +40,18 @@ def test_json_is_one_object_of_the_documented_shape(book: Path, ask) -> None:
     assert book.read_text()[piece["start"] : piece["end"]] == piece["quote"]
 
 
+def test_everything_reads_what_is_left_out_otherwise(run, tmp_path: Path, question) -> None:
+    page = tmp_path / "page.html"
+    page.write_text(f"<html><body><nav><a href='/'>Home harbour</a></nav><p>{'Ada Quill is harbour master. ' * 9}</p>")
+    lengths = {}
+    for more in ((), ("--everything",)):
+        ran = run("ask", str(page), question, "--model", "scripted", "--json", *more)
+        assert ran.code == 0
+        lengths[more] = ran.json["steps"][-1]["end"]
+        assert ("left out as boilerplate" in ran.err) is not bool(more)
+    assert lengths["--everything",] > lengths[()]
+
+
 def test_standard_input_is_a_source(book: Path, question) -> None:
     command = [sys.executable, "-m", "bookwheel", "ask", "-", question, "--model", "scripted", "--quiet"]
     done = subprocess.run(command, input=book.read_text(), capture_output=True, text=True, check=True)

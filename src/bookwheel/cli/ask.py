@@ -7,6 +7,7 @@ import json
 import re
 import sys
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, cast
 
@@ -44,6 +45,8 @@ class QuestionOptions:
     "A file with a JSON Schema; the answer is JSON that fits it."
     estimate: Annotated[bool, Parameter(negative="")] = False
     "Print how many calls and tokens the reading would take, and stop."
+    everything: Annotated[bool, Parameter(negative="")] = False
+    "Read menus, cookie notices, running titles and page numbers too."
 
     def build(self, words: tuple[str, ...], settings: Configuration) -> tuple[list[str], str]:
         """Return the sources and the question."""
@@ -67,7 +70,8 @@ def ask(*words: str, asking: QuestionOptions | None = None, options: ReadingOpti
     Parameters
     ----------
     words
-        What to read, then the question in quotes. Sources are files (txt, md, html, pdf, docx, epub, code), folders,
+        What to read, then the question in quotes. Sources are files (text, code, HTML, PDF, office files, books,
+        email, tables), folders,
         URLs, or "-" for standard input; piped text needs no "-". "last" or a reading's id asks about the document of
         that reading again, with its model.
 
@@ -104,6 +108,19 @@ def _find_sources(sources: list[str], question: str) -> list[str]:
     return sources
 
 
+async def _open(sources: list[str], *, everything: bool, is_silent: bool) -> Document:
+    """Open the sources, in a thread that Ctrl-C ends at once."""
+    from bookwheel.cli.progress import show_opening
+    from bookwheel.text.cancellation import run_cancellable
+    from bookwheel.text.documents import open_document
+
+    stdin = sys.stdin.buffer if sys.stdin else None
+    with show_opening(is_silent=is_silent) as progress:
+        return await run_cancellable(
+            partial(open_document, sources, stdin=stdin, everything=everything, is_cached=True, progress=progress)
+        )
+
+
 async def _ask(
     sources: list[str], question: str, asking: QuestionOptions, options: ReadingOptions, settings: Configuration
 ) -> int:
@@ -111,7 +128,6 @@ async def _ask(
     from bookwheel.reading import runner
     from bookwheel.reading.structured import load_answer_schema
     from bookwheel.reading.ways.registry import load_way
-    from bookwheel.text.documents import open_document
 
     if not question.strip():
         raise QuestionError("the question is empty; ask something about the document")
@@ -119,7 +135,7 @@ async def _ask(
         load_way(named)  # A mistyped way is refused before a document is converted.
     schema = load_answer_schema(asking.schema) if asking.schema else None
     old = _find_reading_name(sources)
-    document = None if old else open_document(sources, stdin=sys.stdin.buffer)
+    document = None if old else await _open(sources, everything=asking.everything, is_silent=options.output.is_silent)
     with options.output.open_journal() as journal:
         kept = _find_address(journal, old) if old else None
         address = options.models.find_address(settings, kept)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from bookwheel.text.conversions import OpeningProgress
     from bookwheel.types import Answer, Reading
 
 _QUIET_FLAGS: Final = {Flag.UNCHANGED}
@@ -162,3 +163,19 @@ def show_download() -> Iterator[Callable[[int, int], None]]:
     finally:
         if bar.live.is_started:
             bar.stop()
+
+
+@contextmanager
+def show_opening(*, is_silent: bool) -> Iterator[OpeningProgress | None]:
+    """Yield a callback for the conversion of documents: one line on a terminal, which goes when it is done."""
+    console = stderr()
+    if is_silent or not console.is_terminal:
+        yield None
+        return
+    with console.status("") as status:
+
+        def update(name: str, done: int, total: int, page: int | None) -> None:
+            count = f" ({done} of {total} files)" if total > 1 else ""
+            status.update(Text(f"opening {sanitize(name)}{f', page {page}' if page else ''}{count}"))
+
+        yield update

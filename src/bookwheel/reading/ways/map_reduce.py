@@ -1,6 +1,6 @@
 """Map-reduce: take notes on every chunk by itself, then answer from all notes, as LangChain and LlamaIndex do.
 
-    n_k    = model(question, chunk_k)                  side by side, a wave of calls at a time
+    n_k    = model(question, chunk_k)                  side by side: a call begins when an earlier one ends
     n'_j   = model(question, some n_k)                 only while the notes together are longer than the window
     answer = model(question, all notes)
 
@@ -11,20 +11,20 @@ with an empty span at the document's end: the spans still tile the text, and eve
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.reading.guards import next_memory, trim
 from bookwheel.reading.loop import check_question, conclude, converse
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.single_turn import template_tokens, text_budget
-from bookwheel.text.chunks import split
+from bookwheel.text.ahead import split_ahead
 from bookwheel.text.sanitize import escape_markup
 from bookwheel.types import Chunk, Flag, Memory, Step
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Coroutine, Iterable, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterable, Coroutine, Iterable, Sequence
 
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan
@@ -43,8 +43,8 @@ async def map_reduce(
     steps = [step for step in done if step.chunk.end > step.chunk.start]
     kept = done[len(steps) :]
     position = steps[-1].chunk.end if steps else 0
-    chunks = split(document, model.tokenizer, plan.chunk_tokens, start=position, index=len(steps))
-    async for step in _run_in_waves(_take_notes(question, chunk, model, plan) for chunk in chunks):
+    chunks = split_ahead(document, model.tokenizer, plan.chunk_tokens, start=position, index=len(steps))
+    async for step in _run_side_by_side(_take_notes(question, chunk, model, plan) async for chunk in chunks):
         steps.append(step)
         yield step
     limit = text_budget(question, model, plan, "combine", plan.answer_tokens)
@@ -53,9 +53,8 @@ async def map_reduce(
         groups = group_notes(notes, model, text_budget(question, model, plan, "collapse", plan.memory_tokens))
         shorter, kept = list(kept[: len(groups)]), kept[len(groups) :]
         ahead = enumerate(groups[len(shorter) :], start=len(steps) + len(shorter))
-        async for step in _run_in_waves(
-            _collapse(question, _place_after(steps, n), group, model, plan) for n, group in ahead
-        ):
+        calls = (_collapse(question, _place_after(steps, n), group, model, plan) for n, group in ahead)
+        async for step in _run_side_by_side(_iterate(calls)):
             shorter.append(step)
             yield step
         steps += shorter
@@ -109,7 +108,10 @@ async def _take_notes(question: str, chunk: Chunk, model: Model, plan: Plan) -> 
     """Note what one chunk says about the question."""
     prompts = prompts_for(plan, question)
     said = await converse(
-        prompts.baseline("map", question=question, section=chunk.text), model, plan.memory_tokens, plan.sampling
+        prompts.baseline("map", question=question, section=chunk.text, tokens=chunk.tokens),
+        model,
+        plan.memory_tokens,
+        plan.sampling,
     )
     blank = Memory.blank(plan.memory_tokens)
     after, flags = next_memory(blank, said.reply, model.tokenizer, prompts.unchanged)
@@ -129,11 +131,23 @@ async def _collapse(question: str, place: Chunk, group: NoteGroup, model: Model,
     return Step(chunk=place, before=group.notes, after=after, conversation=said, flags=tuple(dict.fromkeys(flags)))
 
 
-async def _run_in_waves(calls: Iterable[Coroutine[None, None, Step]]) -> AsyncGenerator[Step]:
+async def _run_side_by_side(calls: AsyncIterable[Coroutine[None, None, Step]]) -> AsyncGenerator[Step]:
     """Yield the steps of all calls in order, some calls at a time; those before a failed one are yielded first."""
-    waiting = iter(calls)
-    while wave := list(islice(waiting, _CALLS_AT_ONCE)):
-        for outcome in await asyncio.gather(*wave, return_exceptions=True):
-            if isinstance(outcome, BaseException):
-                raise outcome
-            yield outcome
+    waiting = aiter(calls)
+    running: deque[asyncio.Task[Step]] = deque()
+    try:
+        while True:
+            while len(running) < _CALLS_AT_ONCE and (call := await anext(waiting, None)):
+                running.append(asyncio.create_task(call))
+            if not running:
+                return
+            yield await running.popleft()
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+
+async def _iterate(calls: Iterable[Coroutine[None, None, Step]]) -> AsyncGenerator[Coroutine[None, None, Step]]:
+    for call in calls:
+        yield call

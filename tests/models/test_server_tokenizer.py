@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -87,17 +90,98 @@ def test_chunks_by_the_servers_tokens_tile_the_text(tokenizer):
     assert len(chunks) < 1.4 * WORDS.count(PROSE) / 60
 
 
+def split_words(text: str) -> list[str]:
+    return [match[0] for match in WordTokenizer._token.finditer(text)]
+
+
+@pytest.fixture
+def with_pieces(server, acts):
+    """A server that sends each token's text, as llama.cpp and vLLM do."""
+
+    def make(shape) -> ServerTokenizer:
+        server.plays(
+            acts.sends(shape(split_words(server.bodies(TOKENIZE)[-1]["content"]))),
+            route=TOKENIZE,
+        )
+        made.append(ServerTokenizer(Endpoint.resolve(server.url, retries=0), "m"))
+        return made[-1]
+
+    made = []
+    yield make
+    for tokenizer in made:
+        tokenizer.close()
+
+
+def as_llama_cpp(pieces):
+    return {"tokens": [{"id": n, "piece": piece if n % 2 else list(piece.encode())} for n, piece in enumerate(pieces)]}
+
+
+def as_vllm(pieces):
+    return {"tokens": list(range(len(pieces))), "token_strs": ["".join(map(chr, piece.encode())) for piece in pieces]}
+
+
+@pytest.mark.parametrize("shape", [as_llama_cpp, as_vllm])
+@pytest.mark.parametrize("text", [PROSE, "灯塔看守人 wrote é😀 " * 60])
+def test_one_request_answers_every_question_about_a_text(with_pieces, server, shape, text):
+    scanned = with_pieces(shape).scan(text)
+    for limit in (1, 7, 100, 10_000):
+        assert scanned.fit(limit) == WORDS.fit(text, limit)
+    for end in (1, 5, 50, len(text)):
+        assert WORDS.count(text[:end]) == scanned.count(end)
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("shape", [as_llama_cpp, as_vllm])
+def test_a_chunk_is_one_request_at_most_and_no_text_is_sent_twice(with_pieces, server, shape):
+    chunks = list(split(Memo(), with_pieces(shape), 60))
+    assert "".join(chunk.text for chunk in chunks) == PROSE
+    assert all(chunk.tokens == WORDS.count(chunk.text) <= 60 for chunk in chunks)
+    sent = [body["content"] for body in server.bodies(TOKENIZE)]
+    assert len(sent) == len(set(sent)) <= len(chunks)
+
+
+def test_pieces_that_are_not_the_text_are_not_trusted(with_pieces):
+    def broken(pieces):
+        return {"tokens": list(range(len(pieces))), "token_strs": [piece[:-1] for piece in pieces]}
+
+    assert with_pieces(broken).scan("one two three")._tokenized.ends is None
+
+
+def test_readers_who_ask_at_the_same_time_share_a_request(server, acts):
+    server.plays(acts.sends({"tokens": [1, 2, 3]}), route=TOKENIZE)
+    counted = ServerTokenizer(Endpoint.resolve(server.url, retries=0), "m")
+    with ThreadPoolExecutor(8) as threads:
+        assert set(threads.map(counted.count, ["who signed it?"] * 40)) == {3}
+    assert len(server.asked) == 1
+    counted.close()
+
+
+def test_a_count_that_came_with_a_reply_is_not_asked_for(tokenizer, server):
+    counted = tokenizer()
+    counted.remember("Signed by Ada.", 17)
+    assert counted.count("Signed by Ada.") == 17
+    assert not server.asked
+
+
+def test_a_failed_count_is_asked_for_again(tokenizer, server, acts):
+    counted = tokenizer()
+    server.plays(acts.fault(500, "worker died"), acts.sends({"tokens": [1]}), route=TOKENIZE)
+    with pytest.raises(ServerFault):
+        counted.count("text")
+    assert counted.count("text") == 1
+
+
 @pytest.mark.parametrize(
     "bad", [{"detail": "Not Found"}, {"tokens": []}, {"tokens": ["a"]}, {"tokens": None}, [], "<html>"]
 )
 def test_a_server_without_a_tokenizer_has_none(server, acts, bad):
     server.plays(acts.sends(bad), route=TOKENIZE)
-    assert ServerTokenizer.find(Endpoint.resolve(server.url), "m") is None
+    assert asyncio.run(ServerTokenizer.find(Endpoint.resolve(server.url), "m")) is None
 
 
 def test_looking_for_a_tokenizer_does_not_wait_for_retries(server, acts):
     server.plays(acts.fault(503, "what?"), route=TOKENIZE)
-    assert ServerTokenizer.find(Endpoint.resolve(server.url, retries=4), "m") is None
+    assert asyncio.run(ServerTokenizer.find(Endpoint.resolve(server.url, retries=4), "m")) is None
     assert len(server.asked) == 1
 
 

@@ -40,6 +40,8 @@ class Completion:
     prompt_ids: tuple[int, ...] | None
     reply_ids: tuple[int, ...] | None
     logprobs: tuple[float, ...] | None
+    has_reasoning: bool
+    """True if `completion_tokens` counts a reasoning field too, which is not in the text."""
 
 
 def parse_completion(body: object, limit: int) -> Completion:
@@ -62,8 +64,9 @@ def parse_completion(body: object, limit: int) -> Completion:
     usage, logprobs = _as_mapping(body.get("usage")), _as_list(_as_mapping(choice.get("logprobs")).get("content"))
     finish = _FINISHES.get(reason, Finish.STOP)
     completion_tokens = _parse_count(usage.get("completion_tokens"))
+    message = _as_mapping(choice.get("message"))
     return Completion(
-        text=_extract_text(_as_mapping(choice.get("message")), finish, completion_tokens, limit),
+        text=_extract_text(message, finish, completion_tokens, limit),
         finish=finish,
         prompt_tokens=_parse_count(usage.get("prompt_tokens"))
         or None,  # 0 means "not counted": a prompt is never empty
@@ -72,12 +75,17 @@ def parse_completion(body: object, limit: int) -> Completion:
         reply_ids=_parse_ids(choice.get("token_ids"))
         or _parse_ids([_as_mapping(entry).get("id") for entry in logprobs]),
         logprobs=_parse_logprobs(logprobs),
+        has_reasoning=_has_reasoning(message),
     )
 
 
 def _received_text(choice: Mapping[str, Any]) -> str | None:
     content = _as_mapping(choice.get("message")).get("content")
     return content if isinstance(content, str) else None
+
+
+def _has_reasoning(message: Mapping[str, Any]) -> bool:
+    return any(message.get(name) for name in _REASONING)
 
 
 def _extract_text(message: Mapping[str, Any], finish: Finish, completion_tokens: int | None, limit: int) -> str:
@@ -93,7 +101,7 @@ def _extract_text(message: Mapping[str, Any], finish: Finish, completion_tokens:
         return content
     if isinstance(refusal := message.get("refusal"), str) and refusal:
         return refusal
-    has_reasoning = any(message.get(name) for name in _REASONING)
+    has_reasoning = _has_reasoning(message)
     if has_reasoning and finish is Finish.LENGTH:
         raise EmptyReply(
             f"the model used its whole limit of {limit} tokens for reasoning and wrote no reply. "

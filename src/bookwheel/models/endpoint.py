@@ -17,7 +17,7 @@ from urllib.parse import urlsplit, urlunsplit
 from bookwheel.errors import InputError, Refused
 
 if TYPE_CHECKING:
-    from openai import AsyncOpenAI, OpenAI, Timeout
+    from openai import AsyncOpenAI, Timeout
 
 _HOSTED: Final = "https://api.openai.com/v1"
 # The SDK requires a key; servers without authentication ignore it.
@@ -99,14 +99,6 @@ class Endpoint:
             timeout=self._build_timeout(),
             max_retries=self.retries,
             http_client=client_class(timeout=self._build_timeout()),
-        )
-
-    def open_sync_client(self) -> OpenAI:
-        """Return a synchronous SDK client, for tokenizers."""
-        from openai import OpenAI
-
-        return OpenAI(
-            base_url=self.url, api_key=self.key or _NO_KEY, timeout=self._build_timeout(), max_retries=self.retries
         )
 
     def _build_timeout(self) -> Timeout:

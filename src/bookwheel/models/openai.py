@@ -135,24 +135,24 @@ class OpenAIModel:
             model.window = model.window or served.window
             model.plan = settings.get("plan") or Plan().within(model.window)
             model._software = served.software
-            await asyncio.to_thread(model._load_tokenizer, own)
+            await model._load_tokenizer(own)
         except BaseException:
             await model.aclose()
             raise
         return model
 
-    def _load_tokenizer(self, own: Tokenizer | None) -> None:
+    async def _load_tokenizer(self, own: Tokenizer | None) -> None:
         """Use the server's tokenizer, unless the user gave one, and measure its chat template."""
-        tokenizer = ServerTokenizer.find(self.endpoint, self.name)
+        tokenizer = await ServerTokenizer.find(self.endpoint, self.name)
         if tokenizer is None:
             return
-        template_tokens = tokenizer.template_tokens()
+        template_tokens = await tokenizer.template_tokens()
         if template_tokens is not None:
             self.template_tokens = template_tokens + _TEMPLATE_MARGIN
         if own is None:
             self.tokenizer = tokenizer
         else:
-            tokenizer.close()
+            await asyncio.to_thread(tokenizer.close)
 
     async def list_models(self) -> tuple[ServedModel, ...]:
         """Return all models of this endpoint."""
@@ -169,6 +169,7 @@ class OpenAIModel:
             await self._check_full_prompt(messages, completion)
             tokens = await self._build_token_record(sent_messages, completion) if extras else None
             seconds = time.perf_counter() - started
+        await self._prepare_count(completion)
         return Reply(
             text=completion.text,
             finish=completion.finish,
@@ -194,7 +195,7 @@ class OpenAIModel:
         """Close the connections."""
         await self._client.close()
         if isinstance(self.tokenizer, ServerTokenizer):
-            self.tokenizer.close()
+            await asyncio.to_thread(self.tokenizer.close)
 
     async def _request_in_time(
         self, messages: list[dict[str, str]], limit: int, sampling: Sampling, extras: Mapping[str, Any]
@@ -339,6 +340,15 @@ class OpenAIModel:
         if completion_tokens is None:
             completion_tokens = await self._count_tokens([completion.text])
         return Usage(calls=1, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens, seconds=seconds)
+
+    async def _prepare_count(self, completion: Completion) -> None:
+        """Let the tokenizer know the reply's count before the event loop asks for it."""
+        text = completion.text.strip()
+        counted = None if completion.has_reasoning else completion.completion_tokens
+        if isinstance(self.tokenizer, ServerTokenizer) and counted is not None:
+            self.tokenizer.remember(text, counted)
+        elif self.tokenizer.exact:
+            await self._count_tokens([text])
 
     async def _count_tokens(self, texts: Sequence[str]) -> int:
         """Count in a thread, so that other calls go on."""

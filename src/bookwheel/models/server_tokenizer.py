@@ -1,29 +1,45 @@
 """Count tokens with the server's own tokenizer: vLLM, llama.cpp and SGLang have a /tokenize route.
 
-Counts are exact and nothing is downloaded. Each count costs a small request, so recent ones are cached.
-The calls block: a server in the same event loop would deadlock.
+Counts are exact and nothing is downloaded. A text is sent once: its count is kept, two readers who ask at the same time
+share one request, and where the server sends the text of each token (vLLM, llama.cpp) one request answers every
+question about a chunk. The requests run in an event loop of their own, so that a tokenizer can be asked from any
+thread; the reading loop cuts its chunks in one.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, Self
+import asyncio
+import threading
+from bisect import bisect_right
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from bookwheel.errors import BadReply, ModelError
 from bookwheel.models.sdk_errors import translate_error
 from bookwheel.text.tokens import replace_surrogates
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine, Sequence
+    from concurrent.futures import Future
+
+    from openai import AsyncOpenAI
+
     from bookwheel.models.endpoint import Endpoint
+    from bookwheel.text.tokens import ScannedText
 
 # The first request holds this much text per token of the limit, and more only if that fits.
 _CHARACTERS_PER_TOKEN: Final = 8
 # A prefix with this share of its limit is long enough.
 _CLOSE: Final = 0.98
 _MOST_GUESSES: Final = 12
-_COUNTS_KEPT: Final = 64
+_COUNTS_KEPT: Final = 256
+# Characters: memories, questions and templates are asked about again, chunks are not.
+_LONGEST_KEPT: Final = 1 << 14
 _SECONDS_TO_ANSWER: Final = 15.0
+_T = TypeVar("_T")
 
 
 class ServerTokenizer:
@@ -35,74 +51,119 @@ class ServerTokenizer:
         self.name = f"{endpoint.display_url} {model}"
         self._endpoint = endpoint
         self._model = model
-        self._client = endpoint.open_sync_client()
-        self._count = lru_cache(_COUNTS_KEPT)(lambda text: len(self.ids(text)))
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="bookwheel tokenizer", daemon=True)
+        self._thread.start()
+        self._requests: OrderedDict[str, asyncio.Future[_TokenizedText]] = OrderedDict()
 
     @classmethod
-    def find(cls, endpoint: Endpoint, model: str) -> Self | None:
+    async def find(cls, endpoint: Endpoint, model: str) -> Self | None:
         """Return the server's tokenizer, or None."""
         probe = cls(replace(endpoint, retries=0, timeout=min(endpoint.timeout, _SECONDS_TO_ANSWER)), model)
         try:
-            return cls(endpoint, model) if probe.ids("one two three") else None
+            found = await asyncio.wrap_future(probe._submit(probe._tokenize("one two three")))
+            return cls(endpoint, model) if found.count else None
         except ModelError:  # hosted servers have no such route, and answer in many ways
             return None
         finally:
-            probe.close()
+            await asyncio.to_thread(probe.close)
 
     def count(self, text: str) -> int:
         """Return the server's count of the text's tokens."""
-        return self._count(text)
+        return self._wait(self._tokenize_once(text)).count
+
+    def remember(self, text: str, tokens: int) -> None:
+        """Keep a count that the server has sent with a reply."""
+        known = self._loop.create_future()
+        known.set_result(_TokenizedText(text=text, count=tokens))
+        self._loop.call_soon_threadsafe(self._requests.setdefault, text, known)
 
     def fit(self, text: str, limit: int) -> int:
         """Return the character where token number `limit` ends, or a little less."""
         if limit <= 0:
             return 0
-        text, head = replace_surrogates(text), limit * _CHARACTERS_PER_TOKEN
-        while len(ids := self.ids(text[:head])) <= limit:
-            if head >= len(text):
-                return len(text)
+        head = limit * _CHARACTERS_PER_TOKEN
+        while (fit := self.scan(text[:head]).fit(limit)) == head < len(text):
             head *= 4
-        prefix = self._detokenize(ids[:limit]).rstrip("\N{REPLACEMENT CHARACTER}")
+        return fit
+
+    def scan(self, text: str) -> ScannedText:
+        """Send the text once."""
+        return _ServerScan(self, self._wait(self._tokenize_once(text)))
+
+    def search_prefix(self, text: str, limit: int, ids: Sequence[int]) -> int:
+        """Return a prefix of at most `limit` tokens, of a server that does not send the text of each token."""
+        prefix = self._wait(self._detokenize(ids[:limit])).rstrip("\N{REPLACEMENT CHARACTER}")
         if prefix and text.startswith(prefix):
             return len(prefix)
-        return self._search_prefix(text[:head], limit, len(ids))
+        return self._guess_prefix(text, limit, len(ids))
 
-    def ids(self, text: str, *, special: bool = False) -> list[int]:
-        """Return the text's token ids. `special` parses special tokens in it."""
-        body = {"content": replace_surrogates(text), "add_special": special, "parse_special": special}
-        tokens = self._post("tokenize", body | {"prompt": body["content"], "add_special_tokens": special}).get("tokens")
-        if not isinstance(tokens, list) or not all(type(token) is int for token in tokens):
-            raise BadReply(
-                f"{self._endpoint.display_url} sent no token ids from /tokenize; give --tokenizer a tokenizer.json"
-            )
-        return tokens
-
-    def template_tokens(self) -> int | None:
+    async def template_tokens(self) -> int | None:
         """Return an upper bound of the tokens that the chat template adds, or None if the server cannot count them."""
         word = "x"
         user = {"role": "user", "content": word}
+        conversations = ([user], [{"role": "system", "content": word}, user])
         counts = [
-            self._count_conversation(conversation)
-            for conversation in ([user], [{"role": "system", "content": word}, user])
+            await asyncio.wrap_future(self._submit(self._count_conversation(conversation)))
+            for conversation in conversations
         ]
         return max((tokens for tokens in counts if tokens is not None), default=None)
 
     def close(self) -> None:
-        """Close the connection."""
-        self._client.close()
+        """Close the connections and end the thread."""
+        if not self._loop.is_closed():
+            if "_client" in self.__dict__:
+                self._wait(self._client.close())
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
 
-    def _count_conversation(self, messages: list[dict[str, str]]) -> int | None:
+    def _submit(self, work: Coroutine[Any, Any, _T]) -> Future[_T]:
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def _wait(self, work: Coroutine[Any, Any, _T]) -> _T:
+        return self._submit(work).result()
+
+    @cached_property
+    def _client(self) -> AsyncOpenAI:
+        return self._endpoint.open_client()
+
+    async def _tokenize_once(self, text: str) -> _TokenizedText:
+        """Return the text's tokens, by the request that is under way or has been answered, if there is one."""
+        text = replace_surrogates(text)
+        if len(text) > _LONGEST_KEPT:
+            return await self._tokenize(text)
+        if text not in self._requests:
+            self._requests[text] = asyncio.ensure_future(self._tokenize(text))
+            while len(self._requests) > _COUNTS_KEPT:
+                self._requests.popitem(last=False)
+        self._requests.move_to_end(text)
+        try:
+            return await asyncio.shield(self._requests[text])
+        except ModelError:
+            # The next one to ask tries again.
+            self._requests.pop(text, None)
+            raise
+
+    async def _tokenize(self, text: str, *, special: bool = False) -> _TokenizedText:
+        """Send a text. `special` parses special tokens in it."""
+        fields = {"add_special": special, "parse_special": special, "add_special_tokens": special}
+        pieces = {"with_pieces": True, "return_token_strs": True}
+        reply = await self._post("tokenize", {"content": text, "prompt": text, **fields, **pieces})
+        return _parse_tokens(text, reply, self._endpoint)
+
+    async def _count_conversation(self, messages: list[dict[str, str]]) -> int | None:
         """Count the tokens of a conversation in its template, by /tokenize itself or after /apply-template."""
         try:
-            reply = self._post("tokenize", {"messages": messages, "add_generation_prompt": True})
+            reply = await self._post("tokenize", {"messages": messages, "add_generation_prompt": True})
             if type(reply.get("count")) is int:
                 return int(reply["count"])
-            prompt = self._post("apply-template", {"messages": messages}).get("prompt")
-            return len(self.ids(prompt, special=True)) if isinstance(prompt, str) else None
+            prompt = (await self._post("apply-template", {"messages": messages})).get("prompt")
+            return (await self._tokenize(prompt, special=True)).count if isinstance(prompt, str) else None
         except ModelError:  # not every template takes a system message, nor every server a conversation
             return None
 
-    def _search_prefix(self, text: str, limit: int, tokens: int) -> int:
+    def _guess_prefix(self, text: str, limit: int, tokens: int) -> int:
         """Find the fitting prefix by counting prefixes, each chosen by interpolation."""
         low, low_tokens, high, high_tokens = 0, 0, len(text), tokens
         for _ in range(_MOST_GUESSES):
@@ -117,21 +178,93 @@ class ServerTokenizer:
                 high, high_tokens = guess, count
         return low
 
-    def _detokenize(self, ids: list[int]) -> str:
+    async def _detokenize(self, ids: Sequence[int]) -> str:
         """Return the text of these ids, or an empty text if the server cannot detokenize."""
         try:
-            reply = self._post("detokenize", {"tokens": ids})
+            reply = await self._post("detokenize", {"tokens": list(ids)})
         except ModelError:
             return ""
         return next((reply[name] for name in ("content", "prompt", "text") if isinstance(reply.get(name), str)), "")
 
-    def _post(self, route: str, body: dict[str, Any]) -> dict[str, Any]:
+    async def _post(self, route: str, body: dict[str, Any]) -> dict[str, Any]:
         from openai import OpenAIError
 
         try:
-            reply = self._client.post(
+            reply = await self._client.post(
                 f"{self._endpoint.root}/{route}", cast_to=object, body={"model": self._model, **body}
             )
         except (OpenAIError, ValueError) as error:
             raise translate_error(error, self._endpoint, self._model) from error
         return reply if isinstance(reply, dict) else {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _TokenizedText:
+    """A text with the server's tokens."""
+
+    text: str
+    count: int
+    ids: Sequence[int] = ()
+    """Kept only where the server does not send the text of each token."""
+    ends: Sequence[int] | None = None
+    """The byte where each token ends."""
+
+
+class _ServerScan:
+    """A text that the server has tokenized."""
+
+    # Nothing is known of how the server's tokenizer splits words.
+    is_local: Final = False
+
+    def __init__(self, tokenizer: ServerTokenizer, tokenized: _TokenizedText) -> None:
+        self._tokenizer = tokenizer
+        self._tokenized = tokenized
+
+    def fit(self, limit: int) -> int:
+        text, ends = self._tokenized.text, self._tokenized.ends
+        if self._tokenized.count <= limit:
+            return len(text)
+        if ends is None:
+            return self._tokenizer.search_prefix(text, limit, self._tokenized.ids)
+        return len(text.encode()[: ends[limit - 1]].decode(errors="ignore"))
+
+    def count(self, end: int) -> int:
+        """Count a token that is cut in two as one more, as the parts are tokens too."""
+        text, ends = self._tokenized.text, self._tokenized.ends
+        if end >= len(text):
+            return self._tokenized.count
+        if ends is None:
+            return self._tokenizer.count(text[:end])
+        place = len(text[:end].encode())
+        whole = bisect_right(ends, place)
+        return whole + (whole == 0 or ends[whole - 1] < place)
+
+
+def _parse_tokens(text: str, reply: dict[str, Any], endpoint: Endpoint) -> _TokenizedText:
+    """Return the ids, or the places of the tokens where the reply has the text of each."""
+    tokens: Any = reply.get("tokens")
+    pieces: Any = reply.get("token_strs")
+    if isinstance(tokens, list) and all(isinstance(token, dict) for token in tokens):
+        pieces = [token.get("piece") for token in tokens]
+        tokens = [token.get("id") for token in tokens]
+    if not isinstance(tokens, list) or not all(type(token) is int for token in tokens):
+        raise BadReply(f"{endpoint.display_url} sent no token ids from /tokenize; give --tokenizer a tokenizer.json")
+    ends = _find_ends(text, pieces) if isinstance(pieces, list) and len(pieces) == len(tokens) else None
+    return _TokenizedText(text=text, count=len(tokens), ids=() if ends else tokens, ends=ends)
+
+
+def _find_ends(text: str, pieces: Sequence[Any]) -> list[int] | None:
+    """Return the byte where each token's text ends, or None if together they are not the text.
+
+    llama.cpp sends the text, or bytes where it is part of a character. vLLM sends the vocabulary's entries: of
+    byte-level tokenizers these have one character for each byte.
+    """
+    if all(isinstance(piece, str) for piece in pieces):
+        is_text = "".join(pieces) == text
+        sizes = [len(piece.encode()) if is_text else len(piece) for piece in pieces]
+    elif all(isinstance(piece, str | list) for piece in pieces):
+        sizes = [len(piece.encode() if isinstance(piece, str) else piece) for piece in pieces]
+    else:
+        return None
+    ends = list(accumulate(sizes))
+    return ends if ends and ends[-1] == len(text.encode()) else None

@@ -26,7 +26,7 @@ from bookwheel.reading.calibration import find_threshold
 from bookwheel.reading.runner import new_reading, run_reading
 from bookwheel.reading.several import run_readings
 from bookwheel.reading.ways.registry import load_way
-from bookwheel.types import DocumentInfo, Judgement, Likelihood, Message, Reading, Reply, Usage
+from bookwheel.types import DocumentInfo, Flag, Judgement, Likelihood, Message, Reading, Reply, Usage
 
 CHUNK: Final = 5000
 MENTIONED: Final = 0.1
@@ -106,6 +106,8 @@ class Row:
     writing: float
     """Share of the engine's time in which it only wrote."""
     right: int
+    read: float
+    """Share of the documents that was shown to the model at least once, to judge or to read."""
 
 
 def make_plan(memory: int, policy: Policy) -> Plan:
@@ -155,8 +157,15 @@ def measure(speed: EngineSpeed, way: str, memory: int, cases: list[Case]) -> dic
         bool(reading.answer and reading.answer.text == case.gold)
         for reading, case in zip(run.outcome, cases, strict=True)
     )
+    unread = sum(
+        step.chunk.end - step.chunk.start
+        for reading in run.outcome
+        for step in reading.steps
+        if Flag.UNREAD in step.flags
+    )
     counts = run.counts
     return {
+        "read": 1 - unread / sum(case.document.length or 0 for case in cases),
         "way": way,
         "memory": memory,
         "concurrency": len(cases),
@@ -190,15 +199,20 @@ def main() -> None:
     parser.add_argument("--speed", choices=SPEEDS, default="endpoint")
     parser.add_argument("--chunks", type=int, default=180)
     parser.add_argument("--chunks-at-16", type=int, default=40)
+    parser.add_argument("--mentions", type=float, default=MENTIONED, help="lines about the subject for each chunk")
+    parser.add_argument("--extras", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--ways", default=",".join(WAYS))
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     speed, rows = SPEEDS[arguments.speed], []
-    print("| way | memory | at once | seconds | faster | calls | prompt | cached | written | only writing | right |")
-    print("|---|---|---|---|---|---|---|---|---|---|---|")
+    print(
+        "| way | memory | at once | seconds | faster | calls | prompt | cached | written | only writing | "
+        "document read | right |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|---|---|---|")
     for concurrency, chunks in ((1, arguments.chunks), (16, arguments.chunks_at_16)):
         cases = [
-            make_case(seed, tokens=chunks * CHUNK, mentions=int(chunks * MENTIONED))
+            make_case(seed, tokens=chunks * CHUNK, mentions=int(chunks * arguments.mentions))
             for seed in range(1, concurrency + 1)
         ]
         for memory in (300, 1024):
@@ -211,9 +225,11 @@ def main() -> None:
                 print(
                     f"| {way} | {memory} | {concurrency} | {row.seconds:,.0f} | {row.speedup:.1f} | {row.calls} | "
                     f"{row.prompt:,} | {row.cached / row.prompt:.0%} | {row.written:,} | {row.writing:.0%} | "
-                    f"{row.right}/{concurrency} |",
+                    f"{row.read:.0%} | {row.right}/{concurrency} |",
                     flush=True,
                 )
+    if not arguments.extras:
+        return
     print("\n| way | memory | first question | five questions | an extra one |\n|---|---|---|---|---|")
     case = make_case(99, tokens=40 * CHUNK, mentions=4)
     extras = []

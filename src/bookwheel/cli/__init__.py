@@ -67,6 +67,13 @@ COMMANDS = {
         'bookwheel edit last --step 5 --memory "The lady doctor was Miss Frayne."',
         "bookwheel edit 3fa9 --step 5",
     ),
+    "calibrate": Command(
+        "calibrate:calibrate",
+        "",
+        "Find the threshold of a model's judgements for the gated ways.",
+        "bookwheel calibrate --model qwen2.5:7b --base-url http://localhost:8000/v1",
+        "bookwheel calibrate --model local --recall 0.95 --dry",
+    ),
     "data": Command(
         "data:app",
         None,

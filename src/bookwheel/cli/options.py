@@ -167,6 +167,8 @@ class PlanOptions:
     "A prompt set, `standard` (the default), `small` or `tiny`, or a TOML file with one."
     language: Annotated[Text | None, Parameter(name="--lang")] = None
     "Language of the prompts, `en` or `zh`; by default, the question's."
+    gate_threshold: float | None = None
+    "Read chunks whose judgement is at least this, in the gated ways; by default, what `bookwheel calibrate` found."
     temperature: Annotated[Temperature, _check(Temperature)] | None = None
     "Sampling temperature from 0, which is greedy, to 2; by default, the plan's."
     top_p: Annotated[TopP, _check(TopP)] | None = None
@@ -186,7 +188,8 @@ class PlanOptions:
         values = {f.name: value for f in fields(self) if (value := getattr(self, f.name)) is not None}
         values.pop("preset", None)
         sampling = {name: values.pop(name) for name in ("temperature", "top_p", "seed") if name in values}
-        return plan.with_values(settings.plan).with_values({**values, "sampling": sampling})
+        gate = {"gate": {"threshold": values.pop("gate_threshold")}} if "gate_threshold" in values else {}
+        return plan.with_values(settings.plan).with_values({**values, **gate, "sampling": sampling})
 
 
 @Parameter(name="*", group=_BUDGET)

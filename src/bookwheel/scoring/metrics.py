@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from bookwheel.errors import InputError
 from bookwheel.plugins import list_names, require_plugin
+from bookwheel.reading.remarks import is_absence
 from bookwheel.scoring.normalization import ARTICLES, contains_words, words, words_with_articles
 
 if TYPE_CHECKING:
@@ -126,27 +127,6 @@ def all_of(answer: str, golds: Sequence[str]) -> Score:
     return Score(score=float(share.score == 1.0), reason=share.reason, parts=share.parts)
 
 
-_ABSENCE: Final = re.compile(
-    r"""
-    (?:not|never|nowhere|n't)\s(?:\w+\s){0,2}?
-        (?:given|said|stated|mentioned|specified|provided|available|recorded|answerable|answered|disclosed|listed)\b
-    | (?:not|nowhere)\s(?:\w+\s)?(?:in|within|part\ of)\s(?:\w+\s){0,2}?(?:document|text|book|passages?|notes?|memory)\b
-    | (?:not|n't|isn't|never)\s(?:known|found|there)\s*[.!]?$
-    | (?:document|text|book|passages?|sections?|memory|notes?)\s(?:\w+\s){0,3}?
-        (?:(?:do(?:es)?|did|has|have|can)\s?(?:not|n't|never|no|nothing)|says?\ no|gives?\ no|holds?\ no|contains?\ no)
-    | there\ (?:is|are|was|were)\ (?:no|nothing|not\ any)\b
-    | (?:do|does|did|could|can)\s?(?:not|n't)\s(?:\w+\s)?(?:know|tell|answer|say|find|determine)\b
-    | (?:doesn't|didn't|don't)\s(?:\w+\s)?(?:say|state|mention|tell|give|specify|contain|hold|provide|answer|know)\b
-    | (?:^|\s)no\s(?:\w+\s){0,2}?(?:answer|information|mention|record|evidence|indication)\b
-    | (?:cannot|can't|couldn't|impossible\ to)\s(?:\w+\s){0,2}?
-        (?:answer|answered|say|tell|determine|determined|know|known|find)\b
-    | (?:unanswerable|unknown|unspecified|unstated|n/a|none|no\ answer)\s*[.!]?$
-    | (?:文中|文章|文本|文档|原文|资料|记忆|书中|里面)?(?:中|里|内)?(?:并|都|均|也|完全)?
-        (?:没有|没|未|无)(?:任何|明确|直接)?(?:提到|提及|说明|说|写|给出|记载|交代|回答|相关|答案|信息)
-    | (?:无法|不能)(?:从\w{0,8})?(?:回答|确定|得知|判断|知道)|不知道|未知|不得而知|不在(?:文中|文档)
-    """,
-    re.VERBOSE,
-)
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+|[\n;；。！？]+")
 _ASKS: Final = re.compile(r"[?？]\s*$")
 
@@ -164,7 +144,7 @@ def unanswerable(answer: str, golds: Sequence[str]) -> Score:
     first = next(part for part in _SENTENCE_END.split(text) if part.strip())
     if _ASKS.search(first) or _ASKS.search(text):
         return Score(score=0.0, reason="asks instead of answering")
-    if _ABSENCE.search(first):
+    if is_absence(first):
         return Score(score=1.0, reason="says that it is not there")
     return Score(score=0.0, reason="gives an answer where there is none")
 

@@ -275,6 +275,17 @@ def test_an_answer_that_the_text_does_not_bear_out_does_not_stop_the_reading():
     assert not any(Flag.UNREAD in step.flags for step in steps)
 
 
+def test_an_answer_that_there_is_none_does_not_stop_the_reading():
+    def deny(messages: Sequence[Message]) -> str:
+        prompt = messages[-1].content
+        # The words of the answer stand in the text, so evidence alone would bear it out.
+        return "\\boxed{not said}" if "<section>" not in prompt and "<memory>" in prompt else reader(messages)
+
+    document = Text(pages().text.replace("Nothing else", "It is not said what else"))
+    *steps, _ = events("early-exit", document, ScriptedModel(deny, judge=judge, window=900))
+    assert not any(Flag.UNREAD in step.flags for step in steps)
+
+
 def test_a_question_about_the_whole_document_is_read_to_its_end():
     async def gather():
         way = load_way("early-exit")

@@ -26,7 +26,7 @@ from bookwheel.models.base import Ability, require_ability
 from bookwheel.plan import Layout
 from bookwheel.reading import loop
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.text.chunks import split
+from bookwheel.text.ahead import split_ahead
 from bookwheel.types import Answer, Chunk, Conversation, Flag, Memory, Reply, Step, Usage
 
 if TYPE_CHECKING:
@@ -91,7 +91,8 @@ async def read_in_order(
     memory = done[-1].after if done else Memory.blank(context.plan.memory_tokens)
     position = done[-1].chunk.end if done else 0
     steps = list(done)
-    for chunk in split(context.document, context.model.tokenizer, context.plan.chunk_tokens, start=position):
+    tokenizer, limit = context.model.tokenizer, context.plan.chunk_tokens
+    async for chunk in split_ahead(context.document, tokenizer, limit, start=position):
         verdict = await leave(context, memory, steps) if leave else None
         if verdict and verdict.answer:
             end = max(chunk.end, context.document.length or 0)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.models.base import Ability, require_ability
 from bookwheel.reading.loop import answer
 from bookwheel.reading.provenance import find_evidence, is_supported
+from bookwheel.reading.remarks import is_absence
 from bookwheel.reading.ways.compose import ComposedWay, ReadingContext, Verdict
 from bookwheel.reading.ways.judging import judge_memory
 from bookwheel.types import Flag
@@ -61,7 +62,7 @@ async def leave_early(context: ReadingContext, memory: Memory, steps: Sequence[S
 
 def is_borne_out(final: Answer, steps: Sequence[Step], context: ReadingContext) -> bool:
     """Return whether the chunks that were read bear the answer out."""
-    if Flag.NO_ANSWER in final.flags:
+    if Flag.NO_ANSWER in final.flags or is_absence(final.text.casefold()):
         return False
     return is_supported(final.text, find_evidence(final.text, steps, context.document))
 

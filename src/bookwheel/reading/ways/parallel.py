@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import InputError
 from bookwheel.reading.ways.compose import ComposedWay, Exit, ReadingContext, Writer
+from bookwheel.text.ahead import split_ahead
 from bookwheel.text.chunks import split
 from bookwheel.types import Chunk, Conversation, Document, Memory, Part, Reply, Step
 
@@ -67,13 +68,13 @@ class Segment:
         self.memory = mine[-1].after if mine else Memory.blank(context.plan.memory_tokens)
         position = mine[-1].chunk.end if mine else start
         head = DocumentHead(context.document, end)
-        self._chunks = split(head, context.model.tokenizer, context.plan.chunk_tokens, start=position)
+        self._chunks = split_ahead(head, context.model.tokenizer, context.plan.chunk_tokens, start=position)
         self._context = context
         self._write = write
 
     async def read_next(self) -> Step | None:
         """Read the next chunk; None at the segment's end."""
-        chunk = next(self._chunks, None)
+        chunk = await anext(self._chunks, None)
         if chunk is None:
             return None
         step = await self._write(self._context, self.memory, chunk)

@@ -167,7 +167,7 @@ async def _cut_event(exchange: Exchange) -> None:
 
 
 async def _unfinished(exchange: Exchange) -> None:
-    """The text without the event that ends it; without a stream, a body that ends in the middle."""
+    """Send the text without the event that ends it; without a stream, a body that ends in the middle."""
     body = exchange.encode({"content": exchange.text}, finish=None) if exchange.stream else b'{"choices": [{"index": 0'
     await exchange.send(body.replace(b"data: [DONE]\n\n", b""))
 

@@ -387,7 +387,7 @@ class Reading:
         return f"<Reading {self.id[:8]} of {self.document.name!r}: {self.status}, {len(self.steps)} steps, {outcome!r}>"
 
 
-def find_gaps(steps: Iterable[Step]) -> tuple[Step, ...]:
-    """Return the newest step of each section that was not taken in, in the document's order."""
+def find_gaps(steps: Iterable[Step], flags: frozenset[Flag] = NOT_TAKEN_IN) -> tuple[Step, ...]:
+    """Return the newest step of each section whose flags say that it was not taken in, in the document's order."""
     newest = {(step.chunk.start, step.chunk.end): step for step in steps if step.chunk.end > step.chunk.start}
-    return tuple(newest[span] for span in sorted(newest) if NOT_TAKEN_IN & set(newest[span].flags))
+    return tuple(newest[span] for span in sorted(newest) if flags & set(newest[span].flags))

@@ -128,6 +128,13 @@ def test_a_server_that_asks_to_wait_is_not_asked_earlier(clock: SimpleNamespace)
     assert 40 <= clock.waits[0] <= 41
 
 
+def test_a_server_that_asks_for_no_wait_is_not_stormed(clock: SimpleNamespace) -> None:
+    model = Playing(*[Overloaded("busy", retry_after=0)] * 30, "Noted.")
+    ask(model, clock)
+    assert min(clock.waits) > 0
+    assert max(clock.waits) > 10
+
+
 def test_a_wait_beyond_patience_is_not_begun(clock: SimpleNamespace) -> None:
     model = Playing(Overloaded("busy", retry_after=3600), "Noted.")
     with pytest.raises(Overloaded):

@@ -1,6 +1,8 @@
 """The command line: one module for each command, imported only when that command runs."""
 
+import signal
 import sys
+import threading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -165,8 +167,12 @@ Examples:
 def main(arguments: "list[str] | None" = None) -> None:
     """Run one command and exit.
 
-    Exit codes: 0 answered, 2 bad usage or input, 3 the model failed, 4 stopped by a budget, 130 interrupted.
+    Exit codes: 0 answered, 2 bad usage or input, 3 the model failed, 4 stopped by a budget, 5 answered with gaps,
+    130 interrupted.
     """
+    # Ends like Ctrl-C wherever it comes, with 130 and no traceback. A test may call this from another thread.
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     words = [STDIN if word == "-" else word for word in (sys.argv[1:] if arguments is None else arguments)]
     try:
         code = _run(words)

@@ -156,7 +156,8 @@ async def _ask(
                 return 0
             reading = runner.new_reading(stored.info, question, model, plan, choice.way)
             journal.begin(reading, address.complete(model))
-            return await read_to_end(reading, stored, model, journal, options.output, way=load_way(choice.way))
+            way, patience = load_way(choice.way), options.models.patience
+            return await read_to_end(reading, stored, model, journal, options.output, way=way, patience=patience)
         finally:
             await model.aclose()
 

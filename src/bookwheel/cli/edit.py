@@ -64,7 +64,7 @@ async def _edit(
 ) -> int:
     with output.require_journal(name) as journal:
         old = journal.reading(name)
-        load_way_of(old)  # Refused before there is a fork that cannot be read on.
+        way = load_way_of(old)  # Refused before there is a fork that cannot be read on.
         if not old.steps:
             raise InputError(f"reading {old.id[:8]} has no steps, so it has no memory to change")
         if not 0 <= step < len(old.steps):
@@ -79,7 +79,7 @@ async def _edit(
         if tokens > limit:
             raise InputError(f"the new memory has {tokens} tokens and the plan allows {limit}; shorten it")
         fork = journal.fork(old.id, step, Memory(text=text, tokens=tokens, limit=limit))
-        return await continue_reading(fork, journal, models, budget, output)
+        return await continue_reading(fork, journal, models, budget, output, way)
 
 
 def _choose_memory(old: str, text: str | None, file: Path | None) -> str:

@@ -91,7 +91,11 @@ class ModelOptions:
     window: PositiveInt | None = None
     "The model's context window in tokens, if the endpoint does not report it."
     timeout: _Positive = 600.0
-    "Seconds to wait for one reply."
+    "Seconds of silence after which a call has failed."
+    deadline: _Positive | None = None
+    "Seconds that one whole reply may take; by default, three times --timeout, and at least a minute."
+    patience: Annotated[Price, _check(Price)] = 10.0
+    "Minutes for which a failing call is tried again, counted from its first failure; 0 tries once."
     concurrency: PositiveInt = 16
     "Requests in flight at the same time."
     threads: PositiveInt | None = None
@@ -139,6 +143,7 @@ class ModelOptions:
             return await address.open(
                 api_key=self.api_key,
                 timeout=self.timeout,
+                deadline=self.deadline,
                 concurrency=self.concurrency,
                 threads=self.threads,
                 progress=progress,

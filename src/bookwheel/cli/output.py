@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 # Keyed by the text of Status and Flag: this module is part of every start, and `--help` needs no types.
 EXIT_CODES: Final[Mapping[str, int]] = {"answered": 0, "failed": 3, "stopped": 4, "cancelled": 130}
+ANSWERED_WITH_GAPS: Final = 5
 _ANSWER_NOTES: Final[Mapping[str, str]] = {
     "truncated": "the answer was cut off at its token limit; raise --answer-tokens",
     "filtered": "the server's content filter cut off the answer",
@@ -27,6 +28,7 @@ _ANSWER_NOTES: Final[Mapping[str, str]] = {
     "cleaned": "special tokens were removed from the answer",
 }
 
+_MOST_GAPS: Final = 20
 # Columns; more than any line of ours has.
 _NO_FOLDING: Final = 10_000
 
@@ -64,16 +66,18 @@ def print_event(name: str, values: Mapping[str, Any]) -> None:
 
 def print_answer(reading: Reading, output: OutputOptions) -> int:
     """Print how a reading ended and return the exit code."""
-    from bookwheel.record import evidence_to_json, reading_to_json
+    from bookwheel.record import evidence_to_json, gap_to_json, reading_to_json
     from bookwheel.types import Status
 
+    code = find_exit_code(reading)
     if output.json_events:
         evidence = [evidence_to_json(piece) for piece in reading.evidence]
-        print_event("end", {**reading_to_json(reading, steps=False), "evidence": evidence})
-        return EXIT_CODES[reading.status]
+        gaps = [gap_to_json(step) for step in reading.gaps]
+        print_event("end", {**reading_to_json(reading, steps=False), "gaps": gaps, "evidence": evidence})
+        return code
     if output.as_json:
         print(json.dumps(reading_to_json(reading)))
-        return EXIT_CODES[reading.status]
+        return code
     quiet = output.quiet
     console = stderr()
     if reading.answer and reading.status is Status.ANSWERED:
@@ -85,9 +89,31 @@ def print_answer(reading: Reading, output: OutputOptions) -> int:
     else:
         console.print(Text(f"{reading.status}: {sanitize(reading.error)}", style="bold yellow"))
         console.print(Text(f"{len(reading.steps)} steps are kept; continue with: {output.format_resume(reading.id)}"))
+    _print_gaps(console, reading, output)
     if not quiet:
         _print_footnotes(console, reading)
-    return EXIT_CODES[reading.status]
+    return code
+
+
+def find_exit_code(reading: Reading) -> int:
+    """Return the exit code for the way that a reading ended."""
+    code = EXIT_CODES[reading.status]
+    return ANSWERED_WITH_GAPS if code == 0 and reading.gaps else code
+
+
+def _print_gaps(console: Console, reading: Reading, output: OutputOptions) -> None:
+    """List the sections that were not taken in, and say how to read them again."""
+    if not (gaps := reading.gaps):
+        return
+    console.print(Text(f"not taken in: {len(gaps)} of {len(reading.steps)} sections", style="bold yellow"))
+    for step in gaps[:_MOST_GAPS]:
+        pages = f"p. {', '.join(map(str, step.chunk.pages))} · " if step.chunk.pages else ""
+        why = ", ".join(step.flags)
+        console.print(Text(f"  {pages}characters {step.chunk.start:,}–{step.chunk.end:,} · {why}", style="yellow"))
+    if len(gaps) > _MOST_GAPS:
+        console.print(Text(f"  and {len(gaps) - _MOST_GAPS} more; --json lists all", style="yellow"))
+    if reading.status == "answered":
+        console.print(Text(f"read them again with: {output.format_resume(reading.id)} --flagged"))
 
 
 def _print_footnotes(console: Console, reading: Reading) -> None:

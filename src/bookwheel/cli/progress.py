@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, Protocol, Self
 
 from rich.console import Group
 from rich.live import Live
@@ -13,6 +13,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TaskProgressColum
 from rich.text import Text
 
 from bookwheel.cli.output import stderr
+from bookwheel.models.patience import format_duration
 from bookwheel.text.sanitize import sanitize
 from bookwheel.types import Flag, Step
 from bookwheel.views.diff import ChangeKind, diff_memories, mark_words
@@ -22,9 +23,12 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from bookwheel.models.patience import Retry
     from bookwheel.text.conversions import OpeningProgress
     from bookwheel.types import Answer, Reading
 
+# Of an outage, in a log.
+_SECONDS_BETWEEN_LINES: Final = 60.0
 _QUIET_FLAGS: Final = {Flag.UNCHANGED}
 # The live view shows the end of a longer memory, so that it fits the terminal.
 _MEMORY_LINES: Final = 16
@@ -36,6 +40,7 @@ class ReadingProgress:
     def __init__(self, reading: Reading, console: Console | None = None) -> None:
         self._console = console or stderr()
         self._length = max(reading.document.length, 1)
+        self._waits = WaitLines(self._console)
         self._tokens = 0
         self._began = time.monotonic()
         start = reading.steps[-1].chunk.end if reading.steps else 0
@@ -77,6 +82,13 @@ class ReadingProgress:
         else:
             self._log(event)
 
+    def report_retry(self, retry: Retry) -> None:
+        """Say that a call failed and is about to be tried again: live on a terminal, else in lines."""
+        if self._console.is_terminal:
+            self._live.update(Group(Text(format_retry(retry), style="yellow"), self._bar))
+        else:
+            self._waits.report(retry)
+
     def _estimate_chunks(self, step: Step) -> int:
         read = step.chunk.index + 1
         return max(read, round(self._length * read / max(step.chunk.end, 1)))
@@ -85,6 +97,28 @@ class ReadingProgress:
         self._console.print(format_step_title(step, of=f" of about {self._estimate_chunks(step)}"))
         for line in memory_diff(step.before.text, step.after.text, unchanged=False):
             self._console.print(Text("  ") + line)
+
+
+class WaitLines:
+    """Lines that say that a reading waits: one when a call begins to fail, then one a minute."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._due = 0.0
+
+    def report(self, retry: Retry) -> None:
+        """Print a line if one is due."""
+        if retry.wait and (retry.tries == 1 or retry.seconds >= self._due):
+            self._due = retry.seconds + _SECONDS_BETWEEN_LINES
+            self._console.print(Text(format_retry(retry), style="yellow"))
+
+
+def format_retry(retry: Retry) -> str:
+    """Return a failed call as one line: the reason, and when it is tried again."""
+    when = f"in {retry.wait:.0f} s" if retry.wait else "now"
+    since = f", {format_duration(retry.seconds)} after the first" if retry.seconds >= 1 else ""
+    reason = sanitize(str(retry.error)).partition(". ")[0].rstrip(".")  # the advice is for when patience is over
+    return f"waiting for the model: {reason}. Try {retry.tries + 1} comes {when}{since}."
 
 
 def format_step_title(step: Step, of: str = "") -> Text:
@@ -131,11 +165,37 @@ def memory_diff(before: str, after: str, *, unchanged: bool = True) -> Iterator[
             yield Text(f"  {sanitize(change.text)}")
 
 
+class Watcher(Protocol):
+    """Whoever follows a reading: called with each event, and told of each wait."""
+
+    def __call__(self, event: Step | Answer) -> None:
+        """Take one event."""
+        ...
+
+    def report_retry(self, retry: Retry) -> None:
+        """Take the news that a call failed and is about to be tried again."""
+        ...
+
+
+class _NoProgress:
+    """No progress; but a reading that stands still says why."""
+
+    def __init__(self) -> None:
+        self._waits = WaitLines(stderr())
+
+    def __call__(self, event: Step | Answer) -> None:
+        pass
+
+    def report_retry(self, retry: Retry) -> None:
+        """Print the wait as a warning."""
+        self._waits.report(retry)
+
+
 @contextmanager
-def show_progress(reading: Reading, *, quiet: bool) -> Iterator[Callable[[Step | Answer], None]]:
-    """Yield a function to call with each event of a reading."""
+def show_progress(reading: Reading, *, quiet: bool) -> Iterator[Watcher]:
+    """Yield what is to be called with each event of a reading and each wait."""
     if quiet:
-        yield lambda _event: None
+        yield _NoProgress()
         return
     with ReadingProgress(reading) as watch:
         yield watch

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
 
 from bookwheel.cli.options import BudgetOptions, ModelOptions, OutputOptions
 from bookwheel.configuration import load_configuration
@@ -12,6 +14,8 @@ from bookwheel.types import Status
 
 if TYPE_CHECKING:
     from bookwheel.journal import Journal
+    from bookwheel.models.address import ModelAddress
+    from bookwheel.models.base import Model
     from bookwheel.reading.loop import Way
     from bookwheel.types import Reading
 
@@ -19,6 +23,7 @@ if TYPE_CHECKING:
 def resume(
     reading: str,
     *,
+    flagged: Annotated[bool, Parameter(negative="")] = False,
     models: ModelOptions | None = None,
     budget: BudgetOptions | None = None,
     output: OutputOptions | None = None,
@@ -31,43 +36,63 @@ def resume(
     ----------
     reading
         The reading's id, its first characters, or "last".
+    flagged
+        Read the sections that were not taken in, or were skipped, past the memory there is, and answer anew.
 
     """
     from bookwheel.cli.runner import run_command
 
-    return run_command(_resume(reading, models or ModelOptions(), budget or BudgetOptions(), output or OutputOptions()))
+    options = (models or ModelOptions(), budget or BudgetOptions(), output or OutputOptions())
+    return run_command(_resume(reading, *options, flagged=flagged))
 
 
-async def _resume(name: str, models: ModelOptions, budget: BudgetOptions, output: OutputOptions) -> int:
+async def _resume(
+    name: str, models: ModelOptions, budget: BudgetOptions, output: OutputOptions, *, flagged: bool
+) -> int:
     from bookwheel.cli.output import print_answer
+    from bookwheel.reading.reread import find_unread_sections, is_rereading, reread
 
     journal = output.require_journal(name)
     with journal:
         old = journal.reading(name)
-        if old.status is Status.ANSWERED:
+        is_answered = old.status is Status.ANSWERED
+        if is_answered and not (flagged and find_unread_sections(old.steps)):
             return print_answer(old, output)
-        return await continue_reading(old, journal, models, budget, output)
+        if flagged and not is_answered:
+            raise InputError(f"reading {old.id[:8]} has no answer yet: continue it first, without --flagged")
+        way = reread if flagged or is_rereading(old.steps) else load_way_of(old)
+        return await continue_reading(old, journal, models, budget, output, way)
 
 
 async def continue_reading(
-    old: Reading, journal: Journal, models: ModelOptions, budget: BudgetOptions, output: OutputOptions
+    old: Reading, journal: Journal, models: ModelOptions, budget: BudgetOptions, output: OutputOptions, way: Way
 ) -> int:
     """Read on with the model that began, unless the options name another."""
     from bookwheel.cli.runner import read_to_end
 
-    way = load_way_of(old)
     settings, kept = load_configuration(), journal.address_of(old.id)
     address = models.find_address(settings, kept)
-    model = await models.open(address)
+    model = await _open_model(models, address, is_known=kept is not None and address.url == kept.url)
     try:
         # The old limits were for the old run; its prices still hold.
         base = replace(old.plan.budget, tokens=None, seconds=None, cost=None)
         plan = replace(old.plan, budget=budget.build(base, models.find_endpoint(settings, kept)))
         reading = replace(old, plan=plan, status=Status.READING, model=model.name, error="")
         journal.keep_address(old.id, address.complete(model))
-        return await read_to_end(reading, journal.document_of(old.id), model, journal, output, way=way)
+        document = journal.document_of(old.id)
+        return await read_to_end(reading, document, model, journal, output, way=way, patience=models.patience)
     finally:
         await model.aclose()
+
+
+async def _open_model(models: ModelOptions, address: ModelAddress, *, is_known: bool) -> Model:
+    """Open the model. A server that has answered this reading before is waited for; a mistyped address is not."""
+    from bookwheel.cli.output import stderr
+    from bookwheel.cli.progress import WaitLines
+    from bookwheel.models.patience import Patience, persist
+
+    patience = Patience.from_minutes(models.patience if is_known else 0, WaitLines(stderr()).report)
+    return await persist(lambda: models.open(address), patience)
 
 
 def load_way_of(reading: Reading) -> Way:

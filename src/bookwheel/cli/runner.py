@@ -11,6 +11,7 @@ from rich.text import Text
 
 from bookwheel.cli.output import print_answer, print_event, stderr
 from bookwheel.cli.progress import show_progress
+from bookwheel.models.patience import Patience
 from bookwheel.reading.runner import run_reading
 from bookwheel.reading.structured import apply_schema
 from bookwheel.record import reading_to_json, step_to_json
@@ -18,11 +19,13 @@ from bookwheel.text.sanitize import sanitize
 from bookwheel.types import Answer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator
+    from collections.abc import Coroutine, Iterator
 
     from bookwheel.cli.options import OutputOptions
+    from bookwheel.cli.progress import Watcher
     from bookwheel.journal import Journal, StoredDocument
     from bookwheel.models.base import Model
+    from bookwheel.models.patience import Retry
     from bookwheel.reading.loop import Way
     from bookwheel.types import Document, Reading, Step
 
@@ -40,18 +43,32 @@ def run_command(work: Coroutine[Any, Any, _T]) -> _T:
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
         return await work
 
-    return asyncio.run(main())
+    try:
+        return asyncio.run(main())
+    except asyncio.CancelledError:
+        # asyncio turns Ctrl-C into this by itself, and SIGTERM not.
+        raise KeyboardInterrupt from None
 
 
 async def read_to_end(
-    reading: Reading, document: StoredDocument, model: Model, journal: Journal, output: OutputOptions, *, way: Way
+    reading: Reading,
+    document: StoredDocument,
+    model: Model,
+    journal: Journal,
+    output: OutputOptions,
+    *,
+    way: Way,
+    patience: float,
 ) -> int:
-    """Run the reading from where it stands, print its answer, and return the exit code."""
+    """Run the reading from where it stands, print its answer, and return the exit code. Patience is in minutes."""
     way = apply_schema(way, reading.plan)
     with journal.claim(reading.id):
         try:
             with _watch(reading, output) as watch:
-                reading = await run_reading(reading, document, model, way=way, journal=journal, watch=watch)
+                waits = Patience.from_minutes(patience, watch.report_retry)
+                reading = await run_reading(
+                    reading, document, model, way=way, journal=journal, watch=watch, patience=waits
+                )
         except asyncio.CancelledError:
             # The runner has kept the interrupted reading; the user is told how to resume it.
             reading = journal.reading(reading.id)
@@ -59,20 +76,28 @@ async def read_to_end(
 
 
 @contextmanager
-def _watch(reading: Reading, output: OutputOptions) -> Iterator[Callable[[Step | Answer], None]]:
-    """Yield a function to call with each event: it draws the progress, or prints JSON, or does nothing."""
+def _watch(reading: Reading, output: OutputOptions) -> Iterator[Watcher]:
+    """Yield what is called with each event and each wait: it draws the progress, or prints JSON, or does nothing."""
     if output.json_events:
         print_event("reading", reading_to_json(reading, steps=False))
-        yield _print_step
+        yield _JsonEvents()
     else:
         with show_progress(reading, quiet=output.is_silent) as watch:
             yield watch
 
 
-def _print_step(event: Step | Answer) -> None:
-    """Print a step as one line of JSON; the answer is part of the last line."""
-    if not isinstance(event, Answer):
-        print_event("step", step_to_json(event, follows=event.chunk.index > 0))
+class _JsonEvents:
+    """Steps and waits as lines of JSON; the answer is part of the last line."""
+
+    def __call__(self, event: Step | Answer) -> None:
+        if not isinstance(event, Answer):
+            print_event("step", step_to_json(event, follows=event.chunk.index > 0))
+
+    def report_retry(self, retry: Retry) -> None:
+        """Print why a call is tried again, and when."""
+        if retry.wait:
+            values = {"tries": retry.tries, "wait": round(retry.wait, 1), "seconds": round(retry.seconds, 1)}
+            print_event("waiting", {"error": str(retry.error), "kind": type(retry.error).__name__, **values})
 
 
 def print_warnings(document: Document, model: Model, output: OutputOptions) -> None:

@@ -71,6 +71,7 @@ class ModelAddress:
         *,
         api_key: str | None = None,
         timeout: float | None = None,  # noqa: ASYNC109 - of each request, not of this call
+        deadline: float | None = None,
         concurrency: int | None = None,
         threads: int | None = None,
         progress: DownloadProgress | None = None,
@@ -85,6 +86,7 @@ class ModelAddress:
             tokenizer=self.tokenizer,
             window=self.window,
             timeout=timeout,
+            deadline=deadline,
             concurrency=concurrency,
             threads=threads,
             progress=progress,

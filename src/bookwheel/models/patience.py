@@ -177,8 +177,13 @@ async def persist(
         before_sleep=tries.report_wait,
         reraise=True,
     )
+
+    async def attempt() -> _T:
+        # tenacity would not await what a plain function returns.
+        return await call()
+
     try:
-        return await retrying(call)
+        return await retrying(attempt)
     except ModelError as error:
         if error.tries:
             raise
@@ -249,12 +254,13 @@ def _choose_wait(state: RetryCallState) -> float:
     from tenacity import wait_random_exponential
 
     error = _error_of(state)
-    if error.retry_after is not None:
-        return error.retry_after + random.uniform(0, min(error.retry_after, _JITTER))  # noqa: S311 - no secret
     if not error.is_passing:
         # Time mends nothing here, another sample may.
-        return random.uniform(0, _SHORTEST_WAIT)  # noqa: S311
-    return wait_random_exponential(multiplier=1, max=_LONGEST_WAIT, min=_SHORTEST_WAIT)(state)
+        return random.uniform(0, _SHORTEST_WAIT)  # noqa: S311 - no secret
+    wait = wait_random_exponential(multiplier=1, max=_LONGEST_WAIT, min=_SHORTEST_WAIT)(state)
+    # Some servers always ask for 0 seconds; without the growing wait that would be a storm.
+    asked = error.retry_after or 0.0
+    return max(wait, asked + random.uniform(0, min(asked, _JITTER)))  # noqa: S311
 
 
 def _error_of(state: RetryCallState) -> ModelError:

@@ -104,8 +104,9 @@ def _translate_connection_error(error: Exception, endpoint: Endpoint, received: 
 
 
 def _disconnection_error(cause: BaseException, endpoint: Endpoint, received: str | None) -> Unreachable:
+    why = endpoint.hide_key(str(cause)) or type(cause).__name__
     return Unreachable(
-        f"the connection to {endpoint.display_url} broke in mid-reply: {endpoint.hide_key(str(cause))}. "
+        f"the connection to {endpoint.display_url} broke in mid-reply: {why}. "
         f"Resume when the server and the network work again.",
         is_charged=True,
         received=received,

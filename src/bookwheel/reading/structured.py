@@ -139,7 +139,8 @@ async def _structure(answer: Answer, question: str, model: Model, plan: Plan) ->
     cut = "; it was cut off: raise --answer-tokens" if reply.finish is Finish.LENGTH else ""
     raise BadReply(
         f"{model.name} gave no JSON that fits the schema in {_TRIES} tries ({fault}){cut}; the answer in words was: "
-        f"{answer.text[:300]}"
+        f"{answer.text[:300]}",
+        tries=_TRIES,
     )
 
 

@@ -28,6 +28,7 @@ from bookwheel.models.sdk_errors import (
     find_rejected_setting,
     is_html,
     parse_error_body,
+    request_errors,
     translate_error,
     wrong_address_error,
 )
@@ -222,7 +223,7 @@ class OpenAIModel:
         stream: StreamedReply | None,
     ) -> object:
         """Return the reply's JSON. Drop a setting that the server rejects, from then on, and log it."""
-        from openai import BadRequestError, OpenAIError, UnprocessableEntityError
+        from openai import BadRequestError, UnprocessableEntityError
 
         while True:
             settings = self._settings(limit, sampling)
@@ -238,7 +239,7 @@ class OpenAIModel:
                 self.unsupported.add(unsupported)
                 if unsupported != "max_tokens":
                     _log.warning("%s rejects %s; the server's own value is used", self.name, unsupported)
-            except (OpenAIError, ValueError) as error:
+            except request_errors() as error:
                 received = stream.received if stream else None
                 raise translate_error(error, self.endpoint, self.name, received=received) from error
 
@@ -304,8 +305,6 @@ class OpenAIModel:
 
     async def _fetch_prompt_ids(self, messages: list[dict[str, str]]) -> tuple[int, ...] | None:
         """Return the prompt's ids from llama.cpp's template and tokenizer: its chat route does not send them."""
-        from openai import OpenAIError
-
         root = self.endpoint.root
         try:
             rendered: Any = await self._client.post(
@@ -314,7 +313,9 @@ class OpenAIModel:
             body = {"content": rendered["prompt"], "add_special": True, "parse_special": True}
             reply: Any = await self._client.post(f"{root}/tokenize", cast_to=object, body=body)
             return tuple(reply["tokens"])
-        except (OpenAIError, ValueError, KeyError, TypeError):
+        except request_errors():
+            return None
+        except (KeyError, TypeError):
             return None
 
     async def _check_full_prompt(self, messages: Sequence[Message], completion: Completion) -> None:

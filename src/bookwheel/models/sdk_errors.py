@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from bookwheel.models.endpoint import Endpoint
 
 _LONGEST_QUOTE: Final = 400
+# aiohttp quotes the bytes that it could not parse.
+_LONGEST_CAUSE: Final = 120
 _HTML: Final = re.compile(r"\s*<(?:!doctype|html|head|body)\b", re.IGNORECASE)
 _TOO_LONG: Final = re.compile(
     r"context.?(?:length|size|window|limit)|exceed_context|maximum (?:number of tokens|model length|input length)"
@@ -59,14 +61,26 @@ _NO_KEY: Final = frozenset({401, 403, 407})
 _REJECTED: Final = frozenset({400, 406, 410, 411, 413, 414, 415, 417, 422, 431, 451})
 
 
+def request_errors() -> tuple[type[Exception], ...]:
+    """Return the exceptions that `translate_error` takes, for an `except` around a request."""
+    import aiohttp
+    from openai import OpenAIError
+
+    # The SDK's transport lets some of aiohttp's through: answers that are not HTTP, chunks that are none.
+    return OpenAIError, ValueError, aiohttp.ClientError
+
+
 def translate_error(
     error: Exception, endpoint: Endpoint, model: str = "", *, received: str | None = None
 ) -> ModelError:
     """Return our error for an SDK exception. `received` is the text that had arrived when a stream broke."""
+    import aiohttp
     import openai
 
     if isinstance(error, ModelError):
         return error
+    if isinstance(error, aiohttp.ClientError):
+        return _disconnection_error(error, endpoint, received)
     if isinstance(error, openai.APITimeoutError | openai.APIConnectionError):
         return _translate_connection_error(error, endpoint, received)
     if isinstance(error, openai.APIStatusError):
@@ -104,7 +118,8 @@ def _translate_connection_error(error: Exception, endpoint: Endpoint, received: 
 
 
 def _disconnection_error(cause: BaseException, endpoint: Endpoint, received: str | None) -> Unreachable:
-    why = endpoint.hide_key(str(cause)) or type(cause).__name__
+    text = sanitize(endpoint.hide_key(str(cause)))
+    why = text[:_LONGEST_CAUSE] or type(cause).__name__
     return Unreachable(
         f"the connection to {endpoint.display_url} broke in mid-reply: {why}. "
         f"Resume when the server and the network work again.",

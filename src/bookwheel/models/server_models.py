@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import UnknownModel
-from bookwheel.models.sdk_errors import is_html, translate_error, wrong_address_error
+from bookwheel.models.sdk_errors import is_html, request_errors, translate_error, wrong_address_error
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,7 +54,7 @@ class ServedModel:
 
 async def list_served_models(endpoint: Endpoint) -> tuple[ServedModel, ...]:
     """Return the server's models, or an empty tuple if it chats but lists none. Raise a ModelError otherwise."""
-    from openai import APIStatusError, OpenAIError
+    from openai import APIStatusError
 
     async with replace(endpoint, retries=min(endpoint.retries, 1)).open_client() as client:
         try:
@@ -67,7 +67,7 @@ async def list_served_models(endpoint: Endpoint) -> tuple[ServedModel, ...]:
             if error.status_code not in _NO_LIST:
                 raise translate_error(error, endpoint) from error
             body = None
-        except (OpenAIError, ValueError) as error:
+        except request_errors() as error:
             raise translate_error(error, endpoint) from error
         entries = body.get("data") if isinstance(body, Mapping) else None
         if not isinstance(entries, list):
@@ -78,7 +78,7 @@ async def list_served_models(endpoint: Endpoint) -> tuple[ServedModel, ...]:
 
 async def _check_chat_route(client: AsyncOpenAI, endpoint: Endpoint) -> None:
     """Raise a ModelError if the server has no chat route."""
-    from openai import APIStatusError, OpenAIError
+    from openai import APIStatusError
 
     try:
         # Every server rejects an empty request; only a missing route gives 404.
@@ -87,7 +87,7 @@ async def _check_chat_route(client: AsyncOpenAI, endpoint: Endpoint) -> None:
         fault = translate_error(error, endpoint)
         if error.status_code in _NO_LIST | _REFUSALS or is_html(error.response.text):
             raise fault from error
-    except (OpenAIError, ValueError) as error:
+    except request_errors() as error:
         raise translate_error(error, endpoint) from error
 
 

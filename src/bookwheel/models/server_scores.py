@@ -21,7 +21,7 @@ from bookwheel.errors import (
 )
 from bookwheel.models.base import Ability
 from bookwheel.models.engine import force_tokens, parse_forced_tokens
-from bookwheel.models.sdk_errors import translate_error
+from bookwheel.models.sdk_errors import request_errors, translate_error
 from bookwheel.models.server_models import ServerSoftware
 from bookwheel.text.tokens import replace_surrogates
 from bookwheel.types import Judgement, Likelihood, Message, Usage
@@ -143,11 +143,9 @@ class ServerScores:
         return ids
 
     async def _post(self, route: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
-        from openai import OpenAIError
-
         try:
             reply = await self._client.post(route, cast_to=object, body={"model": self._name, **body})
-        except (OpenAIError, ValueError) as error:
+        except request_errors() as error:
             raise translate_error(error, self._endpoint, self._name) from error
         if not isinstance(reply, dict):
             raise BadReply(f"{self._endpoint.display_url} did not answer {route} with JSON")

@@ -99,10 +99,10 @@ def with_pieces(server, acts):
     """A server that sends each token's text, as llama.cpp and vLLM do."""
 
     def make(shape) -> ServerTokenizer:
-        server.plays(
-            acts.sends(shape(split_words(server.bodies(TOKENIZE)[-1]["content"]))),
-            route=TOKENIZE,
-        )
+        def tokenize(handler):
+            acts.sends(shape(split_words(server.bodies(TOKENIZE)[-1]["content"])))(handler)
+
+        server.plays(tokenize, route=TOKENIZE)
         made.append(ServerTokenizer(Endpoint.resolve(server.url, retries=0), "m"))
         return made[-1]
 

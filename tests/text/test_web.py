@@ -1,13 +1,15 @@
 import gzip
+import socket
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx2
 import pytest
 
-from bookwheel.errors import SourceError
+from bookwheel.errors import SourceError, WorkCancelled
 from bookwheel.text import web
+from bookwheel.text.cancellation import CancelScope
 from bookwheel.text.documents import open_document
 from bookwheel.text.web import fetch, is_public, resolve_public_addresses
 
@@ -132,6 +134,41 @@ def test_a_page_beyond_the_size_limit_is_refused_also_when_it_came_packed():
                 fetch(address + page, most_bytes=2 << 20)
 
 
+@contextmanager
+def dripping(begin=b""):
+    """A server that sends a byte now and then, for ever."""
+    listener, ended = socket.create_server(("127.0.0.1", 0)), threading.Event()
+
+    def serve():
+        connection, _ = listener.accept()
+        with connection, suppress(OSError):
+            connection.sendall(begin)
+            while not ended.wait(0.01):
+                connection.sendall(b"x")
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/a.txt"
+    finally:
+        ended.set()
+        thread.join()
+        listener.close()
+
+
+@pytest.mark.parametrize("begin", [b"HTTP/1.1 200 OK\r\nX-A: ", b"HTTP/1.1 200 OK\r\n\r\n"])
+def test_a_page_that_drips_is_given_up_in_its_headers_and_in_its_body(begin):
+    with dripping(begin) as url, pytest.raises(SourceError, match="loads too slowly"):
+        fetch(url, most_seconds=0.3)
+
+
+def test_a_fetch_ends_at_once_when_it_is_cancelled():
+    with dripping(b"HTTP/1.1 200 OK\r\n\r\n") as url, CancelScope() as scope:
+        threading.Timer(0.1, scope.cancel).start()
+        with pytest.raises(WorkCancelled):
+            fetch(url)
+
+
 def test_a_picture_is_refused():
     with (
         site({"/a.png": (200, {"Content-Type": "image/png"}, b"\x89PNG\r\n\x1a\n" + bytes(99))}) as (address, _),
@@ -175,13 +212,13 @@ def test_the_host_is_still_called_by_its_name_when_its_address_is_pinned(monkeyp
     monkeypatch.setattr(web, "resolve_public_addresses", lambda host, port: ["192.0.2.1", "127.0.0.1"])
     sent = []
 
-    def answer(self, request):
+    async def answer(self, request):
         if request.url.host == "192.0.2.1":
             raise httpx2.ConnectError("no way there")
         sent.append((request.url.host, request.headers["host"], request.extensions["sni_hostname"]))
         return httpx2.Response(200, content=b"words")
 
-    monkeypatch.setattr(httpx2.HTTPTransport, "handle_request", answer)
+    monkeypatch.setattr(httpx2.AsyncHTTPTransport, "handle_async_request", answer)
     fetch("https://library.example/book", allow_private=False)
     assert sent == [("127.0.0.1", "library.example", "library.example")]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import sqlite3
 from contextlib import ExitStack, contextmanager
@@ -34,7 +35,7 @@ from bookwheel.models.address import ModelAddress
 from bookwheel.types import DocumentInfo, Flag, Memory, Reading, Status, Step, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
     from types import TracebackType
 
@@ -102,6 +103,10 @@ class Journal:
             raise JournalError(f"the journal {self.path} has no document {id_}")
         return StoredDocument(self._reader, row[0])
 
+    def document_at(self, row: int) -> StoredDocument:
+        """Return the document that `StoredDocument.row` names."""
+        return StoredDocument(self._reader, row)
+
     def document_of(self, reading: str) -> StoredDocument:
         """Return a reading's document, with the name and places that the reading began with."""
         return StoredDocument(self._reader, self._find(reading)[-1])
@@ -161,13 +166,21 @@ class Journal:
         steps, stop = self._reader.fetch_one(query, (self._find(id_or_prefix)[-2],))
         return steps, stop
 
-    def readings(self, *, limit: int | None = None, search: str | None = None) -> list[Reading]:
-        """Return readings without steps, newest first; `search` looks in question, answer, document name and model."""
-        condition = " WHERE " + " OR ".join(f"instr(casefold({column}), casefold(?1))" for column in _SEARCHED_COLUMNS)
-        rows = self._reader.fetch_all(
-            f"{_READINGS}{condition if search else ''} ORDER BY number DESC LIMIT ?2",
-            (store_text(search or ""), -1 if limit is None else limit),
-        )
+    def readings(
+        self, *, limit: int | None = None, search: str | None = None, ids: Sequence[str] | None = None
+    ) -> list[Reading]:
+        """Return readings without steps, newest first; `search` looks in question, answer, document name and model.
+
+        With `ids`, only these.
+        """
+        found = " OR ".join(f"instr(casefold({column}), casefold(?1))" for column in _SEARCHED_COLUMNS)
+        conditions = [f"({found})"] if search else []
+        values: list[Any] = [store_text(search or ""), -1 if limit is None else limit]
+        if ids is not None:
+            conditions.append("readings.id IN (SELECT value FROM json_each(?3))")
+            values.append(json.dumps(list(ids)))
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        rows = self._reader.fetch_all(f"{_READINGS}{where} ORDER BY number DESC LIMIT ?2", values)
         return [reading_from_row(row, _info_from_row(row)) for row in rows]
 
     @contextmanager

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from bookwheel.errors import InputError
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
 
 _BACKLOG = 2048
+# Threads that wait for SQLite and for tokenizers behind a network.
+_JOURNAL_THREADS = 16
 
 
 class Server(uvicorn.Server):
@@ -28,6 +32,7 @@ class Server(uvicorn.Server):
         host, port = bound.getsockname()[:2]
         self.address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         self._readings = app.state.service.readings
+        limits = app.state.service.settings.limits
         config = uvicorn.Config(
             app,
             host=host,
@@ -37,8 +42,16 @@ class Server(uvicorn.Server):
             proxy_headers=False,
             ws="none",
             timeout_graceful_shutdown=grace,
+            limit_concurrency=limits.connections,
+            http=_make_protocol(limits.header_seconds),
         )
         super().__init__(config)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Give the journal threads of its own: what can take long never runs in the loop's default ones."""
+        pool = ThreadPoolExecutor(_JOURNAL_THREADS, thread_name_prefix="bookwheel journal")
+        asyncio.get_running_loop().set_default_executor(pool)
+        await super().startup(sockets)
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         """Serve until SIGINT, SIGTERM or `should_exit`."""
@@ -62,6 +75,42 @@ class Server(uvicorn.Server):
         finally:
             for number in signals:
                 loop.remove_signal_handler(number)
+
+
+def _make_protocol(seconds: float) -> type[asyncio.Protocol]:
+    """Return uvicorn's protocol with a deadline for the headers of each request: half-open ones would stay for ever."""
+    base: Any = AutoHTTPProtocol  # whichever parser is installed
+
+    class TimedProtocol(base):
+        _deadline: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            super().connection_made(transport)
+            self._watch()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            self._watch()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            if self._deadline:
+                self._deadline.cancel()
+            super().connection_lost(exc)
+
+        def _watch(self) -> None:
+            has_request = self.cycle is not None and not self.cycle.response_complete
+            if has_request and self._deadline:
+                self._deadline.cancel()
+                self._deadline = None
+            elif not has_request and self._deadline is None:
+                self._deadline = asyncio.get_running_loop().call_later(seconds, self._end)
+
+        def _end(self) -> None:
+            if self.cycle is None or self.cycle.response_complete:
+                self.transport.close()
+
+    protocol: type[asyncio.Protocol] = TimedProtocol
+    return protocol
 
 
 def bind_socket(host: str, port: int) -> socket.socket:

@@ -23,7 +23,8 @@ ever. Children are started by exec, never forked from this process and its threa
 first takes an interpreter's start more, later ones about a millisecond. Plain text needs no child.
 
 A child has no keys of ours in its environment, no signals of the terminal, a low priority, a temporary folder of its
-own that goes with it, and it ends with this process, however this ends. It is not a sandbox: it can read files.
+own that goes with it, and it ends with this process, however this ends. It is not a sandbox: it can read files. Called
+in a child, `run_in_child` does the work right there.
 """
 
 from __future__ import annotations
@@ -56,6 +57,8 @@ MOST_CHILDREN: Final = max(2, min(8, os.cpu_count() or 1))
 
 # What a parser may need of the environment. Everything else stays here, above all keys.
 _ENVIRONMENT: Final = frozenset({"PATH", "HOME", "LANG", "TZ", "SYSTEMROOT", "LD_LIBRARY_PATH", "PYTHONHOME"})
+# Set in a child, which starts no children of its own: its limits hold for all that it does.
+_IS_CHILD: Final = "BOOKWHEEL_CHILD"
 # Conversions that one child serves: parsers leak, and a fresh one costs little among so many.
 _MOST_JOBS: Final = 200
 # Seconds between two looks at whether a waiting caller was cancelled.
@@ -87,6 +90,9 @@ def run_in_child(
     work: Callable[..., Iterable[Any]], *arguments: Any, name: str, limits: ChildLimits | None = None
 ) -> Generator[Any]:
     """Yield the items of `work(*arguments)`, run in a child process. `name` is what messages call the document."""
+    if _IS_CHILD in os.environ:
+        yield from work(*arguments)
+        return
     scope = current_scope()
     limits = limits or scope.limits or ChildLimits()
     job = {"work": f"{work.__module__}:{work.__qualname__}", "arguments": arguments, "limits": asdict(limits)}
@@ -334,7 +340,7 @@ def _child_environment(folder: str) -> dict[str, str]:
     """Return the child's environment: what a parser needs, the import path of this process, and its folder."""
     kept = {name: value for name, value in os.environ.items() if name.upper() in _ENVIRONMENT or name.startswith("LC_")}
     path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
-    return {**kept, "PYTHONPATH": path, "TMPDIR": folder, "TEMP": folder, "TMP": folder}
+    return {**kept, _IS_CHILD: "1", "PYTHONPATH": path, "TMPDIR": folder, "TEMP": folder, "TMP": folder}
 
 
 _pool: Final = _Pool()

@@ -195,6 +195,16 @@ def open_document(
     return document
 
 
+def open_file(file: SourceFile) -> SourceDocument:
+    """Open one file whose place and format are known, such as one that was fetched."""
+    ready = prepare_items(
+        [SourceItem(file=file, is_named=True)], ConversionStore.in_temp(), everything=False, progress=None
+    )
+    document = SourceDocument(file.name, ready, SourceWarnings(), has_headers=False)
+    document.check()
+    return document
+
+
 def find_pages(parts: Iterable[Part], length: int) -> tuple[int, ...]:
     """Return the pages of the first `length` characters of these parts. One character at least is looked at."""
     pages: dict[int, None] = {}

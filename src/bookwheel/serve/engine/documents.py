@@ -1,23 +1,42 @@
-"""Documents on their way into the journal: texts that came with a request, and addresses on the public web."""
+"""Documents on their way into the journal: texts of requests, uploads, files that a client may read, addresses.
+
+Fetching and converting can take long, so each has its own bounded number of places, shared fairly among clients, and
+neither uses the threads that the journal is read with. Conversion happens in child processes with limits.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import SourceError
+from bookwheel.serve.engine.errors import ApiError
+from bookwheel.serve.engine.fair_queue import FairQueue
+from bookwheel.text.cancellation import run_cancellable
+from bookwheel.text.child import ChildLimits
 from bookwheel.text.documents import TextDocument, open_document
+from bookwheel.text.isolated import open_fetched, open_isolated
 from bookwheel.text.sources import to_printable
+from bookwheel.text.web import fetch
 
 if TYPE_CHECKING:
-    from bookwheel.journal import Journal
+    from collections.abc import AsyncGenerator
+    from pathlib import Path
+
+    from bookwheel.journal import Journal, StoredDocument
     from bookwheel.serve.engine.running_reading import OpenedDocument
+    from bookwheel.serve.engine.settings import Limits
+    from bookwheel.serve.engine.usage import UsageStore
+    from bookwheel.text.sources import SourceFile
     from bookwheel.types import Document
 
 _LONGEST_STEM: Final = 120
 _LONGEST_SUFFIX: Final = 16
 _LONGEST_NAME_BYTES: Final = 240  # file systems end at 255 bytes
 _WEB: Final = ("http://", "https://")
+# Uploads under way for each conversion: they wait for slow clients, not for the processor.
+_UPLOADS_PER_CONVERSION: Final = 8
 
 
 def safe_name(name: str) -> str:
@@ -34,21 +53,87 @@ def safe_name(name: str) -> str:
     return f"document{dot}{suffix if suffix.isascii() else ''}"
 
 
-def store_document(document: Document, journal: Journal) -> OpenedDocument:
-    """Store a document in the journal; return it as stored, and notes on what was left out."""
-    return journal.keep(document), tuple(getattr(document, "notes", ()))
+class DocumentStore:
+    """Fetches, converts and stores documents. `client` is the key's name: it takes turns, and owns what it stores."""
+
+    def __init__(self, journal: Journal, usage: UsageStore, limits: Limits) -> None:
+        self._journal = journal
+        self._usage = usage
+        self._limits = limits
+        self._child_limits = ChildLimits(
+            seconds=limits.conversion_seconds,
+            cpu_seconds=limits.conversion_seconds,
+            memory_bytes=limits.conversion_memory,
+            output_bytes=limits.text_bytes,
+        )
+        self._conversions = FairQueue(limits.conversions, most_waiting=limits.waiting_documents)
+        self._fetches = FairQueue(limits.fetches, most_waiting=limits.waiting_documents)
+        self._uploads = FairQueue(limits.conversions * _UPLOADS_PER_CONVERSION, most_waiting=limits.waiting_documents)
+
+    @asynccontextmanager
+    async def receive_upload(self, client: str) -> AsyncGenerator[None]:
+        """Hold a place while an upload is received. Raise ApiError when there is no room for one."""
+        self._uploads.check_capacity()
+        self._conversions.check_capacity()
+        await self._check_disk()
+        async with self._uploads.slot(client):
+            yield
+
+    async def store_text(self, text: str, name: str | None, client: str) -> OpenedDocument:
+        """Store a text that came with the request."""
+        if not text.strip():
+            raise SourceError("the text is empty: give a document with text in it")
+        await self._check_disk()
+        return await self._store(TextDocument(text, safe_name(name) if name else "text"), client)
+
+    async def store_path(self, path: Path, client: str) -> OpenedDocument:
+        """Convert a file or folder and store it."""
+        await self._check_disk()
+        self._conversions.check_capacity()
+        async with self._conversions.slot(client):
+            if await asyncio.to_thread(
+                path.is_dir
+            ):  # each of its files has a child of its own, so that a hostile one is left out alone
+                folder = await run_cancellable(open_document, [path], limits=self._child_limits)
+                return await self._store(folder, client)
+            return await self._store(open_isolated(path, to_printable(path.name)), client)
+
+    async def store_url(self, url: str, client: str, *, allow_private: bool) -> OpenedDocument:
+        """Fetch the document at an address and store it."""
+        # A path must never reach what opens files, so anything but an address is declined first.
+        if not url.lower().startswith(_WEB):
+            raise SourceError("url must begin with http:// or https://; upload files instead")
+        await self._check_disk()
+        self._fetches.check_capacity()
+        async with self._fetches.slot(client):
+            source = await run_cancellable(self._fetch, url, allow_private)
+        async with self._conversions.slot(client):
+            return await self._store(open_fetched(source), client)
+
+    def _fetch(self, url: str, allow_private: bool) -> SourceFile:
+        limits = self._limits
+        return fetch(
+            url, allow_private=allow_private, most_bytes=limits.upload_bytes, most_seconds=limits.fetch_seconds
+        )
+
+    async def _store(self, document: Document, client: str) -> OpenedDocument:
+        stored: StoredDocument = await run_cancellable(self._journal.keep, document, limits=self._child_limits)
+        await asyncio.to_thread(self._usage.add_document, client, stored.id, stored.row)
+        return stored, tuple(getattr(document, "notes", ()))
+
+    async def _check_disk(self) -> None:
+        """Raise a 507 when the journal fills the disk that it may fill."""
+        most = self._limits.journal_bytes
+        if most is not None and await asyncio.to_thread(_measure_journal, self._journal.path) >= most:
+            raise ApiError(
+                507,
+                f"the server's journal has reached its {most >> 20} MiB: delete readings, or ask whoever runs the "
+                f"server for more room (--journal-limit)",
+                kind="disk_quota",
+            )
 
 
-async def store_text(text: str, name: str | None, journal: Journal) -> OpenedDocument:
-    """Store a text that came with the request."""
-    if not text.strip():
-        raise SourceError("the text is empty: give a document with text in it")
-    return await asyncio.to_thread(store_document, TextDocument(text, safe_name(name) if name else "text"), journal)
-
-
-async def store_url(url: str, journal: Journal, *, allow_private: bool) -> OpenedDocument:
-    """Fetch the document at an address and store it."""
-    # open_document would read a path as well, so anything but an address is declined first.
-    if not url.lower().startswith(_WEB):
-        raise SourceError("url must begin with http:// or https://; upload files instead")
-    return await asyncio.to_thread(lambda: store_document(open_document([url], allow_private=allow_private), journal))
+def _measure_journal(path: Path) -> int:
+    """Return the bytes of the journal and its log."""
+    files = (path, path.with_name(f"{path.name}-wal"))
+    return sum(file.stat().st_size for file in files if file.exists())

@@ -62,6 +62,9 @@ class KeyRing:
     def __bool__(self) -> bool:
         return bool(self._keys)
 
+    def __len__(self) -> int:
+        return len(self._keys)
+
     def find_by_secret(self, secret: str) -> Key | None:
         """Return the key with this secret."""
         # Every key is compared, each in constant time, so that the duration tells nothing about any of them.

@@ -56,6 +56,7 @@ class ReadingPool:
         queue: FairQueue,
         metrics: Metrics,
         capacity: int,
+        capacity_per_key: int,
     ) -> None:
         self.closed = asyncio.Event()
         self._journal = journal
@@ -64,6 +65,7 @@ class ReadingPool:
         self._queue = queue
         self._metrics = metrics
         self._capacity = capacity
+        self._capacity_per_key = capacity_per_key
         self._running: dict[str, RunningReading] = {}
         self._recent: dict[str, RunningReading] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -93,7 +95,7 @@ class ReadingPool:
         id_ = request.reading.id
         if running := self._running.get(id_):
             return running
-        self.check_capacity()
+        self.check_capacity(request.key_name)
         self.get_model(request.reading.model)
         running = self._running[id_] = RunningReading(request=request, reading=request.reading)
         task = asyncio.create_task(self._run(running), name=f"reading {id_}")
@@ -189,13 +191,18 @@ class ReadingPool:
         await asyncio.to_thread(self._worker.close)
         self.closed.set()
 
-    def check_capacity(self) -> None:
-        """Raise an ApiError when no reading can start now."""
+    def check_capacity(self, key_name: str) -> None:
+        """Raise an ApiError when this key can start no reading now."""
         if self._is_closing:
             raise ApiError(503, "the server is ending; ask again when it is back", kind="ending")
         if len(self) >= self._capacity:
             raise too_many_requests(
                 f"{len(self)} readings are under way, the most at a time; try again later", _SECONDS_TO_RETRY
+            )
+        own = sum(running.request.key_name == key_name for running in self._running.values())
+        if own >= self._capacity_per_key:
+            raise too_many_requests(
+                f"{own} readings of this key are under way, its share of the server; try again later", _SECONDS_TO_RETRY
             )
 
     async def _run(self, running: RunningReading) -> None:

@@ -12,6 +12,7 @@ from bookwheel.errors import JournalError, PlanError
 from bookwheel.reading import runner
 from bookwheel.reading.prompts import shipped_prompt_sets
 from bookwheel.reading.ways.registry import load_way
+from bookwheel.serve.engine.documents import DocumentStore
 from bookwheel.serve.engine.errors import ApiError, not_found
 from bookwheel.serve.engine.fair_queue import FairQueue
 from bookwheel.serve.engine.keys import KeyRing, TokenQuota
@@ -74,6 +75,7 @@ class Service:
     plans: Mapping[str, Plan]
     """The plan of a reading by each model; a request changes it within its budget."""
     readings: ReadingPool
+    documents: DocumentStore
     usage: UsageStore
     queue: FairQueue
     keys: KeyRing
@@ -97,7 +99,14 @@ class Service:
         limits, metrics, usage = settings.limits, Metrics(), UsageStore(journal.path)
         queue = FairQueue(limits.calls, most_waiting=limits.waiting_calls)
         readings = ReadingPool(
-            journal=journal, models=models, usage=usage, queue=queue, metrics=metrics, capacity=limits.readings
+            journal=journal,
+            models=models,
+            usage=usage,
+            queue=queue,
+            metrics=metrics,
+            capacity=limits.readings,
+            # Whatever the others do, each key has its share.
+            capacity_per_key=-(-limits.readings // max(1, len(keys or ()))),
         )
         return cls(
             settings=settings,
@@ -105,6 +114,7 @@ class Service:
             models=models,
             plans={name: (plans or {}).get(name, model.plan) for name, model in models.items()},
             readings=readings,
+            documents=DocumentStore(journal, usage, limits),
             usage=usage,
             queue=queue,
             keys=keys or KeyRing(),
@@ -142,19 +152,32 @@ class Service:
             )
         return replace(plan, budget=_lower_limits(plan.budget, base.budget))
 
-    async def get_document(self, sha: str) -> StoredDocument:
-        """Return the document of this SHA-256, or raise a 404."""
+    def sees_all(self, key: Key | None) -> bool:
+        """Return True where a client sees what others have asked and uploaded."""
+        return key is None or self.settings.is_shared
+
+    async def get_document(self, sha: str, key: Key | None) -> StoredDocument:
+        """Return the document of this SHA-256 that the key brought, or raise a 404."""
         if not _SHA256.fullmatch(sha):
             raise not_found("document of that name")
         try:
-            return await asyncio.to_thread(self.journal.document, sha)
+            return await asyncio.to_thread(self._find_document, sha, key)
         except JournalError as error:
             raise not_found("document of that name; upload it again") from error
 
-    async def get_reading(self, id_: str) -> Reading:
-        """Return the reading of exactly this id, or raise a 404."""
+    def _find_document(self, sha: str, key: Key | None) -> StoredDocument:
+        if key is None or self.sees_all(key):
+            return self.journal.document(sha)
+        # Not by its text alone: another key may have brought the same text, with a name that is nobody else's business.
+        row = self.usage.find_document(key.name, sha)
+        if row is None:
+            raise not_found("document of that name; upload it again")
+        return self.journal.document_at(row)
+
+    async def get_reading(self, id_: str, key: Key | None) -> Reading:
+        """Return the key's reading of exactly this id, or raise a 404."""
         # The journal also takes the beginning of an id and "last", which must not reach someone else's reading.
-        if _READING_ID.fullmatch(id_) and id_ != "last":
+        if _READING_ID.fullmatch(id_) and id_ != "last" and await asyncio.to_thread(self.owns, id_, key):
             try:
                 reading = await asyncio.to_thread(self.journal.reading, id_)
             except JournalError as error:
@@ -162,6 +185,34 @@ class Service:
             if reading.id == id_:
                 return reading
         raise not_found("reading of that name")
+
+    def owns(self, id_: str, key: Key | None) -> bool:
+        """Return True if a client may see the reading of this id."""
+        return key is None or self.sees_all(key) or self.usage.find_owner(id_) == key.name
+
+    async def list_readings(self, key: Key | None, *, limit: int, search: str | None = None) -> list[Reading]:
+        """Return the readings that a client may see, without their steps, newest first."""
+        return await asyncio.to_thread(self._list_readings, key, limit, search)
+
+    def _list_readings(self, key: Key | None, limit: int, search: str | None) -> list[Reading]:
+        ids = None if key is None or self.sees_all(key) else self.usage.list_owned(key.name)
+        return self.journal.readings(limit=limit, search=search, ids=ids)
+
+    async def find_id(self, name: str, key: Key | None) -> str:
+        """Return the id of the reading that a client names by its id, the beginning of it, or "last"."""
+        running = self.readings.get_recent(name)
+        if running and (self.sees_all(key) or (key and running.request.key_name == key.name)):
+            return name
+        return await asyncio.to_thread(self._find_id, name, key)
+
+    def _find_id(self, name: str, key: Key | None) -> str:
+        if key is None or self.sees_all(key):
+            return self.journal.reading(name).id
+        owned = self.usage.list_owned(key.name)
+        matches = owned[-1:] if name == "last" else [id_ for id_ in owned if name and id_.startswith(name)]
+        if len(matches) != 1:
+            raise not_found("reading of that name; list_readings lists what there is")
+        return matches[0]
 
     async def start_or_find(
         self, spec: ReadingSpec, open_document: DocumentOpener, caller: Caller, *, survives_restart: bool = True
@@ -189,7 +240,7 @@ class Service:
         if entry is None:
             return None
         try:
-            reading = await self.get_reading(entry.id)
+            reading = await self.get_reading(entry.id, caller.key)
         except ApiError:  # the server was killed between the entry and the journal
             await asyncio.to_thread(self.usage.delete_reading, entry.id)
             return None
@@ -217,7 +268,9 @@ class Service:
     async def continue_reading(
         self, reading: Reading, caller: Caller, *, survives_restart: bool = True
     ) -> tuple[RunningReading, Reading]:
-        """Continue a stored reading after its last step, with the same model."""
+        """Continue a stored reading after its last step, with the same model, within the server's limits."""
+        budget = _lower_limits(reading.plan.budget, self.plans[self.readings.get_model(reading.model).name].budget)
+        reading = replace(reading, plan=replace(reading.plan, budget=budget))
         open_document, quota = self.readings.document_opener(reading.id), self.quota(caller.key)
         request = _request(reading, open_document, caller, quota, is_stored=True, survives_restart=survives_restart)
         try:

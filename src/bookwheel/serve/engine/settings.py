@@ -26,6 +26,30 @@ class Limits:
     """Calls of the model under way."""
     waiting_calls: int = 256
     """Calls in the queue; beyond them, requests that need no reading are declined with 429."""
+    conversions: int = 2
+    """Documents that are converted at once, each in a process of its own."""
+    fetches: int = 8
+    """Addresses that are fetched at once."""
+    waiting_documents: int = 64
+    """Documents that wait for a conversion or a fetch; beyond them, requests are declined with 429."""
+    conversion_seconds: int = 120
+    """Of one document, and its processor time."""
+    conversion_memory: int = 2 << 30
+    """Address space of the process that converts it."""
+    text_bytes: int = 512 << 20
+    """Of the text that a document is converted to."""
+    fetch_seconds: float = 120.0
+    """Of one address, headers and redirects included."""
+    header_seconds: float = 20.0
+    """From the first byte of a request, or the opening of a connection, to the end of its headers."""
+    body_silence: float = 30.0
+    """Between two pieces of a request's body."""
+    body_rate: int = 4096
+    """Bytes a second that a body must bring on average, after `body_silence`."""
+    connections: int = 1024
+    """Open at once; one more is declined with 503."""
+    journal_bytes: int | None = None
+    """Of the journal's file; when it is full, no further document is stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +61,8 @@ class ServerSettings:
     limits: Limits = field(default_factory=Limits)
     allow_private: bool = False
     """Documents may be fetched from private addresses."""
+    is_shared: bool = False
+    """All keys see each other's readings and documents."""
     runs_folder: Path | None = None
     """The folder whose evaluations and training runs are shown; None shows none."""
 

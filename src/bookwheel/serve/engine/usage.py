@@ -22,6 +22,9 @@ CREATE TABLE IF NOT EXISTS readings (
     id TEXT PRIMARY KEY, owner TEXT NOT NULL, request TEXT, print TEXT NOT NULL, open INTEGER NOT NULL
 );
 CREATE UNIQUE INDEX IF NOT EXISTS requests ON readings(owner, request) WHERE request IS NOT NULL;
+CREATE TABLE IF NOT EXISTS documents (
+    owner TEXT NOT NULL, sha256 TEXT NOT NULL, document INTEGER NOT NULL, PRIMARY KEY (owner, sha256)
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS spending (
     owner TEXT NOT NULL, day TEXT NOT NULL, tokens INTEGER NOT NULL, PRIMARY KEY (owner, day)
 );
@@ -79,6 +82,25 @@ class UsageStore:
     def delete_reading(self, id_: str) -> None:
         """Remove a reading that was deleted."""
         self._execute("DELETE FROM readings WHERE id = ?", (id_,))
+
+    def find_owner(self, id_: str) -> str | None:
+        """Return the key that a reading belongs to; None for a reading that no server started."""
+        rows = self._execute("SELECT owner FROM readings WHERE id = ?", (id_,))
+        return str(rows[0][0]) if rows else None
+
+    def list_owned(self, key_name: str) -> list[str]:
+        """Return the ids of the readings that a key started."""
+        return [row[0] for row in self._execute("SELECT id FROM readings WHERE owner = ?", (key_name,))]
+
+    def add_document(self, key_name: str, sha256: str, document: int) -> None:
+        """Record that a key has brought this text, as this document of the journal."""
+        on_conflict = "ON CONFLICT DO UPDATE SET document = excluded.document"
+        self._execute(f"INSERT INTO documents VALUES (?, ?, ?) {on_conflict}", (key_name, sha256, document))
+
+    def find_document(self, key_name: str, sha256: str) -> int | None:
+        """Return the document of the journal that a key brought with this text."""
+        rows = self._execute("SELECT document FROM documents WHERE owner = ? AND sha256 = ?", (key_name, sha256))
+        return int(rows[0][0]) if rows else None
 
     def add_tokens(self, key_name: str, tokens: int) -> None:
         """Add to the tokens that a key has used today."""

@@ -6,8 +6,10 @@ the Host must be one of ours and an Origin must be that same host. The headers k
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
+import time
 from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
@@ -120,14 +122,24 @@ class GuardMiddleware:
         length = headers.get("content-length", "0")
         if length.isdigit() and int(length) > limit:
             raise _too_large(limit)
-        read = 0
+        read, start, is_complete = 0, time.monotonic(), False
 
         async def receive_limited() -> Message:
-            nonlocal read
-            message = await receive()
+            nonlocal read, is_complete
+            if is_complete:  # from here on it waits for the client to hang up, however long that takes
+                return await receive()
+            try:
+                async with asyncio.timeout(limits.body_silence):
+                    message = await receive()
+            except TimeoutError:
+                raise _too_slow() from None
             read += len(message.get("body", b""))
+            is_complete = not message.get("more_body", False)
             if read > limit:
                 raise _too_large(limit)
+            # A client that sends a byte now and then is never silent; its rate says so.
+            if not is_complete and time.monotonic() - start > limits.body_silence + read / limits.body_rate:
+                raise _too_slow()
             return message
 
         return receive_limited
@@ -152,6 +164,12 @@ class _GuardedSend:
 
 def _too_large(limit: int) -> ApiError:
     return ApiError(413, f"more than {limit >> 20} MiB; send less, or read it from the command line", kind="too_large")
+
+
+def _too_slow() -> ApiError:
+    # The rest of the body is still to come, so the connection cannot be used for another request.
+    message = "the request's body arrives too slowly; send it again over a better connection"
+    return ApiError(408, message, kind="timeout", headers={"Connection": "close"})
 
 
 def _read_cookie(headers: Headers) -> str:

@@ -12,7 +12,6 @@ from starlette.routing import Route
 from bookwheel.errors import InputError, JournalError
 from bookwheel.reading.provenance import find_origins
 from bookwheel.record import reading_to_json
-from bookwheel.serve.engine.documents import store_text, store_url
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.service import Caller, ReadingSpec
 from bookwheel.serve.http.caller import identify_caller
@@ -68,13 +67,13 @@ class Routes:
 
     async def upload_document(self, request: Request) -> Response:
         """Store a document: a raw body, or a form's field `file`."""
-        document, notes, _ = await store_upload(request, self._service.journal)
+        document, notes, _ = await store_upload(request, self._service.documents)
         payload = {"document": document.id, "name": document.name, "length": document.length, "notes": notes}
         return JsonResponse(payload, 201)
 
     async def get_text(self, request: Request) -> Response:
         """Return a part of a document's text."""
-        document = await self._service.get_document(request.path_params["sha"])
+        document = await self._service.get_document(request.path_params["sha"], request.state.key)
         return JsonResponse(await asyncio.to_thread(text_span, request, document))
 
     async def start_reading(self, request: Request) -> Response:
@@ -86,18 +85,18 @@ class Routes:
         plan = self._service.make_plan(model, body.plan)
         spec = ReadingSpec(question=body.question, model=model, plan=plan, way=body.way)
         caller = await identify_caller(request)
-        running, reading = await self._service.start_or_find(spec, self._document_opener(body), caller)
+        running, reading = await self._service.start_or_find(spec, self._document_opener(body, caller), caller)
         is_new = running is not None and not reading.steps
         return JsonResponse(reading_to_json(reading), 201 if is_new else 200)
 
-    def _document_opener(self, body: ReadingShape) -> DocumentOpener:
+    def _document_opener(self, body: ReadingShape, caller: Caller) -> DocumentOpener:
         async def open_document() -> OpenedDocument:
-            journal, allow_private = self._service.journal, self._service.settings.allow_private
+            documents, allow_private = self._service.documents, self._service.settings.allow_private
             if body.text is not None:
-                return await store_text(body.text, body.name, journal)
+                return await documents.store_text(body.text, body.name, caller.key_name)
             if body.url is not None:
-                return await store_url(body.url, journal, allow_private=allow_private)
-            return await self._service.get_document(body.document or ""), ()
+                return await documents.store_url(body.url, caller.key_name, allow_private=allow_private)
+            return await self._service.get_document(body.document or "", caller.key), ()
 
         return open_document
 
@@ -105,7 +104,7 @@ class Routes:
         """List the journal's readings, newest first."""
         limit = min(parse_number(request, "limit", _DEFAULT_READINGS), _MOST_READINGS)
         search = request.query_params.get("search")
-        readings = await asyncio.to_thread(lambda: self._service.journal.readings(limit=limit, search=search))
+        readings = await self._service.list_readings(request.state.key, limit=limit, search=search)
         return JsonResponse([reading_to_json(reading, steps=False) for reading in readings])
 
     async def get_reading(self, request: Request) -> Response:
@@ -141,7 +140,7 @@ class Routes:
         """Start a new reading from a memory that was changed by hand."""
         reading = await self._find_reading(request)
         body = await parse_body(ForkShape, request)
-        self._service.readings.check_capacity()
+        self._service.readings.check_capacity(Caller(key=request.state.key).key_name)
         memory = await self._make_memory(reading, body)
         fork = await asyncio.to_thread(self._service.journal.fork, reading.id, body.step, memory)
         _, fork = await self._service.continue_reading(fork, Caller(key=request.state.key))
@@ -200,7 +199,7 @@ class Routes:
         return Response(self._service.metrics.render(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     async def _find_reading(self, request: Request) -> Reading:
-        return await self._service.get_reading(request.path_params["id"])
+        return await self._service.get_reading(request.path_params["id"], request.state.key)
 
 
 def text_span(request: Request, document: StoredDocument) -> dict[str, Any]:

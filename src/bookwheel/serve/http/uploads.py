@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
@@ -11,23 +12,34 @@ from urllib.parse import unquote
 from starlette.datastructures import UploadFile
 
 from bookwheel.errors import SourceError
-from bookwheel.serve.engine.documents import safe_name, store_document
+from bookwheel.serve.engine.documents import safe_name
 from bookwheel.serve.engine.errors import ApiError
-from bookwheel.text.documents import open_document
+from bookwheel.serve.engine.service import Caller
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
 
     from starlette.requests import Request
 
-    from bookwheel.journal import Journal, StoredDocument
+    from bookwheel.journal import StoredDocument
+    from bookwheel.serve.engine.documents import DocumentStore
 
 _BLOCK: Final = 1 << 20
 _MOST_FIELDS: Final = 8
 
 
-async def store_upload(request: Request, journal: Journal) -> tuple[StoredDocument, tuple[str, ...], int]:
+async def store_upload(request: Request, documents: DocumentStore) -> tuple[StoredDocument, tuple[str, ...], int]:
     """Store the uploaded document; return it, notes on what was left out, and its size in bytes."""
+    client = Caller(key=request.state.key).key_name
+    # A folder of its own, which only this user may enter; mkdtemp makes it so.
+    with _make_folder() as folder:
+        async with documents.receive_upload(client):
+            path, size = await _receive(request, Path(folder))
+        return *await documents.store_path(path, client), size
+
+
+async def _receive(request: Request, folder: Path) -> tuple[Path, int]:
+    """Write the uploaded document to a file in the folder; return its path and size."""
     if request.headers.get("content-type", "").startswith("multipart/form-data"):
         async with request.form(max_files=1, max_fields=_MOST_FIELDS) as form:
             file = form.get("file")
@@ -35,8 +47,8 @@ async def store_upload(request: Request, journal: Journal) -> tuple[StoredDocume
                 raise ApiError(
                     400, "the form needs a field 'file' with the document", kind="invalid_request", param="file"
                 )
-            return await _store(_iterate_blocks(file), file.filename or "", journal)
-    return await _store(request.stream(), unquote(request.headers.get("x-filename", "")), journal)
+            return await _write(_iterate_blocks(file), folder / safe_name(file.filename or ""))
+    return await _write(request.stream(), folder / safe_name(unquote(request.headers.get("x-filename", ""))))
 
 
 async def _iterate_blocks(file: UploadFile) -> AsyncIterator[bytes]:
@@ -44,16 +56,32 @@ async def _iterate_blocks(file: UploadFile) -> AsyncIterator[bytes]:
         yield block
 
 
-async def _store(
-    blocks: AsyncIterator[bytes], name: str, journal: Journal
-) -> tuple[StoredDocument, tuple[str, ...], int]:
+async def _write(blocks: AsyncIterator[bytes], path: Path) -> tuple[Path, int]:
     # The converters read files, and tell a document's format by its name as well.
-    with tempfile.TemporaryDirectory(prefix="bookwheel-") as folder:
-        path, size = Path(folder) / safe_name(name), 0
+    size = 0
+    try:
         with path.open("wb") as out:
             async for block in blocks:
                 size += len(block)
                 await asyncio.to_thread(out.write, block)
-        if not size:
-            raise SourceError(f"{path.name} is empty: give a document with text in it")
-        return *await asyncio.to_thread(lambda: store_document(open_document([path]), journal)), size
+    except OSError as error:
+        raise _disk_error(error) from error
+    if not size:
+        raise SourceError(f"{path.name} is empty: give a document with text in it")
+    return path, size
+
+
+@contextmanager
+def _make_folder() -> Iterator[str]:
+    try:
+        folder = tempfile.TemporaryDirectory(prefix="bookwheel-")
+    except OSError as error:
+        raise _disk_error(error) from error
+    with folder as path:
+        yield path
+
+
+def _disk_error(error: OSError) -> ApiError:
+    return ApiError(
+        507, f"the server cannot store the upload ({error.strerror or error}); try again later", kind="disk_full"
+    )

@@ -36,7 +36,7 @@ def build_server(service: Service, access: AccessPolicy, *, survives_restart: bo
     With `survives_restart`, readings that the end of the server interrupts continue when the service starts again.
     """
     tools = ReadingTools(service, access, survives_restart=survives_restart)
-    resources = ReadingResources(service.journal)
+    resources = ReadingResources(service)
     server = _ListingServer(
         resources,
         name="bookwheel",

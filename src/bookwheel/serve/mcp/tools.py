@@ -19,7 +19,6 @@ from pydantic import Field
 from bookwheel.errors import BookwheelError
 from bookwheel.reading.provenance import find_origins
 from bookwheel.serve.engine.access_policy import AccessPolicy, SourceRequest
-from bookwheel.serve.engine.documents import store_document
 from bookwheel.serve.engine.keys import Key
 from bookwheel.serve.engine.running_reading import DocumentOpener, OpenedDocument, RunningReading
 from bookwheel.serve.engine.service import Caller, ReadingSpec, Service
@@ -71,11 +70,11 @@ class ReadingTools:
         source = SourceRequest(path=path, url=url, text=text, name=name)
         with translate_errors():
             self._access.check(source)
-        return await self._start(ctx, self._make_opener(source), question, plan, way, wait=wait_seconds)
+        return await self._start(ctx, self._make_opener(source, ctx), question, plan, way, wait=wait_seconds)
 
     async def wait(self, ctx: Context, *, reading: ReadingId, wait_seconds: WaitSeconds = 45.0) -> ReadingState:
         """Wait for a reading, with progress notifications at each step; wait_seconds=0 returns its state at once."""
-        return await self._wait_for_state(ctx, await self._find_id(reading), wait_seconds)
+        return await self._wait_for_state(ctx, await self._find_id(ctx, reading), wait_seconds)
 
     async def ask_again(
         self,
@@ -88,38 +87,40 @@ class ReadingTools:
         wait_seconds: WaitSeconds = 10.0,
     ) -> ReadingState:
         """Ask the document of a reading another question; it is read again with that question in mind."""
-        opener = self._readings.document_opener(await self._find_id(reading))
+        opener = self._readings.document_opener(await self._find_id(ctx, reading))
         return await self._start(ctx, opener, question, plan, way, wait=wait_seconds)
 
     async def resume(
         self, ctx: Context, *, reading: ReadingId, budget: BudgetField = None, wait_seconds: WaitSeconds = 10.0
     ) -> ReadingState:
         """Continue a reading that was cancelled, stopped by a budget or failed; nothing is read twice."""
-        id_, limits = await self._find_id(reading), budget or {}
+        id_, limits = await self._find_id(ctx, reading), budget or {}
         with translate_errors():
             stopped = await asyncio.to_thread(self._journal.reading, id_)
-            await self._service.resume(stopped, limits, _get_key(ctx), survives_restart=self._survives_restart)
+            await self._service.resume(stopped, limits, get_key(ctx), survives_restart=self._survives_restart)
         return await self._wait_for_state(ctx, id_, wait_seconds)
 
-    async def cancel(self, *, reading: ReadingId) -> ReadingState:
+    async def cancel(self, ctx: Context, *, reading: ReadingId) -> ReadingState:
         """Interrupt a reading; what was read is kept, and `resume` continues from there."""
-        id_ = await self._find_id(reading)
+        id_ = await self._find_id(ctx, reading)
         await self._readings.interrupt(id_)
         return await self._get_state(id_)
 
     async def list_readings(
         self,
+        ctx: Context,
         *,
         search: Annotated[str | None, Field(description="Words of a question, answer, document or model.")] = None,
         limit: Annotated[int, Field(ge=1, le=200)] = 20,
     ) -> ReadingList:
         """List the readings of the journal, newest first."""
         with translate_errors():
-            readings = await asyncio.to_thread(self._journal.readings, limit=limit, search=search)
+            readings = await self._service.list_readings(get_key(ctx), limit=limit, search=search)
         return {"readings": [reading_summary(reading) for reading in readings]}
 
     async def timeline(
         self,
+        ctx: Context,
         *,
         reading: ReadingId,
         first: Annotated[int, Field(ge=0, description="The step to begin with.")] = 0,
@@ -127,13 +128,19 @@ class ReadingTools:
         changes_only: Annotated[bool, Field(description="Leave out steps that left the memory as it was.")] = True,
     ) -> Timeline:
         """List what each step added to the memory, reworded and removed, and where the final lines come from."""
-        id_ = await self._find_id(reading)
+        id_ = await self._find_id(ctx, reading)
         with translate_errors():
             return await asyncio.to_thread(self._build_timeline, id_, first, count, changes_only=changes_only)
 
-    def _make_opener(self, source: SourceRequest) -> DocumentOpener:
+    def _make_opener(self, source: SourceRequest, ctx: Context) -> DocumentOpener:
+        client, documents = Caller(key=get_key(ctx)).key_name, self._service.documents
+
         async def open_document() -> OpenedDocument:
-            return await asyncio.to_thread(lambda: store_document(self._access.open(source), self._journal))
+            if source.text is not None:
+                return await documents.store_text(source.text, source.name, client)
+            if source.url is not None:
+                return await documents.store_url(source.url, client, allow_private=self._access.allow_private)
+            return await documents.store_path(self._access.resolve(source.path or ""), client)
 
         return open_document
 
@@ -144,7 +151,7 @@ class ReadingTools:
         with translate_errors():
             values = self._service.make_plan(model, plan or {})
             spec = ReadingSpec(question=question, model=model, plan=values, way=way)
-            caller = Caller(key=_get_key(ctx))
+            caller = Caller(key=get_key(ctx))
             running = await self._service.start(spec, opener, caller, survives_restart=self._survives_restart)
         return await self._wait_for_state(ctx, running.reading.id, wait)
 
@@ -159,12 +166,10 @@ class ReadingTools:
                     await changed.wait()
         return await self._get_state(id_)
 
-    async def _find_id(self, name: str) -> str:
+    async def _find_id(self, ctx: Context, name: str) -> str:
         """Return the whole id, also of a reading whose document is still being opened."""
-        if self._readings.get_recent(name):
-            return name
         with translate_errors():
-            return (await asyncio.to_thread(self._journal.reading, name)).id
+            return await self._service.find_id(name, get_key(ctx))
 
     async def _get_state(self, id_: str) -> ReadingState:
         running = self._readings.get_recent(id_)
@@ -201,7 +206,7 @@ def translate_errors() -> Iterator[None]:
         raise ToolError(str(error)) from error
 
 
-def _get_key(ctx: Context) -> Key | None:
+def get_key(ctx: Context) -> Key | None:
     """Return the key of the caller, where the request came over HTTP and the server asks for keys."""
     request = ctx.request_context.request
     return request.state.key if request else None

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import BudgetReached, ModelError
 from bookwheel.record import evidence_to_json
-from bookwheel.serve.engine.documents import store_text
 from bookwheel.serve.engine.errors import ApiError, not_found
 from bookwheel.serve.engine.service import ReadingSpec
 from bookwheel.serve.http.caller import identify_caller
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from bookwheel.errors import BookwheelError
     from bookwheel.journal import StoredDocument
     from bookwheel.serve.engine.running_reading import DocumentOpener, OpenedDocument, RunningReading
-    from bookwheel.serve.engine.service import Service
+    from bookwheel.serve.engine.service import Caller, Service
     from bookwheel.serve.openai.messages import ChatContents
     from bookwheel.types import Reading
 
@@ -74,12 +73,14 @@ class OpenAIRoutes:
 
     async def upload_file(self, request: Request) -> Response:
         """Store a document that later requests name by its id."""
-        document, _, size = await store_upload(request, self._service.journal)
+        document, _, size = await store_upload(request, self._service.documents)
         return JsonResponse(_file_to_json(document, size))
 
     async def get_file(self, request: Request) -> Response:
         """Return the facts of an uploaded document."""
-        document = await self._service.get_document(request.path_params["id"].removeprefix(_FILE_PREFIX))
+        document = await self._service.get_document(
+            request.path_params["id"].removeprefix(_FILE_PREFIX), request.state.key
+        )
         return JsonResponse(_file_to_json(document, document.length))
 
     async def create_completion(self, request: Request) -> Response:
@@ -118,7 +119,7 @@ class OpenAIRoutes:
         plan = self._service.make_plan(name, values, chat.plan)
         spec = ReadingSpec(question=question, model=name, plan=plan, way=chat.way)
         caller = await identify_caller(request)
-        opener = self._make_opener(text, chat, contents)
+        opener = self._make_opener(text, chat, contents, caller)
         running, reading = await self._service.start_or_find(spec, opener, caller, survives_restart=False)
         headers = {"X-Bookwheel-Reading": reading.id}
         if running:
@@ -129,17 +130,17 @@ class OpenAIRoutes:
         reading = await self._wait_for(running, request) if running else reading
         return ChatResult(payload=_make_completion(reading, chat), headers=headers)
 
-    def _make_opener(self, text: str | None, chat: ChatShape, contents: ChatContents) -> DocumentOpener:
+    def _make_opener(self, text: str | None, chat: ChatShape, contents: ChatContents, caller: Caller) -> DocumentOpener:
         async def open_document() -> OpenedDocument:
             if text is not None:
-                return await store_text(text, None, self._service.journal)
+                return await self._service.documents.store_text(text, None, caller.key_name)
             name = chat.document if chat.document is not None else contents.files[0]
             sha = name.removeprefix(_FILE_PREFIX)
             if chat.document is not None and len(sha) != _SHA_LENGTH:
                 # Not the id of a file, so it is the text itself.
-                return await store_text(chat.document, None, self._service.journal)
+                return await self._service.documents.store_text(chat.document, None, caller.key_name)
             try:
-                return await self._service.get_document(sha), ()
+                return await self._service.get_document(sha, caller.key), ()
             except ApiError:
                 raise not_found(f"file {name[:80]}; upload it to /v1/files first") from None
 

@@ -1,0 +1,117 @@
+"""Each key sees, deletes and fills only its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from bookwheel.serve.engine.keys import Key, KeyRing, hash_secret
+from bookwheel.serve.engine.settings import Limits, ServerSettings
+
+NAMES = ("ada", "eve")
+
+
+def keys() -> KeyRing:
+    return KeyRing([Key(name=name, sha256=hash_secret(name * 8)) for name in NAMES])
+
+
+def bearer(name: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {name * 8}"}
+
+
+@pytest.fixture
+def clients(serving, words) -> Iterator[tuple]:
+    """Ada's and Eve's clients, and a reading and an uploaded document of Ada's."""
+    with (
+        serving(keys=keys()) as up,
+        up.client(headers=bearer("ada")) as ada,
+        up.client(headers=bearer("eve")) as eve,
+    ):
+        headers = {"X-Filename": "merger-with-acme.txt"}
+        sha = ada.post("/documents", content=words[0].encode(), headers=headers).json()["document"]
+        id_ = ada.post("/readings", json={"question": words[1], "document": sha}).json()["reading"]
+        yield up, ada, eve, id_, sha
+
+
+def test_a_reading_is_nobody_elses(clients) -> None:
+    _, ada, eve, id_, _ = clients
+    assert ada.get(f"/readings/{id_}").status_code == 200
+    for path in ("", "/events", "/origins"):
+        assert eve.get(f"/readings/{id_}{path}").status_code == 404
+    for path in ("/cancel", "/resume", "/fork"):
+        body = {"step": 0, "memory": "Eve was here."}
+        assert eve.post(f"/readings/{id_}{path}", json=body).status_code == 404
+    assert eve.delete(f"/readings/{id_}").status_code == 404
+    assert [reading["reading"] for reading in ada.get("/readings").json()] == [id_]
+    assert eve.get("/readings").json() == []
+    assert eve.get("/readings?search=harbour").json() == []
+
+
+def test_a_document_is_nobody_elses_and_its_hash_tells_nothing(clients, words) -> None:
+    _, ada, eve, _, sha = clients
+    assert ada.get(f"/documents/{sha}/text").status_code == 200
+    assert eve.get(f"/documents/{sha}/text").status_code == 404
+    assert eve.get(f"/v1/files/file-{sha}").status_code == 404
+    answer = eve.post("/readings", json={"question": words[1], "document": sha})
+    assert answer.status_code == 404
+    message = {"role": "user", "content": words[1]}
+    chat = {"model": "bookwheel/scripted", "messages": [message], "document": f"file-{sha}"}
+    assert eve.post("/v1/chat/completions", json=chat).status_code == 404
+
+
+def test_the_same_text_keeps_each_ones_name(clients, words) -> None:
+    _, ada, eve, _, sha = clients
+    own = eve.post("/documents", content=words[0].encode(), headers={"X-Filename": "notes.txt"}).json()
+    assert own["document"] == sha
+    assert own["name"] == "notes.txt"
+    assert ada.get(f"/v1/files/file-{sha}").json()["filename"] == "merger-with-acme.txt"
+    assert eve.get(f"/v1/files/file-{sha}").json()["filename"] == "notes.txt"
+
+
+def test_one_key_cannot_take_the_place_of_another(serving, gated, words) -> None:
+    model = gated()
+    model.after(0)
+    settings = ServerSettings(limits=Limits(readings=4))
+    with serving(model, keys=keys(), settings=settings) as up:
+        body = {"question": words[1], "text": words[0]}
+        with up.client(headers=bearer("eve")) as eve, up.client(headers=bearer("ada")) as ada:
+            statuses = [eve.post("/readings", json=body).status_code for _ in range(4)]
+            assert statuses == [201, 201, 429, 429]
+            assert ada.post("/readings", json=body).status_code == 201
+        model.after(10**9)
+
+
+def test_a_team_may_share(serving, words) -> None:
+    settings = ServerSettings(is_shared=True)
+    with serving(keys=keys(), settings=settings) as up, up.client(headers=bearer("ada")) as ada:
+        id_ = ada.post("/readings", json={"question": words[1], "text": words[0]}).json()["reading"]
+        with up.client(headers=bearer("eve")) as eve:
+            assert eve.get(f"/readings/{id_}").status_code == 200
+            assert [reading["reading"] for reading in eve.get("/readings").json()] == [id_]
+
+
+def test_tools_over_mcp_find_only_the_keys_own(clients) -> None:
+    pytest.importorskip("mcp")
+    import anyio
+    import httpx2
+    from mcp import Client
+    from mcp.client.streamable_http import streamable_http_client
+
+    up, _, _, id_, _ = clients
+
+    async def look(name: str) -> list[bool]:
+        async with (
+            httpx2.AsyncClient(headers=bearer(name), trust_env=False) as http,
+            Client(streamable_http_client(f"{up.url}/mcp", http_client=http)) as client,
+        ):
+            found = []
+            for reading in (id_, id_[:6], "last"):
+                for tool in ("wait", "timeline", "cancel", "resume"):
+                    extra = {"wait_seconds": 0} if tool in {"wait", "resume"} else {}
+                    found.append(not (await client.call_tool(tool, {"reading": reading, **extra})).is_error)
+            listed = await client.call_tool("list_readings", {})
+            return [*found, bool(listed.structured_content["readings"])]
+
+    assert not any(anyio.run(look, "eve"))
+    assert all(anyio.run(look, "ada"))

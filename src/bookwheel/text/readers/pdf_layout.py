@@ -193,7 +193,7 @@ def _find_rows(group: Sequence[_Block], *, is_alone: bool) -> list[list[str]] | 
     if len(group) == 1:
         return None
     tall = [block for block in group if len(block.fragments) >= _LEAST_LINES]
-    if sum(_is_prose(block.fragments) for block in tall) > 1:
+    if is_alone and sum(_is_prose(block.fragments) for block in tall) > 1:
         return None
     longest = max(group, key=lambda block: len(block.fragments)).fragments
     if is_alone and len(longest) == 1:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from bookwheel.text.readers.pdf_layout import TextLine
 
 # PDFium's own signs for a hyphen at a line's end.
+_LINE_END_HYPHENS: Final = frozenset("\x02\ufffe")
 _HYPHENS: Final = "\x02\ufffe\N{SOFT HYPHEN}"
 _AT_END: Final = re.compile(rf"([^\W\d_]+)[{_HYPHENS}\-‐]$")
 _WORD_START: Final = re.compile(r"^[^\W\d_]+")
@@ -136,13 +137,16 @@ def _iterate_words(text: Sequence[str], boxes: _Boxes) -> Iterator[tuple[str, _B
     """Yield the words and their boxes, and an empty word at each line's end."""
     start: int | None = None
     for at, character in enumerate((*text, "\n")):
+        is_cut = character in _LINE_END_HYPHENS
         if not character.isspace():
             start = at if start is None else start
-            continue
-        if start is not None and (word := _clean("".join(text[start:at]))):
-            yield word, _join_boxes(boxes.read(start), boxes.read(at - 1))
+            if not is_cut:
+                continue
+        if start is not None and (word := _clean("".join(text[start : at + is_cut]))):
+            yield word, _join_boxes(boxes.read(start), boxes.read(max(start, at - 1)))
         start = None
-        if character in "\r\n":
+        # PDFium joins the halves of a cut word, which leaves the line end where the hyphen stands.
+        if is_cut or character in {"\r", "\n"}:
             yield "", None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rich.text import Text
@@ -34,14 +34,23 @@ _T = TypeVar("_T")
 
 
 def run_command(work: Coroutine[Any, Any, _T]) -> _T:
-    """Run the coroutine to its end. SIGTERM cancels it, as Ctrl-C does."""
+    """Run the coroutine to its end. SIGTERM cancels it, as Ctrl-C does; a second one does not wait for it."""
 
     async def main() -> _T:
-        task = asyncio.current_task()
+        task, loop = asyncio.current_task(), asyncio.get_running_loop()
         assert task is not None
-        with suppress(NotImplementedError):  # Windows has no signal handlers on its loop
-            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-        return await work
+
+        def cancel(_number: int, _frame: object) -> None:
+            if task.cancelling():
+                raise KeyboardInterrupt
+            loop.call_soon_threadsafe(task.cancel)
+
+        # Not the loop's own handlers: when it closes, they leave a moment in which SIGTERM just kills.
+        before = signal.signal(signal.SIGTERM, cancel)
+        try:
+            return await work
+        finally:
+            signal.signal(signal.SIGTERM, before)
 
     try:
         return asyncio.run(main())

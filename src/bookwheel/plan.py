@@ -6,10 +6,8 @@ and the reply. The template takes what is left (about 200 tokens with the questi
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from importlib import resources
 from math import inf
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
@@ -20,6 +18,7 @@ from bookwheel.schema import check_bounds, parse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from importlib.resources.abc import Traversable
 
 _PAPER_WINDOW: Final = 8192
 _TOKEN_FIELDS: Final = ("question_tokens", "chunk_tokens", "memory_tokens", "answer_tokens")
@@ -190,15 +189,23 @@ def merge_tables(base: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str
     return merged
 
 
+def _presets_folder() -> Traversable:
+    from importlib import resources  # `bookwheel list` needs no preset
+
+    return resources.files("bookwheel") / "presets"
+
+
 def list_presets() -> list[str]:
     """Return the names of the presets that come with the package."""
-    folder = resources.files("bookwheel") / "presets"
+    folder = _presets_folder()
     return sorted(p.name.removesuffix(".toml") for p in folder.iterdir() if p.name.endswith(".toml"))
 
 
 def load_preset(name: str) -> dict[str, Any]:
     """Return the tables of a preset: `[plan]` for reading, `[train]` and `[eval]` for other rooms."""
-    file = resources.files("bookwheel") / "presets" / f"{name}.toml"
+    import tomllib
+
+    file = _presets_folder() / f"{name}.toml"
     if not file.is_file():
         raise PlanError(f"no preset {name!r}; there are: {', '.join(list_presets())}")
     return tomllib.loads(file.read_text(encoding="utf-8"))

@@ -42,7 +42,9 @@ def test_the_help_names_every_command_in_one_line_of_80_columns(run, monkeypatch
         assert any(f" {name} " in line and command.about in line for line in ran.out.splitlines())
 
 
-@pytest.mark.parametrize("name", ["ask", "list", "show", "resume", "edit", "serve", "mcp", "models", "doctor"])
+@pytest.mark.parametrize(
+    "name", ["ask", "list", "show", "resume", "edit", "config", "completion", "serve", "mcp", "models", "doctor"]
+)
 def test_the_help_of_a_command_is_its_own(run, name: str) -> None:
     ran = run(name, "--help")
     assert ran.code == 0

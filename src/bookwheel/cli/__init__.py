@@ -201,7 +201,29 @@ def _run(words: "list[str]") -> int:
 
         sys.stdout.write(f"{version('bookwheel')}\n")
         return 0
-    return _run_command(words)
+    return _list_readings() if words == ["list"] and not _has_option_variables() else _run_command(words)
+
+
+def _list_readings() -> int:
+    """Print the list without the parser: there is nothing to parse, and importing it takes longer than the list."""
+    from bookwheel.cli.listing import print_list
+    from bookwheel.errors import BookwheelError
+    from bookwheel.journal.schema import journal_path
+
+    try:
+        print_list(journal_path())
+    except BookwheelError as error:
+        from bookwheel.cli.output import print_error
+
+        return print_error(error, as_json=False, command="bookwheel list")
+    return 0
+
+
+def _has_option_variables() -> bool:
+    """Return True if an environment variable sets an option; BOOKWHEEL_JOURNAL needs no parser."""
+    import os
+
+    return any(name.startswith("BOOKWHEEL_") and name != "BOOKWHEEL_JOURNAL" for name in os.environ)
 
 
 def _run_command(words: "list[str]") -> int:

@@ -269,11 +269,13 @@ class OutputOptions:
 
     def find_journal(self) -> Journal | None:
         """Open the journal to look something up; None if there is none yet. A mistyped path creates no file."""
-        if self.path.exists():
-            return self.open_journal()
-        if not self.is_default:
+        self.check_journal()
+        return self.open_journal() if self.path.exists() else None
+
+    def check_journal(self) -> None:
+        """Raise JournalError if --journal names a file that is not there."""
+        if not self.is_default and not self.path.exists():
             raise JournalError(f"there is no journal {self.journal}; check the path, or `bookwheel ask` begins one")
-        return None
 
     def require_journal(self, reading: str) -> Journal:
         """Open the journal that has a reading; JournalError if there is none yet."""

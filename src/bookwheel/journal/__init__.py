@@ -9,8 +9,23 @@
 
 from __future__ import annotations
 
-from bookwheel.journal.documents import StoredDocument
-from bookwheel.journal.schema import journal_path
-from bookwheel.journal.store import Journal, new_id
+from importlib import import_module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from bookwheel.journal.documents import StoredDocument
+    from bookwheel.journal.schema import journal_path
+    from bookwheel.journal.store import Journal, new_id
 
 __all__ = ["Journal", "StoredDocument", "journal_path", "new_id"]
+
+# Imported when they are first used: `bookwheel list` needs only the tables.
+_HOMES = {"Journal": "store", "StoredDocument": "documents", "journal_path": "schema", "new_id": "store"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'bookwheel.journal' has no attribute {name!r}")
+    return getattr(import_module(f"bookwheel.journal.{_HOMES[name]}"), name)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tempfile
 import zlib
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Final
@@ -47,6 +46,8 @@ class SpooledDocument:
     """
 
     def __init__(self, document: Document, journal: Path) -> None:
+        import tempfile  # `bookwheel list` stores nothing
+
         self.name = document.name
         self._journal = journal
         self.length = 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
 import sqlite3
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -13,6 +12,7 @@ from urllib.parse import quote
 
 from bookwheel.errors import JournalError
 from bookwheel.journal.documents import SpooledDocument, StoredDocument, delete_unread
+from bookwheel.journal.listing import SEARCH_CONDITION
 from bookwheel.journal.locks import LockTaken, hold_lock, is_held, lock_folder
 from bookwheel.journal.read_pool import ReadPool
 from bookwheel.journal.rows import (
@@ -52,11 +52,10 @@ _READINGS: Final = (
 )
 
 
-_SEARCHED_COLUMNS: Final = ("question", "answer", "name", "model")
-
-
 def new_id() -> str:
     """Return a new, unique reading id."""
+    import secrets
+
     return secrets.token_hex(6)
 
 
@@ -173,8 +172,7 @@ class Journal:
 
         With `ids`, only these.
         """
-        found = " OR ".join(f"instr(casefold({column}), casefold(?1))" for column in _SEARCHED_COLUMNS)
-        conditions = [f"({found})"] if search else []
+        conditions = [SEARCH_CONDITION] if search else []
         values: list[Any] = [store_text(search or ""), -1 if limit is None else limit]
         if ids is not None:
             conditions.append("readings.id IN (SELECT value FROM json_each(?3))")

@@ -6,7 +6,6 @@ import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
-from urllib.parse import urlsplit, urlunsplit
 
 from bookwheel.errors import InputError
 
@@ -95,5 +94,7 @@ class ModelAddress:
 
 def _strip_secrets(url: str) -> str:
     """Return the URL without password, query and fragment, which can hold a key."""
+    from urllib.parse import urlsplit, urlunsplit
+
     parts = urlsplit(url)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bookwheel.api import aread, read
+    from bookwheel.api import aread, aresume, read, resume
     from bookwheel.models.base import Model
     from bookwheel.plan import Budget, Layout, Plan, Sampling
     from bookwheel.reading.loop import Way
@@ -59,14 +59,19 @@ __all__ = [
     "Usage",
     "Verdict",
     "Way",
+    "__version__",
     "aread",
+    "aresume",
     "read",
+    "resume",
 ]
 
 # Names are imported when they are first used, so that `import bookwheel` stays fast.
 _HOMES = {
     "aread": "api",
+    "aresume": "api",
     "read": "api",
+    "resume": "api",
     "Model": "models.base",
     "Budget": "plan",
     "Layout": "plan",
@@ -78,6 +83,10 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("bookwheel")
     if name not in __all__:
         raise AttributeError(f"module 'bookwheel' has no attribute {name!r}")
     return getattr(import_module(f"bookwheel.{_HOMES.get(name, 'types')}"), name)

@@ -1,26 +1,46 @@
-"""Read from Python: `read` for scripts and notebooks, `aread` for async programs. They can do what `ask` can."""
+"""Read from Python: `read` for scripts and notebooks, `aread` for async programs. They can do what `ask` can.
+
+`resume` and `aresume` go on with a reading of the journal.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from bookwheel.errors import InputError
+from bookwheel.arguments import (
+    BUDGET,
+    CONNECTION,
+    PRICES,
+    budget_values,
+    build_plan,
+    check_question,
+    find_address,
+    open_reader,
+    open_source,
+    reading_id,
+    refuse_unknown,
+    resolve_journal,
+    resolve_way,
+)
+from bookwheel.configuration import load_configuration
 from bookwheel.reading import runner
 from bookwheel.text.cancellation import run_cancellable
+from bookwheel.types import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine, Mapping
+    from pathlib import Path
 
+    from bookwheel.arguments import Source
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan
     from bookwheel.reading.loop import Way
-    from bookwheel.types import Answer, Document, Reading, Step
+    from bookwheel.types import Answer, Reading, Step
 
-    Source = str | Path | Sequence[str | Path] | Document
+_T = TypeVar("_T")
 
 
 async def aread(
@@ -28,10 +48,9 @@ async def aread(
     question: str,
     *,
     model: str | Model | None = None,
-    base_url: str | None = None,
-    api_key: str | None = None,
     plan: Plan | None = None,
-    way: str | Way = "sequential",
+    way: str | Way | None = None,
+    schema: Mapping[str, Any] | None = None,
     journal: str | Path | None = None,
     watch: Callable[[Step | Answer], None] = runner.ignore_event,
     **settings: Any,
@@ -39,33 +58,89 @@ async def aread(
     """Read a document and answer a question.
 
     `source` is a path, a URL, a folder, several of them, or a document such as `TextDocument(text)`. `model` is a name
-    or a Model; a Model is not closed. `way` is a name or a function with the signature of Way. `watch` is called with
-    each step and the answer. `settings` change values of the plan, such as `chunk_tokens=900` or
-    `budget={"seconds": 60}`. The reading is kept in the journal. A budget or a failing model ends it with a status,
-    not with an exception.
-    """
-    from bookwheel.journal import Journal, journal_path
-    from bookwheel.models.registry import open_model
+    or a Model; a Model is not closed. `way` is a name or a function with the signature of Way; by default, a document
+    that fits the window is read in one call. `schema` is a JSON Schema: `answer.text` is then JSON that fits it.
+    `watch` is called with each step and the answer.
 
-    way_name, way_function = _resolve_way(way)
-    document = await run_cancellable(_open_source, source)
-    with Journal(Path(journal) if journal else journal_path()) as store:
-        if model is None or isinstance(model, str):
-            reader = await open_model(model, base_url=base_url, api_key=api_key)
-        else:
-            reader = model
+    `settings` have the names of the options of `bookwheel ask`: those of Connection, `preset`, values of the plan such
+    as `chunk_tokens=900`, `temperature=0` or `language="zh"`, limits such as `max_seconds=60`, and prices. Wrong ones
+    raise an InputError. A budget or a failing model ends the reading with a status, not with an exception.
+    """
+    from bookwheel.journal import Journal
+    from bookwheel.reading.choice import choose_way
+    from bookwheel.reading.structured import apply_schema, format_schema
+
+    check_question(question)
+    configuration = load_configuration()
+    document = await run_cancellable(open_source, source)
+    connection = {name: settings.pop(name) for name in CONNECTION if name in settings}
+    address = find_address(model, connection, configuration)
+    has_chunks = bool(plan or configuration.has_chunks or {"preset", "chunk_tokens", "memory_tokens"} & settings.keys())
+    way_name, way_function = resolve_way(way or configuration.way)
+    with Journal(resolve_journal(journal)) as store:
+        reader = await open_reader(model, address, connection)
         try:
             # Keeping a document reads it whole, which would block the caller's event loop.
             kept = await asyncio.to_thread(store.keep, document)
-            complete = (plan or reader.plan).with_values(settings)
+            complete = build_plan(plan, reader, settings, configuration, address)
+            complete = replace(complete, schema=format_schema(schema) if schema is not None else complete.schema)
+            if not way_name:
+                default = getattr(reader, "default_way", "") or "sequential"
+                choice = default if has_chunks else choose_way(reader, kept, complete, question).way
+                way_name, way_function = resolve_way(choice)
             reading = runner.new_reading(kept.info, question, reader, complete, way_name)
-            runner.check_reading(reading, reader)
-            store.begin(reading)
+            if way_name != "whole":
+                runner.check_reading(reading, reader)
+            store.begin(reading, address.complete(reader))
+            run = apply_schema(way_function, complete)
             with store.claim(reading.id):
-                await runner.run_reading(reading, kept, reader, way=way_function, journal=store, watch=watch)
+                await runner.run_reading(reading, kept, reader, way=run, journal=store, watch=watch)
             return store.reading(reading.id, texts=True)
         finally:
             if reader is not model:  # A model of the caller's stays open.
+                await reader.aclose()
+
+
+async def aresume(
+    reading: str | Reading,
+    *,
+    model: str | Model | None = None,
+    way: Way | None = None,
+    journal: str | Path | None = None,
+    watch: Callable[[Step | Answer], None] = runner.ignore_event,
+    **settings: Any,
+) -> Reading:
+    """Go on with a reading of the journal that was stopped, interrupted or failed; return it.
+
+    `reading` is its id, the first characters of it, "last", or the Reading. It goes on with the model that began it
+    unless another is named, and with its own plan. `way` is needed where it began with a function of yours. `settings`
+    are those of Connection, and limits and prices as in `aread`; the old limits do not hold any more.
+    """
+    from bookwheel.journal import Journal
+    from bookwheel.reading.structured import apply_schema
+
+    connection = {name: settings.pop(name) for name in CONNECTION if name in settings}
+    limits = {name: settings.pop(name) for name in (*BUDGET, *PRICES) if name in settings}
+    refuse_unknown(settings, (*CONNECTION, *BUDGET, *PRICES))
+    with Journal(resolve_journal(journal)) as store:
+        old = store.reading(reading if isinstance(reading, str) else reading_id(reading))
+        if old.status is Status.ANSWERED:
+            return store.reading(old.id, texts=True)
+        way_function = way or resolve_way(old.way)[1]
+        address = find_address(model, connection, load_configuration(), store.address_of(old.id))
+        reader = await open_reader(model, address, connection)
+        try:
+            budget = {"tokens": None, "seconds": None, "cost": None, **budget_values(limits)}
+            complete = old.plan.with_values({"budget": budget})
+            begun = replace(old, plan=complete, status=Status.READING, model=reader.name, error="")
+            store.keep_address(old.id, address.complete(reader))
+            run = apply_schema(way_function, complete)
+            with store.claim(old.id):
+                document = store.document_of(old.id)
+                await runner.run_reading(begun, document, reader, way=run, journal=store, watch=watch)
+            return store.reading(old.id, texts=True)
+        finally:
+            if reader is not model:
                 await reader.aclose()
 
 
@@ -74,10 +149,9 @@ def read(
     question: str,
     *,
     model: str | Model | None = None,
-    base_url: str | None = None,
-    api_key: str | None = None,
     plan: Plan | None = None,
-    way: str | Way = "sequential",
+    way: str | Way | None = None,
+    schema: Mapping[str, Any] | None = None,
     journal: str | Path | None = None,
     watch: Callable[[Step | Answer], None] = runner.ignore_event,
     **settings: Any,
@@ -87,14 +161,30 @@ def read(
         source,
         question,
         model=model,
-        base_url=base_url,
-        api_key=api_key,
         plan=plan,
         way=way,
+        schema=schema,
         journal=journal,
         watch=watch,
         **settings,
     )
+    return _run(work)
+
+
+def resume(
+    reading: str | Reading,
+    *,
+    model: str | Model | None = None,
+    way: Way | None = None,
+    journal: str | Path | None = None,
+    watch: Callable[[Step | Answer], None] = runner.ignore_event,
+    **settings: Any,
+) -> Reading:
+    """Go on with a reading of the journal; see `aresume`. Works inside a notebook's event loop too."""
+    return _run(aresume(reading, model=model, way=way, journal=journal, watch=watch, **settings))
+
+
+def _run(work: Coroutine[Any, Any, _T]) -> _T:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -102,24 +192,3 @@ def read(
     # `asyncio.run` refuses to run inside a running loop, so the work gets a thread and a loop of its own.
     with ThreadPoolExecutor(1) as executor:
         return executor.submit(asyncio.run, work).result()
-
-
-def _resolve_way(way: str | Way) -> tuple[str, Way]:
-    """Return the name to record and the function to run."""
-    from bookwheel.reading.ways.registry import list_ways, load_way
-
-    if isinstance(way, str):
-        return way, load_way(way)
-    name = getattr(way, "__name__", type(way).__name__)
-    if name in list_ways() and load_way(name) is not way:
-        # `bookwheel resume` would go on with the registered way, and mix two ways in one reading.
-        raise InputError(f"there is a registered way {name!r}; give your function another name")
-    return name, way
-
-
-def _open_source(source: Source) -> Document:
-    from bookwheel.text.documents import open_document
-
-    if isinstance(source, (str, Path)):
-        return open_document([source])
-    return open_document(source) if isinstance(source, Sequence) else source

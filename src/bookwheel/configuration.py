@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 from annotated_types import Ge
 
 from bookwheel.errors import InputError
-from bookwheel.models.address import is_built_in
+from bookwheel.models.address import ModelAddress, is_built_in
 from bookwheel.plan import Plan, Price, list_presets, merge_tables
 from bookwheel.schema import check_bounds, parse
 
@@ -101,6 +101,13 @@ class Configuration:
             templates=self.templates | other.templates,
         )
 
+    def find_endpoint(self, address: ModelAddress) -> NamedEndpoint | None:
+        """Return the named endpoint at this address, which knows the prices."""
+        if address.url is None:
+            return None
+        here = [endpoint for endpoint in self.endpoints.values() if endpoint.url.rstrip("/") == address.url.rstrip("/")]
+        return next((one for one in here if one.model in {None, address.model} or address.model is None), None)
+
     def fill_template(self, name: str, values: Mapping[str, str]) -> str:
         """Return the question of a template; InputError when a blank has no value, or a value no blank."""
         if name not in self.templates:
@@ -145,6 +152,27 @@ def _find_tokenizers(endpoints: Mapping[str, NamedEndpoint], folder: Path) -> di
         else endpoint
         for name, endpoint in endpoints.items()
     }
+
+
+def choose_address(
+    model: str | None, base_url: str | None, settings: Configuration, kept: ModelAddress | None = None
+) -> ModelAddress:
+    """Return the address of the model that a user names. `kept` is that of a reading that goes on; names go on top."""
+    name = model or (None if kept else settings.model)
+    if name and not base_url and (endpoint := settings.endpoints.get(name)):
+        return ModelAddress(
+            model=endpoint.model,
+            url=endpoint.url,
+            key_variable=endpoint.key_variable,
+            tokenizer=endpoint.tokenizer,
+            window=endpoint.window,
+        )
+    if kept and base_url and kept.url:
+        # Another server: the key of the old one is not for it.
+        return replace(kept, model=model or kept.model, url=base_url, key_variable=None)
+    if kept and not base_url and (not model or (kept.url and not is_built_in(model))):
+        return replace(kept, model=model or kept.model)
+    return ModelAddress(model=model or (None if base_url else name), url=base_url)
 
 
 def user_file() -> Path:

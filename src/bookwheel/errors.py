@@ -26,6 +26,7 @@
         ├── Refused                the server rejected the key                                 1
         ├── QuotaUsedUp            the account has no credit left                              1
         ├── UnknownModel           no model of that name                                       1
+        ├── UnfitAnswer            an answer that does not fit its JSON Schema                        1
         ├── WindowExceeded         the prompt is longer than the model's window                1
         └── NoWeights              the local model's weights cannot be downloaded or loaded    1
 
@@ -172,6 +173,10 @@ class EmptyReply(BadReply):
 
     # More would cost much where a model has nothing to say, and its step is flagged in the end.
     most_tries = 4
+
+
+class UnfitAnswer(ModelError):
+    """An answer that does not fit its JSON Schema, however often the model was shown why."""
 
 
 class ServerFault(ModelError):

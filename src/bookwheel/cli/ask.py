@@ -142,7 +142,7 @@ async def _ask(
         model = await options.models.open(address)
         try:
             plan = options.plan.build(model.plan, settings)
-            budget = options.budget.build(plan.budget, options.models.find_endpoint(settings, kept))
+            budget = options.budget.build(plan.budget, settings.find_endpoint(address))
             plan = replace(plan, budget=budget, schema=schema)
             stored = (
                 journal.document_of(old) if old else await asyncio.to_thread(journal.keep, cast("Document", document))
@@ -183,7 +183,7 @@ def _choose_way(
     from bookwheel.reading.choice import WayChoice, choose_way
 
     named = options.way or settings.way
-    if named and named != "auto":
+    if named:
         return WayChoice(way=named, reason="")
     if options.plan.has_chunks or settings.has_chunks:
         return WayChoice(way=getattr(model, "default_way", "sequential"), reason="the options say how to cut chunks")

@@ -12,9 +12,9 @@ from annotated_types import Ge, Gt, Le, Lt
 from cyclopts import Group, Parameter
 from cyclopts.validators import Number
 
-from bookwheel.configuration import Configuration, NamedEndpoint, load_configuration
+from bookwheel.configuration import Configuration, NamedEndpoint, choose_address, load_configuration
 from bookwheel.errors import JournalError
-from bookwheel.models.address import ModelAddress, is_built_in
+from bookwheel.models.address import ModelAddress
 from bookwheel.plan import Budget, Layout, Plan, Positive, Price, Seed, Temperature, Tokens, TopP, load_preset_plan
 
 if TYPE_CHECKING:
@@ -106,28 +106,9 @@ class ModelOptions:
         """The endpoint's address, from the option or the environment."""
         return self.base_url or os.environ.get("OPENAI_BASE_URL") or None
 
-    def find_endpoint(self, settings: Configuration, kept: ModelAddress | None = None) -> NamedEndpoint | None:
-        """Return the endpoint of the settings files that these options name, by themselves or by the default."""
-        name = self.model or (None if kept else settings.model)
-        return settings.endpoints.get(name) if name and not self.base_url else None
-
     def find_address(self, settings: Configuration, kept: ModelAddress | None = None) -> ModelAddress:
         """Return the model's address. `kept` is that of a reading that goes on; an option goes on top of it."""
-        if endpoint := self.find_endpoint(settings, kept):
-            address = ModelAddress(
-                model=endpoint.model,
-                url=endpoint.url,
-                key_variable=endpoint.key_variable,
-                tokenizer=endpoint.tokenizer,
-                window=endpoint.window,
-            )
-        elif kept and self.base_url and kept.url:
-            # Another server: the key of the old one is not for it.
-            address = replace(kept, model=self.model or kept.model, url=self.base_url, key_variable=None)
-        elif kept and not self.base_url and (not self.model or (kept.url and not is_built_in(self.model))):
-            address = replace(kept, model=self.model or kept.model)
-        else:
-            address = ModelAddress(model=self.model or (None if self.base_url else settings.model), url=self.base_url)
+        address = choose_address(self.model, self.base_url, settings, kept)
         return replace(
             address,
             tokenizer=str(self.tokenizer) if self.tokenizer else address.tokenizer,
@@ -232,7 +213,8 @@ def build_plan(model: Model, models: ModelOptions, plan: PlanOptions, budget: Bu
     """Return the plan of a server's readings, from the settings files and these options."""
     settings = load_configuration()
     built = plan.build(model.plan, settings)
-    return replace(built, budget=budget.build(built.budget, models.find_endpoint(settings)))
+    endpoint = settings.find_endpoint(models.find_address(settings))
+    return replace(built, budget=budget.build(built.budget, endpoint))
 
 
 @Parameter(name="*", group=_OUTPUT)

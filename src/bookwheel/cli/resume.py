@@ -76,7 +76,7 @@ async def continue_reading(
     try:
         # The old limits were for the old run; its prices still hold.
         base = replace(old.plan.budget, tokens=None, seconds=None, cost=None)
-        plan = replace(old.plan, budget=budget.build(base, models.find_endpoint(settings, kept)))
+        plan = replace(old.plan, budget=budget.build(base, settings.find_endpoint(address)))
         reading = replace(old, plan=plan, status=Status.READING, model=model.name, error="")
         journal.keep_address(old.id, address.complete(model))
         document = journal.document_of(old.id)

@@ -22,7 +22,7 @@ from bookwheel.types import Reading  # noqa: TC001 - LangChain evaluates the ann
 if TYPE_CHECKING:
     from langchain_core.runnables import Runnable
 
-    from bookwheel.api import Source
+    from bookwheel.arguments import Source
 
 
 class Question(TypedDict):

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bookwheel.errors import JournalError
 from bookwheel.journal.schema import connect_read_only, prepare_file, translate_errors
@@ -57,7 +57,21 @@ def list_rows(path: Path, *, limit: int | None = None, search: str | None = None
             rows = connection.execute(query, (search or "", -1 if limit is None else limit)).fetchall()
         finally:
             connection.close()
-    return [ListedReading(*map(_to_text, row[:6]), cost=_find_cost(*row[6:])) for row in rows]
+    return [_row_to_reading(*row) for row in rows]
+
+
+def _row_to_reading(
+    id_: str, created: str, status: str, document: str | bytes, question: str | bytes, outcome: str | bytes, *paid: Any
+) -> ListedReading:
+    return ListedReading(
+        id=id_,
+        created=created,
+        status=status,
+        document=_to_text(document),
+        question=_to_text(question),
+        outcome=_to_text(outcome),
+        cost=_find_cost(*paid),
+    )
 
 
 def _to_text(value: str | bytes) -> str:

@@ -74,6 +74,8 @@ class LocalModel:
         self.tokenizer = GgufTokenizer(engine, name)
         self.threads = threads
         self.plan = plan or Plan().within(engine.window)
+        # Our own weights and trained policies come with a plan for reading in chunks, and read worse without it.
+        self.default_way = "sequential" if plan else ""
         self._engine = engine
         self._record = record_tokens
         self._slots = asyncio.Semaphore(slots)

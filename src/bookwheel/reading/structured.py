@@ -14,7 +14,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.errors import BadReply, InputError
+from bookwheel.errors import InputError, UnfitAnswer
 from bookwheel.reading.guards import clean
 from bookwheel.reading.loop import converse
 from bookwheel.text.sanitize import escape_markup
@@ -55,25 +55,30 @@ _AGAIN: Final = "That does not fit the schema: {fault}. Reply with the corrected
 
 def load_answer_schema(path: Path) -> str:
     """Return the JSON Schema of a file as compact JSON; InputError names the file and what is wrong."""
-    from jsonschema import SchemaError
-    from jsonschema.validators import validator_for
-
     try:
         schema = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
     except ValueError as error:
         raise InputError(f"{path} is no JSON: {error}") from error
+    return format_schema(schema, str(path))
+
+
+def format_schema(schema: Any, where: str = "schema") -> str:
+    """Return a JSON Schema as compact JSON; InputError says where it is and what is wrong."""
+    from jsonschema import SchemaError
+    from jsonschema.validators import validator_for
+
     if not isinstance(schema, dict):
-        raise InputError(f'{path} is no JSON Schema: a schema is an object such as {{"type": "object"}}')
+        raise InputError(f'{where} is no JSON Schema: a schema is an object such as {{"type": "object"}}')
     try:
         validator_for(schema).check_schema(schema)
     except SchemaError as error:
-        raise InputError(f"{path} is no JSON Schema: {error.json_path}: {error.message}") from error
+        raise InputError(f"{where} is no JSON Schema: {error.json_path}: {error.message}") from error
     for reference in _references(schema):
         if not _resolves(schema, reference):
             raise InputError(
-                f'{path}: "$ref" must lead to a part of the same file such as "#/$defs/x", not {reference!r}'
+                f'{where}: "$ref" must lead to a part of the same file such as "#/$defs/x", not {reference!r}'
             )
     return json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
 
@@ -119,7 +124,7 @@ def apply_schema(way: Way, plan: Plan) -> Way:
 
 
 async def _structure(answer: Answer, question: str, model: Model, plan: Plan) -> Answer:
-    """Return the answer as JSON of the plan's schema; BadReply when the model cannot write it."""
+    """Return the answer as JSON of the plan's schema; UnfitAnswer when the model cannot write it."""
     schema = plan.schema or "{}"
     prompt = _PROMPT.format(question=escape_markup(question), answer=escape_markup(answer.text), schema=schema)
     messages = [Message(role="user", content=prompt)]
@@ -137,7 +142,7 @@ async def _structure(answer: Answer, question: str, model: Model, plan: Plan) ->
             Message(role="user", content=_AGAIN.format(fault=fault)),
         ]
     cut = "; it was cut off: raise --answer-tokens" if reply.finish is Finish.LENGTH else ""
-    raise BadReply(
+    raise UnfitAnswer(
         f"{model.name} gave no JSON that fits the schema in {_TRIES} tries ({fault}){cut}; the answer in words was: "
         f"{answer.text[:300]}",
         tries=_TRIES,

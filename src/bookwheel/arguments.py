@@ -1,0 +1,171 @@
+"""The arguments of the Python functions: checked, and turned into an address, a plan, a way and a document.
+
+The functions take the options of `bookwheel ask` by their names. A wrong name or type is an InputError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypedDict, cast
+
+from bookwheel.configuration import Configuration, choose_address
+from bookwheel.errors import InputError
+from bookwheel.models.address import ModelAddress
+from bookwheel.plan import Plan, Sampling, load_preset_plan
+
+if TYPE_CHECKING:
+    from bookwheel.models.base import Model
+    from bookwheel.reading.loop import Way
+    from bookwheel.types import Document
+
+    Source = str | Path | Sequence[str | Path] | Document
+
+BUDGET: Final = {"max_tokens_total": "tokens", "max_seconds": "seconds", "max_cost": "cost"}
+PRICES: Final = ("price_in", "price_out")
+_SAMPLING: Final = tuple(field.name for field in fields(Sampling) if field.name != "schema")
+_PLAN: Final = tuple(field.name for field in fields(Plan) if field.name != "schema")
+
+
+class Connection(TypedDict, total=False):
+    """How the model is reached: keyword arguments of every function here, with the names of the command's options."""
+
+    base_url: str | None
+    api_key: str | None
+    tokenizer: str | Path | None
+    window: int | None
+    timeout: float | None
+    concurrency: int | None
+    threads: int | None
+
+
+CONNECTION: Final = tuple(Connection.__annotations__)
+
+
+def check_question(question: object) -> None:
+    """Raise InputError for a question that is no text."""
+    if not isinstance(question, str):
+        raise InputError(f"the question must be text, not {type(question).__name__}: read(source, question)")
+
+
+def resolve_journal(journal: object) -> Path:
+    """Return the journal's file, by default the user's; InputError for what is no path."""
+    from bookwheel.journal import journal_path
+
+    if journal is None:
+        return journal_path()
+    if not isinstance(journal, str | Path) or not str(journal).strip():
+        raise InputError(f"journal must be the path of a file, not {journal!r}")
+    return Path(journal)
+
+
+def reading_id(reading: object) -> str:
+    """Return the id of a Reading; InputError for any other object."""
+    id_ = getattr(reading, "id", None)
+    if not isinstance(id_, str):
+        raise InputError(f"name the reading by its id, or give the Reading, not {type(reading).__name__}")
+    return id_
+
+
+def find_address(
+    model: object, connection: Mapping[str, Any], configuration: Configuration, kept: ModelAddress | None = None
+) -> ModelAddress:
+    """Return the model's address by the rules of the command line."""
+    if model is not None and not isinstance(model, str):
+        if not hasattr(model, "reply"):
+            raise InputError(f"model must be a name or an object with `reply`, not {type(model).__name__}")
+        return ModelAddress()
+    for name in ("base_url", "api_key"):
+        if connection.get(name) is not None and not isinstance(connection[name], str):
+            raise InputError(f"{name} must be text, not {type(connection[name]).__name__}")
+    address = choose_address(model, connection.get("base_url"), configuration, kept)
+    tokenizer, window = connection.get("tokenizer"), connection.get("window")
+    return replace(
+        address, tokenizer=str(tokenizer) if tokenizer else address.tokenizer, window=window or address.window
+    )
+
+
+async def open_reader(model: str | Model | None, address: ModelAddress, connection: Mapping[str, Any]) -> Model:
+    """Return the caller's model, or open the one at the address."""
+    if model is not None and not isinstance(model, str):
+        return model
+    for name in ("window", "timeout", "concurrency", "threads"):
+        value = connection.get(name)
+        if value is not None and not (isinstance(value, int | float) and value > 0):
+            raise InputError(f"{name} must be a number above 0, not {value!r}")
+    passed = {name: connection[name] for name in ("api_key", "timeout", "concurrency", "threads") if name in connection}
+    return await address.open(**passed)
+
+
+def build_plan(
+    plan: Plan | None, model: Model, settings: dict[str, Any], configuration: Configuration, address: ModelAddress
+) -> Plan:
+    """Return the caller's plan, or the model's with the settings files' changes, and the flat settings on top."""
+    if plan is not None and not isinstance(plan, Plan):
+        raise InputError(f"plan must be a Plan, not {type(plan).__name__}; values of one can be given by name")
+    preset = settings.pop("preset", None)
+    if preset is not None and plan is not None:
+        raise InputError("give a plan or a preset, not both")
+    name = preset or configuration.preset
+    base = plan or (load_preset_plan(name) if name else model.plan).with_values(configuration.plan)
+    if plan is None and (endpoint := configuration.find_endpoint(address)):
+        prices = {"price_in": endpoint.price_in, "price_out": endpoint.price_out}
+        base = base.with_values({"budget": prices})
+    refuse_unknown(settings, (*CONNECTION, "preset", *_PLAN, *_SAMPLING, *BUDGET, *PRICES))
+    values = {name: settings[name] for name in _PLAN if name in settings}
+    sampling = {name: settings[name] for name in _SAMPLING if name in settings}
+    return base.with_values(values).with_values({"sampling": sampling, "budget": budget_values(settings)})
+
+
+def budget_values(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the limits and prices under their names in the plan's budget."""
+    limits = {inner: settings[name] for name, inner in BUDGET.items() if name in settings}
+    return limits | {name: settings[name] for name in PRICES if name in settings}
+
+
+def refuse_unknown(settings: Mapping[str, Any], known: Sequence[str]) -> None:
+    """Raise InputError for the first setting of no known name; the nearest one is suggested."""
+    from difflib import get_close_matches
+
+    for name in settings:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+            raise InputError(f"unknown setting {name!r}; {hint}")
+
+
+def resolve_way(way: object) -> tuple[str, Way]:
+    """Return the name to record and the function to run; an empty name leaves the choice open."""
+    from bookwheel.reading.ways.registry import list_ways, load_way
+
+    if way is None:
+        return "", load_way("sequential")
+    if isinstance(way, str):
+        return way, load_way(way)
+    if not callable(way):
+        raise InputError(f"way must be a name or a function, not {type(way).__name__}")
+    name = getattr(way, "__name__", type(way).__name__)
+    if name in list_ways() and load_way(name) is not way:
+        # `bookwheel resume` would go on with the registered way, and mix two ways in one reading.
+        raise InputError(f"there is a registered way {name!r}; give your function another name")
+    return name, way
+
+
+def open_source(source: object) -> Document:
+    """Return the source as a document; InputError says what to give instead of an open file or bytes."""
+    from bookwheel.text.documents import open_document
+
+    if isinstance(source, (str, Path)):
+        return open_document([source])
+    if isinstance(source, bytes) or hasattr(source, "read"):
+        raise InputError(
+            f"{type(source).__name__} is no document: give the file's path, or its text as TextDocument(text)"
+        )
+    if isinstance(source, Sequence):
+        if wrong := [part for part in source if not isinstance(part, str | Path)]:
+            raise InputError(f"a list of sources holds paths, folders and URLs, not {type(wrong[0]).__name__}")
+        return open_document(source)
+    if not hasattr(source, "parts"):
+        raise InputError(f"{type(source).__name__} is no document: give a path, a URL, a folder or TextDocument(text)")
+    return cast("Document", source)

@@ -123,8 +123,8 @@ def test_a_document_that_fits_the_window_is_read_in_one_call_unless_the_plan_is_
     assert read(DOCUMENT, QUESTION, model=model, chunk_tokens=120).way == "sequential"
     assert read(DOCUMENT, QUESTION, model=model, plan=Plan()).way == "sequential"
     assert read(DOCUMENT, QUESTION, model=ScriptedModel(keyword_reader)).way == "sequential"
-    small = ScriptedModel(keyword_reader, window=700, plan=Plan().within(700))
-    assert read(DOCUMENT, QUESTION, model=small).way == "sequential"
+    small = ScriptedModel(keyword_reader, window=1500, plan=Plan(chunk_tokens=500, memory_tokens=99, answer_tokens=99))
+    assert read(TextDocument(DOCUMENT.text * 4), QUESTION, model=small).way == "sequential"
 
 
 SIGNER = {"type": "object", "properties": {"signer": {"type": "string"}}, "required": ["signer"]}

@@ -16,7 +16,7 @@ from bookwheel.errors import WindowExceeded
 from bookwheel.models.base import require_ability
 from bookwheel.models.registry import open_model
 from bookwheel.reading.calibration import find_gate
-from bookwheel.reading.ways.compose import ComposedWay, ReadingContext, Verdict, Writer
+from bookwheel.reading.ways.compose import ComposedWay, Decision, ReadingContext, Writer
 from bookwheel.reading.ways.gated import let_through
 from bookwheel.reading.ways.judging import ABILITIES, ChunkScorer
 
@@ -33,7 +33,7 @@ _LEAST_CHARACTERS: Final = 200
 class HalvingScorer(ChunkScorer):
     """A scorer for chunks that were cut for a larger window."""
 
-    async def score(self, memory: Memory, chunk: Chunk) -> Verdict:
+    async def score(self, memory: Memory, chunk: Chunk) -> Decision:
         """Return the chunk's score, or that of its better half."""
         try:
             return await super().score(memory, chunk)
@@ -44,7 +44,7 @@ class HalvingScorer(ChunkScorer):
         halves = [
             await self.score(memory, replace(chunk, text=text)) for text in (chunk.text[:middle], chunk.text[middle:])
         ]
-        return Verdict(score=max(half.score for half in halves), usage=halves[0].usage + halves[1].usage)
+        return Decision(score=max(half.score for half in halves), usage=halves[0].usage + halves[1].usage)
 
 
 def _find_middle(text: str) -> int:

@@ -50,7 +50,7 @@ class ReadingContext:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Decision:
     """What a judgement came to."""
 
     score: float
@@ -62,7 +62,7 @@ class Verdict:
 
 Writer: TypeAlias = Callable[[ReadingContext, Memory, Chunk], Awaitable[Step]]
 Gate: TypeAlias = Callable[[ReadingContext, Writer], AbstractAsyncContextManager[Writer]]
-Exit: TypeAlias = Callable[[ReadingContext, Memory, Sequence[Step]], Awaitable[Verdict | None]]
+Exit: TypeAlias = Callable[[ReadingContext, Memory, Sequence[Step]], Awaitable[Decision | None]]
 Course: TypeAlias = Callable[
     [ReadingContext, Writer, Writer, Exit | None, Sequence[Step]], AsyncGenerator[Step | Answer]
 ]
@@ -107,7 +107,7 @@ async def read_in_order(
         memory = step.after
 
 
-def leave_unread(span: Chunk, memory: Memory, verdict: Verdict) -> Step:
+def leave_unread(span: Chunk, memory: Memory, verdict: Decision) -> Step:
     """Return the step that says that a span was not read, as the memory was enough."""
     said = Conversation(messages=(), reply=Reply(text="", usage=verdict.usage))
     span = replace(span, text="", tokens=0, pages=(), sources=())

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from bookwheel.models.base import require_ability
 from bookwheel.reading.calibration import find_gate
-from bookwheel.reading.ways.compose import ComposedWay, ReadingContext, Verdict, Writer, add_usage
+from bookwheel.reading.ways.compose import ComposedWay, Decision, ReadingContext, Writer, add_usage
 from bookwheel.reading.ways.judging import ABILITIES, ChunkScorer
 from bookwheel.types import Chunk, Conversation, Flag, Memory, Reply, Step
 
@@ -44,7 +44,7 @@ def let_through(scorer: ChunkScorer, threshold: float, write: Writer) -> Writer:
     return write_if_it_matters
 
 
-def skip_chunk(memory: Memory, chunk: Chunk, verdict: Verdict) -> Step:
+def skip_chunk(memory: Memory, chunk: Chunk, verdict: Decision) -> Step:
     """Return the step of a chunk that was judged and not read."""
     said = Conversation(messages=(), reply=Reply(text="", usage=verdict.usage))
     return Step(chunk=chunk, before=memory, after=memory, conversation=said, flags=(Flag.SKIPPED,), score=verdict.score)

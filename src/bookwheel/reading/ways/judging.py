@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.models.base import Ability
 from bookwheel.plan import Scorer
-from bookwheel.reading.ways.compose import Verdict
+from bookwheel.reading.ways.compose import Decision
 
 if TYPE_CHECKING:
     from bookwheel.models.base import JudgingModel
@@ -35,7 +35,7 @@ class ChunkScorer:
         self._alone: float | None = None
         """The question's mean log-probability without a section; asked for once."""
 
-    async def score(self, memory: Memory, chunk: Chunk) -> Verdict:
+    async def score(self, memory: Memory, chunk: Chunk) -> Decision:
         """Return how much the chunk is worth reading."""
         if self._scorer is Scorer.JUDGE:
             return await _judge(self._model, self._prompts, "judge", self._question, memory.text, chunk.text)
@@ -44,18 +44,20 @@ class ChunkScorer:
         if self._alone is None:
             alone = await self._ask_likelihood("")
             self._alone, usage = alone.mean, usage + alone.usage
-        return Verdict(score=after.mean - self._alone, usage=usage)
+        return Decision(score=after.mean - self._alone, usage=usage)
 
     async def _ask_likelihood(self, section: str) -> Likelihood:
         return await self._model.likelihood(self._prompts.turn("about", question="", section=section), self._question)
 
 
-async def judge_memory(model: JudgingModel, prompts: Prompts, question: str, memory: Memory) -> Verdict:
+async def judge_memory(model: JudgingModel, prompts: Prompts, question: str, memory: Memory) -> Decision:
     """Return the probability that the memory alone answers the question."""
     return await _judge(model, prompts, "suffices", question, memory.text, "")
 
 
-async def _judge(model: JudgingModel, prompts: Prompts, turn: str, question: str, memory: str, section: str) -> Verdict:
+async def _judge(
+    model: JudgingModel, prompts: Prompts, turn: str, question: str, memory: str, section: str
+) -> Decision:
     messages = prompts.turn(turn, question=question, memory=memory, section=section)
     judgement = await model.judge(messages, prompts.options)
-    return Verdict(score=judgement.probability(prompts.options[0]), usage=judgement.usage)
+    return Decision(score=judgement.probability(prompts.options[0]), usage=judgement.usage)

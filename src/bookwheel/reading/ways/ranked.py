@@ -20,9 +20,9 @@ from bookwheel.models.base import Ability
 from bookwheel.reading.ways.bm25 import WORD
 from bookwheel.reading.ways.compose import (
     ComposedWay,
+    Decision,
     Exit,
     ReadingContext,
-    Verdict,
     Writer,
     add_usage,
     leave_unread,
@@ -94,7 +94,7 @@ async def read_by_rank(
     unread = {place for place, chunk in enumerate(index.chunks) if (chunk.start, chunk.end) not in read}
     memory, steps = done[-1].after if done else Memory.blank(context.plan.memory_tokens), list(done)
     if any(Flag.UNREAD in step.flags for step in done):
-        judged = Verdict(score=done[-1].score or 0.0, usage=Usage())
+        judged = Decision(score=done[-1].score or 0.0, usage=Usage())
         for step in list_unread(index, unread, memory, judged)[_count_unread(done) :]:
             yield step
         return
@@ -117,7 +117,7 @@ async def read_by_rank(
         memory = step.after
 
 
-def list_unread(index: ChunkIndex, unread: Iterable[int], memory: Memory, verdict: Verdict) -> list[Step]:
+def list_unread(index: ChunkIndex, unread: Iterable[int], memory: Memory, verdict: Decision) -> list[Step]:
     """Return a step for each span that was not read; the first one carries the cost of the judgement."""
     spans: list[Chunk] = []
     for place in sorted(unread):

@@ -13,6 +13,7 @@ from bookwheel.cli.output import EXIT_CODES, print_answer, print_error, print_li
 from bookwheel.plan import Budget, Plan
 from bookwheel.types import (
     Answer,
+    Claim,
     Conversation,
     DocumentInfo,
     Evidence,
@@ -22,6 +23,7 @@ from bookwheel.types import (
     Reply,
     Status,
     Usage,
+    Verdict,
 )
 
 USAGE = Usage(calls=3, prompt_tokens=12345, completion_tokens=67, seconds=1.25)
@@ -37,6 +39,7 @@ READING = Reading(
     status=Status.ANSWERED,
     answer=ANSWER,
     evidence=(QUOTE,),
+    claims=(Claim(text=REPLY.text, verdict=Verdict.FOUND, evidence=(0,)),),
     usage=USAGE,
 )
 
@@ -59,11 +62,11 @@ def test_every_end_has_an_exit_code() -> None:
     assert set(EXIT_CODES) == set(Status) - {Status.READING}
 
 
-def test_an_answer_comes_with_its_evidence_and_its_cost(capsys) -> None:
+def test_an_answer_comes_with_its_verdict_its_evidence_and_its_cost(capsys) -> None:
     print_answer(READING, OutputOptions())
     assert capsys.readouterr().err == (
-        "\nanswer\nrests on\n"
-        "  “The lease ends in May.”  p. 4, 5 · characters 1,000–1,022 · step 2\n"
+        "\nanswer\nfound in the document\n"
+        "    “The lease ends in May.”  p. 4, 5 · characters 1,000–1,022 · step 2\n"
         "3 calls · 12,345 + 67 tokens · 1.2 s · bookwheel show 01234567\n"
     )
 
@@ -78,14 +81,29 @@ def test_quiet_prints_the_answer_alone(capsys) -> None:
     assert capsys.readouterr() == ("The lease ends in May.\n", "")
 
 
-def test_an_answer_that_is_not_in_the_document_is_marked(capsys) -> None:
-    warning = "parts of this answer were not found in the document"
-    print_answer(READING, OutputOptions())
-    assert warning not in capsys.readouterr().err
-    print_answer(replace(READING, evidence=()), OutputOptions())
+def test_each_sentence_of_an_answer_has_its_verdict(capsys) -> None:
+    claims = (
+        *READING.claims,
+        Claim(text="It costs 12 crowns.", verdict=Verdict.NOT_FOUND, missing=("12",)),
+        Claim(text="Odo signed it.", verdict=Verdict.BY_HAND, step=3, missing=("Odo",)),
+        Claim(text="Nobody says why.", verdict=Verdict.ABSENT),
+    )
+    print_answer(replace(READING, claims=claims), OutputOptions())
+    assert capsys.readouterr().err.splitlines()[2:-1] == [
+        "found in part",
+        "  The lease ends in May. found in the document",
+        "    “The lease ends in May.”  p. 4, 5 · characters 1,000–1,022 · step 2",
+        "  It costs 12 crowns. not found in the document; nowhere in it: 12",
+        "  Odo signed it. written by hand at step 3",
+        "  Nobody says why. not in the document, the model says",
+    ]
+
+
+def test_a_reading_from_before_verdicts_shows_its_evidence_and_claims_nothing(capsys) -> None:
+    print_answer(replace(READING, claims=()), OutputOptions())
     output = capsys.readouterr().err
-    assert warning in output
-    assert "rests on" not in output
+    assert "“The lease ends in May.”" in output
+    assert "found" not in output
 
 
 @pytest.mark.parametrize(

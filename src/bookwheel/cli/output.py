@@ -29,6 +29,8 @@ _ANSWER_NOTES: Final[Mapping[str, str]] = {
 }
 
 _MOST_GAPS: Final = 20
+_VERDICT_STYLES: Final[Mapping[str, str]] = {"found": "green", "not-found": "red"}
+
 # Columns; more than any line of ours has.
 _NO_FOLDING: Final = 10_000
 
@@ -117,19 +119,36 @@ def _print_gaps(console: Console, reading: Reading, output: OutputOptions) -> No
 
 
 def _print_footnotes(console: Console, reading: Reading) -> None:
-    """Print the evidence for the answer, its cost, and the command that shows more."""
-    from bookwheel.reading.provenance import is_supported
+    """Print the verdict on the answer with its evidence, its cost, and the command that shows more."""
     from bookwheel.types import Status
 
     if reading.status is Status.ANSWERED:
-        if reading.evidence:
-            console.print(Text("rests on", style="bold"))
-        if reading.answer and not is_supported(reading.answer.text, reading.evidence):
-            console.print(Text("parts of this answer were not found in the document: check it", style="yellow"))
-        for piece in reading.evidence:
-            quote = Text(f"  “{sanitize(piece.quote).strip()}”", style="italic")
-            console.print(quote + Text(f"  {_format_place(piece)}", style="dim"))
+        print_verdict(console, reading)
     console.print(Text(f"{format_usage(reading)} · bookwheel show {reading.id[:8]}", style="dim"))
+
+
+def print_verdict(console: Console, reading: Reading) -> None:
+    """Print each sentence of the answer with its verdict and the passages that it rests on."""
+    from bookwheel.views.verdicts import VERDICT_WORDS, describe_claim
+
+    if reading.verdict is None:
+        for piece in reading.evidence:  # of an older reading, which has no verdict
+            _print_quote(console, piece)
+        return
+    style = _VERDICT_STYLES.get(reading.verdict, "yellow")
+    if len(reading.claims) > 1:
+        console.print(Text(VERDICT_WORDS[reading.verdict], style=f"bold {style}"))
+    for claim in reading.claims:
+        style = _VERDICT_STYLES.get(claim.verdict, "yellow")
+        sentence = Text(f"  {sanitize(claim.text)} " if len(reading.claims) > 1 else "")
+        console.print(sentence + Text(sanitize(describe_claim(claim)), style=style))
+        for number in claim.evidence:
+            _print_quote(console, reading.evidence[number])
+
+
+def _print_quote(console: Console, piece: Evidence) -> None:
+    quote = Text(f"    “{sanitize(piece.quote).strip()}”", style="italic")
+    console.print(quote + Text(f"  {_format_place(piece)}", style="dim"))
 
 
 def format_usage(reading: Reading) -> str:

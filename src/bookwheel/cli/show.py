@@ -143,6 +143,8 @@ def _print_head(console: Console, reading: Reading) -> None:
     origin = f" · forked from {reading.parent[:8]}" if reading.parent else ""
     facts = (reading.id[:8], sanitize(reading.document.name), sanitize(reading.model), reading.way, reading.status)
     console.print(Text(" · ".join(facts) + origin, style="dim"))
+    for note in reading.document.notes:
+        console.print(Text(f"note: {sanitize(note)}", style="yellow"))
 
 
 def _print_step(console: Console, step: Step, advantage: str = "") -> None:
@@ -160,12 +162,14 @@ def _print_end(console: Console, reading: Reading, advantage: str = "") -> None:
     """Print the answer, or why there is none, and the cost."""
     from rich.text import Text
 
-    from bookwheel.cli.output import format_usage
+    from bookwheel.cli.output import format_usage, print_verdict
     from bookwheel.text.sanitize import sanitize
 
     if reading.answer:
         console.print(Text("\nanswer", style="bold green") + Text(advantage, style="magenta"))
     console.print(Text(sanitize(reading.answer.text) if reading.answer else f"\n{sanitize(reading.error)}"))
+    if reading.answer:
+        print_verdict(console, reading)
     console.print(Text(format_usage(reading), style="dim"))
 
 

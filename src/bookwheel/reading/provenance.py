@@ -16,7 +16,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Protocol, Self
 
+from bookwheel.text.agreement import Degree, compare
 from bookwheel.text.matching import Passage, Word, find_missing_words, is_claim, parse_words, word_overlap
+from bookwheel.text.statements import parse_statement
 from bookwheel.types import Evidence, Flag, Step
 
 if TYPE_CHECKING:
@@ -29,7 +31,10 @@ _LONG: Final = 240
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+(?=\S)|(?<=[。！？；])")
 # Of the chunks that changed a line, only the first and the newest ones are searched.
 _MOST_CHUNKS: Final = 4
-_MOST_EVIDENCE: Final = 5
+# Of a line's words that say something, the share that a quote must have: three words in common are no source.
+_LEAST_QUOTED: Final = 0.5
+# A sentence with this share of a line's words that says something else contradicts it.
+_SAME_FACT: Final = 0.75
 
 
 class SupportsSlice(Protocol):
@@ -56,7 +61,7 @@ class LineOrigin:
     """Span of the chunk that was read when it entered."""
     end: int
     quote: Evidence | None
-    """The longest run of its words that stands in the text."""
+    """The longest run of its words that stands in the text; None where it is no source."""
     found: bool
     """Its words, and all of its numbers and names, stand in the chunks that it is from."""
     missing: tuple[str, ...] = ()
@@ -71,32 +76,6 @@ def find_origins(steps: Sequence[Step], document: SupportsSlice) -> tuple[LineOr
         return ()
     chunks = _ChunkCache(steps, document)
     return tuple(_origin(trail, chunks) for trail in _trails(steps))
-
-
-def find_evidence(answer: str, steps: Sequence[Step], document: SupportsSlice) -> tuple[Evidence, ...]:
-    """Return the sentences that the answer rests on, best first, found through the memory lines about it."""
-    answered = parse_words(answer)
-    wanted = {word.index_key for word in answered if word.is_distinctive}
-    if not wanted or not steps:
-        return ()
-    chunks = _ChunkCache(steps, document)
-    trails = [(trail, len(wanted & trail.marks)) for trail in _trails(steps)]
-    least = max((1, *(common / 2 for _, common in trails)))
-    speaking = sorted((pair for pair in trails if pair[1] >= least), key=lambda pair: -pair[1])[:_MOST_EVIDENCE]
-    found: list[Evidence] = []
-    for trail, _ in speaking:
-        spans = [(at, chunks.passage(at).find_sentence(answered, trail.marks)) for at in trail.chunks]
-        if not any(span for _, span in spans):
-            spans = [(at, chunks.passage(at).find_sentence(trail.words, wanted)) for at in trail.chunks]
-        found += [chunks.evidence(at, span) for at, span in spans if span]
-    found.sort(key=lambda piece: -len(wanted & {word.index_key for word in parse_words(piece.quote)}))
-    return _drop_overlaps(found)[:_MOST_EVIDENCE]
-
-
-def is_supported(answer: str, found: Sequence[Evidence]) -> bool:
-    """Return whether every number and name of the answer, and half of its other words, stand in the evidence."""
-    quoted = {word.key for piece in found for word in parse_words(piece.quote)}
-    return not find_missing_words(parse_words(answer), quoted) and word_overlap(parse_words(answer), quoted) >= _SAME
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,12 +206,13 @@ class _ChunkCache:
         """Return a span of a step's chunk as evidence, in the document's characters."""
         chunk = self.steps[at].chunk
         start, end = span
+        pages = getattr(self._document, "pages", None)
         return Evidence(
             quote=self.passage(at).text[start:end],
             start=chunk.start + start,
             end=chunk.start + end,
             step=chunk.index,
-            pages=chunk.pages,
+            pages=pages(chunk.start + start, chunk.start + end) if pages else chunk.pages,
         )
 
 
@@ -246,6 +226,11 @@ def _origin(trail: _Trail, chunks: _ChunkCache) -> LineOrigin:
         if run and (best is None or run[0] > best[0]):
             best = (run[0], at, run[1])
     missing = find_missing_words(trail.words, there)
+    is_found = bool(best) and not missing and word_overlap(trail.words, there) >= _SAME
+    if best and _is_contradicted(trail, chunks.passage(best[1]), best[2]):
+        is_found, best = False, None
+    elif best and not is_found and not _is_quoted(trail, chunks.passage(best[1]), best[2]):
+        best = None
     chunk = chunks.steps[trail.changes[0]].chunk
     return LineOrigin(
         line=trail.line,
@@ -256,16 +241,20 @@ def _origin(trail: _Trail, chunks: _ChunkCache) -> LineOrigin:
         start=chunk.start,
         end=chunk.end,
         quote=chunks.evidence(best[1], best[2]) if best else None,
-        found=bool(best) and not missing and word_overlap(trail.words, there) >= _SAME,
+        found=is_found,
         missing=missing,
         by_hand=trail.by_hand,
     )
 
 
-def _drop_overlaps(found: Sequence[Evidence]) -> tuple[Evidence, ...]:
-    """Drop spans that overlap a better one."""
-    kept: list[Evidence] = []
-    for piece in found:
-        if all(piece.end <= other.start or other.end <= piece.start for other in kept):
-            kept.append(piece)
-    return tuple(kept)
+def _is_quoted(trail: _Trail, passage: Passage, span: tuple[int, int]) -> bool:
+    """Tell if a run of common words is enough of a line to be its source."""
+    quoted = {word.index_key for word in parse_words(passage.text[slice(*span)])}
+    return word_overlap(trail.words, quoted) >= _LEAST_QUOTED
+
+
+def _is_contradicted(trail: _Trail, passage: Passage, span: tuple[int, int]) -> bool:
+    """Tell if the sentence of a run of common words speaks of the same and says something else."""
+    line = parse_statement(trail.line)
+    agreement = compare(line, parse_statement(passage.text[slice(*passage.expand_to_sentence(*span))]))
+    return agreement.degree is Degree.CONFLICT and len(agreement.matched) >= _SAME_FACT * len(line.terms)

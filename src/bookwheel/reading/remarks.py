@@ -40,8 +40,6 @@ _REMARKS: Final = (
     "无",
 )
 _REMARK: Final = re.compile("|".join(rf"\W*(?:{remark})\W*" for remark in _REMARKS), re.IGNORECASE)
-_CLAUSE: Final = re.compile(r"[.!。！;,，；()（）]")
-
 _ABSENCE: Final = re.compile(
     r"""
     (?:not|never|nowhere|n't)\s(?:\w+\s){0,2}?
@@ -63,6 +61,14 @@ _ABSENCE: Final = re.compile(
     """,
     re.VERBOSE,
 )
+# A denial that speaks of the document or of knowing, unlike "Ada was not given the key".
+_ABOUT_DOCUMENT: Final = re.compile(
+    r"\b(?:documents?|text|book|passages?|sections?|memory|notes?|information|details?|answer\w*|mention\w*|evidence|"
+    r"records?|context|source|know|determined?|tell|say|find|found|indication|unanswerable)\b"
+    r"|文中|文章|文本|文档|原文|资料|记忆|书中|答案|信息|提到|提及|回答|确定|得知|不知道|未知"
+)
+_SHORTEST_DENIAL: Final = 4
+_CLAUSE: Final = re.compile(r"[.!。！;,，；()（）]")
 
 
 def is_refusal(text: str) -> bool:
@@ -78,3 +84,9 @@ def is_remark(text: str) -> bool:
 def is_absence(text: str) -> bool:
     """Return whether a sentence of an answer, in lower case, says that the text does not give one."""
     return _ABSENCE.search(text) is not None
+
+
+def says_absent(sentence: str) -> bool:
+    """Return whether a sentence of an answer says that the document does not have the answer."""
+    text = sentence.strip().casefold().replace("’", "'")
+    return is_absence(text) and (len(text.split()) <= _SHORTEST_DENIAL or bool(_ABOUT_DOCUMENT.search(text)))

@@ -12,7 +12,7 @@ import secrets
 from contextlib import aclosing
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from bookwheel.errors import BudgetReached, InputError, ModelError
 from bookwheel.models.patience import Patience, PatientModel, persist
@@ -20,7 +20,7 @@ from bookwheel.reading import loop
 from bookwheel.reading.budget import BudgetedModel
 from bookwheel.reading.guards import is_empty
 from bookwheel.reading.prompts import language_of, prompts_for
-from bookwheel.reading.provenance import find_evidence
+from bookwheel.reading.verdict import judge_answer
 from bookwheel.types import Answer, Reading, Status, Step
 
 if TYPE_CHECKING:
@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from bookwheel.plan import Plan
     from bookwheel.reading.loop import Way
     from bookwheel.types import Document, DocumentInfo, Usage
+
+
+# Characters.
+_SHORT_DOCUMENT: Final = 1 << 18
 
 
 def new_reading(document: DocumentInfo, question: str, model: Model, plan: Plan, way: str = "sequential") -> Reading:
@@ -95,7 +99,12 @@ async def run_reading(
         raise
     if run.answer and not run.answer.text:
         return await run.end(Status.FAILED, "the model gave no answer, however often it was asked; resume asks again")
-    run.evidence = find_evidence(run.answer.text, run.steps, document) if run.answer else ()
+    try:
+        await run.judge(document)
+    except asyncio.CancelledError:
+        # The answer is paid for, so it is kept, without a verdict.
+        await run.end(Status.ANSWERED)
+        raise
     return await run.end(Status.ANSWERED)
 
 
@@ -109,6 +118,7 @@ class _Run:
         self.steps = list(reading.steps)
         self.answer = reading.answer
         self.evidence = reading.evidence
+        self.claims = reading.claims
         self._reading = reading
         self._journal = journal
         self._watch = watch
@@ -125,6 +135,16 @@ class _Run:
             await self._consume(events)
 
         await persist(consume, patience, sleep=self.model.sleep, progress=lambda: len(self.steps))
+
+    async def judge(self, document: Document) -> None:
+        """Compute the verdict on the answer."""
+        if not self.answer:
+            return
+        values = self.answer.text, self._reading.question, self.steps, document
+        # A thread costs more than the verdict on a short document, whose pass takes a few milliseconds.
+        is_short = document.length is not None and document.length <= _SHORT_DOCUMENT
+        judged = judge_answer(*values) if is_short else await asyncio.to_thread(judge_answer, *values)
+        self.evidence, self.claims = judged
 
     async def _consume(self, events: AsyncGenerator[Step | Answer]) -> None:
         """Store and show every event before asking for the next."""
@@ -151,6 +171,7 @@ class _Run:
             steps=tuple(self.steps),
             answer=self.answer,
             evidence=self.evidence,
+            claims=self.claims,
             status=status,
             error=error,
             usage=self._reading.usage + self.model.spent,

@@ -29,8 +29,6 @@ _HEADING: Final = re.compile(r"\s*#|.*[:：][\s*]*$")
 _STOP: Final = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+|[。！？][”’」』]*|\n\s*\n")
 # Characters that a sentence may have on either side of the words searched for.
 _MOST_CONTEXT: Final = 240
-# Occurrences that are compared with each other at most.
-_MOST_SENTENCES: Final = 64
 _LEAST_WORDS: Final = 3
 _LEAST_UNSPACED: Final = 4
 _COMMON_WORDS: Final = (
@@ -105,7 +103,7 @@ class Passage:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        visible, offsets = _drop_invisible(text)
+        visible, offsets = drop_invisible(text)
         self._keys: list[str] = []
         self._spans: list[tuple[int, int]] = []
         for found in _WORD.finditer(visible):
@@ -133,12 +131,6 @@ class Passage:
         length, ends = self._find_runs(note)
         return (length, self._span(length, ends[0])) if ends else None
 
-    def find_sentence(self, note: Sequence[Word], near: set[str]) -> tuple[int, int] | None:
-        """Return the sentence around the longest run; of several, the one with most of the keys `near`."""
-        length, ends = self._find_runs(note)
-        spans = dict.fromkeys(self._expand_to_sentence(*self._span(length, end)) for end in ends[:_MOST_SENTENCES])
-        return max(spans, key=lambda span: len(near & Passage(self.text[slice(*span)]).index_keys), default=None)
-
     def _span(self, length: int, end: int) -> tuple[int, int]:
         return self._spans[end - length][0], self._spans[end - 1][1]
 
@@ -156,7 +148,8 @@ class Passage:
             ends += [place + 1 for place, have in running.items() if have == length]
         return best, ends
 
-    def _expand_to_sentence(self, start: int, end: int) -> tuple[int, int]:
+    def expand_to_sentence(self, start: int, end: int) -> tuple[int, int]:
+        """Return the span of the sentence or sentences around a span."""
         before, after = max(0, start - _MOST_CONTEXT), min(len(self.text), end + _MOST_CONTEXT)
         stops = [stop.end() for stop in _STOP.finditer(self.text, before, start)]
         first = stops[-1] if stops else before
@@ -179,9 +172,16 @@ def _is_significant(note: Sequence[Word], start: int, end: int) -> bool:
     return unspaced >= _LEAST_UNSPACED or len(run) - unspaced >= _LEAST_WORDS
 
 
-def _drop_invisible(text: str) -> tuple[str, list[int] | None]:
+@lru_cache(maxsize=1 << 16)
+def _is_invisible(character: str) -> bool:
+    return not sanitize(character)
+
+
+def drop_invisible(text: str) -> tuple[str, list[int] | None]:
     """Return the visible text and the offsets of its characters, or None for them if nothing is invisible."""
-    invisible = {character for character in set(text) if not sanitize(character)}
+    if text.isascii():
+        return text, None
+    invisible = {character for character in set(text) if _is_invisible(character)}
     if not invisible:
         return text, None
     offsets = [at for at, character in enumerate(text) if character not in invisible]

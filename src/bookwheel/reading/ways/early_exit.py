@@ -16,19 +16,21 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.models.base import Ability, require_ability
 from bookwheel.reading.loop import answer
-from bookwheel.reading.provenance import find_evidence, is_supported
 from bookwheel.reading.remarks import is_absence
-from bookwheel.reading.ways.compose import ComposedWay, ReadingContext, Verdict
+from bookwheel.reading.verdict import judge_answer
+from bookwheel.reading.ways.compose import ComposedWay, Decision, ReadingContext
 from bookwheel.reading.ways.judging import judge_memory
-from bookwheel.types import Flag
+from bookwheel.text.statements import parse_statement
+from bookwheel.types import Flag, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bookwheel.types import Answer, Memory, Step
+    from bookwheel.types import Answer, Claim, Memory, Step
 
 # To stop one chunk too late costs a chunk, to stop too early costs the answer.
 _SURE: Final = 0.8
+_BORNE_OUT: Final = frozenset({Verdict.FOUND, Verdict.PARTLY})
 _ASKS_FOR_ALL: Final = re.compile(
     r"\b(?:all|every|each|both|list|enumerate|count|how (?:many|much|often|frequently)|number of|total|overall|most|"
     r"least|longest|first|last|latest|final(?:ly)?|summar\w+|throughout|never|any(?:one|thing)? else|which .* are)\b|"
@@ -46,7 +48,7 @@ def asks_for_all(question: str) -> bool:
     return _ASKS_FOR_ALL.search(question) is not None
 
 
-async def leave_early(context: ReadingContext, memory: Memory, steps: Sequence[Step]) -> Verdict | None:
+async def leave_early(context: ReadingContext, memory: Memory, steps: Sequence[Step]) -> Decision | None:
     """Return whether the memory suffices, with its answer; None where there is nothing new to judge."""
     if not steps or steps[-1].after.text == steps[-1].before.text or asks_for_all(context.question):
         return None
@@ -62,9 +64,21 @@ async def leave_early(context: ReadingContext, memory: Memory, steps: Sequence[S
 
 def is_borne_out(final: Answer, steps: Sequence[Step], context: ReadingContext) -> bool:
     """Return whether the chunks that were read bear the answer out."""
+    # Words of absence anywhere: only the whole document can show that something is not there.
     if Flag.NO_ANSWER in final.flags or is_absence(final.text.casefold()):
         return False
-    return is_supported(final.text, find_evidence(final.text, steps, context.document))
+    _, claims = judge_answer(final.text, context.question, steps, context.document, end=steps[-1].chunk.end)
+    return bool(claims) and all(map(_has_its_words, claims))
+
+
+def _has_its_words(claim: Claim) -> bool:
+    """Return whether the names and numbers of a sentence were read; one without any must be said by the document.
+
+    An answer that follows from two places is not found in one, so the verdict alone would never let it stand.
+    """
+    if claim.verdict in _BORNE_OUT or claim.missing:
+        return not claim.missing
+    return claim.verdict is Verdict.NOT_FOUND and bool(parse_statement(claim.text).exact_keys)
 
 
 EARLY_EXIT = ComposedWay(name="early-exit", exit=leave_early, turns=("suffices",), needs=frozenset({Ability.JUDGE}))

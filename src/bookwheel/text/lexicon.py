@@ -1,0 +1,143 @@
+"""Words that decide whether two sentences say the same: function words, negations, hedges, equal verbs.
+
+Small and hand-made on purpose: a missing entry makes a verdict more careful, never bolder.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+
+def words(text: str) -> frozenset[str]:
+    """Return the words of a list with blanks between."""
+    return frozenset(text.split())
+
+
+NEGATIONS: Final = words(
+    "not no never none nor neither nobody nothing nowhere without cannot refuse refused refuses refusing deny denied "
+    "denies fail failed fails unable hardly scarcely barely lack lacked lacks false untrue wrongly"
+)
+HEDGES: Final = words(
+    "if unless whether would might could may almost nearly supposedly allegedly reportedly perhaps possibly probably "
+    "maybe rumoured rumored alleged claimed believed thought hoped planned proposed expected intended pretended wanted "
+    "wished tried attempted offered promised threatened considered hypothetically apparently"
+)
+BE: Final = words("is was are were be been being am 's as named called became becomes become remains remained")
+AUXILIARIES: Final = BE | words("has have had do does did will shall should can must")
+POSITIONS: Final = words("of in at on from near for during since until by within inside to into per through under")
+"""Prepositions that open a detail, which a shorter sentence may leave out."""
+MOVABLE: Final = (POSITIONS - {"of"}) | words("with about against before after to because 以 在 于 自 从 为 向 对")
+"""Prepositions of phrases that may stand anywhere in a sentence."""
+DIRECTIONS: Final = words(
+    "before after until since from to into over under above below against between except only more less fewer most "
+    "least than both either every all each some any without towards toward instead rather"
+)
+"""Function words that a sentence cannot lose or gain and still say the same."""
+STRICT: Final = words("before after against except only more less fewer most least than without instead rather")
+"""Of the directions, those that may not stand in the document alone."""
+COMPARATORS: Final = words("over under about around nearly almost least most than approximately roughly below above")
+"""Before a number, they change it."""
+FUNCTION_WORDS: Final = (
+    AUXILIARIES
+    | POSITIONS
+    | DIRECTIONS
+    | COMPARATORS
+    | words(
+        "a an the and or but so such that this these those there here it its he him his she her hers they them their "
+        "we us our you your i me my who whom whose which what when where why how with without also then thus too very "
+        "just while because although though however yes onto upon among along across off out up down again other "
+        "another own same one ones according namely both s t re ve ll d m o"
+    )
+) - words("named called became becomes become remains remained")
+LIGHT: Final = words(
+    "document text passage section page chapter author say state mention describe locate situate call name know "
+    "accord answer question indicate note report respectively specifically"
+)
+"""Stems that an answer may add: they speak about the document, not of what it says."""
+ASKING: Final = words(
+    "who whom whose which what when where why how many much long far old often kind name tell find describe give list "
+    "please type sort year date day time place number amount 's"
+)
+ORDINALS: Final = words(
+    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth twentieth last"
+)
+_MONTHS: Final = "january february march april may june july august september october november december"
+MONTH_NAMES: Final = tuple(_MONTHS.split())
+MONTHS: Final = words(_MONTHS)
+
+ABBREVIATIONS: Final = words("mr mrs ms dr st prof rev gen col capt sir jr sr no vs etc vol fig inc ltd co")
+
+_TENS: Final = "twenty thirty forty fifty sixty seventy eighty ninety"
+_SMALL: Final = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen twenty"
+)
+NUMBER_WORDS: Final = {
+    **{word: str(value) for value, word in enumerate(_SMALL.split())},
+    **{word: str(10 * (value + 2)) for value, word in enumerate(_TENS.split())},
+    "hundred": "100",
+    "thousand": "1000",
+    "million": "1000000",
+    "billion": "1000000000",
+    "dozen": "12",
+}
+TENS: Final = words(_TENS)
+UNITS: Final = {"%": "percent", "$": "dollar", "€": "euro", "£": "pound", "¥": "yuan", "％": "percent"}
+
+_IRREGULAR: Final = (
+    "write wrote written|build built|buy bought|sell sold|pay paid|hold held|find found|found founded|make made|take "
+    "took taken|give gave given|come came|go went gone|see saw seen|know knew known|begin began begun|send sent|spend "
+    "spent|bring brought|teach taught|catch caught|lead led|leave left|lose lost|win won|meet met|sit sat|stand stood|"
+    "run ran|draw drew drawn|grow grew grown|throw threw thrown|speak spoke spoken|break broke broken|choose chose "
+    "chosen|drive drove driven|rise rose risen|fall fell fallen|eat ate eaten|keep kept|sleep slept|feel felt|tell "
+    "told|get got gotten|burn burnt|bear bore born|wear wore worn|steal stole stolen|sing sang sung|swim swam swum|"
+    "drink drank drunk|hide hid hidden|ride rode ridden|fly flew flown|die died|lie lay lain|bind bound|wind wound|"
+    "fight fought|seek sought|bite bit bitten|become became|remain remained|child children|man men|woman women|foot "
+    "feet|person people"
+)
+_EQUAL: Final = (
+    "build construct erect|buy purchase acquire|begin start commence|end finish conclude|die decease|write author|"
+    "locate situate|receive get obtain|show display|large big|little small|show exhibit|need require|use employ|"
+    "make manufacture produce|appoint name|arrive reach|keep retain|entire whole|movie film|doctor physician|"
+    "metre meter|kilometre kilometer km|percent %|kilogram kg|harbour harbor|colour color|centre center|"
+    "deliver bring|sign subscribe|cost price|live reside dwell|occur happen"
+)
+
+
+def _table(groups: str) -> dict[str, str]:
+    table: dict[str, str] = {}
+    for group in groups.split("|"):
+        first, *others = group.split()
+        table.update({other: table.get(first, first) for other in others})
+    return table
+
+
+IRREGULAR: Final = _table(_IRREGULAR)
+EQUAL: Final = _table(_EQUAL)
+
+CJK_FUNCTION: Final = frozenset(
+    "的了是在于由和与也就都而及着之其此这那个把被从到向对为以等吗呢吧啊则便即所并乃矣於與這個從對為嗎則並將將会會"
+)
+CJK_NEGATIONS: Final = frozenset("不没未无非否勿莫沒無")
+CJK_NO_NEGATION: Final = (
+    "非常",
+    "不过",
+    "不仅",
+    "不但",
+    "无论",
+    "不久",
+    "无锡",
+    "非洲",
+    "不断",
+    "不同",
+    "没收",
+    "莫斯科",
+)
+"""Words with a sign of negation in them that negate nothing."""
+CJK_HEDGES: Final = words("如果 假如 可能 也许 据说 传说 打算 计划 拒绝 差点 几乎 以为 试图")
+CJK_ASKING: Final = frozenset("什么谁哪何几多少吗呢怎为年月日时候里个位些请问麼誰幾嗎為時裡個請問間")
+CJK_DIGITS: Final = {sign: value for value, sign in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
+CJK_POWERS: Final = {"十": 10, "百": 100, "千": 1000, "万": 10_000, "亿": 100_000_000}
+CJK_POINTERS: Final = frozenset("哪那这某每同第")
+"""Before 一, they make no number of it."""
+CJK_CLASSIFIERS: Final = frozenset("年月日号岁名位只条艘座间层次元块英里公斤吨米人份本章回天时分秒倍成度届期")

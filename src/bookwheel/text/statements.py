@@ -1,0 +1,317 @@
+"""A sentence as its terms: what it speaks of, and the small words between that decide how.
+
+    parse_statement("It did not cost 12,400 livres in Este.").terms
+        cost    lead ("it", "did", "¬")
+        12400   NUMBER
+        livres  lead ()                       directly after the number, so it is its unit
+        este    NAME, lead ("in",)
+
+Terms of one key are the same word in another form. In scripts without blanks each character is a term.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from bookwheel.text import lexicon
+from bookwheel.text.matching import UNSPACED
+
+NOT: Final = "¬"
+"""Stands in a lead for any word of negation."""
+PERHAPS: Final = "~"
+"""Stands in a lead for any word that takes the fact out of a sentence: "if", "believed", "refused to"."""
+
+_TOKEN: Final = re.compile(
+    rf"(?P<date>\b\d{{4}}-\d\d-\d\d\b)|(?P<number>\d+(?:[.,:/]\d+)*)|(?P<sign>[{UNSPACED}])"
+    rf"|(?P<negated>[^\W\d_]+n['’]t\b)|(?P<genitive>['’]s\b)|(?P<word>(?:(?![{UNSPACED}])[^\W_])+)"
+    r"|(?P<unit>[%％$€£¥])|(?P<break>[.!?。！？;；:：,，、()（）\[\]—–|\n])"
+)
+_SENTENCE_BREAKS: Final = frozenset(".!?。！？:：\n")
+
+
+class TermKind(Enum):
+    """The care with which a term must match."""
+
+    WORD = auto()
+    """May stand in another form."""
+    NAME = auto()
+    NUMBER = auto()
+    SIGN = auto()
+    """A character of a script without blanks."""
+
+
+class Term(NamedTuple):
+    """A word that says something."""
+
+    key: str
+    kind: TermKind
+    text: str
+    start: int
+    end: int
+    lead: tuple[str, ...]
+    """The function words between the term before and this one."""
+    breaks: str
+    """The punctuation marks there."""
+    unit: str
+    """Of a number: the word or sign that it counts, where that stands directly beside it."""
+
+    @property
+    def is_exact(self) -> bool:
+        """True for a name or a number, which nothing else can stand for."""
+        return self.kind is TermKind.NAME or self.kind is TermKind.NUMBER
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A sentence in terms."""
+
+    terms: tuple[Term, ...]
+    tail: tuple[str, ...]
+    """The function words after the last term."""
+
+    @property
+    def keys(self) -> list[str]:
+        """The keys of the terms in order."""
+        return [term.key for term in self.terms]
+
+    @property
+    def exact_keys(self) -> set[str]:
+        """The keys of its names and numbers."""
+        return {term.key for term in self.terms if term.is_exact}
+
+
+@lru_cache(maxsize=4096)
+def stem(word: str) -> str:
+    """Return what all forms of a word share, and words of the same meaning with it."""
+    word = lexicon.IRREGULAR.get(word, word)
+    return _EQUAL.get(base := _cut_ending(word), base)
+
+
+def _cut_ending(word: str) -> str:
+    for ending, least, instead in (("ies", 5, "y"), ("ied", 5, "y"), ("sses", 5, "ss"), ("ing", 6, ""), ("ed", 5, "")):
+        if word.endswith(ending) and len(word) >= least:
+            word = word[: -len(ending)] + instead
+            break
+    else:
+        if word.endswith(("xes", "ches", "shes", "zes")):
+            word = word[:-2]
+        elif len(word) > 3 and word[-1] == "s" and word[-2] not in "siu":  # noqa: PLR2004 - "gas", "bus", "this" stay
+            word = word[:-1]
+    if len(word) > 3 and word[-1] == word[-2] and word[-1] in "bdgmnprt":  # noqa: PLR2004 - "stopp" of "stopped"
+        word = word[:-1]
+    return word[:-1] if len(word) > 3 and word[-1] == "e" else word  # noqa: PLR2004
+
+
+_EQUAL: Final = {_cut_ending(word): _cut_ending(first) for word, first in lexicon.EQUAL.items()}
+FORMS: Final[dict[str, tuple[str, ...]]] = {}
+"""For each stem, the words that have it without beginning with it."""
+for _word in (*lexicon.IRREGULAR, *lexicon.EQUAL):
+    FORMS[stem(_word)] = (*FORMS.get(stem(_word), ()), _word)
+
+
+def parse_statement(text: str) -> Statement:
+    """Split a sentence into its terms."""
+    parser = _Parser(text)
+    return parser.parse()
+
+
+class _Parser:
+    """Collects the terms of one text."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._terms: list[Term] = []
+        self._lead: list[str] = []
+        self._breaks = ""
+        self._unit = ""
+        self._is_start = True
+
+    def parse(self) -> Statement:
+        """Return the statement of the whole text."""
+        tokens = list(_TOKEN.finditer(self._text))
+        at = 0
+        while at < len(tokens):
+            at += self._take(tokens, at)
+        return Statement(_order_dates(self._terms), tuple(self._lead))
+
+    def _take(self, tokens: list[re.Match[str]], at: int) -> int:
+        """Take the token at this place, and return how many tokens were taken."""
+        token = tokens[at]
+        kind, text = token.lastgroup, token[0]
+        if kind == "sign":
+            return self._take_sign(tokens, at)
+        if kind == "break":
+            if text == "." and at and _is_abbreviation(tokens[at - 1]):
+                return 1
+            self._breaks += text
+            self._is_start = self._is_start or text in _SENTENCE_BREAKS
+            return 1
+        if kind == "unit":
+            self._take_unit(token)
+        elif kind == "date":
+            year, month, day = text.split("-")
+            for key, what in ((day, TermKind.NUMBER), (_month_name(month), TermKind.NAME), (year, TermKind.NUMBER)):
+                self._add(key.lstrip("0") or "0", what, token)
+        elif kind == "number":
+            self._add(_normalize_number(text), TermKind.NUMBER, token)
+            self._add_unit(token)
+        elif kind in {"negated", "genitive"}:
+            self._lead.append(NOT if kind == "negated" else "'s")
+        else:
+            taken = self._take_word(tokens, at)
+            self._is_start = False
+            return taken
+        self._is_start = False
+        return 1
+
+    def _take_unit(self, token: re.Match[str]) -> None:
+        unit = lexicon.UNITS[token[0]]
+        last = self._terms[-1] if self._terms else None
+        self._unit = unit
+        if (
+            last
+            and last.kind is TermKind.NUMBER
+            and not self._lead
+            and (unit == "percent" or last.end == token.start())
+        ):
+            self._add_unit(token)
+
+    def _add_unit(self, token: re.Match[str]) -> None:
+        """Add the term of a sign such as "$", after its number as the word would stand."""
+        if self._unit:
+            unit, self._unit = stem(self._unit), ""
+            self._add(unit, TermKind.WORD, token)
+
+    def _take_word(self, tokens: list[re.Match[str]], at: int) -> int:
+        token = tokens[at]
+        text = token[0]
+        word = text.casefold()
+        after = tokens[at + 1] if at + 1 < len(tokens) else None
+        if word in lexicon.NEGATIONS and not (word == "no" and after and after[0] == "."):
+            self._lead.append(NOT)
+        elif word in lexicon.HEDGES and not (word == "may" and text == "May"):
+            self._lead.append(PERHAPS)
+        elif word in lexicon.FUNCTION_WORDS or (len(text) == 1 and after and after[0] == "."):
+            self._lead.append(word)
+        elif any(map(str.isdigit, text)):
+            self._add(word, TermKind.NUMBER, token)
+        elif word in lexicon.NUMBER_WORDS:
+            tens, ones = int(lexicon.NUMBER_WORDS[word]), _ones(after) if word in lexicon.TENS else 0
+            end = after.end() if after and ones else 0
+            self._add(str(tens + ones), TermKind.NUMBER, token, end=end)
+            return 2 if ones else 1
+        elif word in lexicon.ORDINALS:
+            self._add(word, TermKind.NUMBER, token)
+        else:
+            is_name = text[0].isupper() and (
+                not self._is_start or (len(text) > 1 and text.isupper()) or _is_capitalized(after)
+            )
+            self._add(stem(word), TermKind.NAME if is_name else TermKind.WORD, token)
+        return 1
+
+    def _take_sign(self, tokens: list[re.Match[str]], at: int) -> int:
+        token = tokens[at]
+        text, start = token[0], token.start()
+        self._is_start = False
+        if digits := _digit_run(tokens, at):
+            number = self._text[start : tokens[at + digits - 1].end()]
+            follower = self._text[start + len(number) : start + len(number) + 1]
+            pointer = self._text[start - 1 : start] if start else ""
+            if digits > 1 or (follower in lexicon.CJK_CLASSIFIERS and pointer not in lexicon.CJK_POINTERS):
+                self._add(_parse_cjk_number(number), TermKind.NUMBER, token, end=start + len(number))
+                return digits
+        if self._text[start : start + 2] in lexicon.CJK_HEDGES:
+            self._lead.append(PERHAPS)
+            return 2
+        if text in lexicon.CJK_NEGATIONS and not self._negates_nothing(start):
+            self._lead.append(NOT)
+        elif text in lexicon.CJK_FUNCTION:
+            self._lead.append(text)
+        else:
+            self._add(text, TermKind.SIGN, token)
+        return 1
+
+    def _negates_nothing(self, start: int) -> bool:
+        around, word = self._text[max(0, start - 1) : start + 2], self._text[start : start + 3]
+        return any(one in around or word.startswith(one) for one in lexicon.CJK_NO_NEGATION)
+
+    def _add(self, key: str, kind: TermKind, token: re.Match[str], *, end: int = 0) -> None:
+        last = self._terms[-1] if self._terms else None
+        is_beside = last is not None and not self._lead and not self._breaks
+        counts = kind is TermKind.WORD or kind is TermKind.SIGN or key in lexicon.MONTHS  # "In 1792 Ada" counts no Adas
+        if last and is_beside and last.kind is TermKind.NUMBER and not last.unit and counts:
+            self._terms[-1] = last._replace(unit=key)
+        end = end or token.end()
+        self._terms.append(
+            Term(key, kind, self._text[token.start() : end], token.start(), end, tuple(self._lead), self._breaks, "")
+        )
+        self._lead, self._breaks = [], ""
+
+
+def _is_capitalized(token: re.Match[str] | None) -> bool:
+    return token is not None and token.lastgroup == "word" and token[0][0].isupper() and len(token[0]) > 1
+
+
+def _is_abbreviation(token: re.Match[str]) -> bool:
+    return (len(token[0]) == 1 and token[0].isupper()) or token[0].casefold() in lexicon.ABBREVIATIONS
+
+
+def _ones(token: re.Match[str] | None) -> int:
+    """Return the value of a word from one to nine, else 0."""
+    value = lexicon.NUMBER_WORDS.get(token[0].casefold(), "") if token else ""
+    return int(value) if len(value) == 1 else 0
+
+
+def _normalize_number(text: str) -> str:
+    """Return a number without separators of thousands and closing zeros: 12,400 is 12400, and 3.50 is 3.5."""
+    if re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", text):
+        text = text.replace(",", "")
+    if re.fullmatch(r"\d+\.\d+", text):
+        text = text.rstrip("0").rstrip(".")
+    return text
+
+
+def _digit_run(tokens: list[re.Match[str]], at: int) -> int:
+    count = 0
+    while at + count < len(tokens) and (
+        tokens[at + count][0] in lexicon.CJK_DIGITS or tokens[at + count][0] in lexicon.CJK_POWERS
+    ):
+        if count and tokens[at + count].start() != tokens[at + count - 1].end():
+            break
+        count += 1
+    return count
+
+
+def _parse_cjk_number(text: str) -> str:
+    """Return a number written in Chinese signs, in Arabic digits."""
+    if not any(sign in lexicon.CJK_POWERS for sign in text):
+        return "".join(str(lexicon.CJK_DIGITS[sign]) for sign in text)
+    total = section = digit = 0
+    for sign in text:
+        if sign in lexicon.CJK_DIGITS:
+            digit = lexicon.CJK_DIGITS[sign]
+        elif (power := lexicon.CJK_POWERS[sign]) >= lexicon.CJK_POWERS["万"]:
+            total, section, digit = (total + section + digit) * power, 0, 0
+        else:
+            section, digit = section + (digit or 1) * power, 0
+    return str(total + section + digit)
+
+
+def _month_name(number: str) -> str:
+    return lexicon.MONTH_NAMES[(int(number) - 1) % 12]
+
+
+def _order_dates(terms: list[Term]) -> tuple[Term, ...]:
+    """Put the day before the month, so that "March 31, 2031" has the order of "31 March 2031"."""
+    for at in range(len(terms) - 1):
+        month, day = terms[at], terms[at + 1]
+        is_free = at == 0 or terms[at - 1].kind is not TermKind.NUMBER or terms[at - 1].unit != month.key
+        if month.key in lexicon.MONTHS and day.kind is TermKind.NUMBER and len(day.key) <= 2 and is_free:  # noqa: PLR2004
+            lead, breaks = month.lead, month.breaks
+            terms[at] = day._replace(lead=lead, breaks=breaks, unit=month.key)
+            terms[at + 1] = month._replace(lead=(), breaks="")
+    return tuple(terms)

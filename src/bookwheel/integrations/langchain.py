@@ -18,6 +18,7 @@ from bookwheel.api import aread, read
 from bookwheel.errors import BookwheelError
 from bookwheel.text.documents import TextDocument
 from bookwheel.types import Reading  # noqa: TC001 - LangChain evaluates the annotations of a tool's function
+from bookwheel.views.verdicts import describe_claim
 
 if TYPE_CHECKING:
     from langchain_core.runnables import Runnable
@@ -75,11 +76,14 @@ def reading_tool(source: Any, *, about: str, name: str = "read_document", **opti
 
 
 def _split_result(reading: Reading) -> tuple[str, Reading]:
-    """Return the answer with its evidence for the agent, and the whole reading as the artifact."""
+    """Return the answer with its verdict for the agent, and the whole reading as the artifact."""
     if reading.answer is None:
         raise ToolException(f"no answer, the reading is {reading.status}: {reading.error}")
-    quotes = [f"“{passage.quote}”" for passage in reading.evidence]
-    return "\n".join((reading.answer.text, *quotes)), reading
+    lines = [reading.answer.text]
+    for claim in reading.claims:
+        lines.append(f"{claim.text} ({describe_claim(claim)})")
+        lines += [f"“{reading.evidence[number].quote}”" for number in claim.evidence]
+    return "\n".join((*lines, *(f"note: {note}" for note in reading.document.notes))), reading
 
 
 def _convert_source(source: Any) -> Source:

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.types import Flag, Status
 from bookwheel.views.diff import ChangeKind, changed_share, diff_memories
+from bookwheel.views.verdicts import VERDICT_WORDS, describe_claim
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from bookwheel.reading.provenance import LineOrigin
-    from bookwheel.types import Reading, Step
+    from bookwheel.types import Claim, Evidence, Reading, Step
     from bookwheel.views.diff import LineChange
 
 _CONTROLS: Final = re.compile(
@@ -42,7 +43,7 @@ def render_page(reading: Reading, origins: Sequence[LineOrigin] = ()) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n<link rel="icon" href="data:,">\n'
         f"<title>{_escape(reading.question)}</title>\n<style>\n{_read_style()}</style>\n</head>\n"
         f'<body class="bookwheel">\n<main>\n{_render_head(reading)}{_render_facts(reading)}{_render_ribbon(reading)}'
-        f"{_render_evidence(reading, linked=True)}{_render_origins(origins)}{_render_timeline(reading.steps)}</main>\n"
+        f"{_render_verdict(reading, linked=True)}{_render_origins(origins)}{_render_timeline(reading.steps)}</main>\n"
         "</body>\n</html>\n"
     )
 
@@ -54,7 +55,7 @@ def render_fragment(reading: Reading) -> str:
     folded = f'<details class="rest"><summary>How the memory grew</summary>{steps}</details>' if steps else ""
     return (
         f'<div class="bookwheel"><style>{_read_style()}</style>{_render_head(reading)}{_render_facts(reading)}'
-        f"{_render_evidence(reading, linked=False)}{folded}</div>"
+        f"{_render_verdict(reading, linked=False)}{folded}</div>"
     )
 
 
@@ -74,9 +75,11 @@ def _render_head(reading: Reading) -> str:
         else f'<p class="answer none">{_explain_no_answer(reading)}</p>'
     )
     flags = _render_chips(reading.answer.flags if reading.answer else ())
+    verdict = f" · {VERDICT_WORDS[reading.verdict]}" if reading.verdict else ""
     notes = f'<p class="told small">{flags}{_escape(reading.error)}</p>\n' if flags or reading.error else ""
     return (
-        f'<p class="eyebrow"><b>bookwheel</b> · reading <span>{_escape(reading.id)}</span> · {reading.status}</p>\n'
+        f'<p class="eyebrow"><b>bookwheel</b> · reading <span>{_escape(reading.id)}</span> · '
+        f"{reading.status}{verdict}</p>\n"
         f'<h1 dir="auto">{_escape(reading.question)}</h1>\n{paragraph}\n{notes}'
     )
 
@@ -102,6 +105,7 @@ def _render_facts(reading: Reading) -> str:
         "Took": _format_time(usage.seconds),
         "Began": reading.created[:16].replace("T", " "),
         "Edited from": reading.parent,
+        "Notes on the document": "; ".join(reading.document.notes),
     }
     rows = "".join(
         f"<div><dt>{name}</dt><dd><bdi>{_escape(fact)}</bdi></dd></div>" for name, fact in facts.items() if fact
@@ -143,16 +147,30 @@ def _render_cell(step: Step, scale: float) -> str:
     )
 
 
-def _render_evidence(reading: Reading, *, linked: bool) -> str:
-    if not reading.evidence:
-        return ""
-    quotes = "".join(
+def _render_verdict(reading: Reading, *, linked: bool) -> str:
+    """Show each sentence of the answer with its verdict and the passages that it rests on."""
+    if reading.verdict is None:
+        # An older reading has evidence and no verdict.
+        quotes = "".join(_render_quote(quote, linked=linked) for quote in reading.evidence)
+        return f"<h2>What the answer rests on</h2>\n{quotes}" if quotes else ""
+    claims = "".join(_render_claim(reading, claim, linked=linked) for claim in reading.claims)
+    return f"<h2>The answer is {VERDICT_WORDS[reading.verdict]}</h2>\n{claims}"
+
+
+def _render_claim(reading: Reading, claim: Claim, *, linked: bool) -> str:
+    """Show one sentence; an answer of one sentence stands above already."""
+    sentence = f"<bdi>{_escape(claim.text)}</bdi> " if len(reading.claims) > 1 else ""
+    chip = f'<span class="chip {claim.verdict}">{_escape(describe_claim(claim))}</span>'
+    quotes = "".join(_render_quote(reading.evidence[number], linked=linked) for number in claim.evidence)
+    return f'<p class="claim">{sentence}{chip}</p>\n{quotes}'
+
+
+def _render_quote(quote: Evidence, *, linked: bool) -> str:
+    step = "" if quote.step is None else f" · {_link_step(quote.step, linked=linked)}"
+    return (
         f'<blockquote dir="auto">{_escape(quote.quote)}</blockquote><p class="small">'
-        f"{_format_pages(quote.pages)}characters {quote.start:,}–{quote.end:,}"
-        f"{'' if quote.step is None else f' · {_link_step(quote.step, linked=linked)}'}</p>\n"
-        for quote in reading.evidence
+        f"{_format_pages(quote.pages)}characters {quote.start:,}–{quote.end:,}{step}</p>\n"
     )
-    return f"<h2>What the answer rests on</h2>\n{quotes}"
 
 
 def _link_step(step: int, *, linked: bool) -> str:

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 from bookwheel.text.sanitize import sanitize
 from bookwheel.views.diff import ChangeKind, diff_memories, mark_words
+from bookwheel.views.verdicts import VERDICT_WORDS, describe_claim
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from bookwheel.reading.provenance import LineOrigin
-    from bookwheel.types import Reading, Step
+    from bookwheel.types import Evidence, Reading, Step
 
 _SIGNS = {ChangeKind.NEW: "+", ChangeKind.GONE: "-", ChangeKind.REWORDED: "~"}
 
@@ -26,7 +27,8 @@ def render_markdown(reading: Reading, origins: Sequence[LineOrigin] = ()) -> str
         f"# {_inline(reading.question)}",
         _quote(reading.answer.text) if reading.answer else f"*{reading.status}: {_inline(reading.error)}*",
         _render_facts(reading),
-        *_render_evidence(reading),
+        *(f"*{_inline(note)}*" for note in reading.document.notes),
+        *_render_verdict(reading),
         *_render_origins(origins),
         *(block for step in reading.steps for block in _render_step(step)),
     ]
@@ -42,13 +44,21 @@ def _render_facts(reading: Reading) -> str:
     )
 
 
-def _render_evidence(reading: Reading) -> Iterator[str]:
-    if reading.evidence:
-        yield "## Rests on"
-    for piece in reading.evidence:
-        pages = f"p. {', '.join(map(str, piece.pages))} · " if piece.pages else ""
-        place = f"{pages}characters {piece.start:,}–{piece.end:,}, step {piece.step}"
-        yield f"{_quote(piece.quote.strip())}\n>\n> — {place}"
+def _render_verdict(reading: Reading) -> Iterator[str]:
+    """Yield each sentence of the answer with its verdict and the passages that it rests on."""
+    if reading.verdict is None:
+        yield from map(_render_evidence, reading.evidence)  # of an older reading, which has no verdict
+        return
+    yield f"## The answer is {VERDICT_WORDS[reading.verdict]}"
+    for claim in reading.claims:
+        yield f"{_inline(claim.text)} **{_inline(describe_claim(claim))}**"
+        yield from (_render_evidence(reading.evidence[number]) for number in claim.evidence)
+
+
+def _render_evidence(piece: Evidence) -> str:
+    pages = f"p. {', '.join(map(str, piece.pages))} · " if piece.pages else ""
+    step = "" if piece.step is None else f", step {piece.step}"
+    return f"{_quote(piece.quote.strip())}\n>\n> — {pages}characters {piece.start:,}–{piece.end:,}{step}"
 
 
 def _render_origins(origins: Sequence[LineOrigin]) -> Iterator[str]:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, Literal, cast
 
 from bookwheel.text.sanitize import sanitize
 from bookwheel.types import Status
 from bookwheel.views.diff import ChangeKind, diff_memories, mark_words
+from bookwheel.views.verdicts import describe_claim
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator
 
     from bookwheel.reading.provenance import LineOrigin
     from bookwheel.serve.engine.running_reading import RunningReading
-    from bookwheel.serve.mcp.schemas import OriginInfo, Quote, ReadingState, ReadingSummary, StepChanges
-    from bookwheel.types import Evidence, Reading, Step
+    from bookwheel.serve.mcp.schemas import ClaimInfo, OriginInfo, Quote, ReadingState, ReadingSummary, StepChanges
+    from bookwheel.types import Claim, Evidence, Reading, Step, Verdict
 
 _MARKS: Final = {ChangeKind.NEW: "+", ChangeKind.GONE: "-", ChangeKind.REWORDED: "~"}
 _NEXT: Final = {
@@ -40,6 +41,8 @@ def opening_state(running: RunningReading) -> ReadingState:
         "question": "",
         "document": "",
         "answer": None,
+        "verdict": None,
+        "claims": [],
         "evidence": [],
         "memory": "",
         "steps": 0,
@@ -53,14 +56,16 @@ def opening_state(running: RunningReading) -> ReadingState:
     }
 
 
-def reading_state(reading: Reading, notes: Sequence[str]) -> ReadingState:
-    """Return the state of a reading; `notes` name the parts of the document that could not be read."""
+def reading_state(reading: Reading) -> ReadingState:
+    """Return the state of a reading."""
     return {
         "reading": reading.id,
         "status": cast("ReadingState", {"status": str(reading.status)})["status"],
         "question": sanitize(reading.question),
         "document": sanitize(reading.document.name),
         "answer": _answer(reading),
+        "verdict": _verdict(reading.verdict),
+        "claims": [_claim_info(claim, reading) for claim in reading.claims],
         "evidence": [_quote(passage) for passage in reading.evidence],
         "memory": sanitize(reading.memory.text),
         "steps": len(reading.steps),
@@ -68,7 +73,7 @@ def reading_state(reading: Reading, notes: Sequence[str]) -> ReadingState:
         "length": reading.document.length,
         "tokens": reading.usage.tokens,
         "error": sanitize(reading.error),
-        "notes": [sanitize(note) for note in notes],
+        "notes": [sanitize(note) for note in reading.document.notes],
         "resource": resource_uri(reading.id),
         "next": _NEXT[reading.status],
     }
@@ -82,6 +87,7 @@ def reading_summary(reading: Reading) -> ReadingSummary:
         "question": sanitize(reading.question),
         "document": sanitize(reading.document.name),
         "answer": _answer(reading),
+        "verdict": _verdict(reading.verdict),
         "created": reading.created,
         "resource": resource_uri(reading.id),
     }
@@ -130,10 +136,8 @@ def reading_text(reading: Reading) -> str:
         f"model: {sanitize(reading.model)}, way: {reading.way}, status: {reading.status}",
         *([f"error: {sanitize(reading.error)}"] if reading.error else []),
         *([f"answer: {_answer(reading)}"] if reading.answer else []),
-        *(
-            f"  “{sanitize(passage.quote)}” (characters {passage.start:,}–{passage.end:,})"
-            for passage in reading.evidence
-        ),
+        *_verdict_lines(reading),
+        *(f"note: {sanitize(note)}" for note in reading.document.notes),
     ]
     for step in reading.steps:
         changes = diff_memories(step.before.text, step.after.text)
@@ -141,6 +145,34 @@ def reading_text(reading: Reading) -> str:
             lines.append(f"\nsection {step.chunk.index} (characters {step.chunk.start:,}–{step.chunk.end:,})")
             lines += [f"{_MARKS[change.kind]} {sanitize(mark_words(change))}" for change in changed]
     return "\n".join((*lines, "", "memory:", sanitize(reading.memory.text) or "(empty)"))
+
+
+def _verdict_lines(reading: Reading) -> Iterator[str]:
+    """Yield the sentences of the answer with their verdicts and passages."""
+    for claim in reading.claims:
+        yield f"  {sanitize(claim.text)}: {sanitize(describe_claim(claim))}"
+        yield from (_quote_line(reading.evidence[number]) for number in claim.evidence)
+    if not reading.claims:  # an older reading
+        yield from map(_quote_line, reading.evidence)
+
+
+def _quote_line(passage: Evidence) -> str:
+    return f"    “{sanitize(passage.quote)}” (characters {passage.start:,}–{passage.end:,})"
+
+
+def _verdict(verdict: Verdict | None) -> Literal["found", "partly", "by-hand", "not-found", "absent"] | None:
+    return verdict.value if verdict else None
+
+
+def _claim_info(claim: Claim, reading: Reading) -> ClaimInfo:
+    return {
+        "text": sanitize(claim.text),
+        "verdict": claim.verdict.value,
+        "explanation": sanitize(describe_claim(claim)),
+        "quotes": [_quote(reading.evidence[number]) for number in claim.evidence],
+        "step": claim.step,
+        "missing": [sanitize(word) for word in claim.missing],
+    }
 
 
 def _answer(reading: Reading) -> str | None:

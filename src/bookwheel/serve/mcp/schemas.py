@@ -14,6 +14,19 @@ class Quote(TypedDict):
     pages: list[int]
 
 
+class ClaimInfo(TypedDict):
+    """One sentence of the answer, and how far the document bears it out."""
+
+    text: str
+    verdict: Literal["found", "partly", "by-hand", "not-found", "absent"]
+    """`by-hand`: it rests on an edited memory; `absent`: the model says that the document does not have it."""
+    explanation: str
+    quotes: list[Quote]
+    step: int | None
+    missing: list[str]
+    """Its numbers and names that stand nowhere in the document."""
+
+
 class ReadingState(TypedDict):
     """The state of a reading."""
 
@@ -22,6 +35,9 @@ class ReadingState(TypedDict):
     question: str
     document: str
     answer: str | None
+    verdict: Literal["found", "partly", "by-hand", "not-found", "absent"] | None
+    """How far the document bears out the whole answer."""
+    claims: list[ClaimInfo]
     evidence: list[Quote]
     memory: str
     steps: int
@@ -33,7 +49,7 @@ class ReadingState(TypedDict):
     """Used so far, prompt and reply together."""
     error: str
     notes: list[str]
-    """Parts of the document that could not be read."""
+    """What was left out of the document or guessed."""
     resource: str
     next: str
     """The call to make next."""
@@ -47,6 +63,7 @@ class ReadingSummary(TypedDict):
     question: str
     document: str
     answer: str | None
+    verdict: Literal["found", "partly", "by-hand", "not-found", "absent"] | None
     created: str
     resource: str
 

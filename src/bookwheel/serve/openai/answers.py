@@ -11,7 +11,7 @@ from typing import (
 
 from typing_extensions import TypedDict
 
-from bookwheel.types import Evidence
+from bookwheel.types import Claim, Evidence, Verdict
 
 
 class OpenAIModelJson(TypedDict):
@@ -79,7 +79,12 @@ class ChatCompletionJson(TypedDict):
     usage: NotRequired[ChatUsageJson]
     reading: NotRequired[str]
     """The id of the reading that gave the answer."""
+    verdict: NotRequired[Verdict | None]
+    claims: NotRequired[list[Claim]]
+    """The sentences of the answer, each with its verdict."""
     evidence: NotRequired[list[Evidence]]
+    notes: NotRequired[list[str]]
+    """What was left out of the document or guessed."""
 
 
 class SummaryTextJson(TypedDict):
@@ -178,7 +183,10 @@ class ResponseJson(TypedDict):
     truncation: str
     usage: ResponseUsageJson | None
     reading: NotRequired[str]
+    verdict: NotRequired[Verdict]
+    claims: NotRequired[list[Claim]]
     evidence: NotRequired[list[Evidence]]
+    notes: NotRequired[list[str]]
 
 
 class OpenAIErrorDetailJson(TypedDict):

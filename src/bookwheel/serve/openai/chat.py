@@ -11,7 +11,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import BudgetReached, ModelError
-from bookwheel.record import evidence_to_json
+from bookwheel.record import claim_to_json, evidence_to_json
 from bookwheel.serve.engine.errors import ApiError, not_found
 from bookwheel.serve.engine.service import ReadingSpec
 from bookwheel.serve.http.caller import identify_caller
@@ -178,7 +178,8 @@ def _make_chunks(event: Step | Answer | Reading, id_: str, chat: ChatShape) -> l
     if event.status is not Status.ANSWERED:
         error = _explain_no_answer(event)
         return [{**openai_error(str(error), status_of(error), code_of(error)), "reading": event.id}]
-    chunks = [chunk_to_json(id_, chat.model, {}, _finish_reason(event), reading=event.id)]
+    more = {"reading": event.id, **_verdict_to_json(event)}
+    chunks = [chunk_to_json(id_, chat.model, {}, _finish_reason(event), **more)]
     if (chat.stream_options or {}).get("include_usage"):
         chunks.append(chunk_to_json(id_, chat.model, None, usage=usage_to_json(event.usage)))
     return chunks
@@ -188,9 +189,18 @@ def _make_completion(reading: Reading, chat: ChatShape) -> dict[str, Any]:
     if reading.status is not Status.ANSWERED or reading.answer is None:
         raise _explain_no_answer(reading)
     message = {"content": cut_at_stop(reading.answer.text, chat.stop), "reasoning_content": reading.memory.text}
-    evidence = [evidence_to_json(passage) for passage in reading.evidence]
-    finish, more = _finish_reason(reading), {"reading": reading.id, "evidence": evidence}
+    finish, more = _finish_reason(reading), {"reading": reading.id, **_verdict_to_json(reading)}
     return completion_to_json(_completion_id(reading), chat.model, message, finish, reading.usage, **more)
+
+
+def _verdict_to_json(reading: Reading) -> dict[str, Any]:
+    """Return how far the document bears out the answer, and the notes on the document."""
+    return {
+        "verdict": reading.verdict,
+        "claims": [claim_to_json(claim) for claim in reading.claims],
+        "evidence": [evidence_to_json(passage) for passage in reading.evidence],
+        "notes": list(reading.document.notes),
+    }
 
 
 def _explain_no_answer(reading: Reading) -> BookwheelError:

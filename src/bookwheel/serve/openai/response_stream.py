@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from bookwheel.serve.openai.responses import ResponsesShape
 
 _CUT: Final = {"length": "max_output_tokens", "content_filter": "content_filter"}
+_READING_KEYS: Final = ("reading", "verdict", "claims", "evidence", "notes")
 # Field names that endpoints use for reasoning.
 _REASONING: Final = ("reasoning_content", "reasoning")
 _PREFIX: Final = {"reasoning": "rs", "message": "msg"}
@@ -47,8 +48,7 @@ def _build_response(completion: Mapping[str, Any], shape: ResponsesShape) -> dic
     builder = ResponseBuilder(shape, completion)
     builder.finish_reason, builder.usage = choice.get("finish_reason"), completion.get("usage")
     builder.add_message(choice["message"])
-    more = {name: completion[name] for name in ("reading", "evidence") if name in completion}
-    return {**builder.build(), **more}
+    return builder.build()
 
 
 async def _stream_events(
@@ -76,7 +76,8 @@ class ResponseBuilder:
         self.error: Mapping[str, Any] | None = None
         self._shape = shape
         self._id = str(first.get("id") or "").removeprefix("chatcmpl-")
-        self._reading = first.get("reading")
+        self._more: dict[str, Any] = {}
+        self._take_more(first)
         self._created = first.get("created") or int(time.time())
         self._sequence = 0
         self._items: list[dict[str, Any]] = []
@@ -90,6 +91,7 @@ class ResponseBuilder:
 
     def add_chunk(self, chunk: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """Add the next chunk of the completion, and yield its events."""
+        self._take_more(chunk)
         self.error = chunk.get("error") or self.error
         self.usage = chunk.get("usage") or self.usage
         for choice in chunk.get("choices") or ():
@@ -173,8 +175,12 @@ class ResponseBuilder:
             "top_p": shape.top_p,
             "truncation": "disabled",
             "usage": _convert_usage(self.usage) if self.usage else None,
-            **({"reading": self._reading} if self._reading else {}),
+            **self._more,
         }
+
+    def _take_more(self, chunk: Mapping[str, Any]) -> None:
+        """Take what a reading's completion says beyond OpenAI's API."""
+        self._more |= {name: chunk[name] for name in _READING_KEYS if chunk.get(name) is not None}
 
 
 def _split_texts(message: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

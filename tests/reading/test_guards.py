@@ -151,6 +151,40 @@ def test_trimming_gives_a_prefix(text: str, limit: int) -> None:
     assert trimmed == (WORDS.count(text) > limit)
 
 
+@pytest.mark.parametrize(
+    ("text", "limit", "cut"),
+    [
+        ("a b\nc d e", 4, "a b"),
+        ("a\nb c d", 2, "a"),
+        ("\nb c d", 3, "\nb c"),
+        ("a b c d", 3, "a b c"),
+        ("a b\nc d e", 5, "a b\nc d e"),
+    ],
+)
+def test_a_memory_is_cut_at_the_last_line_end_that_leaves_a_line(text: str, limit: int, cut: str) -> None:
+    assert trim(text, limit, WORDS) == (cut, WORDS.count(cut), cut != text)
+
+
+class Boastful(WordTokenizer):
+    """A tokenizer that says every text fits."""
+
+    def fit(self, text: str, limit: int) -> int:
+        del limit
+        return len(text)
+
+
+def test_trimming_ends_with_a_tokenizer_that_contradicts_itself() -> None:
+    assert trim("a b c d", 2, Boastful()) == ("a b", 2, True)
+
+
+def test_a_memory_of_which_no_visible_character_fits_is_not_taken() -> None:
+    before = Memory(text="The lease ends in 2031.", tokens=6, limit=1)
+    shown = " " * 40 + "lease of the harbour until 2031"
+    memory, flags = next_memory(before, Reply(text="x\n" + shown), WORDS, "UNCHANGED", shown)
+    assert memory == before
+    assert flags[-1] is Flag.KEPT_EMPTY
+
+
 SHOWN = "The harbour master of Skarholm is Ada Quill. She has held the office for 9 years.\nWho is the harbour master?"
 
 

@@ -1,0 +1,203 @@
+"""Quotes: a way for models too small to take notes. Nothing is written but the answer.
+
+The memory holds verbatim passages of the document, a passage a line, the best first. Passages are chosen by one
+measure, the likelihood of the question:
+
+    score(text) = mean log-probability that the model gives to the question's tokens after reading the text
+
+    for each chunk          score the chunk; a chunk below the best few so far changes nothing
+        for each window     score its three sentences; rank = score(window) + score(chunk) / 2
+        memory              the best windows of all chunks so far that fit its size
+    answer                  if the best window explains the question hardly better than no text: not in the document
+                            else answer from the one sentence that the question's likelihood rests on
+
+A small model judges far better than it writes: it can tell which text a question is about, but not copy that text
+without errors. Every line of the memory is the document's own wording, so its place in the document is exact.
+A line that the user wrote into the memory is never dropped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import inf
+from typing import TYPE_CHECKING, Final
+
+from bookwheel.models.base import Ability, require_ability
+from bookwheel.reading import loop
+from bookwheel.reading.prompts import prompts_for
+from bookwheel.text.chunks import split
+from bookwheel.text.sentences import split_sentences
+from bookwheel.types import Answer, Chunk, Conversation, Flag, Memory, Reply, Step, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Iterable, Sequence
+
+    from bookwheel.models.base import JudgingModel, Model
+    from bookwheel.plan import Plan
+    from bookwheel.reading.prompts import Prompts
+    from bookwheel.types import Document, Message
+
+# Windows are searched in the best chunks only; one more costs seconds and rarely has the answer.
+_CHUNKS: Final = 2
+_SENTENCES: Final = 3
+# A window's own score says more than its chunk's, which sees more text but fewer details.
+_CHUNK_SHARE: Final = 0.5
+# A memory of overlapping windows would hold one passage several times.
+_MOST_QUOTES: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A passage that competes for a place in the memory."""
+
+    text: str
+    chunk: float
+    """The score of the chunk it is from; infinite for a line that the user wrote."""
+    window: float
+
+    @property
+    def rank(self) -> float:
+        """The order in which passages take their places."""
+        return self.window + _CHUNK_SHARE * self.chunk
+
+
+async def quotes(
+    document: Document, question: str, model: Model, plan: Plan, done: Sequence[Step] = ()
+) -> AsyncGenerator[Step | Answer]:
+    """Read past a memory of verbatim passages, chosen by likelihood; the model writes nothing but the answer."""
+    judge = await require_ability(model, Ability.LIKELIHOOD, "quotes")
+    prompts = prompts_for(plan, question)
+    loop.check(question, model, plan, prompts)
+    scorer = QuestionScorer(judge, prompts, question)
+    memory = done[-1].after if done else Memory.blank(plan.memory_tokens)
+    kept = await _restore(memory, done, scorer)
+    position = done[-1].chunk.end if done else 0
+    for chunk in split(document, model.tokenizer, plan.chunk_tokens, start=position, index=len(done)):
+        score = await scorer.score(chunk.text)
+        if score > _least_chunk(kept):
+            windows = split_windows(chunk.text, model, plan.memory_tokens // 2)
+            found = [Quote(text, score, await scorer.score(text)) for text in windows]
+            kept = _select(kept, found, model, plan.memory_tokens)
+        step = _build_step(chunk, memory, kept, score, scorer, model)
+        yield step
+        memory = step.after
+    yield await _answer(kept, memory, scorer, model, plan, prompts)
+
+
+class QuestionScorer:
+    """Scores texts by the likelihood of one question, and adds up what that costs."""
+
+    def __init__(self, model: JudgingModel, prompts: Prompts, question: str) -> None:
+        self.question = question
+        self.usage = Usage()
+        self._model = model
+        self._prompts = prompts
+
+    def messages(self, text: str) -> tuple[Message, ...]:
+        """Return the prompt after which the question is scored."""
+        return self._prompts.turn("about", question="", section=text)
+
+    async def score(self, text: str) -> float:
+        """Return the mean log-probability of the question's tokens after the text."""
+        likelihood = await self._model.likelihood(self.messages(text), self.question.strip())
+        self.usage += likelihood.usage
+        return likelihood.mean
+
+    def take_usage(self) -> Usage:
+        """Return the cost since the last call, and begin anew."""
+        usage, self.usage = self.usage, Usage()
+        return usage
+
+
+async def _restore(memory: Memory, done: Sequence[Step], scorer: QuestionScorer) -> list[Quote]:
+    """Return the passages of a memory that was kept or edited, scored again: the journal has their text alone."""
+    kept: list[Quote] = []
+    for line in filter(str.strip, memory.text.splitlines()):
+        step = next((step for step in done if line in step.after.text.splitlines()), None)
+        is_own = step is None or step.score is None or Flag.EDITED in step.flags
+        kept.append(Quote(line, inf if is_own or step.score is None else step.score, await scorer.score(line)))
+    return sorted(kept, key=lambda quote: -quote.rank)
+
+
+def split_windows(text: str, model: Model, limit: int) -> list[str]:
+    """Return the runs of up to three sentences, each within the limit, as single lines."""
+    sentences = [" ".join(text[start:end].split()) for start, end in split_sentences(text)]
+    sentences = [sentence for sentence in sentences if any(map(str.isalnum, sentence))]
+    windows: dict[str, None] = {}
+    for first in range(max(1, len(sentences) - _SENTENCES + 1)):
+        window = sentences[first : first + _SENTENCES]
+        while len(window) > 1 and model.tokenizer.count(" ".join(window)) > limit:
+            window = window[:-1]
+        if window:
+            windows[" ".join(window)] = None
+    return list(windows)
+
+
+def _least_chunk(kept: Sequence[Quote]) -> float:
+    """Return the score that a chunk must beat to be searched for windows."""
+    scores = sorted({quote.chunk for quote in kept if quote.chunk < inf}, reverse=True)
+    return scores[_CHUNKS - 1] if len(scores) >= _CHUNKS else -inf
+
+
+def _select(kept: Sequence[Quote], found: Iterable[Quote], model: Model, limit: int) -> list[Quote]:
+    """Return the best passages that fit the memory together and do not overlap."""
+    chosen: list[Quote] = []
+    for quote in sorted((*kept, *found), key=lambda quote: -quote.rank):
+        lines = "\n".join((*(other.text for other in chosen), quote.text))
+        overlaps = any(_overlap(quote.text, other.text) for other in chosen)
+        if len(chosen) < _MOST_QUOTES and not overlaps and model.tokenizer.count(lines) <= limit:
+            chosen.append(quote)
+    return chosen
+
+
+def _overlap(one: str, other: str) -> bool:
+    """Return whether two windows share a sentence: windows of one chunk are shifted against each other."""
+    sentences = {one[start:end].strip() for start, end in split_sentences(one)}
+    return any(other[start:end].strip() in sentences for start, end in split_sentences(other))
+
+
+def _build_step(
+    chunk: Chunk, before: Memory, kept: Sequence[Quote], score: float, scorer: QuestionScorer, model: Model
+) -> Step:
+    text = "\n".join(quote.text for quote in kept)
+    after = replace(before, text=text, tokens=model.tokenizer.count(text)) if text != before.text else before
+    said = Conversation(
+        messages=scorer.messages(chunk.text), reply=Reply(text=scorer.question, usage=scorer.take_usage())
+    )
+    flags = (Flag.UNCHANGED,) if after is before else ()
+    return Step(chunk=chunk, before=before, after=after, conversation=said, flags=flags, score=score)
+
+
+async def _answer(
+    kept: Sequence[Quote], memory: Memory, scorer: QuestionScorer, model: Model, plan: Plan, prompts: Prompts
+) -> Answer:
+    """Answer from the best passage, or say that the document has nothing on the question."""
+    if not kept:
+        return await loop.answer(scorer.question, memory, model, plan, prompts)
+    best = kept[0]
+    gain = best.window - await scorer.score("")
+    if gain < prompts.least_gain:
+        reply = Reply(text=prompts.not_found, usage=scorer.take_usage())
+        return loop.conclude(Conversation(messages=scorer.messages(best.text), reply=reply))
+    text = await _choose_sentence(best, scorer) if prompts.quotes else memory.text
+    shown = replace(memory, text=text, tokens=model.tokenizer.count(text))
+    answer = await loop.answer(scorer.question, shown, model, plan, prompts)
+    return _add_usage(answer, scorer.take_usage())
+
+
+async def _choose_sentence(quote: Quote, scorer: QuestionScorer) -> str:
+    """Return the sentence without which the window explains the question worst."""
+    sentences = [quote.text[start:end].strip() for start, end in split_sentences(quote.text)]
+    if len(sentences) == 1:
+        return quote.text
+    losses = [
+        quote.window - await scorer.score(" ".join((*sentences[:at], *sentences[at + 1 :])))
+        for at in range(len(sentences))
+    ]
+    return sentences[losses.index(max(losses))]
+
+
+def _add_usage(answer: Answer, usage: Usage) -> Answer:
+    said = answer.conversation
+    reply = replace(said.reply, usage=usage + said.reply.usage)
+    return replace(answer, conversation=replace(said, reply=reply))

@@ -124,6 +124,9 @@ class Plan:
     """Of the prompts; None takes it from the question."""
     schema: str | None = None
     """A JSON Schema, as JSON, that the answer must fit; None is an answer in words."""
+    least_gain: Annotated[float, Ge(0), Le(100)] = 0.0
+    """In the way `quotes`, the log-likelihood that the best passage must add to each token of the question; with less,
+    the answer is that the document does not say."""
     sampling: Sampling = field(default_factory=Sampling)
     budget: Budget = field(default_factory=Budget)
     gate: GatePlan | None = None

@@ -1,13 +1,14 @@
 """What holds for every task at every length."""
 
 import re
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
 import pytest
 
 from bookwheel.errors import InputError, TokenizerError
-from bookwheel.tasks import TASKS, ideal_memories, make_samples
+from bookwheel.tasks import TASKS, ideal_memories, make_samples, sample_series
 from bookwheel.tasks.data_dir import DataDir
 from bookwheel.tasks.files import to_line
 from bookwheel.text.chunks import split
@@ -201,3 +202,18 @@ def test_real_data_makes_samples_that_an_oracle_solves(name, language, tokenizer
         assert 0.98 * 12_000 <= tokenizer.count(sample.text) <= 12_000
         assert sample.score(oracle(sample)).score == 1
         assert sample.score(sample.question).score == 0
+
+
+def test_a_series_makes_a_sample_when_it_is_asked_for(tokenizer, monkeypatch):
+    built = []
+    task = TASKS["vt"]
+    counting = replace(task, build=lambda request: built.append(request.index) or task.build(request))
+    monkeypatch.setattr("bookwheel.tasks.catalogue.TASKS", {**TASKS, "vt": counting})
+    series = sample_series("vt", tokens=500, count=1_000_000, seed=3, tokenizer=tokenizer)
+    assert (len(series), built) == (1_000_000, [])
+    last = series[-1]
+    assert built == [999_999]
+    assert series[999_999] == last != series[0]
+    assert series[:2] == list(make_samples("vt", tokens=500, count=2, seed=3, tokenizer=tokenizer))
+    with pytest.raises(IndexError):
+        series[1_000_000]

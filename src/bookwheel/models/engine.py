@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 _TOO_LONG: Final = "exceed_context_size_error"
 
 
+# Prompts of the last few chunks: a second question on a chunk finds it already computed.
+_CACHE_MIB: Final = 256
 # llama.cpp lists this many of the likeliest next tokens.
 _LISTED: Final = 256
 
@@ -82,7 +84,7 @@ class Engine:
         params.n_ctx, params.n_parallel, params.kv_unified = window * slots, slots, False
         params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
         params.verbosity, params.warmup, params.fit_params = -1, False, False
-        params.cache_ram_mib, params.ui, params.endpoint_slots, params.api_keys = 0, False, False, [key]
+        params.cache_ram_mib, params.ui, params.endpoint_slots, params.api_keys = _CACHE_MIB, False, False, [key]
         if adapter:
             params.lora_adapters = [xllamacpp.CommonAdapterLoraInfo(str(adapter), 1.0)]
         try:

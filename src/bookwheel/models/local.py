@@ -67,15 +67,23 @@ class LocalModel:
     """A GGUF file run by llama.cpp inside this process. Create one with `open`."""
 
     def __init__(
-        self, engine: Engine, *, name: str, plan: Plan | None, threads: int, slots: int, record_tokens: bool
+        self,
+        engine: Engine,
+        *,
+        name: str,
+        plan: Plan | None,
+        threads: int,
+        slots: int,
+        record_tokens: bool,
+        default_way: str = "",
     ) -> None:
         self.name = name
         self.window = engine.window
         self.tokenizer = GgufTokenizer(engine, name)
         self.threads = threads
         self.plan = plan or Plan().within(engine.window)
-        # Our own weights and trained policies come with a plan for reading in chunks, and read worse without it.
-        self.default_way = "sequential" if plan else ""
+        self.default_way = default_way
+        """The way that this model reads best, whatever fits its window; empty where the document decides."""
         self._engine = engine
         self._record = record_tokens
         self._slots = asyncio.Semaphore(slots)
@@ -109,10 +117,19 @@ class LocalModel:
         engine = await asyncio.to_thread(
             Engine.start, base, threads=threads, slots=slots, window=_WINDOW, adapter=adapter
         )
-        if base != weights:
-            plan = plan or load_preset_plan("laptop")
-        name = weights.stem if weights else "local"
-        return cls(engine, name=name, plan=plan, threads=threads, slots=slots, record_tokens=record_tokens)
+        # A trained policy comes with a plan for the loop, and reads worse without it.
+        default_way = "sequential" if plan else ""
+        if base != weights and plan is None:
+            plan, default_way = load_preset_plan("laptop"), "quotes"
+        return cls(
+            engine,
+            name=weights.stem if weights else "local",
+            plan=plan,
+            threads=threads,
+            slots=slots,
+            record_tokens=record_tokens,
+            default_way=default_way,
+        )
 
     async def reply(self, messages: Sequence[Message], *, limit: int, sampling: Sampling) -> Reply:
         """Reply to one conversation. Cancelling it stops the engine's work on it."""

@@ -53,6 +53,8 @@ class Prompts:
     """Templates of the turns that parts of a way add: `judge`, `suffices`, `edits`, `heads`, `plan`."""
     options: tuple[str, str] = ("Yes", "No")
     """The words that a judgement chooses between."""
+    not_found: str = ""
+    """The answer where the document has none; empty if the set has none."""
 
     def update(self, question: str, memory: Memory, chunk: Chunk, layout: Layout) -> tuple[Message, ...]:
         """Return the messages that turn a memory and a chunk into the next memory."""
@@ -134,6 +136,7 @@ class Prompts:
             baselines=_parse_templates(table, "baselines"),
             turns=_parse_templates(table, "turns"),
             options=(str(table.get("yes", "")), str(table.get("no", ""))),
+            not_found=str(table.get("not_found", "")),
         )
 
 
@@ -181,6 +184,7 @@ def _load(name: str, language: str) -> Prompts:
         baselines=prompts.baselines or standard.baselines,
         turns={**standard.turns, **prompts.turns},
         options=prompts.options if all(prompts.options) else standard.options,
+        not_found=prompts.not_found or standard.not_found,
     )
 
 

@@ -2,7 +2,7 @@
 
 from bookwheel.tasks.assembly import SourcePassage, assemble
 from bookwheel.tasks.base import GoldEvidence, MemoryRule, Sample, SampleDocument
-from bookwheel.tasks.catalogue import TASKS, list_tasks, load_task, make_samples
+from bookwheel.tasks.catalogue import TASKS, SampleSeries, list_tasks, load_task, make_samples, sample_series
 from bookwheel.tasks.contamination import FilterOutcome, FilterResult, filter_samples
 from bookwheel.tasks.definition import SampleDraft, SampleRequest, Task
 from bookwheel.tasks.facts import Fact, hide_in_essays
@@ -21,6 +21,7 @@ __all__ = [
     "SampleDocument",
     "SampleDraft",
     "SampleRequest",
+    "SampleSeries",
     "SourcePassage",
     "Task",
     "assemble",
@@ -32,5 +33,6 @@ __all__ = [
     "load_tokenizer",
     "make_samples",
     "read_samples",
+    "sample_series",
     "write_samples",
 ]

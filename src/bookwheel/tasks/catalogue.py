@@ -10,9 +10,10 @@ A task of another package registers through the entry point group `bookwheel.tas
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from difflib import get_close_matches
 from random import Random
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, overload
 
 from bookwheel.errors import InputError
 from bookwheel.plugins import list_names, require_plugin
@@ -23,7 +24,7 @@ from bookwheel.tasks.data_dir import DataDir
 from bookwheel.tasks.definition import SampleRequest, Task
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from bookwheel.tasks.definition import SampleDraft
@@ -37,7 +38,36 @@ GROUP: Final = "bookwheel.tasks"
 _COMMON: Final = ("metric",)
 
 
-def make_samples(
+class SampleSeries(Sequence[Sample]):
+    """The samples of a task in the order of their indexes. Each is made when it is asked for."""
+
+    def __init__(self, first: SampleRequest, build: Callable[[SampleRequest], SampleDraft], count: int) -> None:
+        self._first = first
+        self._build = build
+        self._indexes = range(count)
+
+    def __len__(self) -> int:
+        return len(self._indexes)
+
+    @overload
+    def __getitem__(self, place: int) -> Sample: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[Sample]: ...
+
+    def __getitem__(self, place: int | slice) -> Sample | list[Sample]:
+        if isinstance(place, slice):
+            return [self[index] for index in self._indexes[place]]
+        request = self._first.for_index(self._indexes[place])
+        return _finish_sample(request, self._build(request))
+
+
+def make_samples(task: str, **settings: Any) -> Iterator[Sample]:
+    """Yield the samples of `sample_series`, with the same arguments, one by one."""
+    return iter(sample_series(task, **settings))
+
+
+def sample_series(
     task: str,
     *,
     tokens: int,
@@ -48,8 +78,8 @@ def make_samples(
     data: Path | None = None,
     split: Literal["train", "dev"] = "dev",
     **options: Any,
-) -> Iterator[Sample]:
-    """Yield samples, each with at most `tokens` tokens and at least 98 % of them.
+) -> SampleSeries:
+    """Return samples, each with at most `tokens` tokens and at least 98 % of them.
 
     The same arguments give the same bytes. Wrong arguments (an unknown task, language or option, a missing folder)
     raise InputError at once, before the first sample is asked for.
@@ -74,7 +104,7 @@ def make_samples(
         data_dir=DataDir.locate(data),
         options=chosen,
     )
-    return (_finish_sample(request, definition.build(request)) for request in map(first.for_index, range(count)))
+    return SampleSeries(first, definition.build, count)
 
 
 def list_tasks() -> list[str]:

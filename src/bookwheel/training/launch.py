@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.tasks import make_samples
+from bookwheel.tasks import sample_series
 from bookwheel.tasks.memories import ideal_memories
 from bookwheel.training.errors import ConfigError
 from bookwheel.training.fresh import build_fresh_policy
@@ -86,7 +86,8 @@ def build_samples(
         raise ConfigError("training needs samples: set name, tokens and count in [train.task]")
     if task.name == TASK:
         return toy_records(tokens=length, count=count, seed=seed, **task.options)
-    samples = make_samples(
+    # Made when they are drawn: a large task would take hours and gigabytes to make at once.
+    return sample_series(
         task.name,
         tokens=length,
         count=count,
@@ -96,4 +97,3 @@ def build_samples(
         split="dev" if held_out else "train",
         **task.options,
     )
-    return list(samples)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from bookwheel.tasks import SampleSeries
 from bookwheel.training import checkpoint, ranks, warmstart
 from bookwheel.training.checkpoint import TrainingProgress
 from bookwheel.training.errors import CheckpointError, ConfigError, NothingToLearn
@@ -306,7 +307,9 @@ def _check_inputs(
 ) -> None:
     if not samples:
         raise ConfigError("there are no samples to train on")
-    without_gold = [sample.id for sample in samples if not sample.golds]
+    # Every sample of a task has a gold answer; looking at them all would make them all.
+    given = () if isinstance(samples, SampleSeries) else samples
+    without_gold = [sample.id for sample in given if not sample.golds]
     if without_gold:
         raise ConfigError(
             f"{len(without_gold)} samples have no gold answer to verify by, {without_gold[0]} first: leave them out"

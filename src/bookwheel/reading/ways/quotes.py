@@ -6,7 +6,8 @@ measure, the likelihood of the question:
     score(text) = mean log-probability that the model gives to the question's tokens after reading the text
 
     for each chunk          score the chunk; a chunk below the best few so far changes nothing
-        for each window     score its three sentences; rank = score(window) + score(chunk) / 2
+        for each window     of the few that share the most words with the question, three sentences each:
+                            rank = score(window) + score(chunk) / 2
         memory              the best windows of all chunks so far that fit its size
     answer                  if the best window explains the question hardly better than no text: not in the document
                             else answer from the one sentence that the question's likelihood rests on
@@ -18,14 +19,16 @@ A line that the user wrote into the memory is never dropped.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
-from math import inf
+from math import inf, log
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.models.base import Ability, require_ability
 from bookwheel.reading import loop
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.text.chunks import split
+from bookwheel.text.matching import parse_words
 from bookwheel.text.sentences import split_sentences
 from bookwheel.types import Answer, Chunk, Conversation, Flag, Memory, Reply, Step, Usage
 
@@ -42,12 +45,16 @@ _CHUNKS: Final = 2
 _SENTENCES: Final = 3
 # A window's own score says more than its chunk's, which sees more text but fewer details.
 _CHUNK_SHARE: Final = 0.5
+# Windows of a chunk that are scored. The few with the most of the question's words nearly always have the answer.
+_WINDOWS: Final = 4
+# "count" and "counted" are one word here.
+_STEM: Final = 5
 # A memory of overlapping windows would hold one passage several times.
 _MOST_QUOTES: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Quote:
+class ScoredQuote:
     """A passage that competes for a place in the memory."""
 
     text: str
@@ -76,7 +83,8 @@ async def quotes(
         score = await scorer.score(chunk.text)
         if score > _least_chunk(kept):
             windows = split_windows(chunk.text, model, plan.memory_tokens // 2)
-            found = [Quote(text, score, await scorer.score(text)) for text in windows]
+            nearest = find_nearest(windows, question)
+            found = [ScoredQuote(text, score, await scorer.score(text)) for text in nearest]
             kept = _select(kept, found, model, plan.memory_tokens)
         step = _build_step(chunk, memory, kept, score, scorer, model)
         yield step
@@ -109,13 +117,13 @@ class QuestionScorer:
         return usage
 
 
-async def _restore(memory: Memory, done: Sequence[Step], scorer: QuestionScorer) -> list[Quote]:
+async def _restore(memory: Memory, done: Sequence[Step], scorer: QuestionScorer) -> list[ScoredQuote]:
     """Return the passages of a memory that was kept or edited, scored again: the journal has their text alone."""
-    kept: list[Quote] = []
+    kept: list[ScoredQuote] = []
     for line in filter(str.strip, memory.text.splitlines()):
-        step = next((step for step in done if line in step.after.text.splitlines()), None)
-        is_own = step is None or step.score is None or Flag.EDITED in step.flags
-        kept.append(Quote(line, inf if is_own or step.score is None else step.score, await scorer.score(line)))
+        origin = next((step for step in done if line in step.after.text.splitlines()), None)
+        score = origin.score if origin and Flag.EDITED not in origin.flags else None
+        kept.append(ScoredQuote(line, inf if score is None else score, await scorer.score(line)))
     return sorted(kept, key=lambda quote: -quote.rank)
 
 
@@ -133,15 +141,29 @@ def split_windows(text: str, model: Model, limit: int) -> list[str]:
     return list(windows)
 
 
-def _least_chunk(kept: Sequence[Quote]) -> float:
+def find_nearest(windows: Sequence[str], question: str) -> list[str]:
+    """Return the windows that share the rarest words with the question; all of them if none shares any."""
+    wanted = _parse_stems(question)
+    shared = [wanted & _parse_stems(window) for window in windows]
+    counts = Counter(stem for stems in shared for stem in stems)
+    weights = [sum(log(1 + len(windows) / counts[stem]) for stem in stems) for stems in shared]
+    best = sorted(range(len(windows)), key=lambda at: -weights[at])[:_WINDOWS]
+    return [windows[at] for at in best] if any(weights) else list(windows)
+
+
+def _parse_stems(text: str) -> set[str]:
+    return {word.index_key[:_STEM] for word in parse_words(text) if word.is_distinctive}
+
+
+def _least_chunk(kept: Sequence[ScoredQuote]) -> float:
     """Return the score that a chunk must beat to be searched for windows."""
     scores = sorted({quote.chunk for quote in kept if quote.chunk < inf}, reverse=True)
     return scores[_CHUNKS - 1] if len(scores) >= _CHUNKS else -inf
 
 
-def _select(kept: Sequence[Quote], found: Iterable[Quote], model: Model, limit: int) -> list[Quote]:
+def _select(kept: Sequence[ScoredQuote], found: Iterable[ScoredQuote], model: Model, limit: int) -> list[ScoredQuote]:
     """Return the best passages that fit the memory together and do not overlap."""
-    chosen: list[Quote] = []
+    chosen: list[ScoredQuote] = []
     for quote in sorted((*kept, *found), key=lambda quote: -quote.rank):
         lines = "\n".join((*(other.text for other in chosen), quote.text))
         overlaps = any(_overlap(quote.text, other.text) for other in chosen)
@@ -157,7 +179,7 @@ def _overlap(one: str, other: str) -> bool:
 
 
 def _build_step(
-    chunk: Chunk, before: Memory, kept: Sequence[Quote], score: float, scorer: QuestionScorer, model: Model
+    chunk: Chunk, before: Memory, kept: Sequence[ScoredQuote], score: float, scorer: QuestionScorer, model: Model
 ) -> Step:
     text = "\n".join(quote.text for quote in kept)
     after = replace(before, text=text, tokens=model.tokenizer.count(text)) if text != before.text else before
@@ -169,14 +191,13 @@ def _build_step(
 
 
 async def _answer(
-    kept: Sequence[Quote], memory: Memory, scorer: QuestionScorer, model: Model, plan: Plan, prompts: Prompts
+    kept: Sequence[ScoredQuote], memory: Memory, scorer: QuestionScorer, model: Model, plan: Plan, prompts: Prompts
 ) -> Answer:
     """Answer from the best passage, or say that the document has nothing on the question."""
     if not kept:
         return await loop.answer(scorer.question, memory, model, plan, prompts)
     best = kept[0]
-    gain = best.window - await scorer.score("")
-    if gain < prompts.least_gain:
+    if plan.least_gain and best.chunk < inf and best.window - await scorer.score("") < plan.least_gain:
         reply = Reply(text=prompts.not_found, usage=scorer.take_usage())
         return loop.conclude(Conversation(messages=scorer.messages(best.text), reply=reply))
     text = await _choose_sentence(best, scorer) if prompts.quotes else memory.text
@@ -185,7 +206,7 @@ async def _answer(
     return _add_usage(answer, scorer.take_usage())
 
 
-async def _choose_sentence(quote: Quote, scorer: QuestionScorer) -> str:
+async def _choose_sentence(quote: ScoredQuote, scorer: QuestionScorer) -> str:
     """Return the sentence without which the window explains the question worst."""
     sentences = [quote.text[start:end].strip() for start, end in split_sentences(quote.text)]
     if len(sentences) == 1:

@@ -24,6 +24,7 @@ GROUP: Final = "bookwheel.ways"
 BUILT_IN: Final[Mapping[str, str]] = MappingProxyType(
     {
         "sequential": "loop:read",
+        "quotes": "ways.quotes:quotes",
         "whole": "ways.whole:whole",
         "middle-cut": "ways.middle_cut:middle_cut",
         "bm25": "ways.bm25:bm25",

@@ -1,0 +1,175 @@
+"""The way `quotes`: verbatim passages chosen by likelihood, and an answer from the best of them."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from bookwheel.errors import BudgetReached, MissingAbility, QuestionError
+from bookwheel.models.scripted import ScriptedModel
+from bookwheel.plan import Budget, Plan
+from bookwheel.reading.budget import BudgetedModel
+from bookwheel.reading.ways.quotes import find_nearest, quotes, split_windows
+from bookwheel.text.documents import TextDocument
+from bookwheel.types import Answer, Flag, Memory, Message, Step
+
+PLAN = Plan(chunk_tokens=60, memory_tokens=60, answer_tokens=40, prompts="small")
+FILLER = "Rain fell on the mole. The gulls were loud that day. Nobody came to the pier. "
+QUESTION = "How many barrels did the customs men count?"
+TEXT = (
+    FILLER * 10
+    + "A boat came at noon. The customs men count sixty-four barrels in the cellar. Then they left. "
+    + FILLER * 9
+    + "The customs men of the other island count nothing. "
+    + FILLER * 9
+)
+KNOWN = -1.0
+UNKNOWN = -6.0
+
+
+def words(text: str) -> list[str]:
+    return re.findall(r"[a-z]+", text.casefold())
+
+
+def overlap(messages: tuple[Message, ...], question: str) -> list[float]:
+    """A question's word is likely where the text has it; a short text about it says more than a long one."""
+    text = words(messages[-1].content.partition("Write one question")[0])
+    return [KNOWN - len(text) / 500 if word in text else UNKNOWN for word in words(question)]
+
+
+def reader(**more: object) -> ScriptedModel:
+    return ScriptedModel(
+        lambda messages: messages[-1].content.strip().splitlines()[0], likelihood=overlap, window=4096, **more
+    )
+
+
+def read(model, plan=PLAN, done=(), text=TEXT, question=QUESTION):
+    async def run() -> tuple[list[Step], Answer]:
+        *steps, answer = [event async for event in quotes(TextDocument(text), question, model, plan, done)]
+        return steps, answer
+
+    return asyncio.run(run())
+
+
+def test_the_answer_comes_from_the_sentence_that_the_question_rests_on() -> None:
+    steps, answer = read(reader())
+    assert answer.text == "The customs men count sixty-four barrels in the cellar."
+    assert "sixty-four barrels" in steps[-1].after.text.splitlines()[0]
+    assert "".join(step.chunk.text for step in steps) == TEXT
+    assert [step.chunk.index for step in steps] == list(range(len(steps)))
+
+
+def test_every_line_of_the_memory_stands_word_for_word_in_the_document() -> None:
+    steps, _ = read(reader(), text=TEXT.replace(". ", ".\n"))
+    flat = " ".join(TEXT.split())
+    assert all(line in flat for step in steps for line in step.after.text.splitlines())
+    assert all(step.after.tokens <= step.after.limit == 60 for step in steps)
+    assert all(step.before == before.after for before, step in pairwise(steps))
+
+
+def test_a_chunk_below_the_best_two_costs_one_score_and_changes_nothing() -> None:
+    steps, _ = read(reader())
+    calls = [step.conversation.reply.usage.calls for step in steps]
+    unchanged = [Flag.UNCHANGED in step.flags for step in steps]
+    assert calls[-1] == 1
+    assert unchanged[-1]
+    assert max(calls) > 3
+    best = sorted((step.score for step in steps[:-1]), reverse=True)[1]
+    assert steps[-1].score < best
+
+
+def test_the_conversation_of_a_step_is_the_question_after_its_section() -> None:
+    steps, _ = read(reader())
+    assert steps[0].chunk.text.strip() in steps[0].conversation.messages[-1].content
+    assert steps[0].conversation.reply.text == QUESTION
+
+
+@pytest.mark.parametrize("at", range(9))
+def test_a_resumed_reading_goes_on_as_if_it_had_never_stopped(at: int) -> None:
+    whole, answer = read(reader())
+    assert len(whole) >= 8
+    rest, again = read(reader(), done=whole[:at])
+    assert [step.after for step in rest] == [step.after for step in whole[at:]]
+    assert [step.score for step in rest] == [step.score for step in whole[at:]]
+    assert again.text == answer.text
+
+
+def test_a_line_that_the_user_wrote_stays_to_the_end() -> None:
+    whole, _ = read(reader())
+    own = "The count was corrected by hand: sixty-five barrels."
+    edited = replace(
+        whole[0], after=Memory(text=own, tokens=reader().tokenizer.count(own), limit=60), flags=(Flag.EDITED,)
+    )
+    steps, answer = read(reader(), done=[edited])
+    assert all(own in step.after.text for step in steps)
+    assert "sixty-five" in answer.text
+
+
+def test_a_document_without_the_answer_is_said_to_have_none() -> None:
+    plan = PLAN.with_values({"least_gain": 2.0})
+    _, answer = read(reader(), plan, text=FILLER * 12)
+    assert answer.text == "The document does not say."
+    assert answer.conversation.reply.usage.calls == 1
+    assert read(reader(), plan)[1].text == "The customs men count sixty-four barrels in the cellar."
+
+
+def test_an_empty_document_is_answered_from_nothing() -> None:
+    steps, answer = read(reader(), text="")
+    assert steps == []
+    assert answer.conversation.reply.usage.calls == 1
+
+
+def test_a_model_without_likelihoods_is_refused_before_its_first_call() -> None:
+    model = ScriptedModel(lambda messages: "never")
+    with pytest.raises(MissingAbility, match="quotes"):
+        read(model)
+    with pytest.raises(QuestionError):
+        read(reader(), question="  ")
+    assert model.calls == 0
+
+
+def test_scores_are_paid_from_the_budget() -> None:
+    model = BudgetedModel(reader(), Budget(tokens=400))
+    with pytest.raises(BudgetReached):
+        read(model)
+    assert 0 < model.spent.tokens <= 400
+
+
+def test_all_that_was_spent_is_told_by_the_steps_and_the_answer() -> None:
+    model = BudgetedModel(reader(), Budget())
+    steps, answer = read(model)
+    conversations = [*(step.conversation for step in steps), answer.conversation]
+    assert sum(said.reply.usage.tokens for said in conversations) == model.spent.tokens
+
+
+def test_windows_are_runs_of_three_sentences_that_fit() -> None:
+    model = reader()
+    text = "One is here. Two is\nhere. Three is here. Four is here.\n\n***\n\n"
+    assert split_windows(text, model, 100) == [
+        "One is here. Two is here. Three is here.",
+        "Two is here. Three is here. Four is here.",
+    ]
+    assert split_windows(text, model, 9)[0] == "One is here. Two is here."
+    assert split_windows("Only one.", model, 100) == ["Only one."]
+    assert split_windows("*** \n\n ---", model, 100) == []
+
+
+def test_a_prompt_set_for_larger_models_is_shown_the_whole_memory() -> None:
+    _, answer = read(reader(), PLAN.with_values({"prompts": "standard"}))
+    shown = answer.conversation.messages[-1].content
+    assert "sixty-four barrels" in shown
+    assert "other island" in shown
+
+
+def test_only_the_windows_with_the_rarest_words_of_the_question_are_scored() -> None:
+    windows = [f"The men came on day {day}." for day in range(9)]
+    windows[6] = "The men counted the barrels."
+    windows[2] = "A barrel fell."
+    assert find_nearest(windows, "Did the men count a barrel?")[:2] == [windows[6], windows[2]]
+    assert len(find_nearest(windows, "Did the men count a barrel?")) == 4
+    assert find_nearest(windows, "Why?") == windows
+    assert find_nearest(["天气很好。", "海关官员数出六十四桶。"], "海关数出多少桶？")[0] == "海关官员数出六十四桶。"

@@ -186,7 +186,9 @@ def _choose_way(
     if named:
         return WayChoice(way=named, reason="")
     if options.plan.has_chunks or settings.has_chunks:
-        return WayChoice(way=getattr(model, "default_way", "sequential"), reason="the options say how to cut chunks")
+        return WayChoice(
+            way=getattr(model, "default_way", "") or "sequential", reason="the options say how to cut chunks"
+        )
     return choose_way(model, document, plan, question)
 
 

@@ -37,9 +37,10 @@ def test_an_older_journal_is_brought_up_to_date_with_all_that_is_in_it(journal, 
 def test_a_journal_without_addresses_gets_them(tmp_path, monkeypatch):
     path = tmp_path / "journal.sqlite"
     monkeypatch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:3])
-    with Journal(path) as journal:
-        journal.keep(MILL)
+    Journal(path).close()
     with sqlite3.connect(path) as old:
+        old.execute("INSERT INTO texts (id, sha256, characters) VALUES (1, 'x', 0)")
+        old.execute("INSERT INTO documents (id, text, name, digest, used) VALUES (1, 1, 'mill', '', 0)")
         columns = "id, question, model, way, language, plan, status, evidence, error, parent, created"
         values = "'old', 'Who?', 'scripted', 'sequential', 'en', '{}', 'reading', '[]', '', '', '2026'"
         old.execute(

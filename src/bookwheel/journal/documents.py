@@ -13,6 +13,7 @@ from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import JournalError
+from bookwheel.journal.checksums import IS_SOUND
 from bookwheel.journal.rows import load_text, notes_from_column, notes_to_column, store_text
 from bookwheel.journal.schema import translate_errors
 from bookwheel.types import DocumentInfo, Part
@@ -67,7 +68,7 @@ class SpooledDocument:
         self.sha256 = sha.hexdigest()
         # Complete only now: the parts have been converted one by one.
         self.notes = tuple(getattr(document, "notes", ()))
-        self.digest = hashlib.sha256(json.dumps(self.places).encode()).hexdigest()
+        self.digest = _hash_places(self.places)
 
     def _write(self, content: bytes) -> int:
         with translate_errors(self._journal, "write to"):
@@ -125,7 +126,9 @@ class SpooledDocument:
         self._file.seek(0)
         start = 0
         for characters, size in self._sizes:
-            connection.execute("INSERT INTO pieces VALUES (?, ?, ?)", (text, start, self._file.read(size)))
+            connection.execute(
+                "INSERT INTO pieces (text, start, content) VALUES (?, ?, ?)", (text, start, self._file.read(size))
+            )
             start += characters
         return text
 
@@ -135,13 +138,17 @@ class StoredDocument:
 
     def __init__(self, reader: ReadPool, row: int) -> None:
         columns = reader.fetch_one(
-            "SELECT texts.id, sha256, characters, name, notes FROM documents JOIN texts ON texts.id = text "
-            "WHERE documents.id = ?",
+            "SELECT texts.id, sha256, characters, name, notes, digest, "
+            f"{IS_SOUND['documents']} AND {IS_SOUND['texts']} "
+            "FROM documents JOIN texts ON texts.id = text WHERE documents.id = ?",
             (row,),
         )
         if columns is None:
             raise JournalError(f"the journal {reader.path} no longer has this document; read it from its file again")
+        if not columns[6]:
+            raise JournalError(_damage_message(f"the document of row {row}", reader.path))
         self.row = row
+        self._digest: str = columns[5]
         self.id: str = columns[1]
         self.name = load_text(columns[3])
         self.length: int = columns[2]
@@ -191,12 +198,16 @@ class StoredDocument:
         first, piece = self._piece
         if not first <= start < first + len(piece):
             row = self._reader.fetch_one(
-                "SELECT start, content FROM pieces WHERE text = ? AND start <= ? ORDER BY start DESC LIMIT 1",
+                f"SELECT start, content, {IS_SOUND['pieces']} FROM pieces "
+                "WHERE text = ? AND start <= ? ORDER BY start DESC LIMIT 1",
                 (self._text, start),
             )
             if row is None:
                 raise JournalError(f"the text of {self.name} was deleted from the journal {self._reader.path}")
-            first, piece = row[0], zlib.decompress(row[1]).decode("utf-8", "surrogatepass")
+            first, content, is_sound = row
+            piece = zlib.decompress(content).decode("utf-8", "surrogatepass") if is_sound else ""
+            if not first <= start < first + len(piece):  # it is damaged, or the piece after it is missing
+                raise JournalError(_damage_message(f"the text of {self.name} at character {start}", self._reader.path))
             self._piece = first, piece
         return first, piece
 
@@ -205,8 +216,22 @@ class StoredDocument:
             rows = self._reader.fetch_all(
                 "SELECT start, source, page FROM places WHERE document = ? ORDER BY start", (self.row,)
             )
-            self._places = [(start, load_text(source), page) for start, source, page in rows]
+            places = [(start, load_text(source), page) for start, source, page in rows]
+            if _hash_places(places) != self._digest:
+                raise JournalError(_damage_message(f"the list of sources and pages of {self.name}", self._reader.path))
+            self._places = places
         return self._places
+
+
+def _hash_places(places: list[Place]) -> str:
+    return hashlib.sha256(json.dumps(places).encode()).hexdigest()
+
+
+def _damage_message(what: str, path: Path) -> str:
+    return (
+        f"{what} is damaged in the journal {path}: bookwheel doctor --repair drops what is damaged; then ask about the "
+        f"file again to store it anew"
+    )
 
 
 def delete_unread(connection: sqlite3.Connection, document: int) -> None:

@@ -9,6 +9,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bookwheel.errors import JournalError
+from bookwheel.journal.checksums import IS_SOUND
 from bookwheel.journal.schema import connect_read_only, prepare_file, translate_errors
 
 if TYPE_CHECKING:
@@ -43,8 +44,9 @@ class ListedReading(NamedTuple):
 def list_rows(path: Path, *, limit: int | None = None, search: str | None = None) -> list[ListedReading]:
     """Return the newest readings of a journal first. An older journal is brought up to date."""
     where = f" WHERE {SEARCH_CONDITION}" if search else ""
+    is_sound = f"{IS_SOUND['readings']} AND {IS_SOUND['documents']}"
     query = (
-        f"SELECT {_COLUMNS} FROM readings JOIN documents ON documents.id = document{where} "
+        f"SELECT {is_sound}, {_COLUMNS} FROM readings JOIN documents ON documents.id = document{where} "
         "ORDER BY number DESC LIMIT ?2"
     )
     with translate_errors(path, "read"):
@@ -57,7 +59,12 @@ def list_rows(path: Path, *, limit: int | None = None, search: str | None = None
             rows = connection.execute(query, (search or "", -1 if limit is None else limit)).fetchall()
         finally:
             connection.close()
-    return [_row_to_reading(*row) for row in rows]
+    return [_row_to_reading(*row) if is_sound else _name_damaged(str(row[0])) for is_sound, *row in rows]
+
+
+def _name_damaged(id_: str) -> ListedReading:
+    advice = "see bookwheel doctor --repair"
+    return ListedReading(id=id_, created="", status="damaged", document="", question="", outcome=advice, cost=None)
 
 
 def _row_to_reading(

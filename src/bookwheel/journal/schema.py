@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import JournalError
+from bookwheel.journal.checksums import CHECKSUMS, add_function
 from bookwheel.journal.locks import hold_lock, lock_folder
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ ALTER TABLE documents ADD COLUMN notes TEXT NOT NULL DEFAULT '[]';
 # The way back to a reading's model, as JSON; NULL where only its name is known.
 _ADDRESS: Final = "ALTER TABLE readings ADD COLUMN address TEXT;"
 
-MIGRATIONS: list[str] = [_FIRST, _SCORES, _VERDICTS, _ADDRESS]
+MIGRATIONS: list[str] = [_FIRST, _SCORES, _VERDICTS, _ADDRESS, CHECKSUMS]
 """Script k takes a journal of version k to version k + 1."""
 
 
@@ -127,7 +128,7 @@ def translate_errors(path: Path, doing: str) -> Iterator[None]:
     """Turn errors of SQLite and the file system into a JournalError that says what to do."""
     try:
         yield
-    except (sqlite3.Error, OSError) as error:
+    except (sqlite3.Error, OSError, UnicodeDecodeError) as error:  # the last: damage in the names of tables
         raise JournalError(f"cannot {doing} the journal {path}: {error}; {_suggest_fix(error)}") from error
 
 
@@ -136,7 +137,9 @@ def _suggest_fix(error: Exception) -> str:
     if "full" in message or "No space" in message or "disk I/O" in message or "too large" in message:
         return "free some disk space, or use another file with --journal FILE; all earlier steps are kept"
     if "not a database" in message or "malformed" in message:
-        return "move it away (it is not a journal, or a damaged one), or name another with --journal FILE"
+        return "a damaged one is mended by bookwheel doctor --repair; or name another with --journal FILE"
+    if "is damaged" in message or isinstance(error, UnicodeDecodeError):
+        return "see what is damaged: bookwheel doctor; mend it: bookwheel doctor --repair"
     if "locked" in message:
         return (
             f"another process has been writing to it for over {_BUSY_SECONDS} seconds; try again or use --journal FILE"
@@ -147,13 +150,32 @@ def _suggest_fix(error: Exception) -> str:
 def prepare_file(path: Path) -> None:
     """Create the file and its folder, or migrate an older journal."""
     with translate_errors(path, "open"):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(path.parent)
         with hold_lock(lock_folder(path) / "opening", wait=True):
+            _make_private(path)
             connection = connect(path)
             try:
                 _migrate(connection, path)
             finally:
                 connection.close()
+
+
+def make_private_folder(folder: Path) -> None:
+    """Create a folder that only this user may enter. One that exists stays as it is: it may hold other things."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+
+
+def _make_private(path: Path) -> None:
+    """Let only this user read the journal. SQLite gives the files beside it the same permissions."""
+    # Only a file that is new may be opened here: closing a file drops every lock that this process has on it, those of
+    # SQLite too.
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    for file in (path, *(path.with_name(f"{path.name}{end}") for end in ("-wal", "-shm"))):
+        with suppress(OSError):  # another user's, whom this one may only read from
+            file.chmod(0o600)
 
 
 def connect(path: Path) -> sqlite3.Connection:
@@ -163,6 +185,7 @@ def connect(path: Path) -> sqlite3.Connection:
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
     connection.create_function("casefold", 1, _casefold, deterministic=True)
+    add_function(connection)
     return connection
 
 
@@ -181,6 +204,7 @@ def connect_read_only(path: Path) -> sqlite3.Connection:
     connection.execute("PRAGMA query_only = ON")
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.create_function("casefold", 1, _casefold, deterministic=True)
+    add_function(connection)
     if (_read_pragma(connection, "application_id"), _read_pragma(connection, "user_version")) != (
         _APPLICATION,
         len(MIGRATIONS),

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from urllib.parse import quote
 
 from bookwheel.errors import JournalError
+from bookwheel.journal.checksums import IS_SOUND
+from bookwheel.journal.damage import find_damage
 from bookwheel.journal.documents import SpooledDocument, StoredDocument, delete_unread
 from bookwheel.journal.listing import SEARCH_CONDITION
 from bookwheel.journal.locks import LockTaken, hold_lock, is_held, lock_folder
@@ -45,11 +47,17 @@ if TYPE_CHECKING:
 _STEPS_PER_QUERY: Final = 64
 _USAGE: Final = "calls = calls + ?, prompt_tokens = prompt_tokens + ?, completion_tokens = completion_tokens + ?"
 _CHANGING_COLUMNS: Final = ", ".join(f"{name} = ?" for name in READING_COLUMNS.split(", ")[FIXED_COLUMNS:])
+_TABLES: Final = (
+    "FROM readings JOIN documents ON documents.id = readings.document JOIN texts ON texts.id = documents.text"
+)
 _READINGS: Final = (
     f"SELECT {', '.join(f'readings.{name}' for name in READING_COLUMNS.split(', '))}, "
     "texts.sha256, documents.name, texts.characters, documents.notes, readings.number, readings.document "
-    "FROM readings JOIN documents ON documents.id = readings.document JOIN texts ON texts.id = documents.text"
+    f"{_TABLES}"
 )
+
+
+_IS_SOUND: Final = f"({IS_SOUND['readings']} AND {IS_SOUND['documents']} AND {IS_SOUND['texts']})"
 
 
 def new_id() -> str:
@@ -170,15 +178,17 @@ class Journal:
     ) -> list[Reading]:
         """Return readings without steps, newest first; `search` looks in question, answer, document name and model.
 
+        Damaged ones are left out; `find_damage` names them.
+
         With `ids`, only these.
         """
-        conditions = [SEARCH_CONDITION] if search else []
+        conditions = [_IS_SOUND, *([SEARCH_CONDITION] if search else [])]
         values: list[Any] = [store_text(search or ""), -1 if limit is None else limit]
         if ids is not None:
             conditions.append("readings.id IN (SELECT value FROM json_each(?3))")
             values.append(json.dumps(list(ids)))
-        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        rows = self._reader.fetch_all(f"{_READINGS}{where} ORDER BY number DESC LIMIT ?2", values)
+        query = f"{_READINGS} WHERE {' AND '.join(conditions)} ORDER BY number DESC LIMIT ?2"
+        rows = self._reader.fetch_all(query, values)
         return [reading_from_row(row, _info_from_row(row)) for row in rows]
 
     @contextmanager
@@ -242,13 +252,32 @@ class Journal:
     def _steps(self, number: int, limit: int, document: StoredDocument | None) -> Iterator[Step]:
         memory, seen = Memory.blank(limit), -1
         query = (
-            f"SELECT {STEP_COLUMNS} FROM steps WHERE reading = ? AND step > ? ORDER BY step LIMIT {_STEPS_PER_QUERY}"
+            f"SELECT {STEP_COLUMNS}, {IS_SOUND['steps']} FROM steps "
+            f"WHERE reading = ? AND step > ? ORDER BY step LIMIT {_STEPS_PER_QUERY}"
         )
         while rows := self._reader.fetch_all(query, (number, seen)):
-            for row in rows:
+            for *row, is_sound in rows:
+                if not is_sound:
+                    raise JournalError(
+                        f"step {row[0]} of this reading is damaged in the journal {self.path}: bookwheel doctor "
+                        f"--repair drops it and what follows, and bookwheel resume reads that again"
+                    )
                 step = step_from_row(row, memory, document.slice(row[1], row[2]) if document else "")
                 yield step
                 memory, seen = step.after, step.chunk.index
+
+    def _check_sound(self, row: Any) -> None:
+        """Raise JournalError if the reading of this row is damaged."""
+        found = self._reader.fetch_one(f"SELECT {_IS_SOUND} {_TABLES} WHERE number = ?", (row[-2],))
+        if not (found and found[0]):
+            raise JournalError(
+                f"reading {row[0]} is damaged in the journal {self.path}: bookwheel doctor --repair drops it and keeps "
+                f"the others"
+            )
+
+    def find_damage(self) -> list[str]:
+        """Return a sentence for each damaged row and for damage of the file itself; it reads the whole journal."""
+        return find_damage(self._reader)
 
     def _find(self, id_or_prefix: str) -> Any:
         """Find a reading's row. Its last two values are the numbers of the reading and of its document."""
@@ -261,6 +290,7 @@ class Journal:
                 (store_text(id_or_prefix),),
             )
         if len(rows) == 1:
+            self._check_sound(rows[0])
             return rows[0]
         if rows:
             ids = ", ".join(row[0] for row in rows[:3])

@@ -1,0 +1,82 @@
+"""Checksums of the journal's rows: a damaged row is named, never read as if nothing had happened.
+
+SQLite checks the structure of its file, not the values in it. So each row carries a CRC-32 of its values. Triggers set
+it, and refuse to change a row whose checksum is wrong already, which would hide the damage. Whoever reads a row checks
+it with `IS_SOUND`. The places of a document have the SHA-256 in `documents.digest`.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    import sqlite3
+
+# The columns that a row's checksum covers. The rest changes without meaning: when a text was stored or last used.
+_COLUMNS: Final = {
+    "texts": "id, sha256, characters",
+    "pieces": "text, start, content",
+    "documents": "id, text, name, digest, notes",
+    "readings": (
+        "number, id, document, question, model, way, language, plan, status, answer, answer_turn, answer_record, "
+        "evidence, error, parent, created, calls, prompt_tokens, completion_tokens, seconds, claims, address"
+    ),
+    "steps": (
+        "reading, step, start, stop, tokens, sources, pages, before, before_tokens, memory, memory_tokens, flags, "
+        "reply, finish, calls, prompt_tokens, completion_tokens, seconds, record, score"
+    ),
+}
+
+
+def _call(table: str, prefix: str) -> str:
+    return f"checksum({', '.join(f'{prefix}.{column}' for column in _COLUMNS[table].split(', '))})"
+
+
+IS_SOUND: Final = {table: f"({table}.checksum IS {_call(table, table)})" for table in _COLUMNS}
+"""For each table, the SQL condition that a row is undamaged."""
+
+
+def _script(table: str) -> str:
+    new, old = _call(table, "new"), _call(table, "old")
+    return f"""
+ALTER TABLE {table} ADD COLUMN checksum INTEGER;
+UPDATE {table} SET checksum = {_call(table, table)};
+CREATE TRIGGER {table}_seal_new AFTER INSERT ON {table} BEGIN
+    UPDATE {table} SET checksum = {new} WHERE rowid = new.rowid;
+END;
+CREATE TRIGGER {table}_check_old BEFORE UPDATE OF {_COLUMNS[table]} ON {table} BEGIN
+    SELECT raise(ABORT, 'a row of {table} is damaged') WHERE old.checksum IS NOT {old};
+END;
+CREATE TRIGGER {table}_seal_changed AFTER UPDATE OF {_COLUMNS[table]} ON {table} BEGIN
+    UPDATE {table} SET checksum = {new} WHERE rowid = new.rowid;
+END;
+"""
+
+
+CHECKSUMS: Final = "".join(map(_script, _COLUMNS))
+"""The migration that adds them."""
+
+
+def add_function(connection: sqlite3.Connection) -> None:
+    """Give the connection the SQL function `checksum`."""
+    connection.create_function("checksum", -1, checksum, deterministic=True)
+
+
+def checksum(*values: Any) -> int:
+    """Return the CRC-32 of a row's values and their types."""
+    total = 0
+    for value in values:
+        content = _encode(value)
+        total = zlib.crc32(f"{type(value).__name__} {len(content)} ".encode(), total)
+        total = zlib.crc32(content, total)
+    return total
+
+
+def _encode(value: Any) -> bytes:
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, float):
+        return struct.pack("<d", value)
+    return str(value).encode("utf-8", "surrogatepass")

@@ -1,0 +1,194 @@
+"""Damage is named and never read as if nothing had happened; what is sound can be copied to a new journal."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import sqlite3
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from bookwheel.errors import JournalError
+from bookwheel.journal import Journal
+from bookwheel.journal.checksums import checksum
+from bookwheel.journal.damage import repair
+from bookwheel.models.scripted import ScriptedModel, keyword_reader
+from bookwheel.plan import Plan
+from bookwheel.reading import runner
+from bookwheel.reading.ways.registry import load_way
+from bookwheel.text.documents import TextDocument
+
+TEXTS = {
+    name: f"Gulls circle over {name} all day. " * 60
+    + f"The harbour master of {name} is Ada Quill. "
+    + "Rain fell. " * 200
+    for name in ("Skarholm", "Vik", "Nes")
+}
+PLAN = Plan(question_tokens=60, chunk_tokens=120, memory_tokens=60, answer_tokens=60)
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory) -> Path:
+    """A journal with three readings, closed."""
+    path = tmp_path_factory.mktemp("sound") / "journal.sqlite"
+    model = ScriptedModel(keyword_reader, plan=PLAN)
+    with Journal(path) as journal:
+        for name, text in TEXTS.items():
+            document = journal.keep(TextDocument(text, name))
+            reading = runner.new_reading(document.info, f"Who is harbour master of {name}?", model, PLAN)
+            journal.begin(reading)
+            asyncio.run(runner.run_reading(reading, document, model, way=load_way("sequential"), journal=journal))
+    return path
+
+
+@pytest.fixture
+def path(sound: Path, tmp_path: Path) -> Path:
+    copy = tmp_path / "journal.sqlite"
+    copy.write_bytes(sound.read_bytes())
+    return copy
+
+
+def read_all(path: Path) -> dict[str, object]:
+    """All that the journal gives, by place; what it refuses is left out. A refusal is a JournalError, nothing else."""
+    found: dict[str, object] = {}
+    try:
+        journal = Journal(path)
+    except JournalError:
+        return found
+    with journal:
+        with suppress(JournalError):
+            found["list"] = {reading.id: reading for reading in journal.readings()}
+        for name in [*found.get("list", {}), *IDS]:
+            try:
+                found[f"reading {name}"] = journal.reading(name)
+                document = journal.document_of(name)
+                found[f"text {name}"] = [(part.text, part.source, part.page) for part in document.parts()]
+            except JournalError:
+                continue
+    return found
+
+
+IDS: list[str] = []
+
+
+def flip(path: Path, random_: random.Random) -> None:
+    content = bytearray(path.read_bytes())
+    content[random_.randrange(len(content))] ^= 1 << random_.randrange(8)
+    path.write_bytes(content)
+
+
+def assert_no_silent_change(path: Path, expected: dict[str, object], *, seed: int, flips: int) -> int:
+    """Flip one bit, read everything, and compare; `flips` times. Return how often something was refused."""
+    random_, original, refused = random.Random(seed), path.read_bytes(), 0
+    for _ in range(flips):
+        path.write_bytes(original)
+        for end in ("-wal", "-shm"):
+            path.with_name(path.name + end).unlink(missing_ok=True)
+        flip(path, random_)
+        found = read_all(path)
+        for place, value in found.items():
+            if place == "list":
+                listed, all_ = value, expected["list"]
+                assert all(all_.get(id_) == reading for id_, reading in listed.items())  # type: ignore[union-attr]
+            elif place in expected:
+                assert value == expected[place], place
+        refused += found != expected
+    return refused
+
+
+@pytest.fixture
+def expected(sound: Path, tmp_path: Path) -> dict[str, object]:
+    copy = tmp_path / "expected.sqlite"
+    copy.write_bytes(sound.read_bytes())
+    with Journal(copy) as journal:
+        IDS[:] = [reading.id for reading in journal.readings()]
+    return read_all(copy)
+
+
+def test_no_flipped_bit_changes_what_is_read_without_a_word(path, expected) -> None:
+    assert_no_silent_change(path, expected, seed=11, flips=25)
+
+
+@pytest.mark.slow
+def test_three_hundred_flipped_bits_change_nothing_silently(path, expected) -> None:
+    assert assert_no_silent_change(path, expected, seed=5, flips=300) > 20
+
+
+def damage(path: Path, update: str) -> None:
+    """Change a value behind the back of its checksum."""
+    with sqlite3.connect(path) as connection:
+        connection.create_function("checksum", -1, checksum, deterministic=True)
+        triggers = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+        for name, _ in triggers:
+            connection.execute(f"DROP TRIGGER {name}")
+        connection.execute(update)
+        for _, sql in triggers:
+            connection.execute(sql)
+    connection.close()
+
+
+def test_a_damaged_reading_is_named_and_blocks_no_other(path, expected) -> None:
+    damage(path, f"UPDATE readings SET answer = 'Eve' WHERE id = '{IDS[0]}'")
+    with Journal(path) as journal:
+        assert [reading.id for reading in journal.readings()] == IDS[1:]
+        assert journal.find_damage() == [f"reading {IDS[0]} is damaged"]
+        with pytest.raises(JournalError, match=f"reading {IDS[0]} is damaged .*doctor --repair"):
+            journal.reading(IDS[0])
+        assert journal.reading(IDS[1]) == expected[f"reading {IDS[1]}"]
+
+
+def test_a_damaged_step_and_a_damaged_text_are_named(path, expected) -> None:
+    damage(path, "UPDATE steps SET memory = 'Eve was here' WHERE step = 1 AND reading = 1")
+    damage(path, "UPDATE pieces SET content = x'00' WHERE text = 2")
+    with Journal(path) as journal:
+        with pytest.raises(JournalError, match="step 1 of this reading is damaged"):
+            journal.reading(IDS[2])
+        document = journal.document_of(IDS[1])
+        with pytest.raises(JournalError, match="text of Vik at character 0 is damaged"):
+            document.slice(0, 10)
+        assert len(journal.find_damage()) == 2
+
+
+def test_a_damaged_row_is_not_sealed_anew_by_a_change(path, expected) -> None:
+    damage(path, f"UPDATE readings SET question = 'Eve?' WHERE id = '{IDS[0]}'")
+    with Journal(path) as journal:
+        reading = journal.reading(IDS[1])
+        with pytest.raises(JournalError, match=r"damaged.*doctor --repair"):
+            asyncio.run(journal.end(type(reading)(**{**fields(reading), "id": IDS[0]})))
+
+
+def fields(value) -> dict[str, object]:
+    return {name: getattr(value, name) for name in value.__dataclass_fields__}
+
+
+def test_repair_keeps_what_is_sound_and_names_what_is_not(path, expected) -> None:
+    damage(path, f"UPDATE readings SET answer = 'Eve' WHERE id = '{IDS[0]}'")
+    damage(path, "UPDATE steps SET memory = 'Eve was here' WHERE step = 1 AND reading = 1")
+    old, lost = repair(path)
+    assert old.exists()
+    assert any(f"reading {IDS[0]} is damaged" in line for line in lost)
+    assert any("step 1 of reading" in line for line in lost)
+    with Journal(path) as journal:
+        assert journal.find_damage() == []
+        assert [reading.id for reading in journal.readings()] == IDS[1:]
+        assert journal.reading(IDS[1]) == expected[f"reading {IDS[1]}"]
+        assert len(journal.reading(IDS[2]).steps) == 1
+        assert list(journal.document_of(IDS[2]).parts())
+
+
+def test_a_repaired_journal_that_was_whole_is_the_same(path, expected) -> None:
+    _, lost = repair(path)
+    assert lost == []
+    assert read_all(path) == expected
+
+
+def test_a_journal_being_read_into_is_not_repaired(path, expected) -> None:
+    with Journal(path) as journal, journal.claim(IDS[0]), pytest.raises(JournalError, match="end it first"):
+        repair(path)
+
+
+def test_checksums_tell_types_and_borders_apart() -> None:
+    values = [("a", "b"), ("ab", ""), (b"a", "b"), (1,), (1.0,), ("1",), (None,), ("None",)]
+    assert len({checksum(*row) for row in values}) == len(values)

@@ -1,0 +1,76 @@
+"""Only its owner can read a journal and what lies beside it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from bookwheel.errors import JournalError
+from bookwheel.journal import Journal
+from bookwheel.text.documents import TextDocument
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX")
+
+
+def modes(folder: Path) -> dict[str, int]:
+    return {path.name: stat.S_IMODE(path.stat().st_mode) for path in [folder, *folder.rglob("*")]}
+
+
+def test_the_journal_and_all_beside_it_are_the_owners_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "bookwheel"
+    before = os.umask(0o022)
+    try:
+        with Journal(folder / "journal.sqlite") as journal:
+            journal.keep(TextDocument("A secret. " * 99))
+            with journal.claim("abc"):
+                found = modes(folder)
+    finally:
+        os.umask(before)
+    assert {name: mode & 0o077 for name, mode in found.items()} == dict.fromkeys(found, 0)
+    assert {"journal.sqlite", "journal.sqlite-wal", "journal.sqlite-shm", "abc.lock"} <= set(found)
+
+
+def test_an_older_journal_becomes_private_when_it_is_opened(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    Journal(path).close()
+    path.chmod(0o644)
+    Journal(path).close()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+@pytest.mark.filterwarnings("ignore:.*fork")
+def test_opening_a_journal_again_leaves_the_locks_of_this_process_alone(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    with Journal(path) as journal:
+
+        def work(connection) -> None:
+            connection.execute("UPDATE texts SET kept = kept")
+            Journal(path).close()
+            pid = os.fork()
+            if pid == 0:
+                import sqlite3
+
+                try:
+                    other = sqlite3.connect(path, timeout=0, isolation_level=None)
+                    other.execute("BEGIN IMMEDIATE")
+                    os._exit(1)
+                except sqlite3.OperationalError:
+                    os._exit(0)
+            assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+        journal._writer.write_now(work)
+
+
+def test_looking_needs_no_right_to_write(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    with Journal(path) as journal:
+        journal.keep(TextDocument("words"))
+    before = path.stat().st_mtime_ns
+    with Journal(path, read_only=True) as journal:
+        assert journal.readings() == []
+        with pytest.raises(JournalError):
+            journal._writer.write_now(lambda connection: connection.execute("DELETE FROM texts"))
+    assert path.stat().st_mtime_ns == before

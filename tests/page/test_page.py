@@ -88,6 +88,30 @@ def test_the_evidence_of_the_answer_leads_to_the_document(page):
     assert page.locator("mark").inner_text().strip() == page.locator(".proof").first.inner_text().strip()
 
 
+def test_each_sentence_of_the_answer_has_its_verdict(page):
+    read_to_the_end(page)
+    told = page.evaluate("async () => (await fetch(`/readings/${location.hash.split(/[/?]/)[2]}`)).json()")
+    assert told["verdict"] == "found"
+    assert page.locator(".eyebrow .support").inner_text() == "found in the document"
+    assert page.locator(".claims > li").count() == len(told["claims"])
+    quotes = [len(claim["evidence"]) for claim in told["claims"]]
+    assert [item.locator(".proof").count() for item in page.locator(".claims > li").all()] == quotes
+
+
+def test_an_answer_that_the_document_does_not_bear_out_is_not_green(page):
+    read_to_the_end(page)
+    page.locator(".ribbon").click(position={"x": 1000, "y": 20})
+    page.keyboard.press("e")
+    page.fill("#memory-text", "Zora Pell delivered 900 crates of ink to the north gate")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector(".facts a")
+    page.wait_for_selector(".status.answered.unproved")
+    by_hand = page.locator(".claims li", has=page.locator(".support.by-hand"))
+    assert "written by hand at step" in by_hand.first.inner_text()
+    assert by_hand.first.locator(".proof").count() == 0
+    assert "Zora Pell" in page.locator(".answer").inner_text()
+
+
 def test_an_edited_memory_is_read_on_from_as_a_new_reading(page):
     read_to_the_end(page)
     old = page.url

@@ -191,3 +191,10 @@ def test_a_quote_has_its_own_pages_where_the_document_knows_them():
     book.pages = lambda start, end: (start // 100, end // 100)
     (line,) = find_origins(steps_of("Built in 1588 for the monks"), book)
     assert line.quote.pages == (line.quote.start // 100, line.quote.end // 100)
+
+
+def test_a_line_whose_name_was_changed_by_hand_is_written_by_hand():
+    model, hand = "The plan was signed by Agostino Ramelli", "The plan was signed by Odo Farr"
+    steps = steps_of(model, hand, hand, replies={1: model}, sections=(SECTIONS[2], SECTIONS[1], SECTIONS[3]))
+    (line,) = find_origins(steps, Book(SECTIONS[2] + SECTIONS[1] + SECTIONS[3]))
+    assert (line.by_hand, line.found, line.missing) == (True, False, ("Odo", "Farr"))

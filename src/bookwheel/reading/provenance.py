@@ -121,13 +121,25 @@ def _trails(steps: Sequence[Step]) -> list[_Trail]:
     for number in following:
         changes[number].append(0)
     return [
-        _Trail(line, parse_words(line), changes[number][::-1], _is_by_hand(line, steps[changes[number][0]]))
+        _Trail(line, parse_words(line), changes[number][::-1], _is_by_hand(line, steps, changes[number]))
         for number, line in current.items()
     ]
 
 
-def _is_by_hand(line: str, entered: Step) -> bool:
-    return Flag.EDITED in entered.flags and _Lines(entered.conversation.reply.text).find(line) is None
+def _is_by_hand(line: str, steps: Sequence[Step], changes: Sequence[int]) -> bool:
+    """Tell if a person wrote the line, or gave it its wording. The newest of the changes comes first."""
+    newest = steps[changes[0]]
+    if Flag.EDITED in newest.flags and _Lines(newest.conversation.reply.text).find(line) is None:
+        return True
+    return any(
+        _has_line(steps[at].after.text, line) and not _has_line(steps[at].conversation.reply.text, line)
+        for at in changes
+        if Flag.EDITED in steps[at].flags
+    )
+
+
+def _has_line(text: str, line: str) -> bool:
+    return any(_key(other) == _key(line) for other in _lines(text))
 
 
 class _Lines:

@@ -116,7 +116,8 @@ class _SearchedBlock:
         query.seen.update(anchor for anchor in query.required if counts.get(anchor) or self._count(anchor))
         there = sorted((count, anchor) for anchor, count in counts.items() if count)
         exact = [anchor for _, anchor in there if anchor in query.required]
-        chosen = exact[: _MOST_ANCHORS + 1] or [anchor for _, anchor in there[:_MOST_ANCHORS]]
+        plain = [anchor for _, anchor in there if anchor not in query.required]
+        chosen = exact[: _MOST_ANCHORS + 1] + plain[:_MOST_ANCHORS]
         around: dict[str, int] = {}
         for anchor in chosen:
             for place in self._places(anchor):

@@ -1,7 +1,7 @@
 // The head of a reading: question, answer, evidence, and cost so far.
 
 import { h, refill, wheel } from "./dom.js";
-import { advantageMark, statusChip, verdict } from "./marks.js";
+import { advantageMark, statusChip, supportChip, verdict } from "./marks.js";
 import { flagChip } from "./memory.js";
 import { duration, figure, moment, number, t } from "./words.js";
 
@@ -20,18 +20,35 @@ export class Headline {
   }
 
   draw(reading) {
-    const told = JSON.stringify([reading.status, reading.answer, reading.error, reading.evidence]);
+    const told = JSON.stringify([reading.status, reading.answer, reading.error, reading.evidence, reading.claims]);
     if (told === this.told) return;
     this.told = told;
-    refill(this.eyebrow, wheel(reading.status === "reading"), statusChip(reading.status), h("span", {}, moment(reading.created)));
+    refill(this.eyebrow, wheel(reading.status === "reading"), statusChip(reading.status, reading.verdict), reading.verdict && supportChip(reading.verdict), h("span", {}, moment(reading.created)));
     refill(this.question, reading.question);
     this.answer.classList.toggle("none", !reading.answer);
-    refill(this.answer, reading.answer || t(`none.${reading.status}`));
+    refill(this.answer, reading.answer ? marked(reading.answer, reading.claims ?? []) : t(`none.${reading.status}`));
     refill(this.flags, (reading.answer_turn?.flags ?? []).map(flagChip));
     refill(this.earned, judged(reading));
     refill(this.problem, reading.status === "cancelled" ? "" : reading.error);
-    const quotes = (reading.evidence ?? []).map((found) => this.#quote(found));
-    refill(this.proofs, quotes.length ? [h("h2", {}, t("proofs")), quotes] : null);
+    refill(this.proofs, this.#proofs(reading));
+  }
+
+  // Each sentence of the answer with its verdict and its passages; a reading from before verdicts has passages only.
+  #proofs({ claims = [], evidence = [] }) {
+    if (!claims.length) return evidence.length ? [h("h2", {}, t("proofs")), evidence.map((found) => this.#quote(found))] : null;
+    return [h("h2", {}, t("verdict")), h("ul", { class: "claims" }, claims.map((claim) => this.#claim(claim, claims.length > 1, evidence)))];
+  }
+
+  #claim(claim, named, evidence) {
+    const missing = claim.missing.length && claim.verdict !== "by-hand" ? t("verdict.missing", { missing: claim.missing.join(", ") }) : "";
+    const text = claim.step === null ? t(`verdict.${claim.verdict}`) : t("verdict.by-hand.at", { step: number(claim.step) });
+    return h(
+      "li",
+      { dir: "auto" },
+      named && h("p", { class: "sentence" }, claim.text),
+      h("p", { class: "small" }, supportChip(claim.verdict, text), missing && ` ${missing}`),
+      claim.evidence.map((at) => this.#quote(evidence[at])),
+    );
   }
 
   #quote(found) {
@@ -42,6 +59,20 @@ export class Headline {
       found.quote.length > 300 ? `${found.quote.slice(0, 300)}…` : found.quote,
     );
   }
+}
+
+// The answer, with each sentence marked by its verdict where there are several.
+function marked(answer, claims) {
+  if (claims.length < 2) return answer;
+  let at = 0;
+  const pieces = claims.flatMap((claim) => {
+    const start = answer.indexOf(claim.text, at);
+    if (start < 0) return [];
+    const before = answer.slice(at, start);
+    at = start + claim.text.length;
+    return [before, h("span", { class: `claimed ${claim.verdict}`, title: t(`verdict.${claim.verdict}`) }, claim.text)];
+  });
+  return [...pieces, answer.slice(at)];
 }
 
 // The verdict on a reading of an evaluation or a training run, and the right answer.
@@ -78,6 +109,7 @@ export class Facts {
       ["reading.calls", number(usage.calls)],
       ["reading.cost", (price_in || price_out) && cost.toFixed(4)],
       ["reading.took", duration(usage.seconds)],
+      ["reading.notes", (reading.document.notes ?? []).join(" · ")],
       ["reading.parent", reading.parent && h("a", { href: `#/reading/${encodeURIComponent(reading.parent)}` }, reading.parent.slice(0, 12))],
     ];
     refill(this.list, facts.filter(([, fact]) => fact).map(([name, fact]) => h("div", {}, h("dt", {}, t(name)), h("dd", {}, fact))));

@@ -1,7 +1,7 @@
 // The readings of the journal, newest first, with a search. Two can be chosen for comparison.
 
 import { h, later, refill } from "./dom.js";
-import { statusChip } from "./marks.js";
+import { statusChip, supportChip } from "./marks.js";
 import * as service from "./service.js";
 import { moment, number, t } from "./words.js";
 
@@ -63,7 +63,7 @@ export class Journal {
         {},
         h("a", { href: `#/reading/${encodeURIComponent(reading.reading)}`, class: "question", dir: "auto" }, reading.question),
         h("p", { class: reading.answer ? "said" : "said none", dir: "auto" }, reading.answer || t("journal.no-answer")),
-        h("p", { class: "small" }, statusChip(reading.status), " ", [reading.document.name, reading.model, moment(reading.created), t("journal.tokens", { count: number(reading.usage.prompt_tokens + reading.usage.completion_tokens) })].join(" · ")),
+        h("p", { class: "small" }, statusChip(reading.status, reading.verdict), " ", reading.verdict && [supportChip(reading.verdict), " "], [reading.document.name, reading.model, moment(reading.created), t("journal.tokens", { count: number(reading.usage.prompt_tokens + reading.usage.completion_tokens) })].join(" · ")),
       ),
     );
   }

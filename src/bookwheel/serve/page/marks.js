@@ -3,9 +3,13 @@
 import { h } from "./dom.js";
 import { percent, signed, t } from "./words.js";
 
-export const statusChip = (status) => h("span", { class: `status ${status}` }, t(`status.${status}`));
+// An answer is green only where the document bears it out.
+export const statusChip = (status, support = "found") => h("span", { class: `status ${status}${(support ?? "found") === "found" ? "" : " unproved"}` }, t(`status.${status}`));
 
 export const advantageMark = (advantage) => h("span", { class: `chip ${advantage > 0 ? "new" : advantage < 0 ? "gone" : "nought"}` }, signed(advantage));
+
+// How far the document bears out an answer, or one sentence of it.
+export const supportChip = (support, text = t(`verdict.${support}`)) => h("span", { class: `status support ${support}` }, text);
 
 export function verdict({ outcome, score, reason }) {
   const title = reason || null;

@@ -208,7 +208,10 @@ class ReadingView {
   }
 
   #proof(found) {
-    this.#mark(found.step, { span: found, told: t("source.proof") });
+    const where = { span: found, told: t("source.proof") };
+    if (this.trace.steps[found.step]) return this.#mark(found.step, where);
+    // No step read it: the document is shown around it.
+    return this.source.show({ start: 0, end: this.reading.document.length, pages: found.pages }, where);
   }
 
   #mark(at, where) {

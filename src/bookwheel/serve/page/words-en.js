@@ -68,6 +68,7 @@ export default {
   "reading.left": "Time left",
   "reading.left.unknown": "not known yet",
   "reading.parent": "Edited from",
+  "reading.notes": "Notes on the document",
   "reading.progress": "How much of the document is read",
   "reading.lost": "The line to the server is broken; trying again…",
   "reading.closed": "The server no longer sends this reading. Reload the page when it is back.",
@@ -134,6 +135,14 @@ export default {
   "source.gone": "This part of the document cannot be shown: {why}",
 
   "proofs": "What the answer rests on",
+  "verdict": "What the document says to it",
+  "verdict.found": "found in the document",
+  "verdict.partly": "found in part",
+  "verdict.by-hand": "written by hand",
+  "verdict.by-hand.at": "written by hand at step {step}",
+  "verdict.not-found": "not found in the document",
+  "verdict.absent": "not in the document, the model says",
+  "verdict.missing": "Nowhere in it: {missing}",
   "proof.show": "Show in the document: {quote}",
 
   "compare": "Side by side",

@@ -68,6 +68,7 @@ export default {
   "reading.left": "剩余时间",
   "reading.left.unknown": "尚不清楚",
   "reading.parent": "改自",
+  "reading.notes": "文档的说明",
   "reading.progress": "文档已读多少",
   "reading.lost": "与服务器的连接断了，正在重试…",
   "reading.closed": "服务器不再发送这次阅读。等它恢复后请刷新页面。",
@@ -134,6 +135,14 @@ export default {
   "source.gone": "无法显示文档的这一部分：{why}",
 
   "proofs": "回答的依据",
+  "verdict": "文档怎么说",
+  "verdict.found": "文档中有",
+  "verdict.partly": "文档中有一部分",
+  "verdict.by-hand": "人工写入",
+  "verdict.by-hand.at": "第 {step} 步人工写入",
+  "verdict.not-found": "文档中没有找到",
+  "verdict.absent": "模型说文档中没有",
+  "verdict.missing": "文档中没有:{missing}",
   "proof.show": "在文档中查看：{quote}",
 
   "compare": "并排比较",

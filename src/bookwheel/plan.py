@@ -79,6 +79,11 @@ class Budget:
         if self.cost is not None and not (self.price_in or self.price_out):
             raise PlanError("a cost budget needs the price of a million tokens: --price-in and --price-out")
 
+    @property
+    def has_limits(self) -> bool:
+        """True where anything is limited."""
+        return (self.tokens, self.seconds, self.cost) != (None, None, None)
+
     def price(self, prompt_tokens: int, completion_tokens: int) -> float:
         """Return the cost of so many tokens."""
         return (prompt_tokens * self.price_in + completion_tokens * self.price_out) / 1e6

@@ -2,7 +2,7 @@
 
 The worst cost of a call is reserved before it starts and released when it ends, so calls side by side cannot pass a
 limit together. A call without a reply counts too, with what it may have cost. Limits hold for one run: a resumed
-reading starts to count anew.
+reading starts to count anew, unless it is told what counts already.
 """
 
 from __future__ import annotations
@@ -31,11 +31,13 @@ _T = TypeVar("_T", Reply, Judgement, Likelihood)
 class BudgetedModel(ModelWrapper):
     """A model that refuses a call which could break a limit."""
 
-    def __init__(self, model: Model, budget: Budget) -> None:
+    def __init__(self, model: Model, budget: Budget, counted: Usage | None = None) -> None:
+        """Begin to count, from what an earlier run of the same reading has spent if it counts too."""
         super().__init__(model)
         self.spent = Usage()
+        self._counted = counted or Usage()
         self._budget = budget
-        self._began = time.monotonic()
+        self._began = time.monotonic() - self._counted.seconds
         self._reserved = Usage()
         """The worst cost of the calls in flight."""
         self._unanswered = Usage()
@@ -108,7 +110,7 @@ class BudgetedModel(ModelWrapper):
             yield None
             return
         worst = worst_usage(self, messages, limit)
-        self._check(self.spent + self._reserved + worst)
+        self._check(self._counted + self.spent + self._reserved + worst)
         self._reserved += worst
         try:
             yield worst
@@ -121,7 +123,7 @@ class BudgetedModel(ModelWrapper):
         """Raise BudgetReached when the worst case passes a limit."""
         if self._budget.tokens is not None and worst.tokens > self._budget.tokens:
             raise BudgetReached(
-                f"stopped at {self.spent.tokens} tokens: the next call could pass the limit of "
+                f"stopped at {self._counted.tokens + self.spent.tokens} tokens: the next call could pass the limit of "
                 f"{self._budget.tokens} (--max-tokens-total)"
             )
         cost = self._budget.price(worst.prompt_tokens, worst.completion_tokens)

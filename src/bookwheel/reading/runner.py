@@ -78,13 +78,15 @@ async def run_reading(
     journal: StepStore | None = None,
     watch: Callable[[Step | Answer], None] = ignore_event,
     patience: Patience | None = None,
+    counted: Usage | None = None,
 ) -> Reading:
     """Read from where `reading` stands to its end; return it answered, stopped or failed.
 
+    The budget counts from zero, or from `counted`, the usage of an earlier run under the same limits.
     An interrupt is stored as `cancelled` and a refused input as `failed`; both are raised again.
     With a journal, the returned steps have no texts and prompts: those stay in the journal.
     """
-    run = _Run(reading, BudgetedModel(model, reading.plan.budget), journal, watch)
+    run = _Run(reading, BudgetedModel(model, reading.plan.budget, counted), journal, watch)
     try:
         await run.read(document, way, patience or Patience())
     except BudgetReached as reached:

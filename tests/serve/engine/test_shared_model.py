@@ -125,3 +125,38 @@ def test_a_reply_is_counted_and_the_servers_model_stays_open() -> None:
         assert (one.name, one.window, one.plan) == (model.name, model.window, model.plan)
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("error", "lost"),
+    [
+        (Unreachable("refused"), 0),
+        (Unreachable("broke", is_charged=True), 54),
+        (Unreachable("broke", is_charged=True, received="x" * 32), 14),
+    ],
+)
+def test_a_call_without_a_reply_counts_what_it_may_have_cost(usage: UsageStore, error: Unreachable, lost: int) -> None:
+    async def run() -> None:
+        quota = TokenQuota(Key(name="a", sha256="", tokens_per_day=1000), usage)
+        with pytest.raises(Unreachable):
+            await shared(Model(faults={0: error}), FairQueue(1, most_waiting=9), quota).reply(
+                TALK, limit=50, sampling=Sampling()
+            )
+        quota.check(1000 - lost)
+
+    asyncio.run(run())
+    assert usage.tokens_today("a") == lost
+
+
+def test_a_cancelled_call_is_not_for_nothing(usage: UsageStore) -> None:
+    async def run() -> None:
+        quota = TokenQuota(Key(name="a", sha256="", tokens_per_day=1000), usage)
+        model = shared(Model(seconds_per_call=60), FairQueue(1, most_waiting=9), quota)
+        call = asyncio.create_task(model.reply(TALK, limit=50, sampling=Sampling()))
+        await asyncio.sleep(0.01)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+
+    asyncio.run(run())
+    assert usage.tokens_today("a") == 54

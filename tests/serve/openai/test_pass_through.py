@@ -9,6 +9,8 @@ import pytest
 from openai import OpenAI
 
 from bookwheel.models.openai import OpenAIModel
+from bookwheel.models.patience import Patience
+from bookwheel.serve.openai import pass_through
 from bookwheel.text.tokens import WordTokenizer
 
 HELLO = [{"role": "user", "content": "Hello there"}]
@@ -66,7 +68,8 @@ def test_the_endpoints_refusal_comes_back_with_its_status_and_without_its_key(ch
     assert behind.model.calls == 0
 
 
-def test_an_endpoint_that_is_gone_is_a_bad_gateway(serving) -> None:
+def test_an_endpoint_that_is_gone_is_a_bad_gateway(serving, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pass_through, "_PATIENCE", Patience(seconds=0))
     model = OpenAIModel(name="far", base_url="http://127.0.0.1:9/v1", api_key="sk-inner-secret", window=400, retries=0)
     with serving(model) as front, front.client() as plain:
         answer = plain.post("/v1/chat/completions", json={"model": "far", "messages": HELLO})

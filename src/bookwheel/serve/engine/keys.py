@@ -139,12 +139,20 @@ class TokenQuota:
     @contextmanager
     def reserve(self, tokens: int) -> Iterator[None]:
         """Reserve a call's highest cost while it is under way; raise BudgetReached when it is not left."""
-        self.check(tokens)
-        self._reserved += tokens
+        self.hold(tokens)
         try:
             yield
         finally:
-            self._reserved -= tokens
+            self.let_go(tokens)
+
+    def hold(self, tokens: int) -> None:
+        """Reserve so many tokens until `let_go`; raise BudgetReached when they are not left."""
+        self.check(tokens)
+        self._reserved += tokens
+
+    def let_go(self, tokens: int) -> None:
+        """Give back what `hold` reserved."""
+        self._reserved -= tokens
 
     async def settle(self, tokens: int) -> None:
         """Count what a call cost in the end."""

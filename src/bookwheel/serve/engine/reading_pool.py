@@ -14,7 +14,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import BookwheelError, InputError, JournalError
+from bookwheel.models.patience import Patience, format_duration
 from bookwheel.reading import runner
+from bookwheel.reading.reread import is_rereading, reread
 from bookwheel.reading.ways.registry import load_way
 from bookwheel.serve.engine.errors import ApiError, too_many_requests
 from bookwheel.serve.engine.running_reading import ReadingRequest, RunningReading
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
     from bookwheel.journal import Journal, StoredDocument
     from bookwheel.models.base import Model
+    from bookwheel.models.patience import Retry
     from bookwheel.serve.engine.fair_queue import FairQueue
     from bookwheel.serve.engine.keys import TokenQuota
     from bookwheel.serve.engine.metrics import Metrics
@@ -40,6 +43,9 @@ _SECONDS_TO_RETRY: Final = 15
 _MOST_RECENT: Final = 256
 # Details go to the log, where only whoever runs the server sees them.
 _INTERNAL_ERROR: Final = "an error of the server; its log says more"
+
+# Between two lines of the log about one call that is tried again.
+_SECONDS_BETWEEN_LINES: Final = 60.0
 
 _log: Final = logging.getLogger(__name__)
 
@@ -141,17 +147,21 @@ class ReadingPool:
         assert running.result
         return running.result
 
-    async def resume_interrupted(self, quota_of: Callable[[str], TokenQuota | None]) -> int:
+    async def resume_interrupted(
+        self, quota_of: Callable[[str], TokenQuota | None], apply_limits: Callable[[Reading], Reading]
+    ) -> int:
         """Continue the readings that the server's end interrupted; return how many."""
         count = 0
         for entry in await asyncio.to_thread(self._usage.list_open):
             try:
-                count += await self._resume_entry(entry, quota_of(entry.key_name))
+                count += await self._resume_entry(entry, quota_of(entry.key_name), apply_limits)
             except BookwheelError as error:
                 _log.warning("reading %s was not continued: %s", entry.id, error)
         return count
 
-    async def _resume_entry(self, entry: UsageEntry, quota: TokenQuota | None) -> bool:
+    async def _resume_entry(
+        self, entry: UsageEntry, quota: TokenQuota | None, apply_limits: Callable[[Reading], Reading]
+    ) -> bool:
         try:
             reading = await asyncio.to_thread(self._journal.reading, entry.id)
         except JournalError:
@@ -161,9 +171,11 @@ class ReadingPool:
             await asyncio.to_thread(self._usage.set_open, entry.id, is_open=False)
             return False
         request = ReadingRequest(
-            reading=reading,
+            reading=apply_limits(reading),
             open_document=self.document_opener(entry.id),
             is_stored=True,
+            # The same run goes on, so it gets no second budget.
+            counted=reading.usage,
             key_name=entry.key_name,
             quota=quota,
             idempotency_key=entry.idempotency_key,
@@ -289,8 +301,17 @@ class ReadingPool:
         def watch(event: Step | Answer) -> None:
             loop.call_soon_threadsafe(running.publish, event)
 
-        way = load_way(reading.way)
-        work = runner.run_reading(reading, document, model, way=way, journal=self._journal, watch=watch)
+        way = reread if is_rereading(reading.steps) else load_way(reading.way)
+        work = runner.run_reading(
+            reading,
+            document,
+            model,
+            way=way,
+            journal=self._journal,
+            watch=watch,
+            patience=_make_patience(request),
+            counted=request.counted,
+        )
         running.job = self._worker.submit(work)
         if running.is_interrupted:  # while the reading was being recorded, when there was no job to cancel yet
             running.job.cancel()
@@ -317,3 +338,17 @@ class ReadingPool:
         ended = replace(stored, status=status, error=message)
         await self._journal.end(ended)
         return ended
+
+
+def _make_patience(request: ReadingRequest) -> Patience:
+    """Return the patience of a reading: without end where no client waits on its connection."""
+    id_, due = request.reading.id, 0.0
+
+    def report(retry: Retry) -> None:
+        nonlocal due
+        if retry.wait and (retry.tries == 1 or retry.seconds >= due):
+            due = retry.seconds + _SECONDS_BETWEEN_LINES
+            since = format_duration(retry.seconds)
+            _log.warning("reading %s waits for the model (%s so far, try %d): %s", id_, since, retry.tries, retry.error)
+
+    return Patience(seconds=None, on_retry=report) if request.survives_restart else Patience(on_retry=report)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bookwheel.journal import StoredDocument
 from bookwheel.reading import runner
-from bookwheel.types import Answer
+from bookwheel.types import Answer, Usage
 
 if TYPE_CHECKING:
     from bookwheel.errors import BookwheelError
@@ -31,6 +31,8 @@ class ReadingRequest:
     """Called when the reading has its place, because fetching and converting can take long."""
     is_stored: bool = False
     """The journal has the reading, so it continues after its last step."""
+    counted: Usage = field(default_factory=Usage)
+    """Spent by earlier runs, and counted against the budget."""
     key_name: str = ""
     quota: TokenQuota | None = None
     survives_restart: bool = True

@@ -21,7 +21,7 @@ from bookwheel.serve.engine.reading_pool import ReadingPool
 from bookwheel.serve.engine.running_reading import ReadingRequest, RunningReading
 from bookwheel.serve.engine.settings import ServerSettings
 from bookwheel.serve.engine.usage import UsageStore
-from bookwheel.types import DocumentInfo, Reading, Status
+from bookwheel.types import DocumentInfo, Reading, Status, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -128,7 +128,15 @@ class Service:
 
     async def resume_interrupted(self) -> None:
         """Continue the readings that the last server's end interrupted."""
-        await self.readings.resume_interrupted(lambda key_name: self.quota(self.keys.find_by_name(key_name)))
+        await self.readings.resume_interrupted(
+            lambda key_name: self.quota(self.keys.find_by_name(key_name)), self._apply_limits
+        )
+
+    def _apply_limits(self, reading: Reading) -> Reading:
+        """Return the reading within the limits that the server has now."""
+        limits = self.plans[self.readings.get_model(reading.model).name].budget
+        budget = _lower_limits(reading.plan.budget, limits)
+        return replace(reading, plan=replace(reading.plan, budget=budget))
 
     def quota(self, key: Key | None) -> TokenQuota | None:
         """Return the quota of a key that has one, always the same object."""
@@ -232,7 +240,10 @@ class Service:
                 return running, await running.wait_until_started()
             if reading.status is Status.ANSWERED:
                 return None, reading
-            return await self.continue_reading(reading, caller, survives_restart=survives_restart)
+            # The same request gets no second budget.
+            return await self.continue_reading(
+                reading, caller, survives_restart=survives_restart, counted=reading.usage
+            )
 
     async def _find_started(self, idempotency_key: str, caller: Caller) -> Reading | None:
         """Return the reading that this Idempotency-Key started. Raise a 422 when that was another request's."""
@@ -266,13 +277,13 @@ class Service:
         )
 
     async def continue_reading(
-        self, reading: Reading, caller: Caller, *, survives_restart: bool = True
+        self, reading: Reading, caller: Caller, *, survives_restart: bool = True, counted: Usage | None = None
     ) -> tuple[RunningReading, Reading]:
         """Continue a stored reading after its last step, with the same model, within the server's limits."""
-        budget = _lower_limits(reading.plan.budget, self.plans[self.readings.get_model(reading.model).name].budget)
-        reading = replace(reading, plan=replace(reading.plan, budget=budget))
+        reading = self._apply_limits(reading)
         open_document, quota = self.readings.document_opener(reading.id), self.quota(caller.key)
         request = _request(reading, open_document, caller, quota, is_stored=True, survives_restart=survives_restart)
+        request = replace(request, counted=counted or Usage())
         try:
             running = self.readings.start(request)
             return running, await running.wait_until_started()
@@ -282,12 +293,19 @@ class Service:
     async def resume(
         self, reading: Reading, budget: Mapping[str, Any], key: Key | None, *, survives_restart: bool = True
     ) -> Reading:
-        """Continue a reading that has no answer, under a budget that counts from zero."""
+        """Continue a reading that has no answer, under a budget that counts from zero.
+
+        The server's own limits hold for all runs together, or a client could pass them by resuming again and again.
+        """
         if reading.status is Status.ANSWERED or self.readings.get_running(reading.id):
             return reading
-        limits = self.make_plan(reading.model, {"budget": budget}).budget
+        limits, counted = self.make_plan(reading.model, {"budget": budget}).budget, Usage()
+        if self.plans[reading.model].budget.has_limits:
+            limits, counted = _raise_limits(limits, reading.usage), reading.usage
         reading = replace(reading, plan=replace(reading.plan, budget=limits))
-        _, reading = await self.continue_reading(reading, Caller(key=key), survives_restart=survives_restart)
+        _, reading = await self.continue_reading(
+            reading, Caller(key=key), survives_restart=survives_restart, counted=counted
+        )
         return reading
 
 
@@ -309,6 +327,17 @@ def _request(
         survives_restart=survives_restart,
         idempotency_key=caller.idempotency_key,
         fingerprint=caller.fingerprint,
+    )
+
+
+def _raise_limits(budget: Budget, spent: Usage) -> Budget:
+    """Return the limits of a run as limits of the whole reading."""
+    cost = budget.price(spent.prompt_tokens, spent.completion_tokens)
+    return replace(
+        budget,
+        tokens=None if budget.tokens is None else budget.tokens + spent.tokens,
+        seconds=None if budget.seconds is None else budget.seconds + spent.seconds,
+        cost=None if budget.cost is None else budget.cost + cost,
     )
 
 

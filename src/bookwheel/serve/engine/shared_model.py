@@ -7,8 +7,10 @@ import time
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from bookwheel.errors import ModelError
 from bookwheel.models.base import ModelWrapper
-from bookwheel.types import Judgement, Likelihood, Reply
+from bookwheel.reading.budget import lost_usage, worst_usage
+from bookwheel.types import Judgement, Likelihood, Reply, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -64,11 +66,9 @@ class SharedModel(ModelWrapper):
 
     async def _spend(self, messages: Sequence[Message], limit: int, call: Callable[[], Awaitable[_T]]) -> _T:
         """Make a call of at most `limit` tokens of reply in the model's own event loop."""
-        most = limit
         # Counted here and not in the model's loop: a server's tokenizer waits for the network.
-        if self._quota:
-            most += self.template_tokens + sum(self.tokenizer.count(message.content) for message in messages)
-        return await self._run(self._call(most, call))
+        worst = worst_usage(self, messages, limit) if self._quota else Usage()
+        return await self._run(self._call(worst, call))
 
     async def _run(self, call: Coroutine[Any, Any, _R]) -> _R:
         """Run a coroutine in the event loop that the model's connections belong to."""
@@ -79,13 +79,27 @@ class SharedModel(ModelWrapper):
     async def aclose(self) -> None:
         """Do nothing: the model belongs to the server."""
 
-    async def _call(self, most: int, call: Callable[[], Awaitable[_T]]) -> _T:
+    async def _call(self, worst: Usage, call: Callable[[], Awaitable[_T]]) -> _T:
         start = time.perf_counter()
         # Reserved before the wait, so that calls side by side cannot pass the quota together.
-        with self._quota.reserve(most) if self._quota else nullcontext():
+        with self._quota.reserve(worst.tokens) if self._quota else nullcontext():
             async with self._queue.slot(self._client):
-                result = await call()
+                try:
+                    result = await call()
+                except (ModelError, asyncio.CancelledError) as error:
+                    # A client that starts and cancels calls must not get them for nothing.
+                    await self._settle_lost(error, worst)
+                    raise
             self._metrics.count_call(self.name, result.usage, time.perf_counter() - start)
             if self._quota:
                 await self._quota.settle(result.usage.tokens)
         return result
+
+    async def _settle_lost(self, error: BaseException, worst: Usage) -> None:
+        """Count a call without a reply: what it may have cost."""
+        if not self._quota:
+            return
+        if not isinstance(error, ModelError):
+            await self._quota.settle(worst.tokens)
+        elif error.is_charged:
+            await self._quota.settle(lost_usage(error, worst).tokens)

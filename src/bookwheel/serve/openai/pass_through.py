@@ -5,29 +5,34 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
-import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from anyio import CancelScope
 
+from bookwheel.errors import ModelError
 from bookwheel.models.openai import OpenAIModel
-from bookwheel.models.sdk_errors import translate_error
+from bookwheel.models.patience import Patience, PatientModel, persist
+from bookwheel.models.sdk_errors import request_errors, translate_error
+from bookwheel.reading.budget import worst_usage
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.shared_model import SharedModel
 from bookwheel.serve.http.errors import code_of, openai_error, status_of
 from bookwheel.serve.openai.chat_result import ChatResult
 from bookwheel.serve.openai.messages import check_supported, cut_at_stop
+from bookwheel.serve.openai.passed_call import PassedCall, check_budget, worst_prompt_tokens
 from bookwheel.serve.openai.schemas import chunk_to_json, completion_to_json, usage_to_json
 from bookwheel.types import Message, Usage
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from openai import AsyncOpenAI
+    from openai import APIStatusError, AsyncOpenAI
 
     from bookwheel.models.base import Model
     from bookwheel.plan import Sampling
-    from bookwheel.serve.engine.keys import Key
+    from bookwheel.serve.engine.fair_queue import FairQueue
+    from bookwheel.serve.engine.keys import Key, TokenQuota
     from bookwheel.serve.engine.service import Service
     from bookwheel.serve.openai.messages import ChatContents
     from bookwheel.serve.openai.schemas import ChatShape
@@ -38,6 +43,8 @@ _READING_FIELDS: Final = ("document", "plan", "way")
 _ROLES: Final[dict[str, Any]] = {"developer": "system", "function": "tool"}
 # A longer text cannot fit, so that it need not be tokenized.
 _MOST_CHARACTERS_PER_TOKEN: Final = 64
+# A client waits for the answer, so an endpoint in trouble is given less time than by a reading.
+_PATIENCE: Final = Patience(seconds=20.0)
 # A reply without a limit may fill a quarter of the window.
 _REPLY_DIVISOR: Final = 4
 
@@ -77,9 +84,11 @@ class PassThrough:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._clients: dict[str, AsyncOpenAI] = {}
+        self._closing: set[asyncio.Future[None]] = set()
 
     async def aclose(self) -> None:
         """Close the connections to the endpoints."""
+        await asyncio.gather(*self._closing)
         for client in self._clients.values():
             await client.close()
 
@@ -92,7 +101,10 @@ class PassThrough:
             quota.check()
         owner = key.name if key else f"chat-{secrets.token_hex(6)}"
         if isinstance(model, OpenAIModel):
-            return await self._forward(model, owner, key, {**json.loads(raw_body), "model": model.name})
+            body = {name: value for name, value in json.loads(raw_body).items() if name not in _READING_FIELDS}
+            body["model"] = model.name
+            call = await self._open_call(chat, contents, model, quota, body)
+            return await self._forward(model, owner, call, body)
         return await self._ask(chat, contents, model, owner, key)
 
     async def _ask(
@@ -115,7 +127,11 @@ class PassThrough:
         )
         messages = [Message(role=_map_role(text.role), content=text.text) for text in contents.texts]
         sampling = merge_sampling(chat, model)
-        reply = await shared.reply(messages, limit=reply_limit(chat, model), sampling=sampling)
+        limit = reply_limit(chat, model)
+        budget = self._service.plans[model.name].budget
+        if budget.has_limits:
+            check_budget(await asyncio.to_thread(worst_usage, model, messages, limit), budget)
+        reply = await PatientModel(shared, _PATIENCE).reply(messages, limit=limit, sampling=sampling)
         id_, answer = f"chatcmpl-{secrets.token_hex(12)}", cut_at_stop(reply.text, chat.stop)
         if not chat.stream:
             return ChatResult(
@@ -129,62 +145,105 @@ class PassThrough:
             chunks.append(chunk_to_json(id_, model.name, None, usage=usage_to_json(reply.usage)))
         return ChatResult(chunks=_iterate(chunks))
 
-    async def _forward(self, model: OpenAIModel, owner: str, key: Key | None, body: dict[str, Any]) -> ChatResult:
-        """Send the chat to the endpoint; return its answer or its error unchanged."""
-        from httpx2 import Response as HttpResponse
-        from openai import APIStatusError, AsyncStream, OpenAIError
+    async def _open_call(
+        self,
+        chat: ChatShape,
+        contents: ChatContents,
+        model: OpenAIModel,
+        quota: TokenQuota | None,
+        body: dict[str, Any],
+    ) -> PassedCall:
+        """Reserve what the call can cost at most. Where something limits it, the reply gets a limit too."""
+        budget, limit = self._service.plans[model.name].budget, reply_limit(chat, model)
+        worst = Usage(calls=1)
+        if quota or budget.has_limits:
+            if chat.limit is None:
+                body["max_completion_tokens" if "max_tokens" in model.unsupported else "max_tokens"] = limit
+            # In a thread: a server's tokenizer waits for the network.
+            prompt = await asyncio.to_thread(
+                worst_prompt_tokens, contents, body, model, max(0, window_tokens(model) - limit)
+            )
+            worst = Usage(calls=1, prompt_tokens=prompt, completion_tokens=limit * max(1, chat.n or 1))
+            check_budget(worst, budget)
+        call = PassedCall(model.name, worst, quota, self._service.metrics)
+        call.open()
+        return call
 
-        client = self._clients.get(model.name) or self._clients.setdefault(model.name, model.endpoint.open_client())
-        body = {name: value for name, value in body.items() if name not in _READING_FIELDS}
-        began, queue = time.perf_counter(), self._service.queue
-        await queue.acquire(owner)
+    async def _forward(self, model: OpenAIModel, owner: str, call: PassedCall, body: dict[str, Any]) -> ChatResult:
+        """Send the chat to the endpoint; return its answer or its error unchanged."""
+        queue = self._service.queue
+        try:
+            await queue.acquire(owner)
+        except BaseException:
+            await call.close(is_charged=False)
+            raise
         streaming = False
         try:
             if body.get("stream"):
                 body["stream_options"] = {**(body.get("stream_options") or {}), "include_usage": True}
-                chunks = await client.post(
-                    _ROUTE, cast_to=object, body=body, stream=True, stream_cls=AsyncStream[object]
-                )
+            answer = await persist(lambda: self._send(model, body), _PATIENCE)
+            if body.get("stream"):
                 streaming = True
-                return ChatResult(chunks=self._forward_chunks(chunks, model, key, began), at_end=queue.release)
-            answer = await client.post(_ROUTE, cast_to=HttpResponse, body=body)
-            payload = json.loads(answer.content)
-            await self._count_usage(payload, model, key, began)
-            return ChatResult(payload=payload)
-        except APIStatusError as error:
-            return self._error_result(error, model)
-        except (OpenAIError, ValueError) as error:
-            raise translate_error(error, model.endpoint, model.name) from error
+                return ChatResult(
+                    chunks=self._forward_chunks(answer, model, call), at_end=lambda: self._end(queue, call)
+                )
+            call.observe(answer)
+            await call.close()
+            return ChatResult(payload=answer)
+        except ModelError as error:
+            await call.close(is_charged=error.is_charged, is_whole=False)
+            if status_error := _find_status_error(error):
+                return self._error_result(status_error, model)
+            raise
         finally:
             if not streaming:
                 queue.release()
+                # Still open only where the request was cancelled; what the endpoint has written is then unknown.
+                with CancelScope(shield=True):
+                    await call.close(is_whole=False)
+
+    async def _send(self, model: OpenAIModel, body: dict[str, Any]) -> Any:
+        """Send the chat once; return the answer's JSON, or the chunks of a stream."""
+        from httpx2 import Response as HttpResponse
+        from openai import AsyncStream
+
+        client = self._clients.get(model.name)
+        if client is None:
+            endpoint = replace(model.endpoint, retries=0)
+            client = self._clients.setdefault(model.name, endpoint.open_client())
+        try:
+            if body.get("stream"):
+                return await client.post(_ROUTE, cast_to=object, body=body, stream=True, stream_cls=AsyncStream[object])
+            answer = await client.post(_ROUTE, cast_to=HttpResponse, body=body)
+            return json.loads(answer.content)
+        except request_errors() as error:
+            fault = translate_error(error, model.endpoint, model.name)
+            # Another try could cost as much again, and the client decides about that. Other refusals are its own too.
+            fault.tries = int(fault.is_charged or not fault.is_passing)
+            raise fault from error
+
+    def _end(self, queue: FairQueue, call: PassedCall) -> None:
+        """Release the slot; settle a stream that was never begun, because the client had gone."""
+        queue.release()
+        closing = asyncio.ensure_future(call.close())
+        self._closing.add(closing)
+        closing.add_done_callback(self._closing.discard)
 
     async def _forward_chunks(
-        self, chunks: Any, model: OpenAIModel, key: Key | None, began: float
+        self, chunks: Any, model: OpenAIModel, call: PassedCall
     ) -> AsyncGenerator[dict[str, Any]]:
-        from openai import OpenAIError
-
         try:
             async for chunk in chunks:
-                await self._count_usage(chunk, model, key, began)
+                call.observe(chunk)
                 yield chunk
-        except (OpenAIError, ValueError) as error:
+        except request_errors() as error:
             bookwheel_error = translate_error(error, model.endpoint, model.name)
             yield openai_error(str(bookwheel_error), status_of(bookwheel_error), code_of(bookwheel_error))
         finally:
-            # A cancelled request must still give its connection back.
+            # A cancelled request must still be counted, and give its connection back.
             with CancelScope(shield=True):
+                await call.close()
                 await chunks.close()
-
-    async def _count_usage(self, payload: Any, model: OpenAIModel, key: Key | None, began: float) -> None:
-        counts = payload.get("usage") if isinstance(payload, dict) else None
-        if not isinstance(counts, dict):
-            return
-        read, written = (int(counts.get(name) or 0) for name in ("prompt_tokens", "completion_tokens"))
-        usage = Usage(calls=1, prompt_tokens=read, completion_tokens=written)
-        self._service.metrics.count_call(model.name, usage, time.perf_counter() - began)
-        if quota := self._service.quota(key):
-            await quota.settle(usage.tokens)
 
     def _error_result(self, error: Any, model: OpenAIModel) -> ChatResult:
         """Return the endpoint's error."""
@@ -195,6 +254,15 @@ class PassThrough:
         message = model.endpoint.hide_key(str(details.get("message") or bookwheel_error))
         payload = openai_error(message, status, details.get("code") or code_of(bookwheel_error), details.get("param"))
         return ChatResult(payload=payload, status=status, headers={"x-should-retry": "false"})
+
+
+def _find_status_error(error: BaseException | None) -> APIStatusError | None:
+    """Return the endpoint's refusal that an error of ours came from."""
+    from openai import APIStatusError
+
+    while error is not None and not isinstance(error, APIStatusError):
+        error = error.__cause__
+    return error
 
 
 def merge_sampling(chat: ChatShape, model: Model) -> Sampling:

@@ -1,0 +1,71 @@
+"""The server's limits hold for a reading as a whole: resumed, sent again, continued after a restart, forked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bookwheel.errors import Overloaded
+from bookwheel.plan import Budget
+
+LIMIT = 1200
+
+
+def limited(model, tokens: int = LIMIT) -> dict:
+    return {"scripted": replace(model.plan, budget=Budget(tokens=tokens))}
+
+
+def spent(up, id_: str) -> int:
+    return up.journal.reading(id_).usage.tokens
+
+
+def test_resuming_again_and_again_does_not_pass_the_servers_limit(serving, gated) -> None:
+    model = gated()
+    with serving(model, plans=limited(model)) as up, up.client() as client:
+        id_ = up.begin()["reading"]
+        assert up.events(id_)[-1][2]["status"] == "stopped"
+        for _ in range(4):
+            client.post(f"/readings/{id_}/resume", json={"plan": {"budget": {"tokens": LIMIT}}})
+            assert up.events(id_)[-1][2]["status"] == "stopped"
+        assert 0 < spent(up, id_) <= LIMIT
+
+
+def test_the_same_request_again_gets_no_second_budget(serving, gated) -> None:
+    model = gated()
+    with serving(model, plans=limited(model)) as up, up.client() as client:
+        body = {"question": "Who is the harbour master?", "text": "Gulls circle over the pier. " * 200}
+        for _ in range(3):
+            answer = client.post("/readings", json=body, headers={"Idempotency-Key": "once"}).json()
+            assert up.events(answer["reading"])[-1][2]["status"] == "stopped"
+        assert 0 < spent(up, answer["reading"]) <= LIMIT
+
+
+def test_a_restart_gives_no_second_budget(serving, gated) -> None:
+    model = gated()
+    model.after(3)
+    with serving(model, plans=limited(model)) as up:
+        id_ = up.begin()["reading"]
+        up.events(id_, until=3)
+    again = gated()
+    with serving(again, plans=limited(again)) as up:
+        assert up.events(id_)[-1][2]["status"] == "stopped"
+        assert 0 < spent(up, id_) <= LIMIT
+
+
+def test_a_fork_has_the_servers_limit_whatever_its_parent_had(serving, gated) -> None:
+    with serving(gated()) as up:
+        id_ = up.begin()["reading"]
+        assert up.events(id_)[-1][2]["status"] == "answered"
+    model = gated()
+    with serving(model, plans=limited(model)) as up, up.client() as client:
+        fork = client.post(f"/readings/{id_}/fork", json={"step": 0, "memory": "nothing yet"}).json()
+        copied = sum(step["usage"]["prompt_tokens"] + step["usage"]["completion_tokens"] for step in fork["steps"])
+        assert up.events(fork["reading"])[-1][2]["status"] == "stopped"
+        assert spent(up, fork["reading"]) - copied <= LIMIT
+
+
+def test_a_reading_waits_for_its_model_and_the_log_says_so(serving, gated, caplog) -> None:
+    model = gated(faults={2: Overloaded("the model is busy", retry_after=0)})
+    with caplog.at_level("WARNING"), serving(model) as up:
+        id_ = up.begin()["reading"]
+        assert up.events(id_)[-1][2]["status"] == "answered"
+    assert f"reading {id_} waits for the model" in caplog.text

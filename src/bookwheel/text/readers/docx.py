@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from bookwheel.text.sources import SourceFile, SourceWarnings
 
 _MAIN: Final = "word/document.xml"
+_STYLE_SHEET: Final = "word/styles.xml"
 _RELATIONSHIPS: Final = "word/_rels/document.xml.rels"
 _W: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _M: Final = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
@@ -31,6 +32,7 @@ _R: Final = "{http://schemas.openxmlformats.org/officeDocument/2006/relationship
 _A: Final = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _C: Final = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
 _IMAGE_DATA: Final = "{urn:schemas-microsoft-com:vml}imagedata"
+_STYLE_FACTS: Final = frozenset(f"{_W}{name}" for name in ("name", "basedOn", "pPr"))
 _SPACE: Final = "{http://www.w3.org/XML/1998/namespace}space"
 _DRAWINGS: Final = re.compile(r"word/(?:diagrams/data|charts/chart)\d*\.xml")
 _UNKNOWN_ELEMENT: Final = re.compile(r"unrecognised element was ignored: (?:\{[^}]*\}|[\w-]+:)?(\w+)")
@@ -86,9 +88,25 @@ def _complete(archive: zipfile.ZipFile) -> bytes:
         for entry in archive.infolist():
             if entry.filename == _MAIN:
                 copy.writestr(_MAIN, etree.tostring(document))
+            elif entry.filename == _STYLE_SHEET:
+                copy.writestr(_STYLE_SHEET, _slim_styles(_parse(archive, _STYLE_SHEET)))
             elif entry.filename.endswith((".xml", ".rels")):
                 copy.writestr(entry.filename, archive.read(entry))
     return packed.getvalue()
+
+
+def _slim_styles(styles: Any) -> bytes:
+    """Return the style sheet without the looks: mammoth's parser takes longer for them than for the document."""
+    from lxml import etree
+
+    for part in list(styles):
+        if part.tag != f"{_W}style":
+            styles.remove(part)
+            continue
+        for fact in list(part):
+            if fact.tag not in _STYLE_FACTS:
+                part.remove(fact)
+    return bytes(etree.tostring(styles))
 
 
 def _parse(archive: zipfile.ZipFile, path: str) -> Any:

@@ -5,8 +5,8 @@
     python benchmarks/extraction.py DOCS
     python benchmarks/extraction.py DOCS --source OTHER/src --no-engines
 
-What a document should hold comes from another reader: the standard library's parser of HTML for pages and books, and for
-a PDF the book of the same manual. `pip install pypdf trafilatura` for the comparison with them.
+What a document should hold comes from another reader: the standard library's parser of HTML for pages and books, and
+for a PDF the book of the same manual. `pip install pypdf trafilatura` for the comparison with them.
 """
 
 from __future__ import annotations
@@ -79,26 +79,31 @@ class Visible(HTMLParser):
 
     HIDDEN = frozenset(("script", "style", "head", "nav", "noscript", "template", "select", "button"))
 
+    INLINE = frozenset("a abbr b code em font i q small span strong sub sup tt var".split())  # noqa: SIM905
+
     def __init__(self) -> None:
         super().__init__()
         self.text: list[str] = []
         self._hidden: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Part words at the beginning of anything but a run of text."""
         if tag in self.HIDDEN:
             self._hidden.append(tag)
-        if tag not in {"a", "abbr", "b", "code", "em", "font", "i", "q", "small", "span", "strong", "sub", "sup", "tt", "var"}:
+        if tag not in self.INLINE:
             self.text.append(" ")
         if tag == "img":
             self.text.append(f" {dict(attrs).get('alt') or ''} ")
 
     def handle_endtag(self, tag: str) -> None:
+        """Part words at the end of a block."""
         if self._hidden and tag == self._hidden[-1]:
             self._hidden.pop()
         if tag in {"p", "div", "li", "td", "th", "dt", "dd", "h1", "h2", "h3", "h4", "h5", "h6", "pre", "caption"}:
             self.text.append(" ")
 
     def handle_data(self, data: str) -> None:
+        """Take visible text."""
         if not self._hidden:
             self.text.append(data)
 
@@ -175,14 +180,12 @@ def main() -> None:
         headings = sum(line.startswith("#") for line in text.splitlines())
         ratios = []
         for engine, code in {} if chosen.no_engines else ENGINES.items():
-            is_wanted = engine == "trafilatura" if path.is_dir() else ".pdf" in path.name and engine != "trafilatura"
-            if is_wanted:
-                alone, _ = run(code, [str(page) for page in list_pages(path, gold_place)] if path.is_dir() else arguments)
+            if (engine == "trafilatura") == path.is_dir() and (path.is_dir() or ".pdf" in path.name):
+                files = [str(page) for page in list_pages(path, gold_place)] if path.is_dir() else arguments
+                alone, _ = run(code, files)
                 ratios.append(f"{seconds / alone:.2f} of {engine}")
-        print(
-            f"| {name} | {sum(gold.values()):,} | {100 * kept:.2f} | {headings} | {seconds:.1f} | {', '.join(ratios)} |",
-            flush=True,
-        )
+        row = (name, f"{sum(gold.values()):,}", f"{100 * kept:.2f}", str(headings), f"{seconds:.1f}", ", ".join(ratios))
+        print(f"| {' | '.join(row)} |", flush=True)
 
 
 if __name__ == "__main__":

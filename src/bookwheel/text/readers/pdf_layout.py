@@ -67,6 +67,8 @@ class _Block:
     """Fragments one below the other: a paragraph, a column, a cell."""
 
     fragments: list[Fragment] = field(default_factory=list)
+    is_cell: bool = False
+    """It begins beside another block, so its lines keep to the right of that."""
 
     @property
     def left(self) -> float:
@@ -86,7 +88,7 @@ class _Block:
             fragment.top <= last.bottom + 0.5 * last.height
             and fragment.left <= self.right
             and fragment.right >= self.left
-            and fragment.left >= self.left - _INDENT * fragment.height
+            and fragment.left >= self.left - (1.0 if self.is_cell else _INDENT) * fragment.height
         )
 
 
@@ -97,6 +99,9 @@ def arrange(fragments: Sequence[Fragment]) -> list[TextLine]:
     last: _Block | None = None
     for at, group in enumerate(groups):
         is_alone = not any(_have_same_columns(group, other) for other in groups[max(0, at - 1) : at + 2 : 2])
+        if is_alone and len(group) > 1 and all(len(block.fragments) == 1 for block in group[:-1]):
+            # A line with wide gaps, such as a title behind its number, is no table; the text below it goes on.
+            group = [_join_first_line(group)]  # noqa: PLW2901 - one block from here on
         rows = _find_rows(group, is_alone=is_alone)
         if rows is None:
             for block in group:
@@ -159,12 +164,13 @@ def _split_blocks(fragments: Iterable[Fragment]) -> list[_Block]:
         if blocks and blocks[-1].continues_with(fragment):
             blocks[-1].fragments.append(fragment)
             continue
+        beside: list[int] = []
         if blocks:
             before = blocks[-1].fragments
             beside = [at for at, f in enumerate(before) if fragment.is_level(f) and fragment.is_right_of(f)]
             if beside and beside[0]:
-                blocks[-1:] = [_Block(before[: beside[0]]), _Block(before[beside[0] :])]
-        blocks.append(_Block([fragment]))
+                blocks[-1:] = [_Block(before[: beside[0]], blocks[-1].is_cell), _Block(before[beside[0] :])]
+        blocks.append(_Block([fragment], is_cell=bool(beside)))
     return blocks
 
 
@@ -196,14 +202,24 @@ def _find_rows(group: Sequence[_Block], *, is_alone: bool) -> list[list[str]] | 
     if is_alone and sum(_is_prose(block.fragments) for block in tall) > 1:
         return None
     longest = max(group, key=lambda block: len(block.fragments)).fragments
-    if is_alone and len(longest) == 1:
-        # One line with wide gaps, such as a title and its page, is no table.
-        return [[" ".join(block.text for block in group)]]
     if is_alone and len(longest) >= _LEAST_LINES and all(_is_level_with(block, longest) for block in group):
         return [[f.text for block in group for f in block.fragments if f.is_level(line)] for line in longest]
     if len(longest) > _MOST_CELL_LINES:
         return None
     return [[block.text for block in group]]
+
+
+def _join_first_line(group: Sequence[_Block]) -> _Block:
+    """Return the blocks as one, whose first line is all of theirs."""
+    first = [block.fragments[0] for block in group]
+    joined = Fragment(
+        text=" ".join(fragment.text for fragment in first),
+        left=first[0].left,
+        right=first[-1].right,
+        bottom=min(fragment.bottom for fragment in first),
+        top=max(fragment.top for fragment in first),
+    )
+    return _Block([joined, *group[-1].fragments[1:]])
 
 
 def _is_level_with(block: _Block, lines: Sequence[Fragment]) -> bool:

@@ -32,7 +32,20 @@ def find_running_lines(pages: Sequence[Sequence[Fragment]], heights: Sequence[fl
         for at, (number, place) in enumerate(found):
             if at and _is_dense(found, at):
                 repeated[number].add(place)
+    for fragments, places_of_page in zip(pages, repeated, strict=True):
+        places_of_page -= {at for at in places_of_page if _is_numbering(fragments, at, places_of_page)}
     return repeated
+
+
+def _is_numbering(fragments: Sequence[Fragment], at: int, repeated: set[int]) -> bool:
+    """Return True for the number before a title: titles at the top of a page stand at one height too."""
+    if any(c.isalpha() for c in _NUMBER.sub("", fragments[at].text)):
+        return False
+    return any(
+        other not in repeated and fragment.is_level(fragments[at])
+        for other, fragment in enumerate(fragments)
+        if other != at
+    )
 
 
 def _is_dense(found: Sequence[tuple[int, int]], at: int) -> bool:

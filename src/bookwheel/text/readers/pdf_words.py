@@ -21,16 +21,12 @@ _HYPHENS: Final = "\x02\ufffe\N{SOFT HYPHEN}"
 _AT_END: Final = re.compile(rf"([^\W\d_]+)[{_HYPHENS}\-‐]$")
 _WORD_START: Final = re.compile(r"^[^\W\d_]+")
 _WORD: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_NUMBER_END: Final = re.compile(r"(.*?\D|\d+?)(\d{1,3})$")
+_NUMBER_START: Final = re.compile(r"(\d{1,3})(\D.*)$")
+# The size of a raised number's letters, as a share of its word's.
+_RAISED: Final = 0.85
 _DOTS: Final = re.compile(r"(?:\s?[.·…]){5,}")
-_LIGATURES: Final = {
-    ord("ﬀ"): "ff",
-    ord("ﬁ"): "fi",
-    ord("ﬂ"): "fl",
-    ord("ﬃ"): "ffi",
-    ord("ﬄ"): "ffl",
-    ord("ﬅ"): "st",
-    ord("ﬆ"): "st",
-}
+_LIGATURES: Final = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
 _UNSEEN: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff]")
 # A gap of this many line heights parts cells and columns. Justified words stand closer.
 _WIDE_GAP: Final = 1.1
@@ -143,11 +139,28 @@ def _iterate_words(text: Sequence[str], boxes: _Boxes) -> Iterator[tuple[str, _B
             if not is_cut:
                 continue
         if start is not None and (word := _clean("".join(text[start : at + is_cut]))):
-            yield word, _join_boxes(boxes.read(start), boxes.read(max(start, at - 1)))
+            first, last = boxes.read(start), boxes.read(max(start, at - 1))
+            box = _join_boxes(first, last)
+            yield from ((piece, box) for piece in _part_raised(word, first, last))
         start = None
         # PDFium joins the halves of a cut word, which leaves the line end where the hyphen stands.
         if is_cut or character in {"\r", "\n"}:
             yield "", None
+
+
+def _part_raised(word: str, first: _Box | None, last: _Box | None) -> Iterator[str]:
+    """Yield a raised number, which is a note's or an exponent, apart from the word that it stands at."""
+    if (first and last and word[-1:].isdigit() and _is_raised(last, first) and (found := _NUMBER_END.match(word))) or (
+        first and last and word[:1].isdigit() and _is_raised(first, last) and (found := _NUMBER_START.match(word))
+    ):
+        yield from found.groups()
+    else:
+        yield word
+
+
+def _is_raised(box: _Box, other: _Box) -> bool:
+    height = other[3] - other[1]
+    return box[3] - box[1] < _RAISED * height and box[1] > other[1] + 0.1 * height
 
 
 def _join_boxes(one: _Box | None, other: _Box | None) -> _Box | None:
@@ -214,7 +227,7 @@ def mark_headings(lines: Sequence[TextLine], outline: Iterable[tuple[int, str]])
     result = list(lines)
     start = 0
     for level, title in outline:
-        found = _find_title(result, title, start) or _find_title(result, title, 0)
+        found = _find_title(result, title, start)
         if found:
             first, end = found
             text = " ".join(line.text for line in result[first:end])
@@ -226,19 +239,26 @@ def mark_headings(lines: Sequence[TextLine], outline: Iterable[tuple[int, str]])
 
 
 def _find_title(lines: Sequence[TextLine], title: str, start: int) -> tuple[int, int] | None:
-    """Return the lines that are the title, with its number or without."""
-    wanted = _key(title)
-    for first in range(start, len(lines)):
+    """Return the lines that are the title, with its number or without; rather in its own spelling than in capitals."""
+    found = list(_iterate_titles(lines, _key(title)))
+    return min(
+        found,
+        key=lambda place: (title not in " ".join(line.text for line in lines[slice(*place)]), place[0] < start, place),
+        default=None,
+    )
+
+
+def _iterate_titles(lines: Sequence[TextLine], wanted: str) -> Iterator[tuple[int, int]]:
+    """Yield the first and the next line of each place with these letters and perhaps a number before them."""
+    for first in range(len(lines) if wanted else 0):
         text = ""
         for end in range(first, min(len(lines), first + _MOST_TITLE_LINES)):
-            if lines[end].text.startswith("#"):
-                break
             text += _key(lines[end].text)
-            if wanted and (text == wanted or (text.endswith(wanted) and len(text) - len(wanted) <= _NUMBERING)):
-                return first, end + 1
-            if len(text) > len(wanted) + _NUMBERING:
+            if lines[end].text.startswith("#") or len(text) > len(wanted) + _NUMBERING:
                 break
-    return None
+            if text.endswith(wanted):
+                yield first, end + 1
+                break
 
 
 # Letters that a chapter's number may add to its title.

@@ -32,6 +32,7 @@ TopP = Annotated[float, Gt(0), Le(1)]
 # JSON numbers are exact only up to 2**53.
 Seed = Annotated[int, Ge(-(2**53)), Le(2**53)]
 Positive = Annotated[float, Gt(0), Lt(inf)]
+Scale = Annotated[float, Ge(0.1), Le(10)]
 Price = Annotated[float, Ge(0), Lt(inf)]
 
 
@@ -136,6 +137,8 @@ class Plan:
     budget: Budget = field(default_factory=Budget)
     gate: GatePlan | None = None
     """Only gated ways need it; None takes the model's calibration."""
+    token_scale: Scale | None = None
+    """Real tokens per estimated token, where an endpoint's tokenizer is unknown; None until its first reply."""
 
     def __post_init__(self) -> None:
         check_bounds(self, error=PlanError)

@@ -38,7 +38,7 @@ READING_COLUMNS: Final = (
     "claims, error, calls, prompt_tokens, completion_tokens, seconds"
 )
 FIXED_COLUMNS: Final = 8
-"""The first columns of READING_COLUMNS, which never change after the insert."""
+"""The first columns of READING_COLUMNS, which do not change when a reading ends."""
 
 
 def store_text(text: str) -> str | bytes:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
+    from bookwheel.plan import Plan
     from bookwheel.types import Document
 
 # Steps that one query fetches.
@@ -141,6 +142,15 @@ class Journal:
     async def add_step(self, reading_id: str, step: Step) -> None:
         """Insert a step and return once it is on disk. Raise JournalError if the reading has a step of that index."""
         await self._writer.write(lambda connection: _insert_step(connection, reading_id, step))
+
+    async def set_plan(self, reading_id: str, plan: Plan) -> None:
+        """Replace a reading's plan. Steps that it has were read by the old one."""
+        content = store_text(json.dumps(plan.to_json(), ensure_ascii=False))
+
+        def update(connection: sqlite3.Connection) -> None:
+            connection.execute("UPDATE readings SET plan = ? WHERE id = ?", (content, reading_id))
+
+        await self._writer.write(update)
 
     async def end(self, reading: Reading) -> None:
         """Store the reading's current status, answer, usage, evidence, claims and error, at its end or before."""

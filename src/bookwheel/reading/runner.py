@@ -20,6 +20,7 @@ from bookwheel.reading import loop
 from bookwheel.reading.budget import BudgetedModel
 from bookwheel.reading.guards import is_empty
 from bookwheel.reading.prompts import language_of, prompts_for
+from bookwheel.reading.token_scale import WAYS, ScaledModel, measure_scale
 from bookwheel.reading.verdict import judge_answer
 from bookwheel.types import Answer, Reading, Status, Step
 
@@ -60,6 +61,9 @@ class StepStore(Protocol):
 
     async def add_step(self, reading_id: str, step: Step) -> None:
         """Return when the step is durable."""
+
+    async def set_plan(self, reading_id: str, plan: Plan) -> None:
+        """Return when the plan is durable."""
 
     async def end(self, reading: Reading) -> None:
         """Store how the reading ended."""
@@ -133,8 +137,11 @@ class _Run:
         model = PatientModel(self.model, patience, is_empty=is_empty, sleep=self.model.sleep)
 
         async def consume() -> None:
-            events = way(document, self._reading.question, model, self._reading.plan, tuple(self.steps))
-            await self._consume(events)
+            is_planned_anew = True
+            while is_planned_anew:
+                plan = self._reading.plan
+                events = way(document, self._reading.question, ScaledModel(model, plan), plan, tuple(self.steps))
+                is_planned_anew = await self._consume(events)
 
         await persist(consume, patience, sleep=self.model.sleep, progress=lambda: len(self.steps))
 
@@ -148,8 +155,9 @@ class _Run:
         judged = judge_answer(*values) if is_short else await asyncio.to_thread(judge_answer, *values)
         self.evidence, self.claims = judged
 
-    async def _consume(self, events: AsyncGenerator[Step | Answer]) -> None:
-        """Store and show every event before asking for the next."""
+    async def _consume(self, events: AsyncGenerator[Step | Answer]) -> bool:
+        """Store and show every event before asking for the next. Return True to go on with a new plan."""
+        is_planned_anew = False
         async with aclosing(events):
             async for event in events:
                 # The step that was made of a call's last try carries the cost of those before.
@@ -157,8 +165,24 @@ class _Run:
                 if isinstance(complete, Answer):
                     self.answer = complete
                 else:
+                    is_planned_anew = not self.steps and await self._scale_tokens(event)
                     await self._store(complete)
                 self._watch(complete)
+                if is_planned_anew:
+                    return True
+        return False
+
+    async def _scale_tokens(self, first: Step | Answer) -> bool:
+        """Correct the plan's estimate of tokens by the first step, if that is possible."""
+        if isinstance(first, Answer) or self._reading.way not in WAYS:
+            return False
+        scale = measure_scale(first, self.model, self._reading.plan)
+        if scale is None:
+            return False
+        self._reading = replace(self._reading, plan=replace(self._reading.plan, token_scale=scale))
+        if self._journal:
+            await self._journal.set_plan(self._reading.id, self._reading.plan)
+        return True
 
     async def _store(self, step: Step) -> None:
         if self._journal:

@@ -17,6 +17,8 @@ from bookwheel.reading.calibration import (
     measure_auc,
     store_calibration,
 )
+from bookwheel.reading.runner import new_reading
+from bookwheel.types import DocumentInfo
 
 scores_and_labels = st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1).filter(
     lambda pairs: any(label for _, label in pairs)
@@ -87,3 +89,15 @@ def test_the_plans_gate_outranks_the_models_and_that_the_calibration(tmp_path, m
     own = ScriptedModel(keyword_reader, name="m", plan=Plan(gate=GatePlan(threshold=0.3)))
     assert find_gate(own).threshold == 0.3
     assert find_gate(own, Plan(gate=GatePlan(threshold=0.1))).threshold == 0.1
+
+
+def test_a_reading_keeps_the_gate_that_it_began_with(tmp_path, monkeypatch):
+    path = tmp_path / "calibrations.json"
+    monkeypatch.setenv("BOOKWHEEL_CALIBRATIONS", str(path))
+    bare = ScriptedModel(keyword_reader, name="m")
+    info = DocumentInfo(id="0" * 64, name="text", length=9)
+    with pytest.raises(InputError, match="bookwheel calibrate"):
+        new_reading(info, "Who?", bare, Plan(), "edits+gated")
+    store_calibration(calibration(), path)
+    assert new_reading(info, "Who?", bare, Plan(), "gated").plan.gate == GatePlan(threshold=0.8)
+    assert new_reading(info, "Who?", bare, Plan(), "edits").plan.gate is None

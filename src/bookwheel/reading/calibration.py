@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 from bisect import bisect_left, bisect_right
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import floor
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -138,6 +138,11 @@ def find_gate(model: Model, plan: Plan | None = None) -> GatePlan:
             f"once, or set one in the plan: gate.threshold (--gate-threshold), from 0, which skips nothing, to 1"
         )
     return gate
+
+
+def settle_gate(plan: Plan, model: Model, way: str) -> Plan:
+    """Return the plan with the gate that the way will use, so that the journal has it; InputError if there is none."""
+    return replace(plan, gate=find_gate(model, plan)) if "gated" in way.split("+") else plan
 
 
 def _load_file(path: Path) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from bookwheel.errors import BudgetReached, InputError, ModelError
 from bookwheel.models.patience import Patience, PatientModel, persist
 from bookwheel.reading import loop
 from bookwheel.reading.budget import BudgetedModel
+from bookwheel.reading.calibration import settle_gate
 from bookwheel.reading.guards import is_empty
 from bookwheel.reading.prompts import language_of, prompts_for
 from bookwheel.reading.token_scale import WAYS, ScaledModel, measure_scale
@@ -38,12 +39,12 @@ _SHORT_DOCUMENT: Final = 1 << 18
 
 
 def new_reading(document: DocumentInfo, question: str, model: Model, plan: Plan, way: str = "sequential") -> Reading:
-    """Return a reading that has not begun."""
+    """Return a reading that has not begun. Raise InputError when its way needs a gate that nobody knows."""
     return Reading(
         id=secrets.token_hex(6),
         document=document,
         question=question,
-        plan=plan,
+        plan=settle_gate(plan, model, way),
         model=model.name,
         way=way,
         language=plan.language or language_of(question),

@@ -1,6 +1,6 @@
 """What each way costs in right answers: the same documents read by the faithful loop and by every way, pair by pair.
 
-    python benchmarks/ways_quality.py [--n 500] [--spread 2.48] [--json FILE] [--plot FILE.svg]
+    python benchmarks/ways_quality.py [--n 500] [--spread 2.48] [--recall 0.99] [--json FILE] [--plot FILE.svg]
 
 Each document hides two facts that answer the question only together, among lines that mention the same names. The
 scripted reader notes whatever it is shown, so the faithful loop is right every time, and a way loses what it did
@@ -61,14 +61,14 @@ class InstantEngine(SimulatedEngine):
         return 0
 
 
-def read_all(way: str, cases: list[Case], policy: Policy) -> Outcome:
+def read_all(way: str, cases: list[Case], policy: Policy, recall: float) -> Outcome:
     """Read every document with a way."""
     plan = Plan(
         chunk_tokens=CHUNK,
         memory_tokens=MEMORY,
         answer_tokens=64,
         language="en",
-        gate=GatePlan(threshold=calibrate(policy)),
+        gate=GatePlan(threshold=calibrate(policy, recall)),
     )
     right, steps, skipped, unread, length = [], 0, 0, 0, 0
 
@@ -132,6 +132,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--n", type=int, default=500)
     parser.add_argument("--spread", type=float, default=2.48)
+    parser.add_argument("--recall", type=float, default=0.99)
     parser.add_argument("--ways", default=",".join(WAYS))
     parser.add_argument("--json", type=Path)
     parser.add_argument("--times", type=Path)
@@ -143,7 +144,7 @@ def main() -> None:
     print("| way | right | 95 % interval | points lost, paired | document read | chunks skipped |")
     print("|---|---|---|---|---|---|")
     for way in arguments.ways.split(","):
-        outcomes.append(read_all(way, cases, policy))
+        outcomes.append(read_all(way, cases, policy, arguments.recall))
         one, base = outcomes[-1], outcomes[0]
         share = wilson_interval(sum(one.right), len(one.right))
         lost = compare_pairs([float(value) for value in base.right], [float(value) for value in one.right])

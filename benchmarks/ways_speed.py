@@ -122,7 +122,7 @@ def make_plan(memory: int, policy: Policy) -> Plan:
     )
 
 
-def calibrate(policy: Policy) -> float:
+def calibrate(policy: Policy, recall: float = 0.99) -> float:
     """Find the threshold on sections of other documents."""
     sections = [(f"calibration {n}" + " Halcyon1" * (n % 10 == 0), n % 10 == 0) for n in range(5000)]
     scores = []
@@ -130,7 +130,7 @@ def calibrate(policy: Policy) -> float:
         prompt = f"<section>\n{text}\n</section>\n<question>\nHalcyon1\n</question>"
         yes, no = policy.judge([Message(role="user", content=prompt)], ("Yes", "No"))
         scores.append(exp(yes) / (exp(yes) + exp(no)))
-    return find_threshold(scores, [matters for _, matters in sections], recall=0.99)
+    return find_threshold(scores, [matters for _, matters in sections], recall=recall)
 
 
 def start(case: Case, model: SimulatedModel, plan: Plan, way: str, question: str | None = None) -> Reading:

@@ -41,6 +41,8 @@ class QuestionOptions:
     "Ask this question of a settings file's [templates]; all arguments are then sources."
     fill: Annotated[tuple[Text, ...], Parameter(negative="", show_default=False)] = ()
     "NAME=TEXT for a {NAME} in the template; can be repeated."
+    question: Annotated[tuple[Text, ...], Parameter(negative="", show_default=False)] = ()
+    "Another question about the same document, in a reading of its own beside the first; can be repeated."
     schema: FilePath | None = None
     "A file with a JSON Schema; the answer is JSON that fits it."
     estimate: Annotated[bool, Parameter(negative="")] = False
@@ -124,13 +126,15 @@ async def _open(sources: list[str], *, everything: bool, is_silent: bool) -> Doc
 async def _ask(
     sources: list[str], question: str, asking: QuestionOptions, options: ReadingOptions, settings: Configuration
 ) -> int:
-    from bookwheel.cli.runner import print_warnings, read_to_end
+    from bookwheel.cli.runner import print_warnings, read_several_to_end, read_to_end
     from bookwheel.reading import runner
     from bookwheel.reading.structured import load_answer_schema
     from bookwheel.reading.ways.registry import load_way
 
     if not question.strip():
         raise QuestionError("the question is empty; ask something about the document")
+    if asking.question and options.output.json_events:
+        raise InputError("--json-events tells of one reading: ask the questions one by one, or take --json")
     if named := options.way or settings.way:
         load_way(named)  # A mistyped way is refused before a document is converted.
     schema = load_answer_schema(asking.schema) if asking.schema else None
@@ -154,9 +158,17 @@ async def _ask(
             _print_estimate(cost, choice, model, plan, options.output, only=asking.estimate)
             if asking.estimate:
                 return 0
-            reading = runner.new_reading(stored.info, question, model, plan, choice.way)
-            journal.begin(reading, address.complete(model))
+            questions = (question, *asking.question)
+            readings = [runner.new_reading(stored.info, one, model, plan, choice.way) for one in questions]
+            for reading in readings:
+                runner.check_reading(reading, model)
+            for reading in readings:
+                journal.begin(reading, address.complete(model))
             way, patience = load_way(choice.way), options.models.patience
+            if len(readings) > 1:
+                work = read_several_to_end(readings, stored, model, journal, options.output, way=way, patience=patience)
+                return await work
+            reading = readings[0]
             return await read_to_end(reading, stored, model, journal, options.output, way=way, patience=patience)
         finally:
             await model.aclose()

@@ -24,6 +24,7 @@ def resume(
     reading: str,
     *,
     flagged: Annotated[bool, Parameter(negative="")] = False,
+    gate_threshold: float | None = None,
     models: ModelOptions | None = None,
     budget: BudgetOptions | None = None,
     output: OutputOptions | None = None,
@@ -38,19 +39,29 @@ def resume(
         The reading's id, its first characters, or "last".
     flagged
         Read the sections that were not taken in, or were skipped, past the memory there is, and answer anew.
+    gate_threshold
+        With --flagged: of the skipped sections, read those whose score is at least this.
 
     """
     from bookwheel.cli.runner import run_command
 
     options = (models or ModelOptions(), budget or BudgetOptions(), output or OutputOptions())
-    return run_command(_resume(reading, *options, flagged=flagged))
+    if gate_threshold is not None and not flagged:
+        raise InputError("--gate-threshold says which skipped sections are read again: it needs --flagged")
+    return run_command(_resume(reading, *options, flagged=flagged, threshold=gate_threshold))
 
 
 async def _resume(
-    name: str, models: ModelOptions, budget: BudgetOptions, output: OutputOptions, *, flagged: bool
+    name: str,
+    models: ModelOptions,
+    budget: BudgetOptions,
+    output: OutputOptions,
+    *,
+    flagged: bool,
+    threshold: float | None,
 ) -> int:
     from bookwheel.cli.output import print_answer
-    from bookwheel.reading.reread import find_unread_sections, is_rereading, reread
+    from bookwheel.reading.reread import find_unread_sections, is_rereading, reread, reread_above
 
     journal = output.require_journal(name)
     with journal:
@@ -60,7 +71,8 @@ async def _resume(
             return print_answer(old, output)
         if flagged and not is_answered:
             raise InputError(f"reading {old.id[:8]} has no answer yet: continue it first, without --flagged")
-        way = reread if flagged or is_rereading(old.steps) else load_way_of(old)
+        again = reread if threshold is None else reread_above(threshold)
+        way = again if flagged or is_rereading(old.steps) else load_way_of(old)
         return await continue_reading(old, journal, models, budget, output, way)
 
 

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rich.text import Text
 
-from bookwheel.cli.output import print_answer, print_event, stderr
+from bookwheel.cli.output import find_exit_code, print_answer, print_event, stderr
 from bookwheel.cli.progress import show_progress
 from bookwheel.models.patience import Patience
 from bookwheel.reading.runner import run_reading
+from bookwheel.reading.several import run_readings
 from bookwheel.reading.structured import apply_schema
 from bookwheel.record import reading_to_json, step_to_json
 from bookwheel.text.sanitize import sanitize
 from bookwheel.types import Answer
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterator
+    from collections.abc import Coroutine, Iterator, Sequence
 
     from bookwheel.cli.options import OutputOptions
     from bookwheel.cli.progress import Watcher
@@ -81,6 +83,43 @@ async def read_to_end(
         except asyncio.CancelledError:
             # The runner has kept the interrupted reading; the user is told how to resume it.
             reading = journal.reading(reading.id)
+    return print_answer(reading, output)
+
+
+async def read_several_to_end(
+    readings: Sequence[Reading],
+    document: StoredDocument,
+    model: Model,
+    journal: Journal,
+    output: OutputOptions,
+    *,
+    way: Way,
+    patience: float,
+) -> int:
+    """Run the readings in lockstep, print their answers in order, and return the first exit code that is not 0."""
+    with ExitStack() as claims:
+        for reading in readings:
+            claims.enter_context(journal.claim(reading.id))
+        try:
+            with _watch(readings[0], output) as watch:
+                waits = Patience.from_minutes(patience, watch.report_retry)
+                # The first reading's progress stands for all: they are never a chunk apart.
+                ended = await run_readings(
+                    readings, document, model, way=way, journal=journal, watch=[watch], patience=waits
+                )
+        except asyncio.CancelledError:
+            ended = [journal.reading(reading.id) for reading in readings]
+    if output.as_json:
+        print(json.dumps({"readings": [reading_to_json(reading) for reading in ended]}))
+        codes = [find_exit_code(reading) for reading in ended]
+    else:
+        codes = [_print_one(reading, output) for reading in ended]
+    return next((code for code in codes if code), 0)
+
+
+def _print_one(reading: Reading, output: OutputOptions) -> int:
+    """Print the question before its answer: there are several."""
+    print(sanitize(reading.question), flush=True)
     return print_answer(reading, output)
 
 

@@ -7,6 +7,7 @@ one more step at the end, flagged `reread`.
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.reading import loop
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan
+    from bookwheel.reading.loop import Way
     from bookwheel.types import Answer, Document, Step
 
 _TO_READ: Final = NOT_TAKEN_IN | {Flag.SKIPPED}
@@ -26,6 +28,18 @@ _TO_READ: Final = NOT_TAKEN_IN | {Flag.SKIPPED}
 def find_unread_sections(steps: Sequence[Step]) -> tuple[Step, ...]:
     """Return the newest step of each section that the memory knows nothing of."""
     return find_gaps(steps, _TO_READ)
+
+
+def reread_above(threshold: float) -> Way:
+    """Return a way that reads the sections that were not taken in, and of the skipped ones those that score enough."""
+
+    async def reread_best(
+        document: Document, question: str, model: Model, plan: Plan, done: Sequence[Step] = ()
+    ) -> AsyncGenerator[Step | Answer]:
+        async for event in _read_sections(document, question, model, plan, done, threshold):
+            yield event
+
+    return reread_best
 
 
 def is_rereading(steps: Sequence[Step]) -> bool:
@@ -37,10 +51,19 @@ async def reread(
     document: Document, question: str, model: Model, plan: Plan, done: Sequence[Step] = ()
 ) -> AsyncGenerator[Step | Answer]:
     """Yield one step for each section that was not taken in, then the answer."""
+    async for event in _read_sections(document, question, model, plan, done, -inf):
+        yield event
+
+
+async def _read_sections(
+    document: Document, question: str, model: Model, plan: Plan, done: Sequence[Step], threshold: float
+) -> AsyncGenerator[Step | Answer]:
+    """Read the sections again whose score, if they have one, is at least the threshold; then answer."""
     prompts = prompts_for(plan, question)
     loop.check(question, model, plan, prompts)
     memory = done[-1].after if done else Memory.blank(plan.memory_tokens)
-    for index, section in enumerate(find_unread_sections(done), start=len(done)):
+    sections = [s for s in find_unread_sections(done) if s.score is None or s.score >= threshold]
+    for index, section in enumerate(sections, start=len(done)):
         text = document.slice(section.chunk.start, section.chunk.end)
         chunk = replace(section.chunk, index=index, text=text)
         step = await loop.update(question, memory, chunk, model, plan, prompts)

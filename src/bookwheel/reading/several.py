@@ -12,16 +12,19 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
+from itertools import zip_longest
 from typing import TYPE_CHECKING, TypeVar
 
 from bookwheel.models.base import ModelWrapper
 from bookwheel.reading.runner import ignore_event, run_reading
+from bookwheel.reading.structured import apply_schema
 from bookwheel.reading.ways.compose import ComposedWay
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 
     from bookwheel.models.base import Model
+    from bookwheel.models.patience import Patience
     from bookwheel.plan import Plan, Sampling
     from bookwheel.reading.loop import Way
     from bookwheel.reading.runner import StepStore
@@ -131,9 +134,12 @@ async def run_readings(
     *,
     way: Way,
     journal: StepStore | None = None,
-    watch: Callable[[Step | Answer], None] = ignore_event,
+    watch: Sequence[Callable[[Step | Answer], None]] = (),
+    patience: Patience | None = None,
 ) -> list[Reading]:
     """Read one document for several questions in lockstep; return the readings in their order.
+
+    `watch` has a function for each reading that is watched, from the first one on.
 
     One that fails or stops at its budget does not stop the others. An interrupt stops all of them. What is wrong with
     the input of one is raised when the others have ended.
@@ -142,8 +148,16 @@ async def run_readings(
     for member, reading in enumerate(readings):
         lockstep.join(member, len(reading.steps))
     runs = [
-        run_reading(reading, document, model, way=follow(lockstep, member, way), journal=journal, watch=watch)
-        for member, reading in enumerate(readings)
+        run_reading(
+            reading,
+            document,
+            model,
+            way=apply_schema(follow(lockstep, member, way), reading.plan),
+            journal=journal,
+            watch=watcher or ignore_event,
+            patience=patience,
+        )
+        for member, (reading, watcher) in enumerate(zip_longest(readings, watch[: len(readings)]))
     ]
     ended = await asyncio.gather(*runs, return_exceptions=True)
     for outcome in ended:

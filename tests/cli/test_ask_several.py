@@ -1,0 +1,89 @@
+"""Several questions in one command, and skipped sections read again."""
+
+import json
+
+import pytest
+
+from bookwheel.cli import main
+
+TEXT = "".join(
+    f"Page {n} tells of harvests, tolls and rain.\n"
+    + ("The colour of the wheel is vermilion.\n" if n == 40 else "")
+    + ("The keeper of the lamp was Ada Quill.\n" if n == 70 else "")
+    for n in range(120)
+)
+QUESTION, OTHER = "What is the colour of the wheel?", "Who was the keeper of the lamp?"
+
+
+@pytest.fixture
+def run(tmp_path, capsys):
+    book = tmp_path / "book.txt"
+    book.write_text(TEXT)
+    journal = ["--journal", str(tmp_path / "journal.sqlite")]
+
+    def call(command: str, *words: str) -> tuple[int, str, str]:
+        words = tuple(str(book) if word == "BOOK" else word for word in words)
+        with pytest.raises(SystemExit) as end:
+            main([command, *words, *journal, *([] if command == "list" else ["--model", "scripted"])])
+        out, err = capsys.readouterr()
+        return end.value.code or 0, out, err
+
+    return call
+
+
+PLAN = ("--chunk-tokens", "100", "--memory-tokens", "60", "--way", "gated+edits", "--gate-threshold", "0.5")
+
+
+def test_each_question_has_an_answer_and_a_reading_of_its_own(run):
+    code, out, _ = run("ask", "BOOK", QUESTION, "--question", OTHER, *PLAN, "--quiet")
+    assert code == 0
+    assert out.splitlines() == [
+        QUESTION,
+        "The colour of the wheel is vermilion.",
+        OTHER,
+        "The keeper of the lamp was Ada Quill.",
+    ]
+    listed = json.loads(run("list", "--json")[1])
+    assert {reading["question"] for reading in listed} == {QUESTION, OTHER}
+    assert {reading["status"] for reading in listed} == {"answered"}
+
+
+def test_json_of_several_questions_is_one_object(run):
+    code, out, _ = run("ask", "BOOK", QUESTION, "--question", OTHER, *PLAN, "--json")
+    readings = json.loads(out)["readings"]
+    assert code == 0
+    assert [reading["question"] for reading in readings] == [QUESTION, OTHER]
+    assert all(reading["steps"] for reading in readings)
+
+
+def test_events_of_several_readings_are_refused(run):
+    code, _, err = run("ask", "BOOK", QUESTION, "--question", OTHER, *PLAN, "--json-events")
+    assert code == 2
+    assert "one by one" in err
+
+
+def test_a_wrong_second_question_is_refused_before_anything_is_kept(run):
+    code, _, err = run("ask", "BOOK", QUESTION, "--question", "why " * 4000, *PLAN)
+    assert code == 2
+    assert "--question-tokens" in err
+    assert json.loads(run("list", "--json")[1]) == []
+
+
+def test_skipped_sections_are_read_again_down_to_a_lower_threshold(run):
+    # Nothing reaches 0.999, so all is skipped; the two kinds of section score 0.98 and 0.02.
+    skipping = (*PLAN[:-1], "0.999")
+    _, out, _ = run("ask", "BOOK", QUESTION, *skipping, "--json")
+    first = json.loads(out)
+    assert all("skipped" in step["flags"] for step in first["steps"])
+    assert "vermilion" not in first["answer"]
+    code, out, _ = run("resume", "last", "--flagged", "--gate-threshold", "0.5", "--json")
+    again = json.loads(out)
+    assert code == 0
+    assert "vermilion" in again["answer"]
+    assert sum("reread" in step["flags"] for step in again["steps"]) == 1
+
+
+def test_a_threshold_without_flagged_is_refused(run):
+    code, _, err = run("resume", "last", "--gate-threshold", "0.5")
+    assert code == 2
+    assert "--flagged" in err

@@ -113,6 +113,13 @@ COMMANDS = {
         "bookwheel mcp --root ~/papers",
         "bookwheel mcp --http --port 8765",
     ),
+    "forget": Command(
+        "forget:forget",
+        "[READING...]",
+        "Delete readings and their documents.",
+        "bookwheel forget 3fa9",
+        "bookwheel forget --older-than 30",
+    ),
     "models": Command(
         "models:models",
         "",
@@ -126,6 +133,7 @@ COMMANDS = {
         "Check this installation and say how to fix what is wrong.",
         "bookwheel doctor",
         "bookwheel doctor --base-url http://localhost:8000/v1 --json",
+        "bookwheel doctor --repair",
     ),
     "config": Command(
         "config:config",

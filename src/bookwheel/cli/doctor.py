@@ -10,7 +10,9 @@ import sys
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
+
+from cyclopts import Parameter
 
 from bookwheel.cli.options import ModelOptions, OutputOptions
 from bookwheel.errors import BookwheelError
@@ -27,6 +29,8 @@ _EXTRAS: Final = {
 }
 # Bytes of free disk space below which a journal can soon be full.
 _LOW_DISK: Final = 500_000_000
+# Damaged rows that are named; the rest is found again after a repair.
+_MOST_DAMAGE: Final = 20
 # Seconds that an endpoint has to list its models.
 _ENDPOINT_TIMEOUT: Final = 10.0
 
@@ -52,16 +56,29 @@ class CheckResult:
         return {"what": self.subject, "health": str(self.status), "says": self.message}
 
 
-def doctor(*, models: ModelOptions | None = None, output: OutputOptions | None = None) -> int:
+def doctor(
+    *,
+    repair: Annotated[bool, Parameter(negative="")] = False,
+    models: ModelOptions | None = None,
+    output: OutputOptions | None = None,
+) -> int:
     """Check Python, the optional packages, the local model, the journal and, with --base-url, the endpoint.
 
     The exit code is 2 if something is wrong.
+
+    Parameters
+    ----------
+    repair
+        Copy what is sound of a damaged journal to a new file in its place; the old one stays beside it.
+
     """
     from bookwheel.cli.output import print_line
     from bookwheel.cli.runner import run_command
 
     models, output = models or ModelOptions(), output or OutputOptions()
-    results = [*_check_machine(), *_check_extras(), _check_weights(), *_check_journal(output), _check_settings()]
+    repaired = _repair_journal(output) if repair else []
+    results = [*repaired, *_check_machine(), *_check_extras(), _check_weights()]
+    results += [*_check_journal(output), _check_settings()]
     if models.url:
         results.append(run_command(_check_endpoint(models)))
     if output.as_json:
@@ -112,15 +129,36 @@ def _check_weights() -> CheckResult:
 def _check_journal(output: OutputOptions) -> Iterator[CheckResult]:
     path = output.path
     try:
-        with output.open_journal() as journal:
-            count = len(journal.readings())
+        journal = output.find_journal()
+        if journal is None:
+            yield CheckResult(subject="journal", status=CheckStatus.OK, message=f"{path}, not begun yet")
+            return
+        with journal:
+            count, damage = len(journal.readings()), journal.find_damage()
     except BookwheelError as error:
         yield CheckResult(subject="journal", status=CheckStatus.WRONG, message=str(error))
         return
+    for what in damage[:_MOST_DAMAGE]:
+        message = f"{what}; mend the journal with bookwheel doctor --repair"
+        yield CheckResult(subject="journal", status=CheckStatus.WRONG, message=message)
     yield CheckResult(subject="journal", status=CheckStatus.OK, message=f"{path}, {count} readings")
     free = shutil.disk_usage(path.parent).free
     status = CheckStatus.OK if free > _LOW_DISK else CheckStatus.NOTE
     yield CheckResult(subject="disk", status=status, message=f"{free / 1e9:.1f} GB free where the journal is")
+
+
+def _repair_journal(output: OutputOptions) -> list[CheckResult]:
+    from bookwheel.journal.damage import repair
+
+    if not output.path.exists():
+        return []
+    try:
+        old, lost = repair(output.path)
+    except BookwheelError as error:
+        return [CheckResult(subject="repair", status=CheckStatus.WRONG, message=str(error))]
+    done = CheckResult(subject="repair", status=CheckStatus.OK, message=f"copied what is sound; the old file is {old}")
+    left_out = [CheckResult(subject="left out", status=CheckStatus.NOTE, message=what) for what in lost]
+    return [done, *left_out]
 
 
 def _check_settings() -> CheckResult:

@@ -41,6 +41,8 @@ def serve(
     allow_host: Annotated[tuple[Text, ...], Parameter(group=_SERVER, negative="")] = (),
     allow_private: Annotated[bool, Parameter(group=_SERVER, negative="")] = False,
     readings: Annotated[PositiveInt, Parameter(group=_SERVER)] = 64,
+    shared: Annotated[bool, Parameter(group=_SERVER, negative="")] = False,
+    journal_limit: Annotated[PositiveInt | None, Parameter(group=_SERVER)] = None,
     runs: Annotated[FilePath | None, Parameter(group=_SERVER)] = None,
     models: ModelOptions | None = None,
     plan: PlanOptions | None = None,
@@ -66,7 +68,11 @@ def serve(
     allow_private
         Also fetch documents from private network addresses.
     readings
-        How many readings may run at the same time.
+        How many readings may run at the same time; with several keys, each has an equal share.
+    shared
+        Let all keys see each other's readings and documents. Otherwise each sees only its own.
+    journal_limit
+        MiB that the journal may take; when it has them, no further document is stored.
     runs
         A folder of evaluations and training runs to show on the page; it is only read.
 
@@ -85,7 +91,8 @@ def serve(
         return 0
     keys = read_keys(key_file) if key_file else KeyRing()
     settings = _build_settings(host, keys, allow_host, models or ModelOptions(), readings, private=allow_private)
-    settings = replace(settings, runs_folder=runs)
+    limits = replace(settings.limits, journal_bytes=None if journal_limit is None else journal_limit << 20)
+    settings = replace(settings, runs_folder=runs, is_shared=shared, limits=limits)
     options = (plan or PlanOptions(), budget or BudgetOptions(), output or OutputOptions())
     return asyncio.run(_serve(host, port, keys, settings, models or ModelOptions(), options))
 

@@ -234,9 +234,9 @@ def _damage_message(what: str, path: Path) -> str:
     )
 
 
-def delete_unread(connection: sqlite3.Connection, document: int) -> None:
-    """Delete this document if no reading refers to it, and old documents that were never read."""
+def delete_unread(connection: sqlite3.Connection, document: int = 0, *, all_: bool = False) -> None:
+    """Delete this document if no reading refers to it, and old documents that were never read; `all_` of any age."""
     unread = "NOT EXISTS (SELECT 1 FROM readings WHERE readings.document = documents.id)"
     old = f"text IN (SELECT id FROM texts WHERE kept < strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '{_KEEP_UNREAD}'))"
-    connection.execute(f"DELETE FROM documents WHERE {unread} AND (id = ? OR {old})", (document,))
+    connection.execute(f"DELETE FROM documents WHERE {unread} AND (? OR id = ? OR {old})", (all_, document))
     connection.execute("DELETE FROM texts WHERE NOT EXISTS (SELECT 1 FROM documents WHERE documents.text = texts.id)")

@@ -152,7 +152,7 @@ def prepare_file(path: Path) -> None:
     with translate_errors(path, "open"):
         make_private_folder(path.parent)
         with hold_lock(lock_folder(path) / "opening", wait=True):
-            _make_private(path)
+            make_private(path)
             connection = connect(path)
             try:
                 _migrate(connection, path)
@@ -167,8 +167,8 @@ def make_private_folder(folder: Path) -> None:
         folder.mkdir(mode=0o700)
 
 
-def _make_private(path: Path) -> None:
-    """Let only this user read the journal. SQLite gives the files beside it the same permissions."""
+def make_private(path: Path) -> None:
+    """Let only this user read a database. SQLite gives the files beside it the same permissions."""
     # Only a file that is new may be opened here: closing a file drops every lock that this process has on it, those of
     # SQLite too.
     with suppress(FileExistsError):
@@ -183,6 +183,8 @@ def connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
+    # What is deleted is overwritten, not only left to be overwritten some day.
+    connection.execute("PRAGMA secure_delete = ON")
     connection.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
     connection.create_function("casefold", 1, _casefold, deterministic=True)
     add_function(connection)

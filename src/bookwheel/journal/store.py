@@ -259,6 +259,15 @@ class Journal:
         # The cache may hold the same text. Which of its entries does is not known, and it is only a cache.
         clear_conversions()
 
+    def delete_unread(self, *, all_: bool = False) -> None:
+        """Delete the documents that no reading is of: those older than a day, or with `all_` every one."""
+        self._writer.write_now(lambda connection: delete_unread(connection, all_=all_))
+
+    def find_id(self, id_or_prefix: str) -> str:
+        """Return a reading's whole id, also of a damaged one."""
+        found: str = self._find(id_or_prefix, check=False)[0]
+        return found
+
     def _steps(self, number: int, limit: int, document: StoredDocument | None) -> Iterator[Step]:
         memory, seen = Memory.blank(limit), -1
         query = (
@@ -289,7 +298,7 @@ class Journal:
         """Return a sentence for each damaged row and for damage of the file itself; it reads the whole journal."""
         return find_damage(self._reader)
 
-    def _find(self, id_or_prefix: str) -> Any:
+    def _find(self, id_or_prefix: str, *, check: bool = True) -> Any:
         """Find a reading's row. Its last two values are the numbers of the reading and of its document."""
         if id_or_prefix == "last":
             rows = self._reader.fetch_all(f"{_READINGS} ORDER BY number DESC LIMIT 1")
@@ -300,7 +309,8 @@ class Journal:
                 (store_text(id_or_prefix),),
             )
         if len(rows) == 1:
-            self._check_sound(rows[0])
+            if check:
+                self._check_sound(rows[0])
             return rows[0]
         if rows:
             ids = ", ".join(row[0] for row in rows[:3])

@@ -5,6 +5,7 @@ app = build_app(journal=Journal(path), models={"local": model})
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import asynccontextmanager, nullcontext
 from importlib import resources
 from pathlib import Path
@@ -86,10 +87,12 @@ def wrap_app(
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncGenerator[None]:
+        dropping = asyncio.create_task(service.drop_unread())
         try:
             async with routes_lifespan():
                 yield
         finally:
+            dropping.cancel()
             await service.aclose()
 
     app = Starlette(

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 _READING_ID: Final = re.compile(r"[0-9A-Za-z_-]{4,64}")
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _LONGEST_IDEMPOTENCY_KEY: Final = 255
+_SECONDS_BETWEEN_DROPS: Final = 3600
 # Stands in a new reading until its document is open.
 _NO_DOCUMENT: Final = DocumentInfo(id="", name="", length=0)
 
@@ -120,6 +121,12 @@ class Service:
             keys=keys or KeyRing(),
             metrics=metrics,
         )
+
+    async def drop_unread(self) -> None:
+        """Delete documents that were uploaded and never read, a day after they came; look again every hour."""
+        while True:
+            await asyncio.to_thread(self.journal.delete_unread)
+            await asyncio.sleep(_SECONDS_BETWEEN_DROPS)
 
     async def aclose(self) -> None:
         """Interrupt the readings under way and close the usage store."""

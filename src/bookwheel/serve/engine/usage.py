@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.journal.schema import translate_errors
+from bookwheel.journal.schema import make_private, translate_errors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,6 +54,7 @@ class UsageStore:
         self.path = journal.with_name(f"{journal.name}.serve")
         self._lock = threading.Lock()
         with translate_errors(self.path, "open"):
+            make_private(self.path)
             self._connection = sqlite3.connect(
                 self.path, timeout=_LOCK_TIMEOUT, isolation_level=None, check_same_thread=False
             )

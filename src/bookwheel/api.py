@@ -67,7 +67,7 @@ async def aread(
     raise an InputError. A budget or a failing model ends the reading with a status, not with an exception.
     """
     from bookwheel.journal import Journal
-    from bookwheel.reading.choice import choose_way
+    from bookwheel.reading.choice import choose_way, find_default_way
     from bookwheel.reading.structured import apply_schema, format_schema
 
     check_question(question)
@@ -85,8 +85,7 @@ async def aread(
             complete = build_plan(plan, reader, settings, configuration, address)
             complete = replace(complete, schema=format_schema(schema) if schema is not None else complete.schema)
             if not way_name:
-                default = getattr(reader, "default_way", "") or "sequential"
-                choice = default if has_chunks else choose_way(reader, kept, complete, question).way
+                choice = find_default_way(reader) if has_chunks else choose_way(reader, kept, complete, question).way
                 way_name, way_function = resolve_way(choice)
             reading = runner.new_reading(kept.info, question, reader, complete, way_name)
             if way_name != "whole":

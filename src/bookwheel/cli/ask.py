@@ -192,15 +192,13 @@ def _choose_way(
     document: Document, question: str, model: Model, plan: Plan, options: ReadingOptions, settings: Configuration
 ) -> WayChoice:
     """Return the way that the user names, or the one that suits the document."""
-    from bookwheel.reading.choice import WayChoice, choose_way
+    from bookwheel.reading.choice import WayChoice, choose_way, find_default_way
 
     named = options.way or settings.way
     if named:
         return WayChoice(way=named, reason="")
     if options.plan.has_chunks or settings.has_chunks:
-        return WayChoice(
-            way=getattr(model, "default_way", "") or "sequential", reason="the options say how to cut chunks"
-        )
+        return WayChoice(way=find_default_way(model), reason="the options say how to cut chunks")
     return choose_way(model, document, plan, question)
 
 

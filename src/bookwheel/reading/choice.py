@@ -28,6 +28,11 @@ class WayChoice:
     reason: str
 
 
+def find_default_way(model: Model) -> str:
+    """Return the way that reads in chunks for this model: its own, its attribute `default_way`, or the loop."""
+    return getattr(model, "default_way", "") or "sequential"
+
+
 def choose_way(model: Model, document: Document, plan: Plan, question: str = "") -> WayChoice:
     """Return the way for this document. A model's own way, its attribute `default_way`, outranks the rule.
 

@@ -10,6 +10,7 @@ from weakref import WeakValueDictionary
 
 from bookwheel.errors import JournalError, PlanError
 from bookwheel.reading import runner
+from bookwheel.reading.choice import find_default_way
 from bookwheel.reading.prompts import shipped_prompt_sets
 from bookwheel.reading.ways.registry import load_way
 from bookwheel.serve.engine.documents import DocumentStore
@@ -47,7 +48,8 @@ class ReadingSpec:
     question: str
     model: str
     plan: Plan
-    way: str = "sequential"
+    way: str = ""
+    """Empty: the one that suits the model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,11 +274,12 @@ class Service:
     ) -> RunningReading:
         """Start a reading whose document is yet to be opened. Raise what is wrong with everything else."""
         model = self.readings.get_model(spec.model)
-        load_way(spec.way)
+        way = spec.way or find_default_way(model)
+        load_way(way)
         quota = self.quota(caller.key)
         if quota:
             quota.check()
-        reading = runner.new_reading(_NO_DOCUMENT, spec.question, model, spec.plan, spec.way)
+        reading = runner.new_reading(_NO_DOCUMENT, spec.question, model, spec.plan, way)
         # In a thread: a server's tokenizer waits for the network to count the question.
         await asyncio.to_thread(runner.check_reading, reading, model)
         return self.readings.start(

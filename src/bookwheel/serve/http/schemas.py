@@ -78,7 +78,8 @@ class ReadingShape(_Body):
     name: Annotated[str, Field(max_length=_LONGEST_NAME)] | None = None
     """A name for the text."""
     model: str | None = None
-    way: str = "sequential"
+    way: str = ""
+    """The way of reading; by default, the one that suits the model."""
     plan: PlanValues = {}
 
 

@@ -38,7 +38,7 @@ _MOST_STEPS: Final = 200
 WaitSeconds = Annotated[float, Field(ge=0, le=LONGEST_WAIT, description="The most seconds to wait.")]
 ReadingId = Annotated[str, Field(description='The id of a reading, its beginning, or "last".')]
 Question = Annotated[str, Field(description="What to find out from the document.")]
-Way = Annotated[str, Field(description="The way of reading.")]
+Way = Annotated[str, Field(description="The way of reading; by default, the one that suits the model.")]
 PlanField = Annotated[PlanValues | None, Field(description="What differs from the model's recommended plan.")]
 BudgetField = Annotated[BudgetValues | None, Field(description="Limits for what is still to be read; they count anew.")]
 
@@ -63,7 +63,7 @@ class ReadingTools:
         text: Annotated[str | None, Field(description="The text itself.")] = None,
         name: Annotated[str | None, Field(description="What to call the text.")] = None,
         plan: PlanField = None,
-        way: Way = "sequential",
+        way: Way = "",
         wait_seconds: WaitSeconds = 10.0,
     ) -> ReadingState:
         """Start reading a document (one of path, url, text) to answer a question; returns the reading's id."""
@@ -83,7 +83,7 @@ class ReadingTools:
         reading: ReadingId,
         question: Question,
         plan: PlanField = None,
-        way: Way = "sequential",
+        way: Way = "",
         wait_seconds: WaitSeconds = 10.0,
     ) -> ReadingState:
         """Ask the document of a reading another question; it is read again with that question in mind."""

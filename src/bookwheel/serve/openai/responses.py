@@ -67,7 +67,8 @@ class ResponsesShape(BaseModel):
     document: str | None = None
     """A text to read, or the id of an uploaded file."""
     plan: PlanValues = {}
-    way: str = "sequential"
+    way: str = ""
+    """The way of reading; by default, the one that suits the model."""
 
 
 def to_chat_request(shape: ResponsesShape) -> tuple[ChatShape, bytes]:

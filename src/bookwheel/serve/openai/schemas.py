@@ -40,7 +40,8 @@ class ChatShape(BaseModel):
     document: str | None = None
     """A text to read, or the id of an uploaded file."""
     plan: PlanValues = {}
-    way: str = "sequential"
+    way: str = ""
+    """The way of reading; by default, the one that suits the model."""
 
     @property
     def limit(self) -> int | None:

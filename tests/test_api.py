@@ -2,11 +2,12 @@
 
 import asyncio
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from bookwheel import Plan, TextDocument, aread, read
-from bookwheel.errors import InputError
+from bookwheel.errors import InputError, Overloaded
 from bookwheel.journal import Journal
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.reading import loop
@@ -119,3 +120,17 @@ def test_the_models_of_the_caller_stay_open(tmp_path):
     model = Watched(keyword_reader)
     read(DOCUMENT, QUESTION, model=model, plan=PLAN, journal=tmp_path / "journal.sqlite")
     assert not model.is_closed
+
+
+@pytest.mark.parametrize("minutes", [-1, "long", float("nan")])
+def test_patience_is_a_number_of_minutes(tmp_path: Path, minutes: object) -> None:
+    with pytest.raises(InputError, match="patience"):
+        read(TextDocument("words"), "Why?", model="scripted", journal=tmp_path / "j.sqlite", patience=minutes)
+
+
+@pytest.mark.parametrize(("minutes", "status"), [(0, Status.FAILED), (1, Status.ANSWERED)])
+def test_a_fault_is_waited_out_as_long_as_patience_says(tmp_path: Path, minutes: float, status: Status) -> None:
+    model = ScriptedModel(keyword_reader, faults={0: Overloaded("busy", retry_after=0)})
+    document = TextDocument("The keeper is Ada Quill. " * 9)
+    ended = read(document, "Who is the keeper?", model=model, journal=tmp_path / "j.sqlite", patience=minutes)
+    assert ended.status is status

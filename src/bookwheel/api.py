@@ -15,6 +15,7 @@ from bookwheel.arguments import (
     CONNECTION,
     PRICES,
     budget_values,
+    build_patience,
     build_plan,
     check_question,
     find_address,
@@ -74,7 +75,7 @@ async def aread(
     configuration = load_configuration()
     document = await run_cancellable(open_source, source)
     connection = {name: settings.pop(name) for name in CONNECTION if name in settings}
-    address = find_address(model, connection, configuration)
+    address, patience = find_address(model, connection, configuration), build_patience(connection)
     has_chunks = bool(plan or configuration.has_chunks or {"preset", "chunk_tokens", "memory_tokens"} & settings.keys())
     way_name, way_function = resolve_way(way or configuration.way)
     with Journal(resolve_journal(journal)) as store:
@@ -93,7 +94,7 @@ async def aread(
             store.begin(reading, address.complete(reader))
             run = apply_schema(way_function, complete)
             with store.claim(reading.id):
-                await runner.run_reading(reading, kept, reader, way=run, journal=store, watch=watch)
+                await runner.run_reading(reading, kept, reader, way=run, journal=store, watch=watch, patience=patience)
             return store.reading(reading.id, texts=True)
         finally:
             if reader is not model:  # A model of the caller's stays open.
@@ -121,6 +122,7 @@ async def aresume(
     connection = {name: settings.pop(name) for name in CONNECTION if name in settings}
     limits = {name: settings.pop(name) for name in (*BUDGET, *PRICES) if name in settings}
     refuse_unknown(settings, (*CONNECTION, *BUDGET, *PRICES))
+    patience = build_patience(connection)
     with Journal(resolve_journal(journal)) as store:
         old = store.reading(reading if isinstance(reading, str) else reading_id(reading))
         if old.status is Status.ANSWERED:
@@ -136,7 +138,9 @@ async def aresume(
             run = apply_schema(way_function, complete)
             with store.claim(old.id):
                 document = store.document_of(old.id)
-                await runner.run_reading(begun, document, reader, way=run, journal=store, watch=watch)
+                await runner.run_reading(
+                    begun, document, reader, way=run, journal=store, watch=watch, patience=patience
+                )
             return store.reading(old.id, texts=True)
         finally:
             if reader is not model:

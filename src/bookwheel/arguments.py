@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict, cast
 from bookwheel.configuration import Configuration, choose_address
 from bookwheel.errors import InputError
 from bookwheel.models.address import ModelAddress
+from bookwheel.models.patience import Patience
 from bookwheel.plan import Plan, Sampling, load_preset_plan
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ class Connection(TypedDict, total=False):
     tokenizer: str | Path | None
     window: int | None
     timeout: float | None
+    deadline: float | None
+    patience: float | None
     concurrency: int | None
     threads: int | None
 
@@ -90,12 +93,22 @@ async def open_reader(model: str | Model | None, address: ModelAddress, connecti
     """Return the caller's model, or open the one at the address."""
     if model is not None and not isinstance(model, str):
         return model
-    for name in ("window", "timeout", "concurrency", "threads"):
+    for name in ("window", "timeout", "deadline", "concurrency", "threads"):
         value = connection.get(name)
         if value is not None and not (isinstance(value, int | float) and value > 0):
             raise InputError(f"{name} must be a number above 0, not {value!r}")
-    passed = {name: connection[name] for name in ("api_key", "timeout", "concurrency", "threads") if name in connection}
-    return await address.open(**passed)
+    names = ("api_key", "timeout", "deadline", "concurrency", "threads")
+    return await address.open(**{name: connection[name] for name in names if name in connection})
+
+
+def build_patience(connection: Mapping[str, Any]) -> Patience:
+    """Return the patience of `patience` minutes, or the usual one."""
+    minutes = connection.get("patience")
+    if minutes is None:
+        return Patience()
+    if not isinstance(minutes, int | float) or not minutes >= 0:
+        raise InputError(f"patience must be a number of minutes, 0 or more, not {minutes!r}")
+    return Patience.from_minutes(minutes)
 
 
 def build_plan(

@@ -106,10 +106,23 @@ class ListedReadingJson(TypedDict):
     created: str
 
 
+class GapJson(TypedDict):
+    """A section that was not taken in, also when it was read again."""
+
+    step: int
+    """Its newest step."""
+    start: int
+    end: int
+    pages: list[int]
+    flags: list[Flag]
+
+
 class ReadingJson(ListedReadingJson):
     """A whole reading."""
 
     steps: list[StepJson]
+    gaps: list[GapJson]
+    """The sections that were not taken in."""
     evidence: list[Evidence]
 
 

@@ -27,6 +27,10 @@ _NEXT: Final = {
 }
 
 
+def _gap_note(step: Step) -> str:
+    return f"characters {step.chunk.start}-{step.chunk.end} were not taken in: {', '.join(step.flags)}"
+
+
 def resource_uri(id_: str) -> str:
     """Return the URI of a reading's resource."""
     return f"reading://{id_}"
@@ -69,11 +73,11 @@ def reading_state(reading: Reading) -> ReadingState:
         "evidence": [_quote(passage) for passage in reading.evidence],
         "memory": sanitize(reading.memory.text),
         "steps": len(reading.steps),
-        "read_to": reading.steps[-1].chunk.end if reading.steps else 0,
+        "read_to": max((step.chunk.end for step in reading.steps), default=0),
         "length": reading.document.length,
         "tokens": reading.usage.tokens,
         "error": sanitize(reading.error),
-        "notes": [sanitize(note) for note in reading.document.notes],
+        "notes": [*(sanitize(note) for note in reading.document.notes), *map(_gap_note, reading.gaps)],
         "resource": resource_uri(reading.id),
         "next": _NEXT[reading.status],
     }

@@ -288,6 +288,7 @@ export default {
   "flag.trimmed": "memory cut to its limit",
   "flag.cleaned": "reply tidied",
   "flag.unchanged": "nothing new",
+  "flag.reread": "read again after the end",
   "flag.kept-empty": "empty reply, memory kept",
   "flag.kept-refusal": "refusal, memory kept",
   "flag.kept-comment": "only a remark, memory kept",

@@ -17,6 +17,7 @@ from bookwheel.scoring import (
     share_of,
     unanswerable,
 )
+from bookwheel.scoring import metrics as metrics_module
 from bookwheel.scoring.normalization import contains_words, words
 
 OURS = [name for name in METRICS if name != "official"]
@@ -199,3 +200,34 @@ def test_a_gold_answer_meets_itself(gold):
     if words(gold):
         for name in ("exact", "contains", "f1", "all_of", "share_of"):
             assert METRICS[name](gold, [gold]).score == pytest.approx(1)
+
+
+def test_f1_of_an_article_counts_only_where_the_gold_is_that_article():
+    assert f1("the", ["the"]).score == 1.0
+    assert f1("the", ["the who"]).score == 0.0
+    nothing = f1("a red barn", ["green hill"])
+    assert (nothing.score, dict(nothing.parts)) == (0.0, {"precision": 0.0, "recall": 0.0})
+
+
+@pytest.mark.parametrize(
+    "answer", ["The text doesn’t say.", "It isn’t\nmentioned", "\n\nNot in the document.\n\nSo be it."]
+)
+def test_an_absence_is_known_in_typographic_apostrophes_and_after_blank_lines(answer):
+    expected = 0.0 if "\nmentioned" in answer else 1.0
+    assert unanswerable(answer, []).score == expected
+
+
+def test_a_second_sentence_cannot_take_an_absence_back_nor_bring_one():
+    assert unanswerable("Not in the document. It was Ada.", []).score == 1.0
+    assert unanswerable("It was Ada. Her name is not in the document.", []).score == 0.0
+
+
+def test_the_published_judge_folds_blanks_marks_and_articles():
+    assert official("The  red,\tbarn!", ["a red barn"]).score == 1.0
+    assert official("redbarn", ["red barn"]).score == 0.0
+
+
+def test_a_plug_in_metric_must_be_a_function(monkeypatch):
+    monkeypatch.setattr(metrics_module, "require_plugin", lambda *_: "no function")
+    with pytest.raises(InputError, match="not a function"):
+        load_metric("of-another-package")

@@ -243,3 +243,12 @@ def test_a_key_file_that_cannot_be_read_or_written_is_an_input_error(tmp_path: P
     (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(InputError, match="cannot be read"):
         read_keys(tmp_path / "bytes.toml")
+
+
+def test_a_name_can_have_one_key_only(tmp_path: Path) -> None:
+    file = tmp_path / "keys.toml"
+    add_key(file, "first")
+    before = file.read_text()
+    with pytest.raises(InputError, match="already has a key first"):
+        add_key(file, "first")
+    assert file.read_text() == before

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 # PDFium's own signs for a hyphen at a line's end.
 _LINE_END_HYPHENS: Final = frozenset("\x02\ufffe")
 _HYPHENS: Final = "\x02\ufffe\N{SOFT HYPHEN}"
+_TOKEN: Final = re.compile(r"[\r\n]|[^\s\x02\ufffe]*[\x02\ufffe]|[^\s\x02\ufffe]+")
+# Stands for the second half of a pair.
+_NOTHING: Final = "\x00"
 _AT_END: Final = re.compile(rf"([^\W\d_]+)[{_HYPHENS}\-‐]$")
 _WORD_START: Final = re.compile(r"^[^\W\d_]+")
 _WORD: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
@@ -54,23 +57,28 @@ def read_fragments(page: Any) -> tuple[list[Fragment], float]:
         raw.FPDFText_ClosePage(text_page)
 
 
-def _read_characters(text_page: Any, count: int) -> list[str]:
-    """Return the page's characters, one for each of PDFium's, so that positions agree."""
+def _read_characters(text_page: Any, count: int) -> str:
+    """Return the page's text with one character for each of PDFium's, so that positions agree."""
     from pypdfium2 import raw
 
-    get = raw.FPDFText_GetUnicode
-    codes = [get(text_page, at) for at in range(count)]
+    buffer = (ctypes.c_ushort * (count + 1))()
+    units = max(0, raw.FPDFText_GetText(text_page, 0, count, buffer) - 1)
+    text = bytes(buffer)[: 2 * units].decode("utf-16-le", "replace")
+    if len(text) == count:
+        return text
+    # PDFium leaves some characters out of that text, and has a pair of halves for each beyond the first 65,536.
+    codes = [raw.FPDFText_GetUnicode(text_page, at) for at in range(count)]
     characters = [chr(code) if code < 0x110000 else "\N{REPLACEMENT CHARACTER}" for code in codes]  # noqa: PLR2004
-    for at in range(count - 1):
-        if 0xD800 <= codes[at] < 0xDC00 <= codes[at + 1] < 0xE000:  # noqa: PLR2004 - halves of one character
+    for at in range(count):
+        if 0xD800 <= codes[at] < 0xDC00 and at + 1 < count and 0xDC00 <= codes[at + 1] < 0xE000:  # noqa: PLR2004
             characters[at] = chr(0x10000 + ((codes[at] - 0xD800) << 10) + codes[at + 1] - 0xDC00)
-            characters[at + 1] = ""
-        elif 0xD800 <= codes[at] < 0xE000:  # noqa: PLR2004
+            characters[at + 1] = _NOTHING
+        elif 0xD800 <= codes[at] < 0xE000 and characters[at] != _NOTHING:  # noqa: PLR2004
             characters[at] = "\N{REPLACEMENT CHARACTER}"
-    return characters
+    return "".join(characters)
 
 
-def _find_turn(text_page: Any, text: Sequence[str]) -> int:
+def _find_turn(text_page: Any, text: str) -> int:
     """Return by how many quarters of a circle most of the text is turned."""
     from pypdfium2 import raw
 
@@ -114,7 +122,7 @@ class _Boxes:
 _Box = tuple[float, float, float, float]
 
 
-def _split_lines(text: Sequence[str], boxes: _Boxes) -> Iterator[Fragment]:
+def _split_lines(text: str, boxes: _Boxes) -> Iterator[Fragment]:
     """Yield the fragments of all lines: words without a wide gap between them."""
     words: list[str] = []
     box: _Box | None = None
@@ -129,22 +137,20 @@ def _split_lines(text: Sequence[str], boxes: _Boxes) -> Iterator[Fragment]:
         yield _make_fragment(words, box)
 
 
-def _iterate_words(text: Sequence[str], boxes: _Boxes) -> Iterator[tuple[str, _Box | None]]:
+def _iterate_words(text: str, boxes: _Boxes) -> Iterator[tuple[str, _Box | None]]:
     """Yield the words and their boxes, and an empty word at each line's end."""
-    start: int | None = None
-    for at, character in enumerate((*text, "\n")):
-        is_cut = character in _LINE_END_HYPHENS
-        if not character.isspace():
-            start = at if start is None else start
-            if not is_cut:
-                continue
-        if start is not None and (word := _clean("".join(text[start : at + is_cut]))):
-            first, last = boxes.read(start), boxes.read(max(start, at - 1))
+    for found in _TOKEN.finditer(text):
+        token = found[0]
+        if token in {"\r", "\n"}:
+            yield "", None
+            continue
+        is_cut = token[-1] in _LINE_END_HYPHENS
+        if word := _clean(token):
+            first, last = boxes.read(found.start()), boxes.read(max(found.start(), found.end() - 1 - is_cut))
             box = _join_boxes(first, last)
             yield from ((piece, box) for piece in _part_raised(word, first, last))
-        start = None
         # PDFium joins the halves of a cut word, which leaves the line end where the hyphen stands.
-        if is_cut or character in {"\r", "\n"}:
+        if is_cut:
             yield "", None
 
 

@@ -21,6 +21,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
+from bookwheel.training.atomic import replace_folder, restore_folders
 from bookwheel.training.errors import CheckpointError
 
 if TYPE_CHECKING:
@@ -91,7 +92,8 @@ def load_progress(place: Path) -> TrainingProgress:
 
 
 def find_newest(folder: Path) -> Path | None:
-    """Return the checkpoint with the most steps."""
+    """Return the checkpoint with the most steps; what a kill left half replaced is put back."""
+    restore_folders(folder)
     return max(folder.glob("step-*"), default=None, key=lambda place: place.name)
 
 
@@ -170,14 +172,7 @@ def _write_atomically(place: Path) -> Iterator[Path]:
         yield building
         for path in building.iterdir():
             _flush_to_disk(path)
-        if place.exists():
-            old = place.with_name(f".{place.name}.old")
-            shutil.rmtree(old, ignore_errors=True)
-            place.rename(old)
-            building.rename(place)
-            shutil.rmtree(old)
-        else:
-            building.rename(place)
+        replace_folder(building, place)
         _flush_to_disk(place.parent)
     except (OSError, RuntimeError, SafetensorError) as error:
         shutil.rmtree(building, ignore_errors=True)

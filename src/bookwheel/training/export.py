@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bookwheel.training import checkpoint
+from bookwheel.training.atomic import restore_folders
 from bookwheel.training.llamacpp import ARCHITECTURES, export_adapter, export_gguf, has_adapters
 from bookwheel.training.records import load_records
 from bookwheel.training.report import build_card, plot_curves
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 def export(policy: Policy, run: Path, config: TrainConfig, *, base: str, gguf_like: Path | None = None) -> Path:
     """Write the run's best policy, or its last where none was measured, and return its folder."""
+    restore_folders(run / "checkpoints")
     best = run / "checkpoints" / "best" / "weights.safetensors"
     if best.exists():
         checkpoint.load_weights(best, policy.model)

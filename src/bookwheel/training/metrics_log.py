@@ -9,6 +9,8 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
+from bookwheel.training.atomic import write_text
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
@@ -32,7 +34,7 @@ class MetricsLog:
     def truncate(self, lines: int) -> None:
         """Keep the first `lines` records: a killed run may have written more after its last checkpoint."""
         records = self._path.read_text(encoding="utf-8").splitlines(keepends=True)
-        self._path.write_text("".join(records[:lines]), encoding="utf-8")
+        write_text(self._path, "".join(records[:lines]))
 
     def append(self, record: Mapping[str, Any], began: float) -> dict[str, Any]:
         """Write a record with the seconds since `began`, and return it."""

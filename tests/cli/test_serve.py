@@ -106,3 +106,17 @@ def test_a_taken_port_is_an_error_that_says_so(tmp_path: Path, capsys: pytest.Ca
             main(["serve", "--model", "scripted", "--port", port, "--journal", str(tmp_path / "j.sqlite")])
     assert ended.value.code == 2
     assert "--port" in capsys.readouterr().err
+
+
+def test_a_server_without_keys_has_a_token_where_somebody_sees_its_link(monkeypatch) -> None:
+    from bookwheel.cli.serve import _make_token
+
+    monkeypatch.delenv("BOOKWHEEL_TOKEN", raising=False)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    assert len(_make_token(None)) >= 32
+    assert _make_token(None) != _make_token(True)
+    assert _make_token(False) == ""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: False, raising=False)
+    assert _make_token(None) == ""
+    monkeypatch.setenv("BOOKWHEEL_TOKEN", "chosen")
+    assert _make_token(None) == "chosen"

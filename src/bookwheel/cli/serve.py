@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import replace
+import os
+import secrets
+import sys
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Group, Parameter
@@ -41,6 +44,7 @@ def serve(
     allow_host: Annotated[tuple[Text, ...], Parameter(group=_SERVER, negative="")] = (),
     allow_private: Annotated[bool, Parameter(group=_SERVER, negative="")] = False,
     readings: Annotated[PositiveInt, Parameter(group=_SERVER)] = 64,
+    token: Annotated[bool | None, Parameter(group=_SERVER)] = None,
     shared: Annotated[bool, Parameter(group=_SERVER, negative="")] = False,
     journal_limit: Annotated[PositiveInt | None, Parameter(group=_SERVER)] = None,
     runs: Annotated[FilePath | None, Parameter(group=_SERVER)] = None,
@@ -69,6 +73,9 @@ def serve(
         Also fetch documents from private network addresses.
     readings
         How many readings may run at the same time; with several keys, each has an equal share.
+    token
+        Without keys, on this machine: let nobody in without the random token in the printed link, not even other
+        users of this machine. By default, if a terminal shows the link. BOOKWHEEL_TOKEN sets the token.
     shared
         Let all keys see each other's readings and documents. Otherwise each sees only its own.
     journal_limit
@@ -82,7 +89,7 @@ def serve(
     require_extra(
         "serving", "serve", "starlette", "uvicorn", "sse_starlette", "python_multipart", "prometheus_client", "anyio"
     )
-    from bookwheel.serve.engine.keys import KeyRing, add_key, read_keys
+    from bookwheel.serve.engine.keys import Key, KeyRing, add_key, hash_secret, read_keys
 
     if new_key is not None:
         if key_file is None:
@@ -92,9 +99,34 @@ def serve(
     keys = read_keys(key_file) if key_file else KeyRing()
     settings = _build_settings(host, keys, allow_host, models or ModelOptions(), readings, private=allow_private)
     limits = replace(settings.limits, journal_bytes=None if journal_limit is None else journal_limit << 20)
-    settings = replace(settings, runs_folder=runs, is_shared=shared, limits=limits)
+    settings = replace(settings, runs_folder=runs, is_shared=shared or not keys, limits=limits)
+    secret = "" if keys else _make_token(token)
+    if secret:
+        keys = KeyRing([Key(name="local", sha256=hash_secret(secret))])
     options = (plan or PlanOptions(), budget or BudgetOptions(), output or OutputOptions())
-    return asyncio.run(_serve(host, port, keys, settings, models or ModelOptions(), options))
+    serving = _Serving(host=host, port=port, keys=keys, secret=secret, settings=settings)
+    return asyncio.run(_serve(serving, models or ModelOptions(), options))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Serving:
+    """The server's address, and who may use it."""
+
+    host: str
+    port: int
+    keys: KeyRing
+    secret: str
+    """The token in the printed link; empty where there is none."""
+    settings: ServerSettings
+
+
+def _make_token(wanted: bool | None) -> str:
+    """Return the token of a server without keys; empty if it has none."""
+    given = os.environ.get("BOOKWHEEL_TOKEN", "")
+    if wanted is None:
+        # A script that starts a server could not read the link.
+        wanted = bool(given) or sys.stderr.isatty()
+    return (given or secrets.token_urlsafe(24)) if wanted else ""
 
 
 def _build_settings(
@@ -113,10 +145,7 @@ def _build_settings(
 
 
 async def _serve(
-    host: str,
-    port: int,
-    keys: KeyRing,
-    settings: ServerSettings,
+    serving: _Serving,
     models: ModelOptions,
     options: tuple[PlanOptions, BudgetOptions, OutputOptions],
 ) -> int:
@@ -129,14 +158,21 @@ async def _serve(
     plan, budget, output = options
     logging.basicConfig(level=logging.WARNING if output.quiet else logging.INFO, format="%(levelname)s %(message)s")
     logging.getLogger("httpx2").setLevel(logging.WARNING)
-    with bind_socket(host, port) as at, output.open_journal() as journal:
+    with bind_socket(serving.host, serving.port) as at, output.open_journal() as journal:
         model = await models.open()
         try:
             plans = {model.name: build_plan(model, models, plan, budget)}
-            app = build_app(journal=journal, models={model.name: model}, plans=plans, keys=keys, settings=settings)
+            app = build_app(
+                journal=journal,
+                models={model.name: model},
+                plans=plans,
+                keys=serving.keys,
+                settings=serving.settings,
+            )
             server = Server(app, at, grace=_GRACE)
             if not output.quiet:
-                text = f"bookwheel is at {server.address} (Ctrl-C ends it; readings are kept)"
+                link = f"{server.address}/?token={serving.secret}" if serving.secret else server.address
+                text = f"bookwheel is at {link} (Ctrl-C ends it; readings are kept)"
                 stderr().print(Text(text, style="bold"))
             await server.serve()
         finally:

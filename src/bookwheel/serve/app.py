@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import ClientDisconnect
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
@@ -26,7 +26,7 @@ from bookwheel.serve.engine.errors import ApiError, not_found
 from bookwheel.serve.engine.service import Service
 from bookwheel.serve.http.errors import JsonResponse, error_response
 from bookwheel.serve.http.guard import GuardMiddleware
-from bookwheel.serve.http.routes import Routes
+from bookwheel.serve.http.routes import Routes, start_session
 from bookwheel.serve.openai.chat import OpenAIRoutes
 from bookwheel.serve.openapi import build_openapi
 from bookwheel.serve.runs.routes import make_run_routes
@@ -75,7 +75,7 @@ def build_app(
 
     runs = make_run_routes(RunDirectory(service.settings.runs_folder))
     own = [*Routes(service).list_routes(), Route("/openapi.json", _get_openapi), *_openai_routes(openai)]
-    return wrap_app(service, [*own, *tool_routes, *runs, *_page_routes()], lifespan)
+    return wrap_app(service, [*own, *tool_routes, *runs, *_page_routes(service)], lifespan)
 
 
 def wrap_app(
@@ -138,7 +138,7 @@ def _openai_routes(openai: OpenAIRoutes) -> list[BaseRoute]:
     ]
 
 
-def _page_routes() -> list[BaseRoute]:
+def _page_routes(service: Service) -> list[BaseRoute]:
     """Return the routes of the page's files, where they are part of the package."""
     folder = Path(str(resources.files("bookwheel"))) / "serve" / "page"
     if not (folder / "index.html").is_file():
@@ -147,6 +147,11 @@ def _page_routes() -> list[BaseRoute]:
     files = _PageFiles(directory=folder)
 
     async def get_index(request: Request) -> Response:
+        # The link that `bookwheel serve` prints. The token leaves the address bar, and with it the browser's history.
+        if key := service.keys.find_by_secret(request.query_params.get("token", "")):
+            response = RedirectResponse("/", status_code=303)
+            start_session(response, service.keys, key, request)
+            return response
         return await files.get_response("index.html", request.scope)
 
     return [Route("/", get_index), Mount("/page", files)]

@@ -349,3 +349,14 @@ def test_wrong_lengths_and_methods_do_no_harm(up) -> None:
             "/readings", content=b'{"question": "\\ud800", "text": "x"}', headers={"Content-Type": "application/json"}
         )
         assert half.status_code == 400
+
+
+def test_the_printed_link_signs_a_browser_in_and_leaves_no_token_behind(serving) -> None:
+    with serving(keys=KeyRing([key()])) as up, up.client(follow_redirects=False) as client:
+        assert client.get("/readings").status_code == 401
+        assert client.get("/?token=wrong").status_code == 200
+        assert client.get("/readings").status_code == 401
+        answer = client.get(f"/?token={SECRET}")
+        assert (answer.status_code, answer.headers["location"]) == (303, "/")
+        assert "HttpOnly" in answer.headers["set-cookie"]
+        assert client.get("/readings").status_code == 200

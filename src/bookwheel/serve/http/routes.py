@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from starlette.routing import BaseRoute
 
     from bookwheel.journal import StoredDocument
+    from bookwheel.serve.engine.keys import Key, KeyRing
     from bookwheel.serve.engine.running_reading import DocumentOpener, OpenedDocument
     from bookwheel.serve.engine.service import Service
     from bookwheel.types import Reading
@@ -180,14 +181,7 @@ class Routes:
         if key is None:
             raise ApiError(401, "that is not a key of this server", kind="invalid_api_key")
         response = Response(status_code=204)
-        response.set_cookie(
-            COOKIE,
-            self._service.keys.create_session(key),
-            max_age=_SESSION_SECONDS,
-            httponly=True,
-            samesite="strict",
-            secure=request.url.scheme == "https",
-        )
+        start_session(response, self._service.keys, key, request)
         return response
 
     async def check_health(self, _request: Request) -> Response:
@@ -200,6 +194,18 @@ class Routes:
 
     async def _find_reading(self, request: Request) -> Reading:
         return await self._service.get_reading(request.path_params["id"], request.state.key)
+
+
+def start_session(response: Response, keys: KeyRing, key: Key, request: Request) -> None:
+    """Set the cookie that stands for the key from now on."""
+    response.set_cookie(
+        COOKIE,
+        keys.create_session(key),
+        max_age=_SESSION_SECONDS,
+        httponly=True,
+        samesite="strict",
+        secure=request.url.scheme == "https",
+    )
 
 
 def text_span(request: Request, document: StoredDocument) -> dict[str, Any]:

@@ -68,6 +68,8 @@ def test_what_the_document_says_is_found(answer):
         "The King of Spain is the dog of the King of Spain.",
         "The King of Spain is the dog of the King of France.",
         "Everybody came to the market.",
+        "A captain is Agostino Ramelli.",
+        "The plan of the mill was signed by Agostino Reed.",
         "People came to the market.",
     ],
 )
@@ -270,11 +272,11 @@ def test_a_reading_ends_with_the_verdict_on_its_answer():
     assert replace(ended, claims=()).verdict is None
 
 
-def test_of_our_own_pairs_nearly_none_is_called_found_wrongly():
-    pairs = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "verdicts.py"))
+def test_of_our_own_pairs_none_is_called_found_wrongly():
+    pairs = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "verdict_pairs.py"))
     found = right = 0
     for pair in pairs["make_pairs"](72, seed=11):
-        if {claim.verdict for claim in pairs["judge"](pair)[1]} == {Verdict.FOUND}:
+        if {claim.verdict for claim in judge(pair.answer, pair.question, pair.document)[1]} == {Verdict.FOUND}:
             assert pair.is_right, pair.answer
             found += 1
         right += pair.is_right

@@ -42,6 +42,8 @@ _LEAST_PART: Final = 0.6
 # Several passages together must have nearly all of it.
 _LEAST_UNION: Final = 0.9
 _MOST_PASSAGES: Final = 3
+# Terms of a sentence that says something by itself.
+_LEAST_SENTENCE: Final = 4
 # Of a claim's candidates, those that are compared with each other at the end.
 _MOST_CANDIDATES: Final = 24
 
@@ -165,7 +167,9 @@ def _search(cases: Sequence[_Case], asked: Statement, parts: Iterable[Part]) -> 
 
 def _compare(case: _Case, asked: Statement, sentence: Sentence) -> _Candidate:
     passage = parse_statement(sentence.text)
-    if case.is_fragment:
+    # A whole sentence of the document is no fragment, whatever was asked.
+    is_whole = len(case.statement.terms) >= _LEAST_SENTENCE and case.statement.keys == passage.keys
+    if case.is_fragment and not is_whole:
         agreement, share = compare_fragment(case.statement, asked, passage, parse_statement(sentence.before))
     else:
         agreement = compare(case.statement, passage)

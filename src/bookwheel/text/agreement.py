@@ -15,6 +15,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.text import lexicon
+from bookwheel.text.conflicts import is_date, is_in_name, name_start, replaces
 from bookwheel.text.statements import NOT, PERHAPS, Statement, Term, TermKind
 
 if TYPE_CHECKING:
@@ -31,12 +32,8 @@ _REACH: Final = 3
 _LEAST_DENSITY: Final = 0.34
 _LEAST_KEPT_PAIRS: Final = 0.7
 _MOST_TERMS: Final = 60
-_YEAR_DIGITS: Final = 4
-# Signs of a word that may stand for another.
-_LONGEST_WORD: Final = 4
 _LONGEST_PHRASE: Final = 5
 _LONGEST_SIGNS: Final = 10
-_CJK_DATE: Final = frozenset("年月日号")
 
 
 class Degree(IntEnum):
@@ -71,7 +68,7 @@ def compare(claim: Statement, passage: Statement) -> Agreement:
         if window:
             start, end = passage.terms[window[0]].start, passage.terms[window[-1]].end
         degree = outcome
-    elif _replaces(claim, passage, matched) or _count(NOT, claim.terms, claim.tail) != _count(
+    elif replaces(claim, passage, matched) or _count(NOT, claim.terms, claim.tail) != _count(
         NOT, passage.terms, passage.tail
     ):
         degree = Degree.CONFLICT
@@ -117,62 +114,6 @@ def _span(claim: Statement, passage: Statement, matched: set[int]) -> tuple[int,
     return (places[0].start, places[-1].end) if places else (0, 0)
 
 
-def _replaces(claim: Statement, passage: Statement, matched: set[int]) -> bool:
-    """Tell if the passage has another name or number where the claim has one of its own."""
-    lacking = {term.kind for at, term in enumerate(claim.terms) if at not in matched and term.is_exact}
-    if not lacking:
-        return _replaces_signs(claim.terms, passage.terms, matched)
-    keys = {*claim.keys}
-    terms = passage.terms
-    numbers = [term for at, term in enumerate(claim.terms) if at not in matched and term.kind is TermKind.NUMBER]
-    return any(
-        any(_is_rival_number(number, term) for number in numbers)
-        if term.kind is TermKind.NUMBER
-        else term.kind in lacking and term.key not in keys and not _is_in_name(terms, at, keys)
-        for at, term in enumerate(terms)
-    )
-
-
-def _is_rival_number(mine: Term, other: Term) -> bool:
-    """Tell if another number may stand for this one: another count of the same, or the same count of another."""
-    if mine.key == other.key:
-        return mine.unit != other.unit
-    return _is_date(mine) == _is_date(other) and (not mine.unit or not other.unit or mine.unit == other.unit)
-
-
-def _replaces_signs(claim: Sequence[Term], terms: Sequence[Term], matched: set[int]) -> bool:
-    """Tell if the passage has other signs between the same two: another word in the place of one."""
-    keys = [term.key for term in terms]
-    have = {claim[at].key for at in matched}
-    at = 0
-    while at < len(claim):
-        stop = at
-        while stop < len(claim) and stop not in matched and claim[stop].kind is TermKind.SIGN:
-            stop += 1
-        if stop > at and at and stop < len(claim) and claim[at - 1].key in keys and claim[stop].key in keys:
-            first, last = keys.index(claim[at - 1].key), keys.index(claim[stop].key)
-            if 1 <= last - first - 1 <= _LONGEST_WORD and not any(key in have for key in keys[first + 1 : last]):
-                return True
-        at = stop + 1
-    return False
-
-
-def _is_in_name(terms: Sequence[Term], at: int, keys: set[str]) -> bool:
-    """Tell if a name directly beside this one is among the keys: "Agostino" of "Agostino Ramelli"."""
-    if terms[at].kind is not TermKind.NAME:
-        return False
-    for step in (-1, 1):
-        near = at
-        while 0 <= near + step < len(terms) and terms[near + step].kind is TermKind.NAME:
-            joint = terms[near + step if step > 0 else near]
-            if joint.lead or joint.breaks:
-                break
-            near += step
-            if terms[near].key in keys:
-                return True
-    return False
-
-
 def _align(claim: Statement, passage: Statement, required: list[int]) -> tuple[Degree, list[int]]:
     """Return the best degree of all ways to lay the claim's terms on the passage's, and where they lie."""
     best: tuple[Degree, list[int]] | None = None
@@ -183,7 +124,7 @@ def _align(claim: Statement, passage: Statement, required: list[int]) -> tuple[D
         places = _place_phrase(claim.terms, passage.terms, phrase)
         if phrase and not places:
             continue
-        for order in _orders(claim, passage, rest):
+        for order in _orders(claim, passage, rest, can_turn=not phrase):
             for window in find_windows([claim.terms[at] for at in order], passage.terms):
                 degree, whole = _judge(claim, passage, order, window, places)
                 if degree is Degree.FOUND:
@@ -199,7 +140,7 @@ def _phrases(terms: Sequence[Term], required: list[int]) -> Iterator[list[int]]:
     yield []
     for at, first in enumerate(required):
         term = terms[first]
-        if not lexicon.MOVABLE & set(term.lead) and not _is_date(term):
+        if not lexicon.MOVABLE & set(term.lead) and not is_date(term):
             continue
         longest = _LONGEST_SIGNS if any(terms[one].kind is TermKind.SIGN for one in required) else _LONGEST_PHRASE
         for stop in range(at + 1, min(at + longest, len(required)) + 1):
@@ -215,8 +156,9 @@ def _place_phrase(claim: Sequence[Term], terms: Sequence[Term], phrase: list[int
         return []
     lead = lexicon.MOVABLE & set(claim[phrase[0]].lead)
     for window in find_windows([claim[at] for at in phrase], terms):
-        together = window[-1] - window[0] + 1 <= len(window) + 1
-        if together and (not lead or lead & set(terms[window[0]].lead) or _is_date(claim[phrase[0]])):
+        gaps = [at for at in range(window[0], window[-1]) if at not in window]
+        together = len(gaps) <= 1 and not any(terms[at].is_exact for at in gaps)
+        if together and (not lead or lead & set(terms[window[0]].lead) or is_date(claim[phrase[0]])):
             return window
     return []
 
@@ -233,12 +175,12 @@ def _exchanges(claim: Sequence[Term], terms: Sequence[Term]) -> bool:
     return len(mine) > 1 and mine != theirs
 
 
-def _orders(claim: Statement, passage: Statement, required: list[int]) -> Iterator[list[int]]:
+def _orders(claim: Statement, passage: Statement, required: list[int], *, can_turn: bool) -> Iterator[list[int]]:
     """Yield the claim's terms in every order in which another sentence may say the same."""
     yield required
     terms, count = claim.terms, len(required)
     for cut in range(1, count):
-        if _may_turn(claim, passage, required[:cut], required[cut:]):
+        if can_turn and _may_turn(claim, passage, required[:cut], required[cut:]):
             yield required[cut:] + required[:cut]
     if not any(_PASSIVE & {*term.lead} for term in (*terms, *passage.terms)):
         return
@@ -258,13 +200,6 @@ def _orders(claim: Statement, passage: Statement, required: list[int]) -> Iterat
                     yield one + verb + front + two
 
 
-def _is_date(term: Term) -> bool:
-    if term.kind is TermKind.NUMBER:
-        is_year = len(term.key) == _YEAR_DIGITS and term.key.isdigit() and not term.unit
-        return is_year or term.unit in lexicon.MONTHS or term.unit in _CJK_DATE
-    return term.key in lexicon.MONTHS
-
-
 def _has_lead(passage: Statement, key: str, words: frozenset[str]) -> bool:
     return any(term.key == key and words & {*term.lead} for term in passage.terms)
 
@@ -273,6 +208,8 @@ def _may_turn(claim: Statement, passage: Statement, front: list[int], back: list
     """Tell if the claim says that front is back, so that back may stand first; or, in Chinese, with 由 or 被."""
     first, second = claim.terms[front[0]], claim.terms[back[0]]
     if _BE & {*second.lead}:
+        if {"a", "an"} & {*second.lead}:  # "Ada is a miller" does not say that a miller is Ada
+            return False
         halves = ([claim.terms[at] for at in front], [claim.terms[at] for at in back])
         is_named = any(term.kind is not TermKind.WORD for half in halves for term in half)
         return is_named and (_has_lead(passage, first.key, _BE) or _follows_break(passage, first.key))
@@ -394,19 +331,12 @@ def _is_linked(mine: Term, terms: Sequence[Term], before: int, at: int, leads: s
 def _is_intruder(terms: Sequence[Term], at: int, window: set[int]) -> bool:
     """Tell if an unmatched name or number is more than a detail: "Ada met Bo, the captain" says nothing of Ada."""
     term = terms[at]
-    if not term.is_exact or set(terms[_name_start(terms, at)].lead) & lexicon.POSITIONS:
+    if not term.is_exact or set(terms[name_start(terms, at)].lead) & lexicon.POSITIONS:
         return False
     keys = {terms[place].key for place in window}
     if term.kind is TermKind.NUMBER and term.unit and term.unit not in keys and {*term.lead} <= {"and"}:
         return False  # "40 apples and 12 pears" are 40 apples, "5 or 6 crates" are not 5
-    return not _is_in_name(terms, at, keys)
-
-
-def _name_start(terms: Sequence[Term], at: int) -> int:
-    """Return the place of the first word of a name of several words."""
-    while at and terms[at].kind is terms[at - 1].kind is TermKind.NAME and not (terms[at].lead or terms[at].breaks):
-        at -= 1
-    return at
+    return not is_in_name(terms, at, keys)
 
 
 def _keeps_pairs(claim: Sequence[Term], terms: Sequence[Term], order: list[int], window: list[int]) -> bool:

@@ -26,7 +26,7 @@ _OPENING: Final = re.compile(
     r"\s*(?:is|was|are|were|has|have|had|because|since|that|which|who|to|due|by|\w+ed|\w+ing|using)\b", re.IGNORECASE
 )
 _CJK_VERB: Final = re.compile("[是為为有在了被由把]")
-_CJK_SURE_VERB: Final = re.compile("[是有了被把付给給买買卖賣签簽写寫]")
+_CJK_SURE_VERB: Final = re.compile("[是了把付给給买買卖賣签簽写寫]")
 _LONGEST: Final = 10
 _LONGEST_CJK: Final = 14
 _SHORTEST_CJK: Final = 7
@@ -161,12 +161,11 @@ def _has_kind(fragment: Statement, question: Statement) -> bool:
     words = {word for term in question.terms for word in term.lead} | {*question.tail} | {*question.keys}
     signs = "".join(term.text for term in question.terms if term.kind is TermKind.SIGN)
     has_number = any(term.kind is TermKind.NUMBER or term.key in lexicon.MONTHS for term in fragment.terms)
-    is_number = all(term.kind is TermKind.NUMBER for term in fragment.terms)
     counts = {"when", "many", "much", "ratio", "percentage"} & words or any(pair <= words for pair in _NUMBER_ASKED)
     if counts or _CJK_COUNT.search(signs):
         return has_number
-    if {"who", "whom", "whose", "where"} & words or _CJK_WHO.search(signs):
-        return not is_number
+    if {"who", "whom", "whose", "where", "kind", "type"} & words or _CJK_WHO.search(signs):
+        return not has_number
     return True
 
 

@@ -8,9 +8,12 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+# Not from typing, whose import takes longer than `bookwheel --help`.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from bookwheel.api import aread, aresume, read, resume
     from bookwheel.models.base import Model
     from bookwheel.plan import Budget, Layout, Plan, Sampling

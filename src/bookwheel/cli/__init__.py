@@ -292,7 +292,7 @@ def _refuse_command(name: str) -> int:
 
     from bookwheel.errors import InputError
 
-    if near := get_close_matches(name, COMMANDS, n=1):
+    if near := get_close_matches(name, (*COMMANDS, "help"), n=1):
         raise InputError(f"no command {name!r}; did you mean {near[0]!r}? See bookwheel --help.")
     if Path(name).exists():
         raise InputError(f'no command {name!r}; to read it: bookwheel ask {name} "QUESTION"')
@@ -305,8 +305,7 @@ def _report_unwritable(error: OSError) -> int:
 
     with suppress(OSError):
         sys.stderr.write(
-            f"error: cannot write the output: {error.strerror or error}; "
-            f"an answer is kept all the same: bookwheel show last\n"
+            f"error: cannot write the output: {error.strerror or error}; what was read is kept: bookwheel list\n"
         )
         sys.stderr.flush()
     _discard_output()

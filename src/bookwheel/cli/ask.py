@@ -140,7 +140,7 @@ async def _ask(
     schema = load_answer_schema(asking.schema) if asking.schema else None
     old = _find_reading_name(sources)
     document = None if old else await _open(sources, everything=asking.everything, is_silent=options.output.is_silent)
-    with options.output.open_journal() as journal:
+    with options.output.require_journal(old) if old else options.output.open_journal() as journal:
         kept = _find_address(journal, old) if old else None
         address = options.models.find_address(settings, kept)
         model = await options.models.open(address)

@@ -247,6 +247,8 @@ class OutputOptions:
         """Open the journal; create it if there is none."""
         from bookwheel.journal import Journal
 
+        if self.path.is_dir():
+            raise JournalError(f"the journal {self.path} is a folder; name a file with --journal FILE")
         return Journal(self.path)
 
     def find_journal(self) -> Journal | None:

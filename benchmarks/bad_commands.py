@@ -1,0 +1,194 @@
+"""Command lines that cannot work: each must end with an exit code and a first line that says what to do.
+
+    python benchmarks/bad_commands.py            a table of all of them, as Markdown
+    python benchmarks/bad_commands.py --check    only those that are wrong; exit code 1 if there are any
+
+Wrong is a traceback, a code other than 2, 3 or 130, no message, output on stdout, a run of more than a minute, or a
+message of the parser that does not name the command's help.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+SOURCE = Path(__file__).resolve().parent.parent / "src"
+ASK = "ask book.txt Who? --model scripted"
+OPTIONS = """
+--chunk-tokens 0|--chunk-tokens 7|--chunk-tokens many|--chunk-tokens 1.5|--chunk-tokens -5|--chunk-tokens 99999999999
+--memory-tokens 0|--memory-tokens x|--answer-tokens -1|--answer-tokens ''|--question-tokens 0|--question-tokens many
+--temperature 9|--temperature hot|--temperature -0.1|--temperature nan|--temperature inf|--top-p 7|--top-p 0|--top-p x
+--seed 1.5|--seed many|--layout sideways|--lang xx|--lang ''|--prompts none.toml|--prompts ''|--prompts book.txt
+--preset none|--preset ''|--way sequental|--way ''|--way wholee|--max-tokens-total 0|--max-tokens-total -3
+--max-tokens-total x|--max-seconds 0|--max-seconds -1|--max-seconds inf|--max-seconds soon|--max-cost -1|--max-cost 1
+--max-cost x|--price-in -1|--price-out -1|--price-in cheap|--window 0|--window -8|--window wide|--timeout 0
+--timeout -1|--timeout never|--concurrency 0|--concurrency -4|--concurrency many|--threads 0|--threads -2|--threads x
+--journal ''|--journal /proc/none/journal.sqlite|--journal .|--journal book.txt|--tokenizer ''
+--schema none.json|--schema broken.json|--schema list.json|--schema wrong.json|--schema away.json|--schema ''
+--template none|--template ''|--fill a=b|--chunk-tokns 9|--no-such|-z|--model|--json=maybe
+--base-url http://localhost:8000/v1
+"""
+LINES = """
+ask
+ask Who?
+ask book.txt
+ask book.txt ''
+ask '' Who?
+ask none.txt Who? --model scripted
+ask empty.txt Who? --model scripted
+ask blank Who? --model scripted
+ask ftp://host/file Who? --model scripted
+ask http://127.0.0.1:9/none Who? --model scripted
+ask - - Who? --model scripted
+ask last Who? --journal none.sqlite --model scripted
+ask abcdef12 Who? --model scripted
+ask book.txt Who? --model gpt-none
+ask book.txt Who? --model none.gguf
+ask book.txt Who? --model book.gguf
+ask book.txt Who? --model ''
+ask book.txt Who? --base-url nonsense --model m
+ask book.txt Who? --base-url '' --model m
+ask book.txt Who? --base-url http://127.0.0.1:9/v1 --model m --patience 0
+ask book.txt Who? --base-url http:// --model m
+ask book.txt Who? --model local --base-url http://127.0.0.1:9/v1
+resume
+resume nothing
+resume last extra
+resume ''
+show
+show nothing
+show last --html ''
+show last --html /proc/none/page.html
+show last --markdown /proc/none/page.md
+show last --html
+edit
+edit last
+edit last --step x --memory m
+edit last --step 0 --memory ''
+edit last --step -1 --memory m
+edit last --step 99 --memory m
+edit last --step 0 --memory m --memory-file m.txt
+edit last --step 0 --memory-file none.txt
+edit last --step 0 --memory-file empty.txt
+edit nothing --step 0 --memory m
+list --limit 0
+list --limit few
+list --journal none.sqlite
+list --search ''
+list extra
+serve --port 65536
+serve --port x
+serve --readings 0
+serve --host ''
+serve --host 0.0.0.0
+serve --key-file none.toml
+serve --key-file ''
+serve --new-key anna
+serve --model gpt-none
+mcp --port -1
+mcp --root ''
+mcp --root none
+models --timeout 0
+models --base-url nonsense
+models extra
+doctor extra
+data nothing
+data make
+data make none --out out.jsonl
+data make vt
+data make vt --out out.jsonl --count 0
+data make vt --out out.jsonl --tokens 0
+data make vt --out out.jsonl --split test
+data filter none.jsonl --out out.jsonl --model scripted
+eval --way wholee --task vt --model scripted
+eval --task none --model scripted
+eval none.toml
+eval --threads 0
+eval --concurrency 0
+eval --length 0
+eval --compare none.jsonl none.jsonl
+eval --report none
+train
+train none
+train tiny-cpu --steps -1
+train tiny-cpu --threads 0
+config extra
+completion
+completion tcsh
+hlep
+book.txt Who?
+read book.txt
+--no-such
+"""
+FILES = {
+    "book.txt": "The harbour master of Skarholm is Ada Quill. " * 40,
+    "empty.txt": "",
+    "m.txt": "notes",
+    "book.gguf": "not weights at all",
+    "broken.json": '{"type":',
+    "list.json": "[]",
+    "wrong.json": '{"type": "thing"}',
+    "away.json": '{"$ref": "https://example.org/schema.json"}',
+}
+
+
+def find_lines() -> list[str]:
+    """Return all command lines."""
+    options = [option for line in OPTIONS.strip().splitlines() for option in line.split("|")]
+    return [*(f"{ASK} {option}" for option in options), *LINES.strip().splitlines()]
+
+
+def run(line: str, folder: Path) -> tuple[int, str, str]:
+    """Return exit code, output and messages of a command line in a folder with the files."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("BOOKWHEEL_", "OPENAI_"))}
+    environment |= {"PYTHONPATH": str(SOURCE), "BOOKWHEEL_JOURNAL": str(folder / "kept.sqlite"), "COLUMNS": "200"}
+    words = [sys.executable, "-m", "bookwheel", *shlex.split(line)]
+    try:
+        done = subprocess.run(
+            words, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL,
+            check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return -1, "", "still running after a minute"
+    return done.returncode, done.stdout, done.stderr
+
+
+def find_fault(code: int, out: str, err: str) -> str:
+    """Return what is wrong with the end of a command, or an empty text."""
+    if "Traceback" in err:
+        return "traceback"
+    if code not in {2, 3, 130}:
+        return f"exit code {code}"
+    if out:
+        return "output"
+    return "" if err.startswith("error: ") or "nothing" in err else "no message"
+
+
+def main() -> int:
+    lines, faults = find_lines(), 0
+    with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(4) as pool:
+        folder = Path(name)
+        (folder / "blank").mkdir()
+        for file, text in FILES.items():
+            (folder / file).write_text(text, encoding="utf-8")
+        run(f"{ASK} --chunk-tokens 100", folder)
+        results = list(pool.map(lambda line: run(line, folder), lines))
+    if "--check" not in sys.argv:
+        print("| command | code | first line |\n|---|---|---|")
+    for line, (code, out, err) in zip(lines, results, strict=True):
+        fault = find_fault(code, out, err)
+        faults += bool(fault)
+        first = (err or out).strip().partition("\n")[0].replace("|", "\\|").replace(name, "/tmp/x")
+        if "--check" not in sys.argv or fault:
+            print(f"| `{line.replace('|', chr(92) + '|')}` | {code} | {f'**{fault}** ' if fault else ''}{first} |")
+    print(f"\n{len(lines)} command lines, {faults} of them end wrong", file=sys.stderr)
+    return bool(faults)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

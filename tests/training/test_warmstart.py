@@ -19,6 +19,11 @@ from bookwheel.training.workflows import reading
 PLAN = Plan(prompts="tiny", language="en", chunk_tokens=16, memory_tokens=8, answer_tokens=8, question_tokens=8)
 
 
+def rows_of_loop(sample, policy, oracle):
+    model = PolicyModel(policy)
+    return ideal_rows(sample, model, ideal_trace(sample, model, PLAN, oracle))
+
+
 def test_who_replies_like_the_ideal_trace_answers_right(still_policy):
     """The prompts of the trace are, message for message, those of the reading loop."""
     for sample in toy_records(tokens=96, count=8, seed=5):
@@ -32,7 +37,7 @@ def test_who_replies_like_the_ideal_trace_answers_right(still_policy):
 
 def test_rows_train_the_reply_and_its_end_alone(still_policy):
     (sample,) = toy_records(tokens=64, count=1, seed=5)
-    rows = ideal_rows(sample, PolicyModel(still_policy), PLAN, ideal_memories)
+    rows = rows_of_loop(sample, still_policy, ideal_memories)
     tokenizer = still_policy.tokenizer
     said = [tokenizer.decode([i for i, own in zip(row.ids, row.trained, strict=True) if own]) for row in rows]
     key, value = sample.question.split()[0], sample.golds[0]
@@ -48,4 +53,4 @@ def test_an_ideal_memory_over_the_limit_says_so(still_policy):
         return ["oak has red " * 9 for _ in chunks]
 
     with pytest.raises(ConfigError, match="memory_tokens"):
-        ideal_rows(sample, PolicyModel(still_policy), PLAN, wordy)
+        rows_of_loop(sample, still_policy, wordy)

@@ -131,6 +131,8 @@ class WarmStart:
     """The length of generated samples; 0 is the task's. Shorter samples have more to note."""
     samples: AtLeastOne = 8
     """Samples whose conversations make one step."""
+    way: Literal["sequential", "quotes"] = "sequential"
+    """The way of reading whose conversations it imitates."""
     learning_rate: LearningRate = 1e-3
     warmup_steps: NotNegative = 20
 

@@ -23,6 +23,7 @@ from bookwheel.training.checkpoint import TrainingProgress
 from bookwheel.training.errors import CheckpointError, ConfigError, NothingToLearn
 from bookwheel.training.metrics_log import MetricsLog
 from bookwheel.training.policy_model import ROLLOUT, PolicyModel
+from bookwheel.training.quote_traces import quote_trace
 from bookwheel.training.rollouts import (
     Group,
     RolloutBatch,
@@ -36,7 +37,7 @@ from bookwheel.training.step import PolicyOptimizer, schedule
 from bookwheel.training.workflows import Workflow, calculator, reading, single
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping, Sequence
+    from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 
     from bookwheel.plan import Plan, Sampling
     from bookwheel.tasks import Sample
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from bookwheel.training.rewards import Reward
     from bookwheel.training.rows import Row
     from bookwheel.training.warmstart import Oracle
+    from bookwheel.types import Message
 
 _WORKFLOWS: Final[dict[WorkflowName, Callable[[Plan], Workflow]]] = {
     "reading": reading,
@@ -169,10 +171,16 @@ class Trainer:
 
     def _imitate(self) -> dict[str, Any]:
         config = self.config
-        assert self.oracle is not None
         samples = warmstart.draw_samples(self.warm_samples, config.warm_start.samples, config.seed, self.progress.step)
-        rows = [row for one in samples for row in warmstart.ideal_rows(one, self.model, config.plan, self.oracle)]
+        rows = [row for one in samples for row in warmstart.ideal_rows(one, self.model, self._ideal_trace(one))]
         return self.optimizer.imitate(rows)
+
+    def _ideal_trace(self, sample: Sample) -> Iterable[tuple[tuple[Message, ...], str]]:
+        """Return the conversations that the warm start imitates, as the way of reading holds them."""
+        assert self.oracle is not None
+        if self.config.warm_start.way == "quotes":
+            return quote_trace(sample, self.model.tokenizer, self.config.plan)
+        return warmstart.ideal_trace(sample, self.model, self.config.plan, self.oracle)
 
     async def _reinforce(self) -> dict[str, Any]:
         config = self.config

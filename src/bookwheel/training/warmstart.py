@@ -20,7 +20,7 @@ from bookwheel.training.rows import Row
 from bookwheel.types import Chunk, Memory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from bookwheel.plan import Plan
     from bookwheel.tasks import Sample
@@ -36,8 +36,8 @@ class Oracle(Protocol):
         ...
 
 
-def ideal_rows(sample: Sample, model: PolicyModel, plan: Plan, oracle: Oracle) -> list[Row]:
-    """Return the sample's ideal trace as rows whose replies are trained."""
+def ideal_rows(sample: Sample, model: PolicyModel, trace: Iterable[tuple[tuple[Message, ...], str]]) -> list[Row]:
+    """Return an ideal trace of the sample as rows whose replies are trained."""
     rows = [
         Row(
             ids=prompt + reply,
@@ -46,7 +46,7 @@ def ideal_rows(sample: Sample, model: PolicyModel, plan: Plan, oracle: Oracle) -
             advantage=1.0,
             rollout=sample.id,
         )
-        for messages, text in ideal_trace(sample, model, plan, oracle)
+        for messages, text in trace
         for prompt, reply in [model.encode_exchange(messages, text)]
     ]
     longest = max(len(row.ids) for row in rows)

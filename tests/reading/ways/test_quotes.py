@@ -147,15 +147,15 @@ def test_all_that_was_spent_is_told_by_the_steps_and_the_answer() -> None:
 
 
 def test_windows_are_runs_of_three_sentences_that_fit() -> None:
-    model = reader()
+    words = reader().tokenizer
     text = "One is here. Two is\nhere. Three is here. Four is here.\n\n***\n\n"
-    assert split_windows(text, model, 100) == [
+    assert split_windows(text, words, 100) == [
         "One is here. Two is here. Three is here.",
         "Two is here. Three is here. Four is here.",
     ]
-    assert split_windows(text, model, 9)[0] == "One is here. Two is here."
-    assert split_windows("Only one.", model, 100) == ["Only one."]
-    assert split_windows("*** \n\n ---", model, 100) == []
+    assert split_windows(text, words, 9)[0] == "One is here. Two is here."
+    assert split_windows("Only one.", words, 100) == ["Only one."]
+    assert split_windows("*** \n\n ---", words, 100) == []
 
 
 def test_a_prompt_set_for_larger_models_is_shown_the_whole_memory() -> None:

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.models.base import Ability, require_ability
 from bookwheel.reading import loop
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.text.chunks import split
+from bookwheel.text.ahead import split_ahead
 from bookwheel.text.matching import parse_words
 from bookwheel.text.sentences import split_sentences
 from bookwheel.types import Answer, Chunk, Conversation, Flag, Memory, Reply, Step, Usage
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from bookwheel.models.base import JudgingModel, Model
     from bookwheel.plan import Plan
     from bookwheel.reading.prompts import Prompts
+    from bookwheel.text.tokens import Tokenizer
     from bookwheel.types import Document, Message
 
 # Windows are searched in the best chunks only; one more costs seconds and rarely has the answer.
@@ -79,10 +80,10 @@ async def quotes(
     memory = done[-1].after if done else Memory.blank(plan.memory_tokens)
     kept = await _restore(memory, done, scorer)
     position = done[-1].chunk.end if done else 0
-    for chunk in split(document, model.tokenizer, plan.chunk_tokens, start=position, index=len(done)):
+    async for chunk in split_ahead(document, model.tokenizer, plan.chunk_tokens, start=position, index=len(done)):
         score = await scorer.score(chunk.text)
         if score > _least_chunk(kept):
-            windows = split_windows(chunk.text, model, plan.memory_tokens // 2)
+            windows = split_windows(chunk.text, model.tokenizer, plan.memory_tokens // 2)
             nearest = find_nearest(windows, question)
             found = [ScoredQuote(text, score, await scorer.score(text)) for text in nearest]
             kept = _select(kept, found, model, plan.memory_tokens)
@@ -127,14 +128,14 @@ async def _restore(memory: Memory, done: Sequence[Step], scorer: QuestionScorer)
     return sorted(kept, key=lambda quote: -quote.rank)
 
 
-def split_windows(text: str, model: Model, limit: int) -> list[str]:
+def split_windows(text: str, tokenizer: Tokenizer, limit: int) -> list[str]:
     """Return the runs of up to three sentences, each within the limit, as single lines."""
     sentences = [" ".join(text[start:end].split()) for start, end in split_sentences(text)]
     sentences = [sentence for sentence in sentences if any(map(str.isalnum, sentence))]
     windows: dict[str, None] = {}
     for first in range(max(1, len(sentences) - _SENTENCES + 1)):
         window = sentences[first : first + _SENTENCES]
-        while len(window) > 1 and model.tokenizer.count(" ".join(window)) > limit:
+        while len(window) > 1 and tokenizer.count(" ".join(window)) > limit:
             window = window[:-1]
         if window:
             windows[" ".join(window)] = None

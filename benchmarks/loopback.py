@@ -62,7 +62,8 @@ class Loopback:
             await asyncio.sleep(self.delay)
         self.counts[key] += 1
         message = {"role": "assistant", "content": f"note {key}\n{_NOTES}"}
-        usage = {"prompt_tokens": len(body), "completion_tokens": 50, "total_tokens": len(body) + 50}
+        tokens = len(body) // 4
+        usage = {"prompt_tokens": tokens, "completion_tokens": 50, "total_tokens": tokens + 50}
         choice = {"index": 0, "finish_reason": "stop", "message": message, "logprobs": None}
         return {
             "id": key,

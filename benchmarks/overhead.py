@@ -32,7 +32,8 @@ CHUNKS = 20
 AT_ONCE = 16
 PARAGRAPH = "The keeper wrote the wind and the ships that passed, then slept until the dawn came. "
 QUESTION = "What did the keeper write?"
-PLAN = Plan(chunk_tokens=1000, memory_tokens=200, answer_tokens=100, language="en")
+# With a scale, so that both sides make the same calls.
+PLAN = Plan(chunk_tokens=1000, memory_tokens=200, answer_tokens=100, language="en", token_scale=1.0)
 
 
 async def prompts_of_one(text: str, base: str) -> list[tuple[tuple[Message, ...], int]]:

@@ -22,12 +22,12 @@ TEXT = "The keeper of the light wrote a long entry about the storm and the ships
 BYTES_PER_TOKEN = 4.5
 
 
-def make_model(**settings) -> ScriptedModel:
+def make_model(count=lambda sent: round(sent / BYTES_PER_TOKEN), **settings) -> ScriptedModel:
     """A model with an unknown tokenizer, which says how many tokens it was sent."""
 
     def reply(messages) -> Reply:
         sent = sum(len(message.content) for message in messages)
-        usage = Usage(calls=1, prompt_tokens=round(sent / BYTES_PER_TOKEN), completion_tokens=5)
+        usage = Usage(calls=1, prompt_tokens=count(sent), completion_tokens=5)
         return Reply(text="The keeper wrote.", finish=Finish.STOP, usage=usage)
 
     return ScriptedModel(reply, tokenizer=EstimatingTokenizer(), **settings)
@@ -81,6 +81,15 @@ def test_nothing_is_corrected_where_it_would_not_help_or_could_overflow(journal)
     exact = make_model()
     exact.tokenizer = WordTokenizer()
     assert read(journal, exact).plan.token_scale is None
+
+
+@pytest.mark.parametrize(
+    "count",
+    [lambda _sent: 700, lambda sent: sent, lambda sent: EstimatingTokenizer().count("a" * sent)],
+    ids=["cut", "bytes", "estimate"],
+)
+def test_a_count_that_is_not_the_prompts_is_not_trusted(journal, count) -> None:
+    assert read(journal, make_model(count)).plan.token_scale is None
 
 
 def test_a_scale_that_is_in_the_plan_is_used_from_the_first_chunk_on(journal) -> None:

@@ -25,7 +25,9 @@ WAYS: Final = frozenset({"sequential", "refine"})
 _LEAST_TOKENS: Final = 1000
 # The rest of a document can be a little denser than its first chunk.
 _MARGIN: Final = 1.03
-_LOWEST, _HIGHEST = 0.4, 2.0
+# Outside, the count is not that of the prompt: some servers cut it silently, or count something else.
+_LOWEST: Final = 0.6
+_HIGHEST: Final = 2.0
 
 
 class ScaledModel(ModelWrapper):
@@ -49,9 +51,12 @@ def measure_scale(step: Step, model: Model, plan: Plan) -> float | None:
     if plan.token_scale is not None or not isinstance(model.tokenizer, EstimatingTokenizer) or usage.calls != 1:
         return None
     estimate = sum(EstimatingTokenizer().count(message.content) for message in step.conversation.messages)
-    if estimate < _LEAST_TOKENS:
+    # A server that counts nothing leaves our own estimate in the usage.
+    if estimate < _LEAST_TOKENS or usage.prompt_tokens == estimate:
         return None
-    scale = round(min(_HIGHEST, max(_LOWEST, usage.prompt_tokens / estimate * _MARGIN)), 3)
+    scale = round(usage.prompt_tokens / estimate * _MARGIN, 3)
+    if not _LOWEST <= scale <= _HIGHEST:
+        return None
     need = plan.update_tokens(question=plan.question_tokens, template=model.template_tokens)
     # A denser part of the document, such as a table, must still fit a window that is known.
     has_room = model.window is None or need + plan.chunk_tokens // 2 <= model.window

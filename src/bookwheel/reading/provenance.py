@@ -107,9 +107,16 @@ def _trails(steps: Sequence[Step]) -> list[_Trail]:
         before, after = steps[at].before.text, steps[at].after.text
         if before == after and steps[at].after.text:
             continue
-        older = _Lines(before, staying={_key(line) for line in _lines(after)})
+        there = {_key(line) for line in _lines(after)}
+        older = _Lines(before, staying=there)
         for number, line in list(following.items()):
+            # Segments that are read side by side have memories of their own.
+            if _key(line) not in there:
+                continue
             earlier = older.find(line)
+            # A merge shows no text of the document: what is new in it comes from another segment.
+            if earlier is None and steps[at].chunk.start == steps[at].chunk.end:
+                continue
             if earlier is None:
                 del following[number]
             else:

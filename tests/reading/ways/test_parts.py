@@ -11,6 +11,7 @@ from bookwheel.errors import InputError, MissingAbility, ServerFault
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import GatePlan, Plan
 from bookwheel.reading.prompts import prompts_for
+from bookwheel.reading.provenance import find_origins
 from bookwheel.reading.ways.registry import is_known, load_way
 from bookwheel.types import Answer, Flag, Memory, Message, Part, Step
 
@@ -407,3 +408,15 @@ def test_gates_by_likelihood_ask_once_for_the_question_alone():
     assert answer.text == "Tern Point"
     assert asked.count("") == 1
     assert {round(step.score, 3) for step in steps} == {0.0, 2.0}
+
+
+@pytest.mark.parametrize("way", ["sequential", "edits", "heads", "parallel", "parallel+gated+edits", "ranked", "planned"])
+def test_each_line_is_traced_to_the_chunk_that_it_came_from(way):
+    document = pages(first=120, second=15)
+    *steps, _ = events(way, document, model())
+    origins = {origin.line: origin for origin in find_origins(steps, document)}
+    assert set(origins) == {FIRST, SECOND}
+    for line, origin in origins.items():
+        assert line in document.text[origin.start : origin.end]
+        assert origin.quote is not None
+        assert document.text[origin.quote.start : origin.quote.end] in line

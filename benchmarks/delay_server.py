@@ -3,8 +3,9 @@
     python benchmarks/delay_server.py PORT [--memory 300] [--hurry 1]
     bookwheel ask case-1.txt "QUESTION" --base-url http://127.0.0.1:PORT/v1 --way gated+edits --gate-threshold 0.28
 
-It computes 5,000 prompt tokens and writes 50 reply tokens a second; `--hurry 10` makes it ten times as fast. The replies
-are those of the scripted reader in ways_policy.py, and `top_logprobs` are served, so models can judge. A word is a token.
+It computes 5,000 prompt tokens and writes 50 reply tokens a second; `--hurry 10` makes it ten times as fast. The
+replies are those of the scripted reader in ways_policy.py, and `top_logprobs` are served, so that it can judge. A word
+is a token.
 `--case FILE` writes one of its documents and prints the question. Standard library only.
 """
 

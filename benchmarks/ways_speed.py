@@ -44,6 +44,7 @@ WAYS: Final = (
     "parallel",
     "parallel+gated+edits",
     "ranked",
+    "ranked+edits",
     "ranked+gated+edits",
 )
 

@@ -26,7 +26,7 @@ from typing import Any
 from urllib.request import urlopen
 
 STEPS = 30
-DELAY = 0.02
+DELAY = 0.05
 EDITED_STEP = 12
 EDIT = "The keeper wrote nothing of note before this page."
 PARAGRAPH = "The keeper wrote the wind, the ships that passed and number {n} of the log before the dawn.\n\n"
@@ -63,7 +63,7 @@ def main() -> None:
             while done < kills:
                 chain.run_trial(f"trial-{done}", expected)
                 done += KILLS_PER_TRIAL
-                if not done % 30:
+                if not done % 15:
                     print(f"{done} kills: {findings}", flush=True)
             report(findings, done, seed)
         finally:
@@ -90,13 +90,11 @@ class Chain:
         self._port = port
         self._draw = draw
         self._findings = findings
-        self._seconds = 2.0
 
     def run_undisturbed(self) -> tuple[Any, Any, int]:
         """Return what the reading and its edited fork should be, and the calls that both take."""
-        before, began = self._calls(), time.perf_counter()
+        before = self._calls()
         whole = self._finish(self._ask("whole"))
-        self._seconds = time.perf_counter() - began
         fork = self._finish(self._edit("whole"))
         return outcome(whole), outcome(fork), self._calls() - before
 
@@ -116,8 +114,8 @@ class Chain:
         (self._document.parent / f"{journal}.sqlite").unlink()
 
     def _end(self, command: list[str]) -> None:
-        """Start a command and end it at a random moment after its first call."""
-        known = self._calls()
+        """Start a command and end it after a random call of the at most 30 that it makes."""
+        until = self._calls() + self._draw.randint(1, self._draw.randint(1, STEPS))
         process = subprocess.Popen(
             [sys.executable, "-m", "bookwheel", *command],
             stdout=subprocess.DEVNULL,
@@ -125,9 +123,9 @@ class Chain:
             # A shell's background job, such as this script, ignores SIGINT and hands that down.
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - there are no threads
         )
-        while self._calls() == known and process.poll() is None:
+        while self._calls() < until and process.poll() is None:
             time.sleep(0.002)
-        time.sleep(self._draw.uniform(0, max(0.1, self._seconds - 1.0)))
+        time.sleep(self._draw.uniform(0, DELAY))
         kind = self._draw.choice(SIGNALS)
         self._findings.too_late += process.poll() is not None
         process.send_signal(kind)

@@ -192,6 +192,10 @@ def main(arguments: "list[str] | None" = None) -> None:
         code = INTERRUPTED
     except OSError as error:
         code = _report_unwritable(error)
+    if arguments is None:
+        # The command is through. While Python ends, it would put back the handlers that just kill.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.exit(code)
 
 

@@ -71,7 +71,17 @@ def test_without_tesseract_a_scanned_page_is_told_with_advice(scan, monkeypatch)
 
 
 @needs_tesseract
+def test_a_page_that_tesseract_cannot_read_is_told_and_the_others_are_read(scan, monkeypatch):
+    path = scanned_pdf(scan)
+    monkeypatch.setattr(pdf, "_OCR_RESOLUTION", 72)
+    monkeypatch.setattr(ocr, "find_languages", lambda: "xx-none")
+    parts, notes = convert(path)
+    assert [part.page for part in parts] == [1]
+    assert "page 2 is a picture that tesseract cannot read" in notes[0]
+
+
+@needs_tesseract
 def test_a_damaged_picture_is_an_error_of_its_source(tmp_path):
     (tmp_path / "bad.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(50))
-    with pytest.raises(SourceError, match="tesseract cannot read the picture"):
+    with pytest.raises(SourceError, match=r"bad\.png is a picture that tesseract cannot read"):
         convert(tmp_path / "bad.png")

@@ -37,13 +37,13 @@ def read_image(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
             f"`apt-get install tesseract-ocr`, and give the file again"
         )
     with source.open() as file:
-        text = read_picture(file.read())
+        text = read_picture(file.read(), source.name)
     warnings.add("pictures read by OCR, which makes mistakes", source.name)
     if text:
         yield Part(text=f"{text}\n", source=source.name)
 
 
-def read_picture(picture: bytes, resolution: int = 0) -> str:
+def read_picture(picture: bytes, name: str, resolution: int = 0) -> str:
     """Return the text of a picture in any format that tesseract knows."""
     options = ["-l", find_languages(), *(["--dpi", str(resolution)] if resolution else [])]
     try:
@@ -58,7 +58,8 @@ def read_picture(picture: bytes, resolution: int = 0) -> str:
         )
     except (OSError, subprocess.SubprocessError) as error:
         lines = (getattr(error, "stderr", None) or str(error).encode()).decode(errors="replace").strip().splitlines()
-        raise SourceError(f"tesseract cannot read the picture: {lines[0] if lines else 'no reason given'}") from error
+        reason = lines[0] if lines else "it gives no reason"
+        raise SourceError(f"{name} is a picture that tesseract cannot read: {reason}") from error
     return done.stdout.decode("utf-8", "replace").replace("\f", "").strip()
 
 

@@ -102,11 +102,11 @@ def _read_page(document: Any, number: int, name: str, warnings: SourceWarnings) 
         extra = "\n".join(_read_annotations(page))
         if not fragments and _has_pictures(page):
             if has_tesseract():
-                extra = "\n\n".join(text for text in (_recognise(page), extra) if text)
+                extra = "\n\n".join(text for text in (_recognise(page, number), extra) if text)
                 warnings.add(f"pages of {name} read by OCR, which makes mistakes", str(number))
             else:
                 warnings.add(f"pages of {name} without a text layer ({OCR_ADVICE.format(name=name)})", str(number))
-    except (PdfiumError, ValueError) as error:
+    except (PdfiumError, ValueError, SourceError) as error:
         warnings.add(f"pages of {name} that are damaged and left out", f"{number} ({error})")
         return [], 0.0, ""
     finally:
@@ -174,13 +174,13 @@ def _has_pictures(page: Any) -> bool:
     return bool({raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_FORM}.intersection(kinds)) or len(kinds) >= _CURVES
 
 
-def _recognise(page: Any) -> str:
+def _recognise(page: Any, number: int) -> str:
     """Return what tesseract reads in the picture of a page."""
     bitmap = page.render(scale=_OCR_RESOLUTION / 72, grayscale=True)
     try:
         rows = bytes(bitmap.buffer)
         stride, width, height = bitmap.stride, bitmap.width, bitmap.height
         pixels = b"".join(rows[at * stride : at * stride + width] for at in range(height))
-        return read_picture(b"P5 %d %d 255\n" % (width, height) + pixels, _OCR_RESOLUTION)
+        return read_picture(b"P5 %d %d 255\n" % (width, height) + pixels, f"page {number}", _OCR_RESOLUTION)
     finally:
         bitmap.close()

@@ -134,3 +134,25 @@ def test_a_fault_is_waited_out_as_long_as_patience_says(tmp_path: Path, minutes:
     document = TextDocument("The keeper is Ada Quill. " * 9)
     ended = read(document, "Who is the keeper?", model=model, journal=tmp_path / "j.sqlite", patience=minutes)
     assert ended.status is status
+
+
+def test_several_questions_get_a_reading_each(tmp_path):
+    from bookwheel.api import aread_several
+
+    text = "".join(f"Page {n} tells of harvests, tolls and rain.\n" for n in range(80))
+    text += "The colour of the wheel is vermilion.\nThe keeper of the lamp was Ada Quill.\n"
+    questions = ["What is the colour of the wheel?", "Who was the keeper of the lamp?"]
+    work = aread_several(
+        TextDocument(text),
+        questions,
+        model="scripted",
+        way="edits",
+        chunk_tokens=100,
+        memory_tokens=60,
+        journal=tmp_path / "journal.sqlite",
+    )
+    readings = asyncio.run(work)
+    assert [reading.question for reading in readings] == questions
+    assert "vermilion" in readings[0].answer.text
+    assert "Ada Quill" in readings[1].answer.text
+    assert len({reading.id for reading in readings}) == 2

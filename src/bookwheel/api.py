@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -27,12 +28,13 @@ from bookwheel.arguments import (
     resolve_way,
 )
 from bookwheel.configuration import load_configuration
+from bookwheel.errors import InputError
 from bookwheel.reading import runner
 from bookwheel.text.cancellation import run_cancellable
 from bookwheel.types import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
     from pathlib import Path
 
     from bookwheel.arguments import Source
@@ -67,11 +69,37 @@ async def aread(
     as `chunk_tokens=900`, `temperature=0` or `language="zh"`, limits such as `max_seconds=60`, and prices. Wrong ones
     raise an InputError. A budget or a failing model ends the reading with a status, not with an exception.
     """
+    readings = await aread_several(
+        source, [question], model=model, plan=plan, way=way, schema=schema, journal=journal, watch=watch, **settings
+    )
+    return readings[0]
+
+
+async def aread_several(
+    source: Source,
+    questions: Sequence[str],
+    *,
+    model: str | Model | None = None,
+    plan: Plan | None = None,
+    way: str | Way | None = None,
+    schema: Mapping[str, Any] | None = None,
+    journal: str | Path | None = None,
+    watch: Callable[[Step | Answer], None] = runner.ignore_event,
+    **settings: Any,
+) -> list[Reading]:
+    """Read a document once for several questions, in lockstep, and return a reading for each; see `aread`.
+
+    `watch` is called with the events of the first one, which stands for all: they are never a chunk apart.
+    """
     from bookwheel.journal import Journal
     from bookwheel.reading.choice import choose_way, find_default_way
+    from bookwheel.reading.several import run_readings
     from bookwheel.reading.structured import apply_schema, format_schema
 
-    check_question(question)
+    if not questions:
+        raise InputError("no questions: give at least one")
+    for question in questions:
+        check_question(question)
     configuration = load_configuration()
     document = await run_cancellable(open_source, source)
     connection = {name: settings.pop(name) for name in CONNECTION if name in settings}
@@ -86,16 +114,27 @@ async def aread(
             complete = build_plan(plan, reader, settings, configuration, address)
             complete = replace(complete, schema=format_schema(schema) if schema is not None else complete.schema)
             if not way_name:
-                choice = find_default_way(reader) if has_chunks else choose_way(reader, kept, complete, question).way
+                choice = (
+                    find_default_way(reader) if has_chunks else choose_way(reader, kept, complete, questions[0]).way
+                )
                 way_name, way_function = resolve_way(choice)
-            reading = runner.new_reading(kept.info, question, reader, complete, way_name)
-            if way_name != "whole":
+            readings = [runner.new_reading(kept.info, one, reader, complete, way_name) for one in questions]
+            for reading in readings if way_name != "whole" else ():
                 runner.check_reading(reading, reader)
-            store.begin(reading, address.complete(reader))
-            run = apply_schema(way_function, complete)
-            with store.claim(reading.id):
-                await runner.run_reading(reading, kept, reader, way=run, journal=store, watch=watch, patience=patience)
-            return store.reading(reading.id, texts=True)
+            with ExitStack() as claims:
+                for reading in readings:
+                    store.begin(reading, address.complete(reader))
+                    claims.enter_context(store.claim(reading.id))
+                if len(readings) > 1:
+                    await run_readings(
+                        readings, kept, reader, way=way_function, journal=store, watch=[watch], patience=patience
+                    )
+                else:
+                    run = apply_schema(way_function, complete)
+                    await runner.run_reading(
+                        readings[0], kept, reader, way=run, journal=store, watch=watch, patience=patience
+                    )
+            return [store.reading(reading.id, texts=True) for reading in readings]
         finally:
             if reader is not model:  # A model of the caller's stays open.
                 await reader.aclose()

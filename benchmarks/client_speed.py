@@ -283,15 +283,16 @@ def run_client(name: str, folder: Path, base: str, tokenizer: str) -> None:
 # --- the comparison ---
 
 
-def measure(name: str, folder: Path, base: str, chunk: int, options: argparse.Namespace) -> dict[str, float]:
-    """Run one client in a process of its own."""
+def measure(name: str, folder: Path, base: str, chunk: int, options: argparse.Namespace) -> dict[str, float] | None:
+    """Run one client in a process of its own; None if it fails."""
     python = options.others if name in OTHERS else sys.executable
     environment = {**os.environ, "MEMAGENT": options.memagent or "", "TOKENIZERS_PARALLELISM": "false"}
     environment["CHUNK_TOKENS"] = str(chunk)
     command = [python, __file__, options.tokenizer, "--client", name, "--folder", str(folder), "--base", base]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if done.returncode:
-        raise SystemExit(f"{name} failed:\n{done.stderr[-2000:]}")
+        print(f"{name} failed:\n{done.stderr[-2000:]}", file=sys.stderr)
+        return None
     found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return found
 
@@ -309,9 +310,8 @@ def compare(scenario: str, delay: float, folder: Path, options: argparse.Namespa
         for _ in range(options.rounds):
             for name in names:
                 if name != "memagent" or options.memagent:
-                    rows[name].append(
-                        measure(name, folder, f"http://127.0.0.1:{port}/v1", SCENARIOS[scenario][2], options)
-                    )
+                    found = measure(name, folder, f"http://127.0.0.1:{port}/v1", SCENARIOS[scenario][2], options)
+                    rows[name] += [found] if found else []
     finally:
         server.kill()
         server.wait()
@@ -323,7 +323,7 @@ def compare(scenario: str, delay: float, folder: Path, options: argparse.Namespa
     documents, tokens, _ = SCENARIOS[scenario]
     bare = rows["aiohttp"]
     for name, found in rows.items():
-        if found:
+        if len(found) == options.rounds == len(bare):
             ratios = [base["seconds"] / one["seconds"] for base, one in zip(bare, found, strict=True)]
             rate = documents * tokens / statistics.median(one["seconds"] for one in found)
             middle, last = statistics.median(ratios), found[-1]

@@ -1,6 +1,6 @@
 """What the built-in model makes of the sample document: ten natural questions, its own plan, greedy.
 
-python benchmarks/local_example.py [THREADS]
+python benchmarks/local_example.py [THREADS] [WAY]
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import time
 from pathlib import Path
 
 from bookwheel.models.local import LocalModel
-from bookwheel.reading.loop import read
+from bookwheel.reading.choice import find_default_way
+from bookwheel.reading.ways.registry import load_way
 from bookwheel.text.documents import TextDocument
 from bookwheel.types import Step
 
@@ -33,11 +34,12 @@ QUESTIONS = {
 async def main() -> None:
     """Read the document once for every question."""
     model = await LocalModel.open(threads=int(sys.argv[1]) if len(sys.argv) > 1 else None)
+    way = load_way(sys.argv[2] if len(sys.argv) > 2 else find_default_way(model))
     text = DOCUMENT.read_text(encoding="utf-8")
     right = captured = kept = 0
     for question, gold in QUESTIONS.items():
         began, memories, said = time.perf_counter(), [], ""
-        async for event in read(TextDocument(text), question, model, model.plan):
+        async for event in way(TextDocument(text), question, model, model.plan):
             if isinstance(event, Step):
                 memories.append(event.after.text)
             else:

@@ -410,7 +410,9 @@ def test_gates_by_likelihood_ask_once_for_the_question_alone():
     assert {round(step.score, 3) for step in steps} == {0.0, 2.0}
 
 
-@pytest.mark.parametrize("way", ["sequential", "edits", "heads", "parallel", "parallel+gated+edits", "ranked", "planned"])
+@pytest.mark.parametrize(
+    "way", ["sequential", "edits", "heads", "parallel", "parallel+gated+edits", "ranked", "planned"]
+)
 def test_each_line_is_traced_to_the_chunk_that_it_came_from(way):
     document = pages(first=120, second=15)
     *steps, _ = events(way, document, model())

@@ -1,6 +1,7 @@
 import io
 import os
 import threading
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -178,3 +179,14 @@ def test_many_files_are_read_on_from_any_character(tmp_path_factory, texts, data
     start = data.draw(st.integers(0, len(whole) + 1))
     assert join(document) == whole
     assert join(document, start) == whole[start:]
+
+
+def test_a_stream_without_end_is_a_sentence(monkeypatch):
+    monkeypatch.setattr("bookwheel.text.documents._MOST_STREAMED", 3 << 20)
+    with (
+        Path("/dev/zero").open("rb") as stream,
+        pytest.raises(SourceError, match=r"standard input has more than .* no end"),
+    ):
+        open_document(["-"], stdin=stream)
+    with pytest.raises(SourceError, match="zero has more than"):
+        open_document(["/dev/zero"])

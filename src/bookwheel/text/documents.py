@@ -16,7 +16,6 @@ import stat
 import sys
 from collections import Counter
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -38,6 +37,8 @@ if TYPE_CHECKING:
 _PIECE: Final = 1 << 13
 _URL: Final = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
 _BLOCK: Final = 1 << 20
+# Bytes of a stream at most: it is stored before it is read, and a device would fill the disk.
+_MOST_STREAMED: Final = 2 << 30
 # A document's name lists up to this many sources.
 _LISTED_SOURCES: Final = 3
 
@@ -223,7 +224,7 @@ def _open_source(
     """Return the files of one source, and True if it is a folder."""
     if source == "-":
         stream = stdin or sys.stdin.buffer
-        return [spool(iter(partial(stream.read, _BLOCK), b""), "-")], False
+        return [spool(_read_blocks(stream, "standard input"), "-")], False
     scheme = _URL.match(source) if isinstance(source, str) else None
     if scheme and scheme[1].lower() in {"http", "https"}:
         from bookwheel.text.web import fetch
@@ -237,6 +238,17 @@ def _open_source(
         raise _read_error(to_printable(str(source)), error) from error
 
 
+def _read_blocks(stream: BinaryIO, name: str) -> Iterator[bytes]:
+    """Yield a stream's bytes. Raise SourceError for one that has no end, such as a device."""
+    size = 0
+    while block := stream.read(_BLOCK):
+        check_cancelled()
+        size += len(block)
+        if size > _MOST_STREAMED:
+            raise SourceError(f"{name} has more than {_MOST_STREAMED >> 30} GiB and no end in sight: give it as a file")
+        yield block
+
+
 def _open_path(path: Path, notes: SourceWarnings, *, alone: bool) -> tuple[list[SourceFile], bool]:
     status = path.stat()
     if stat.S_ISDIR(status.st_mode):
@@ -245,7 +257,7 @@ def _open_path(path: Path, notes: SourceWarnings, *, alone: bool) -> tuple[list[
     if stat.S_ISREG(status.st_mode):
         return [SourceFile(name=name, path=path.absolute(), fingerprint=take_fingerprint(status), suffix=suffix)], False
     with path.open("rb") as stream:
-        return [spool(iter(partial(stream.read, _BLOCK), b""), name, suffix=suffix)], False
+        return [spool(_read_blocks(stream, name), name, suffix=suffix)], False
 
 
 def _read_error(name: str, error: Exception) -> SourceError:

@@ -45,8 +45,8 @@ FUNCTION_WORDS: Final = (
     | words(
         "a an the and or but so such that this these those there here it its he him his she her hers they them their "
         "we us our you your i me my who whom whose which what when where why how with without also then thus too very "
-        "just while because although though however yes onto upon among along across off out up down again other "
-        "another own same one ones according namely both s t re ve ll d m o"
+        "just while whereas because although though however yes onto upon among along across off out up down again "
+        "other another own same one ones according namely both s t re ve ll d m o"
     )
 ) - words("named called became becomes become remains remained")
 LIGHT: Final = words(

@@ -16,7 +16,7 @@ from bookwheel.cli import COMMANDS
 from bookwheel.configuration import Configuration, find_project_file, load_configuration
 from bookwheel.errors import InputError
 from bookwheel.journal import Journal
-from bookwheel.journal.schema import journal_path
+from bookwheel.journal.schema import connect, journal_path
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 
 
@@ -211,10 +211,8 @@ def test_follow_does_not_wait_for_a_reading_whose_process_was_killed(run, book: 
 
     monkeypatch.setattr(show, "_FOLLOW_SECONDS", 0.001)
     ask()
-    import sqlite3
-
-    with sqlite3.connect(journal_path()) as connection:
-        connection.execute("UPDATE readings SET status = 'reading'")
+    connection = connect(journal_path())
+    connection.execute("UPDATE readings SET status = 'reading'")
     connection.close()
     assert run("show", "last", "--follow").code == 0
 

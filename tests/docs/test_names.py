@@ -15,7 +15,7 @@ GROUPS = {"bookwheel.ways", "bookwheel.tasks", "bookwheel.metrics", "bookwheel.m
 PATH = re.compile(r"\b(?:src|tests|examples|benchmarks|lab|requirements)/[\w/.*-]*\w")
 DOTTED = re.compile(r"\bbookwheel(?:\.[A-Za-z_]\w*)+")
 LINK = re.compile(r"\]\((?![a-z]+:)([^)\s#]*)(?:#[^)]*)?\)")
-FILE_ENDINGS = {"md", "toml", "sh", "txt", "example"}
+FILE_ENDINGS = {"md", "toml", "sh", "txt", "example", "bash"}
 
 
 def name_of(page: Path) -> str:

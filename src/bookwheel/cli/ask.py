@@ -140,7 +140,7 @@ async def _ask(
     schema = load_answer_schema(asking.schema) if asking.schema else None
     old = _find_reading_name(sources)
     document = None if old else await _open(sources, everything=asking.everything, is_silent=options.output.is_silent)
-    with options.output.require_journal(old) if old else options.output.open_journal() as journal:
+    with _open_journal(options.output, old) as journal:
         kept = _find_address(journal, old) if old else None
         address = options.models.find_address(settings, kept)
         model = await options.models.open(address)
@@ -178,6 +178,16 @@ def _find_reading_name(sources: list[str]) -> str:
     """Return the one source if it names a reading of the journal, else an empty text. A file of that name wins."""
     is_reading = len(sources) == 1 and _READING.fullmatch(sources[0]) and not Path(sources[0]).exists()
     return sources[0] if is_reading else ""
+
+
+def _open_journal(output: OutputOptions, old: str) -> Journal:
+    """Return the journal; with a reading's name, one that is there."""
+    if not old:
+        return output.open_journal()
+    try:
+        return output.require_journal(old)
+    except JournalError as error:
+        raise SourceError(f"{old} is no file here, and {error}") from error
 
 
 def _find_address(journal: Journal, name: str) -> ModelAddress:
@@ -226,7 +236,10 @@ def _print_estimate(
     if choice.way == "whole":
         calls = f"the whole document in one call{f' ({choice.reason})' if choice.reason else ''}: "
     else:
-        calls = f"{about}{cost.chunks} chunks of {plan.chunk_tokens} tokens: {about}{cost.calls} calls, "
+        chunks = f"{about}{cost.chunks} chunks of {plan.chunk_tokens} tokens"
+        # What other ways cost depends on what the chunks hold; the loop's cost is known before.
+        way = "" if choice.way == "sequential" else f" by the way {choice.way}; the loop would take"
+        calls = f"{chunks}{way or ':'} {about}{cost.calls} calls, "
     text = f"{calls}at most {cost.prompt_tokens:,} prompt and {cost.completion_tokens:,} reply tokens{price}"
     if only:
         print_line(text)

@@ -44,6 +44,8 @@ _AXES: Final = frozenset({"tasks", "lengths", "ways", "count", "models"})
 _WITHOUT_EFFECT: Final = frozenset({"concurrency", "reference", "data", "samples"})
 # Settings of a model that say how it is reached and which cells it fills.
 _CONNECTION: Final = frozenset({"base_url", "threads", "timeout", "concurrency", "ways", "lengths"})
+# Plan fields that came later count only where they are set, so that older results keep their fingerprint.
+_LATER: Final = frozenset({"schema", "least_gain", "gate", "token_scale"})
 
 
 def _check_ways(ways: tuple[str, ...], key: str) -> None:
@@ -191,7 +193,13 @@ def _load_tables(source: str) -> tuple[dict[str, Any], str]:
 def model_settings(spec: ModelSpec, plan: Plan, prompts: str) -> dict[str, Any]:
     """Return the settings that all numbers of one model share; `prompts` is the text of its prompt set."""
     values = {name: value for name, value in asdict(spec).items() if name not in _CONNECTION | {"plan", "label"}}
-    return {**values, "plan": plan.to_json(), "prompts": hashlib.sha256(prompts.encode()).hexdigest()[:16]}
+    settings = _drop_unset(plan.to_json(), Plan().to_json())
+    settings["sampling"] = _drop_unset(settings["sampling"], {"schema": None})
+    return {**values, "plan": settings, "prompts": hashlib.sha256(prompts.encode()).hexdigest()[:16]}
+
+
+def _drop_unset(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name not in _LATER or value != defaults[name]}
 
 
 def fingerprint(values: Any) -> str:

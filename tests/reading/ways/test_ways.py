@@ -17,8 +17,8 @@ from bookwheel.types import Answer, Flag, Message, Part, Reply, Step
 
 QUESTION = "What is the colour of Ramelli's wheel?"
 FACT = "The colour of the wheel of Ramelli is vermilion."
-# test_parts.py tests the ways that are put together from parts.
-WHOLE_WAYS = [way for way in BUILT_IN if way != "auto" and not isinstance(load_way(way), ComposedWay)]
+# test_parts.py tests the ways that are put together from parts, test_quotes.py the one whose model must score.
+WHOLE_WAYS = [way for way in BUILT_IN if way not in {"auto", "quotes"} and not isinstance(load_way(way), ComposedWay)]
 PLAN = Plan(question_tokens=60, chunk_tokens=120, memory_tokens=60, answer_tokens=40)
 
 

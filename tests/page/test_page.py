@@ -241,7 +241,8 @@ def test_several_questions_are_put_to_an_uploaded_file_and_found_again(page):
 
 def test_what_a_document_holds_is_text_and_never_markup(page):
     evil = '<img src=x onerror="document.title=1"><script>document.title=2</script> crates of ink \u202enorth gate <a href="javascript:document.title=3">ink crates gate</a>.\n'
-    read_to_the_end(page, evil + TEXT, "Which crates of ink came to the <b>north</b> gate?")
+    begin(page, evil + TEXT, "Which crates of ink came to the <b>north</b> gate?")
+    page.wait_for_selector(".status.answered")
     page.keyboard.press("ArrowLeft")
     page.locator(".ribbon").click(position={"x": 2, "y": 20})
     page.wait_for_selector(".source .text:has-text('onerror')")

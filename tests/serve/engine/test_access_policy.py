@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bookwheel.errors import SourceError
-from bookwheel.serve.engine.access_policy import AccessPolicy, SourceRequest
+from bookwheel.serve.engine.access_policy import AccessPolicy
 
 PIECES = ["..", ".", "", "a", "b.txt", "out", "up", "/", "~", "secret.txt", ".hidden", "\0", "…", "\ud800", "a" * 300]
 
@@ -58,8 +58,3 @@ def test_a_root_that_is_a_link_is_what_it_leads_to(house: Path, tmp_path: Path) 
     assert AccessPolicy.from_roots([tmp_path / "link"]).resolve("b.txt") == house / "root" / "b.txt"
     with pytest.raises(SourceError, match="Give a folder"):
         AccessPolicy.from_roots([tmp_path / "nothing"])
-
-
-def test_a_text_keeps_its_name_and_words() -> None:
-    document = AccessPolicy().open(SourceRequest(text="The lease ends in 2031.", name="lease"))
-    assert (document.name, document.slice(0, 99)) == ("lease", "The lease ends in 2031.")

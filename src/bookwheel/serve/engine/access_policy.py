@@ -13,13 +13,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
 from bookwheel.errors import SourceError
-from bookwheel.text.documents import TextDocument, open_document
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
-
-    from bookwheel.types import Document
 
 _WEB: Final = re.compile(r"https?://", re.IGNORECASE)
 
@@ -66,15 +63,6 @@ class AccessPolicy:
             raise SourceError(f"{source.url!r} is not an address: it must begin with http:// or https://")
         if source.text is not None and not source.text.strip():
             raise SourceError("the text is empty: give some text to read")
-
-    def open(self, source: SourceRequest) -> Document:
-        """Open the document. Fetching and converting can take long, so call this in a thread."""
-        self.check(source)
-        if source.text is not None:
-            return TextDocument(source.text, name=source.name or "text")
-        if source.url is not None:
-            return open_document([source.url], allow_private=self.allow_private)
-        return open_document([self.resolve(source.path or "")])
 
     def resolve(self, path: str) -> Path:
         """Return where a path leads, if that is inside a root; look for a relative path in each of them."""

@@ -153,6 +153,12 @@ def _as_judging(model: Model) -> JudgingModel:
     raise MissingAbility(f"{model.name} cannot judge or score a text: it can only reply")
 
 
+def most_scored_tokens(tokenizer: Tokenizer, continuation: str) -> int:
+    """Return the most reply tokens that a likelihood costs, for budgets."""
+    # One token more than the text has: vLLM always writes one.
+    return tokenizer.count(continuation) + 1
+
+
 def find_first_tokens(options: Sequence[str], ids: Sequence[Sequence[int]]) -> list[int]:
     """Return each option's first token; InputError if a judgement by one token could not tell them apart."""
     if not options or not all(ids):

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from bookwheel.errors import BudgetReached, ModelError
-from bookwheel.models.base import ModelWrapper
+from bookwheel.models.base import ModelWrapper, most_scored_tokens
 from bookwheel.text.tokens import EstimatingTokenizer
 from bookwheel.types import Judgement, Likelihood, Reply, Usage
 
@@ -52,8 +52,7 @@ class BudgetedModel(ModelWrapper):
 
     async def likelihood(self, messages: Sequence[Message], continuation: str) -> Likelihood:
         """Return the likelihood of the continuation, within the limits."""
-        # One token more: vLLM always writes one.
-        limit = self.tokenizer.count(continuation) + 1
+        limit = most_scored_tokens(self.tokenizer, continuation)
         return await self._spend(messages, limit, lambda: super(BudgetedModel, self).likelihood(messages, continuation))
 
     async def _spend(self, messages: Sequence[Message], limit: int, call: Callable[[], Awaitable[_T]]) -> _T:

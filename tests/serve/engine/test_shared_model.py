@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from bookwheel.errors import BudgetReached, Unreachable
+from bookwheel.models.base import Ability
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Sampling
 from bookwheel.serve.engine.fair_queue import FairQueue
@@ -160,3 +161,34 @@ def test_a_cancelled_call_is_not_for_nothing(usage: UsageStore) -> None:
 
     asyncio.run(run())
     assert usage.tokens_today("a") == 54
+
+
+def test_judgements_wait_count_and_run_in_the_models_loop_like_replies(usage: UsageStore) -> None:
+    loops: list[asyncio.AbstractEventLoop] = []
+
+    def note(value: list[float]) -> list[float]:
+        loops.append(asyncio.get_running_loop())
+        return value
+
+    async def run() -> None:
+        model = ScriptedModel(
+            lambda messages: "never",
+            judge=lambda messages, options: note([-0.5, -1.5]),
+            likelihood=lambda messages, text: note([-1.0] * 3),
+        )
+        prompt = model.tokenizer.count(TALK[0].content)
+        quota = TokenQuota(Key(name="a", sha256="", tokens_per_day=2 * prompt + 5), usage)
+        one = shared(model, FairQueue(1, most_waiting=9), quota)
+        assert await one.abilities() == await model.abilities() == frozenset(Ability)
+        worker = WorkerLoop()
+        judgement = await asyncio.wrap_future(worker.submit(one.judge(TALK, ("Yes", "No"))).outcome)
+        await asyncio.to_thread(worker.close)
+        assert judgement.logprobs == (-0.5, -1.5)
+        assert usage.tokens_today("a") == prompt + 1
+        assert (await one.likelihood(TALK, "a b c")).mean == -1.0
+        assert usage.tokens_today("a") == 2 * prompt + 4
+        with pytest.raises(BudgetReached):
+            await one.likelihood(TALK, "a b c")
+        assert loops == [asyncio.get_running_loop()] * 2
+
+    asyncio.run(run())

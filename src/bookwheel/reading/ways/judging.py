@@ -39,15 +39,17 @@ class ChunkScorer:
         """Return how much the chunk is worth reading."""
         if self._scorer is Scorer.JUDGE:
             return await _judge(self._model, self._prompts, "judge", self._question, memory.text, chunk.text)
-        after = await self._ask_likelihood(chunk.text)
+        after = await score_question(self._model, self._prompts, self._question, chunk.text)
         usage = after.usage
         if self._alone is None:
-            alone = await self._ask_likelihood("")
+            alone = await score_question(self._model, self._prompts, self._question, "")
             self._alone, usage = alone.mean, usage + alone.usage
         return Decision(score=after.mean - self._alone, usage=usage)
 
-    async def _ask_likelihood(self, section: str) -> Likelihood:
-        return await self._model.likelihood(self._prompts.turn("about", question="", section=section), self._question)
+
+async def score_question(model: JudgingModel, prompts: Prompts, question: str, section: str) -> Likelihood:
+    """Return how likely the question is after a section."""
+    return await model.likelihood(prompts.turn("about", question="", section=section), question.strip())
 
 
 async def judge_memory(model: JudgingModel, prompts: Prompts, question: str, memory: Memory) -> Decision:

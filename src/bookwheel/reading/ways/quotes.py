@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.models.base import Ability, require_ability
 from bookwheel.reading import loop
 from bookwheel.reading.prompts import prompts_for
+from bookwheel.reading.ways.judging import score_question
 from bookwheel.text.ahead import split_ahead
 from bookwheel.text.matching import parse_words
 from bookwheel.text.sentences import split_sentences
@@ -108,7 +109,7 @@ class QuestionScorer:
 
     async def score(self, text: str) -> float:
         """Return the mean log-probability of the question's tokens after the text."""
-        likelihood = await self._model.likelihood(self.messages(text), self.question.strip())
+        likelihood = await score_question(self._model, self._prompts, self.question, text)
         self.usage += likelihood.usage
         return likelihood.mean
 

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bookwheel.errors import ModelError
-from bookwheel.models.base import ModelWrapper
+from bookwheel.models.base import ModelWrapper, most_scored_tokens
 from bookwheel.reading.budget import lost_usage, worst_usage
 from bookwheel.types import Judgement, Likelihood, Reply, Usage
 
@@ -60,8 +60,7 @@ class SharedModel(ModelWrapper):
 
     async def likelihood(self, messages: Sequence[Message], continuation: str) -> Likelihood:
         """Return the likelihood of the continuation, within the quota."""
-        # One token more: vLLM always writes one.
-        limit = self.tokenizer.count(continuation) + 1
+        limit = most_scored_tokens(self.tokenizer, continuation)
         return await self._spend(messages, limit, lambda: super(SharedModel, self).likelihood(messages, continuation))
 
     async def _spend(self, messages: Sequence[Message], limit: int, call: Callable[[], Awaitable[_T]]) -> _T:

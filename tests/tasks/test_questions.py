@@ -1,5 +1,7 @@
 """Questions among paragraphs."""
 
+import json
+
 import pytest
 
 from bookwheel.errors import InputError
@@ -20,6 +22,25 @@ def test_no_distractor_bears_the_title_of_one_of_the_questions_own_paragraphs(to
         own = {found.note.split(":")[0] for found in sample.evidence}
         assert "Ada Quill" not in own or "born in Nowhere" not in sample.text
         assert len(names) == len(set(names))
+
+
+def test_paragraphs_of_the_same_article_come_first_where_they_are_asked_for(tokenizer, tmp_path):
+    def paragraph(title, number):
+        text = f"The {title} of {number} stands by the sea. It was built in {1800 + number}."
+        answer = {"text": str(1800 + number), "answer_start": text.index(str(1800 + number))}
+        asked = {"id": f"{title}{number}", "question": f"When was {title} {number} built?", "answers": [answer]}
+        return {"context": text, "qas": [asked]}
+
+    articles = [{"title": title, "paragraphs": [paragraph(title, n) for n in range(6)]} for title in ("Mill", "Pier")]
+    file = tmp_path / "mine.json"
+    file.write_text(json.dumps({"data": articles}), encoding="utf-8")
+    for sample in made("qa_1", tokenizer, file, tokens=100, article=True):
+        own = sample.question.split()[2]
+        assert len(titles(sample)) >= 4
+        assert set(titles(sample)) == {own}
+        assert len(set(sample.text.split("Passage: "))) == len(titles(sample)) + 1
+    assert any(len(set(titles(sample))) == 2 for sample in made("qa_1", tokenizer, file, tokens=200, article=True))
+    assert not any(titles(one).count(one.question.split()[2]) > 1 for one in made("qa_1", tokenizer, file, tokens=100))
 
 
 def test_no_paragraph_stands_in_a_document_twice(tokenizer, data):

@@ -135,9 +135,10 @@ def test_bounds_hold_for_settings_made_in_python():
 
 def test_every_preset_with_a_training_table_loads():
     loaded = [name for name in list_presets() if "train" in load_preset(name)]
-    assert {"tiny-cpu", "smollm2-135m", "paper-7b", "paper-14b"} <= set(loaded)
+    assert {"tiny-cpu", "smollm2-135m", "paper-7b", "paper-14b", "reader"} <= set(loaded)
     for name in loaded:
-        assert TrainConfig.load(name).steps > 0
+        config = TrainConfig.load(name)
+        assert config.steps + config.warm_start.steps > 0
 
 
 def test_a_file_is_read_and_a_wrong_name_told(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from bookwheel.models.gguf_header import ADAPTER_TYPE, TYPE_FIELD, load_header_plan, read_header  # noqa: E402
+from bookwheel.models.gguf_header import ADAPTER_TYPE, TYPE_FIELD, WAY_FIELD, load_header_plan, read_header  # noqa: E402
 from bookwheel.models.weights import find_local_weights  # noqa: E402
 from bookwheel.plan import Plan, Sampling  # noqa: E402
 from bookwheel.training.config import EvaluationSettings, PolicySettings, TrainConfig  # noqa: E402
@@ -88,12 +88,13 @@ def adapted_at_random(policy, **settings):
 
 
 def test_adapters_are_exported_alone(policy, tmp_path):
-    config = TrainConfig(plan=PLAN, evaluation=EvaluationSettings(temperature=0.25, top_p=0.5))
+    config = TrainConfig(plan=PLAN, way="quotes", evaluation=EvaluationSettings(temperature=0.25, top_p=0.5))
     folder = export(adapted_at_random(policy, lora_rank=2), a_run(tmp_path / "run"), config, base="nothing")
     assert (folder / "adapter_model.safetensors").exists()
     assert not (folder / "model.safetensors").exists()
     facts = read_header(tmp_path / "run" / "adapter.gguf")
     assert facts[TYPE_FIELD] == ADAPTER_TYPE
+    assert facts[WAY_FIELD] == "quotes"
     assert load_header_plan(facts, tmp_path) == replace(PLAN, sampling=Sampling(temperature=0.25, top_p=0.5))
 
 
@@ -131,16 +132,16 @@ def test_the_local_model_says_what_an_adapter_was_taught(tmp_path):
     policy = load_policy(PolicySettings(path=str(base), lora_rank=4))
     teach(policy, [{"role": "user", "content": chat[0].content}], taught)
     export_gguf(policy, base, tmp_path / "policy.gguf", PLAN)
-    export_adapter(policy, tmp_path / "adapter.gguf", PLAN)
+    export_adapter(policy, tmp_path / "adapter.gguf", PLAN, "quotes")
 
     async def said(path):
         model = await LocalModel.open(path, threads=1)
         reply = await model.reply(chat, limit=16, sampling=Sampling(temperature=0.0))
         await model.aclose()
-        return reply.text, model.plan
+        return reply.text, model.plan, model.default_way
 
-    assert asyncio.run(said(tmp_path / "adapter.gguf")) == (taught, PLAN)
-    assert asyncio.run(said(tmp_path / "policy.gguf")) == (taught, PLAN)
+    assert asyncio.run(said(tmp_path / "adapter.gguf")) == (taught, PLAN, "quotes")
+    assert asyncio.run(said(tmp_path / "policy.gguf")) == (taught, PLAN, "sequential")
     assert taught not in asyncio.run(said(base))[0]
 
 

@@ -7,7 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from bookwheel.errors import WindowExceeded  # noqa: E402
+from bookwheel.errors import InputError, WindowExceeded  # noqa: E402
 from bookwheel.plan import Plan, Sampling  # noqa: E402
 from bookwheel.reading.loop import read  # noqa: E402
 from bookwheel.training import policy_model as readers  # noqa: E402
@@ -115,3 +115,28 @@ def test_a_failure_while_sampling_reaches_everyone_who_waits(still_policy, monke
         return await asyncio.gather(*asked, return_exceptions=True)
 
     assert [str(error) for error in asyncio.run(ask())] == ["no such device"] * 3
+
+
+def test_a_judgement_and_a_likelihood_are_the_probabilities_that_sampling_uses(still_policy):
+    model = PolicyModel(still_policy)
+    words = still_policy.tokenizer.get_vocab()
+    one, other = [word for word in words if word.isalpha()][:2]
+
+    async def score():
+        asked = (user(one),)
+        pair = await model.judge(asked, (one, other))
+        return pair, await model.likelihood(asked, one), await model.likelihood(asked, f"{other} {one}")
+
+    judgement, first, second = asyncio.run(score())
+    assert judgement.logprobs[0] == pytest.approx(first.logprobs[0], abs=1e-5)
+    assert judgement.logprobs[1] == pytest.approx(second.logprobs[0], abs=1e-5)
+    assert len(second.logprobs) == 2
+    prompt = model.encode_exchange((user(one),), "")[0]
+    with torch.no_grad():
+        logits = still_policy.model(torch.tensor([prompt])).logits[0, -1]
+    assert judgement.logprobs[0] == pytest.approx(torch.log_softmax(logits, -1)[words[one]].item(), abs=1e-5)
+
+
+def test_nothing_has_no_likelihood(still_policy):
+    with pytest.raises(InputError, match="at least one token"):
+        asyncio.run(PolicyModel(still_policy).likelihood((user("a"),), ""))

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 PLAN_FIELD: Final = "bookwheel.plan"
 """The field that holds the plan a policy was trained with, as JSON."""
+WAY_FIELD: Final = "bookwheel.way"
+"""The field that holds the way of reading a policy was trained with."""
 TYPE_FIELD: Final = "general.type"
 ADAPTER_TYPE: Final = "adapter"
 

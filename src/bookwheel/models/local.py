@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.errors import InputError, Rejected, WindowExceeded
 from bookwheel.models.base import Ability, find_first_tokens
 from bookwheel.models.engine import Engine, choose_thread_count
-from bookwheel.models.gguf_header import ADAPTER_TYPE, TYPE_FIELD, load_header_plan, read_header
+from bookwheel.models.gguf_header import ADAPTER_TYPE, TYPE_FIELD, WAY_FIELD, load_header_plan, read_header
 from bookwheel.models.weights import ensure_weights
 from bookwheel.plan import Plan, Sampling, load_preset_plan
 from bookwheel.text.tokens import replace_surrogates
@@ -117,8 +117,8 @@ class LocalModel:
         engine = await asyncio.to_thread(
             Engine.start, base, threads=threads, slots=slots, window=_WINDOW, adapter=adapter
         )
-        # A trained policy comes with a plan for the loop, and reads worse without it.
-        default_way = "sequential" if plan else ""
+        # A trained policy comes with a plan and a way, and reads worse without them.
+        default_way = str(header.get(WAY_FIELD, "sequential")) if plan else ""
         if base != weights and plan is None:
             plan, default_way = load_preset_plan("laptop"), "quotes"
         return cls(

@@ -8,9 +8,10 @@
     hqa_musique         the same with MuSiQue
     cmrc, drcd          Chinese reading comprehension
 
-No distractor bears the title of one of the question's own paragraphs. The question is the same at every length. The
-answer is judged by `contains`, but by `exact` where the question itself holds a gold answer or the gold is a plain
-yes or no: there, finding it in a longer answer would prove nothing.
+No distractor bears the title of one of the question's own paragraphs, unless `article=true` asks for the other
+paragraphs of the same article first: they are the hardest to tell from the right one. The question is the same at every
+length. The answer is judged by `contains`, but by `exact` where the question itself holds a gold answer or the gold is
+a plain yes or no: there, finding it in a longer answer would prove nothing.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from bookwheel.tasks.definition import SampleDraft, SampleRequest, Task
 from bookwheel.tasks.formats import YES_NO, Paragraph, QuestionItem, load_items
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
 
@@ -199,16 +200,23 @@ def _draw_distractors(request: SampleRequest, path: Path, item: QuestionItem) ->
     pools = [_load_neighbours(path)] if source.neighbours or wiki is None else []
     if wiki is not None:
         pools.append(_load_pool(wiki))
-    barred = {_normalize_title(paragraph.title) for paragraph in item.paragraphs if paragraph.title}
+    own_titles = {_normalize_title(paragraph.title) for paragraph in item.paragraphs if paragraph.title}
     seen = {paragraph.text for paragraph in item.paragraphs}
-    for pool in pools:
-        for at in request.rng.sample(range(len(pool)), len(pool)):
-            title, text = pool[at]
-            if _normalize_title(title) not in barred and text not in seen:
-                seen.add(text)
-                yield _render_paragraph(title, text, request.language)
+    own = [one for one in _load_neighbours(path) if _normalize_title(one[0]) in own_titles]
+    article = _shuffle_pool(own, request.rng) if request.options.get("article") else ()
+    others = (one for pool in pools for one in _shuffle_pool(pool, request.rng))
+    foreign = (one for one in others if _normalize_title(one[0]) not in own_titles)
+    for title, text in chain(article, foreign):
+        if text not in seen:
+            seen.add(text)
+            yield _render_paragraph(title, text, request.language)
     if request.language == "zh":
         yield from _book_paragraphs(request)
+
+
+def _shuffle_pool(pool: Sequence[tuple[str, str]], rng: Random) -> Iterator[tuple[str, str]]:
+    for at in rng.sample(range(len(pool)), len(pool)):
+        yield pool[at]
 
 
 def _normalize_title(title: str) -> str:
@@ -256,6 +264,6 @@ _ABOUT: Final = {
     "drcd": ("DRCD among other Chinese paragraphs", ("zh",)),
 }
 TASKS: Final = tuple(
-    Task(name=name, description=about, build=build, languages=languages, options=("paragraphs",))
+    Task(name=name, description=about, build=build, languages=languages, options=("paragraphs", "article"))
     for name, (about, languages) in _ABOUT.items()
 )

@@ -37,6 +37,7 @@ Weight = Annotated[float, Ge(0), Lt(inf)]
 Share = Annotated[float, Ge(0), Le(1)]
 LearningRate = Annotated[float, Gt(0), Lt(inf)]
 WorkflowName = Literal["reading", "calculator", "single"]
+WayName = Literal["sequential", "quotes"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,8 +132,6 @@ class WarmStart:
     """The length of generated samples; 0 is the task's. Shorter samples have more to note."""
     samples: AtLeastOne = 8
     """Samples whose conversations make one step."""
-    way: Literal["sequential", "quotes"] = "sequential"
-    """The way of reading whose conversations it imitates."""
     learning_rate: LearningRate = 1e-3
     warmup_steps: NotNegative = 20
 
@@ -208,6 +207,8 @@ class TrainConfig:
     keep_rollouts: NotNegative = 10
     """Every so many steps, the step's rollouts are kept as readings; 0 keeps none."""
     workflow: WorkflowName = "reading"
+    way: WayName = "sequential"
+    """The way of reading: of the warm start's ideal conversations, the rollouts, and the finished policy."""
     policy: PolicySettings = field(default_factory=PolicySettings)
     fresh: FreshSettings = field(default_factory=FreshSettings)
     loss: LossSettings = field(default_factory=LossSettings)

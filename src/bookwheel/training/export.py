@@ -37,7 +37,7 @@ def export(policy: Policy, run: Path, config: TrainConfig, *, base: str, gguf_li
     plot_curves({run.name: records}, run / "curves.svg")
     plan = replace(config.plan, sampling=config.evaluation.sampling)
     if has_adapters(policy) and policy.model.config.model_type in ARCHITECTURES:
-        export_adapter(policy, run / "adapter.gguf", plan)
+        export_adapter(policy, run / "adapter.gguf", plan, config.way)
     if gguf_like is not None:
-        export_gguf(policy, gguf_like, run / "policy.gguf", plan)
+        export_gguf(policy, gguf_like, run / "policy.gguf", plan, config.way)
     return folder

@@ -4,7 +4,7 @@ Converting a tokenizer into the form that a GGUF needs is left to llama.cpp. The
 GGUF of the model that training began with; everything else in it stays, value for value. An adapter needs no tokenizer:
 llama.cpp loads it together with such a GGUF.
 
-Both files store a plan, and are read with it.
+Both files store a plan and a way of reading, and are read with them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import copy
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.models.gguf_header import PLAN_FIELD
+from bookwheel.models.gguf_header import PLAN_FIELD, WAY_FIELD
 from bookwheel.models.gguf_writer import copy_fields, open_gguf, write_gguf
 from bookwheel.training.errors import ConfigError
 
@@ -27,7 +27,7 @@ ARCHITECTURES: Final = ("llama", "qwen2", "qwen3")
 """Architectures whose tensor layouts are tested in both libraries; transformers uses the same names."""
 
 
-def export_gguf(policy: Policy, like: Path, path: Path, plan: Plan) -> None:
+def export_gguf(policy: Policy, like: Path, path: Path, plan: Plan, way: str = "sequential") -> None:
     """Write the policy's weights in 16 bits into a copy of `like`; adapters are merged into a copy of the weights."""
     source = open_gguf(like)
     architecture = str(source.fields["general.architecture"].contents())
@@ -36,7 +36,7 @@ def export_gguf(policy: Policy, like: Path, path: Path, plan: Plan) -> None:
     model = policy.model
     if has_adapters(policy):
         model = copy.deepcopy(model).merge_and_unload()
-    writer = copy_fields(source, path, **{PLAN_FIELD: json.dumps(plan.to_json())})
+    writer = copy_fields(source, path, **{PLAN_FIELD: json.dumps(plan.to_json()), WAY_FIELD: way})
     missing = {tensor.name: tuple(int(size) for size in reversed(tensor.shape)) for tensor in source.tensors}
     layout = _TensorLayout(model.config)
     for name, weight in model.named_parameters():
@@ -50,7 +50,7 @@ def export_gguf(policy: Policy, like: Path, path: Path, plan: Plan) -> None:
     write_gguf(writer)
 
 
-def export_adapter(policy: Policy, path: Path, plan: Plan) -> None:
+def export_adapter(policy: Policy, path: Path, plan: Plan, way: str = "sequential") -> None:
     """Write the policy's low-rank adapters alone, in 16 bits: `A` and `B` of every matrix, and their scale."""
     from gguf import GGUFType, GGUFWriter, Keys
 
@@ -62,6 +62,7 @@ def export_adapter(policy: Policy, path: Path, plan: Plan) -> None:
     writer.add_string(Keys.Adapter.TYPE, "lora")
     writer.add_float32(Keys.Adapter.LORA_ALPHA, float(settings.lora_alpha))
     writer.add_string(PLAN_FIELD, json.dumps(plan.to_json()))
+    writer.add_string(WAY_FIELD, way)
     for name, weight in model.named_parameters():
         matrix, is_adapter, side = name.removeprefix("base_model.model.").partition(".lora_")
         if not is_adapter:

@@ -94,6 +94,11 @@ class Policy:
         """Return log-probability and entropy of the rows' trained tokens; the caller may turn gradients off."""
         return self._score(self.model, rows)
 
+    def score_frozen(self, rows: Sequence[Row]) -> Tensor:
+        """Return log-probabilities of the rows' trained tokens, without gradients."""
+        with torch.no_grad():
+            return self._score(self.model, rows).logprobs
+
     def score_by_reference(self, rows: Sequence[Row]) -> Tensor:
         """Return log-probabilities by the frozen reference; by the model without its adapters where none was frozen."""
         if self._reference is None and not hasattr(self.model, "disable_adapter"):

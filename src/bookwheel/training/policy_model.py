@@ -10,15 +10,18 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.errors import WindowExceeded
+from bookwheel.errors import InputError, WindowExceeded
+from bookwheel.models.base import Ability, find_first_tokens
 from bookwheel.plan import Plan, Sampling
 from bookwheel.text.tokens import FileTokenizer
 from bookwheel.training.generation import GenerationRequest, GenerationResult, generate
-from bookwheel.types import Finish, Message, Reply, TokenRecord, Usage
+from bookwheel.training.rows import build_row
+from bookwheel.types import Finish, Judgement, Likelihood, Message, Reply, TokenRecord, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,6 +47,7 @@ class PolicyModel:
         self._exact_ids: dict[tuple[Message, ...], tuple[int, ...]] = {}
         self._policy = policy
         self._queue = _BatchQueue(policy, budget)
+        self._scoring = asyncio.Lock()
 
     def for_rollout(self, seed: int, sampling: Sampling = ROLLOUT) -> PolicyModel:
         """Return the same policy with sampling and seed fixed for one rollout."""
@@ -85,6 +89,40 @@ class PolicyModel:
             ),
             tokens=TokenRecord(prompt=prompt, reply=tuple(result.ids), logprobs=tuple(result.logprobs)),
         )
+
+    async def abilities(self) -> frozenset[Ability]:
+        """Return all abilities: the probability of any token is known here."""
+        return frozenset(Ability)
+
+    async def judge(self, messages: Sequence[Message], options: Sequence[str]) -> Judgement:
+        """Return the log-probability of each option's first token."""
+        tokenizer: Any = self._policy.tokenizer
+        coded = [tokenizer(option, add_special_tokens=False).input_ids for option in options]
+        replies = [(first,) for first in find_first_tokens(options, coded)]
+        scores, usage = await self._score(messages, replies)
+        return Judgement(options=tuple(options), logprobs=tuple(score for (score,) in scores), usage=usage)
+
+    async def likelihood(self, messages: Sequence[Message], continuation: str) -> Likelihood:
+        """Return the log-probabilities of the tokens of `continuation` as the reply."""
+        tokenizer: Any = self._policy.tokenizer
+        ids = tuple(tokenizer(continuation, add_special_tokens=False).input_ids)
+        if not ids:
+            raise InputError("an empty text has no likelihood: give likelihood() a text of at least one token")
+        (scores,), usage = await self._score(messages, [ids])
+        return Likelihood(logprobs=scores, usage=usage)
+
+    async def _score(
+        self, messages: Sequence[Message], replies: Sequence[tuple[int, ...]]
+    ) -> tuple[list[tuple[float, ...]], Usage]:
+        """Return the log-probabilities of the tokens of each reply, and the cost."""
+        prompt, began = self._prompt(tuple(messages)), time.perf_counter()
+        rows = [build_row(prompt, reply) for reply in replies]
+        async with self._scoring:
+            scored = await asyncio.to_thread(self._policy.score_frozen, rows)
+        logprobs = iter(scored.tolist())
+        seconds = time.perf_counter() - began
+        usage = Usage(calls=1, prompt_tokens=len(prompt), completion_tokens=sum(map(len, replies)), seconds=seconds)
+        return [tuple(islice(logprobs, len(reply))) for reply in replies], usage
 
     def encode_exchange(self, messages: Sequence[Message], text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return the ids of a prompt and of a given reply, which ends with the stop id."""

@@ -46,6 +46,17 @@ class Row:
         return len(self.logprobs)
 
 
+def build_row(prompt: tuple[int, ...], reply: tuple[int, ...], rollout: str = "") -> Row:
+    """Return a row whose reply was given, not sampled: to imitate it, or to score it."""
+    return Row(
+        ids=prompt + reply,
+        trained=(False,) * len(prompt) + (True,) * len(reply),
+        logprobs=(0.0,) * len(reply),
+        advantage=1.0,
+        rollout=rollout,
+    )
+
+
 def rows_of(conversations: Iterable[Conversation], advantage: float, rollout: str) -> list[Row]:
     """Return the rows of one rollout, in order; conversations without a sampled token give none."""
     rows: list[Row] = []

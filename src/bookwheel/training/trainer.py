@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from bookwheel.reading.ways.registry import load_way
 from bookwheel.tasks import SampleSeries
 from bookwheel.training import checkpoint, ranks, warmstart
 from bookwheel.training.checkpoint import TrainingProgress
@@ -39,7 +40,7 @@ from bookwheel.training.workflows import Workflow, calculator, reading, single
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 
-    from bookwheel.plan import Plan, Sampling
+    from bookwheel.plan import Sampling
     from bookwheel.tasks import Sample
     from bookwheel.training.config import TrainConfig, WorkflowName
     from bookwheel.training.policy import Policy
@@ -48,10 +49,10 @@ if TYPE_CHECKING:
     from bookwheel.training.warmstart import Oracle
     from bookwheel.types import Message
 
-_WORKFLOWS: Final[dict[WorkflowName, Callable[[Plan], Workflow]]] = {
-    "reading": reading,
-    "single": single,
-    "calculator": calculator,
+_WORKFLOWS: Final[dict[WorkflowName, Callable[[TrainConfig], Workflow]]] = {
+    "reading": lambda config: reading(config.plan, load_way(config.way)),
+    "single": lambda config: single(config.plan),
+    "calculator": lambda config: calculator(config.plan),
 }
 
 
@@ -96,7 +97,7 @@ class Trainer:
             raise ConfigError("warm_start.until is measured on held-out samples, and there are none")
         self.policy, self.samples, self.reward, self.config = policy, samples, reward, config
         self.folder, self.held_out = folder, held_out[: config.evaluation.samples]
-        self.workflow = workflow or _WORKFLOWS[config.workflow](config.plan)
+        self.workflow = workflow or _WORKFLOWS[config.workflow](config)
         self.oracle, self.warm_samples = oracle, warm_samples or samples
         self.model = PolicyModel(policy, plan=config.plan, budget=config.policy.rollout_tokens)
         self.progress = TrainingProgress()
@@ -178,7 +179,7 @@ class Trainer:
     def _ideal_trace(self, sample: Sample) -> Iterable[tuple[tuple[Message, ...], str]]:
         """Return the conversations that the warm start imitates, as the way of reading holds them."""
         assert self.oracle is not None
-        if self.config.warm_start.way == "quotes":
+        if self.config.way == "quotes":
             return quote_trace(sample, self.model.tokenizer, self.config.plan)
         return warmstart.ideal_trace(sample, self.model, self.config.plan, self.oracle)
 

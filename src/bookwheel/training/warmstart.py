@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.text.chunks import split
 from bookwheel.training.errors import ConfigError
-from bookwheel.training.rows import Row
+from bookwheel.training.rows import Row, build_row
 from bookwheel.types import Chunk, Memory
 
 if TYPE_CHECKING:
@@ -39,13 +39,7 @@ class Oracle(Protocol):
 def ideal_rows(sample: Sample, model: PolicyModel, trace: Iterable[tuple[tuple[Message, ...], str]]) -> list[Row]:
     """Return an ideal trace of the sample as rows whose replies are trained."""
     rows = [
-        Row(
-            ids=prompt + reply,
-            trained=(False,) * len(prompt) + (True,) * len(reply),
-            logprobs=(0.0,) * len(reply),
-            advantage=1.0,
-            rollout=sample.id,
-        )
+        build_row(prompt, reply, sample.id)
         for messages, text in trace
         for prompt, reply in [model.encode_exchange(messages, text)]
     ]

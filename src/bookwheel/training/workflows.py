@@ -56,10 +56,12 @@ def reading(plan: Plan, way: Way = read) -> Workflow:
             else:
                 final = event
         last = (final.conversation,) if final else ()
+        # A step that only judged sampled nothing that could be trained.
+        written = [step.conversation for step in steps if step.score is None or step.conversation.reply.tokens]
         return Episode(
-            conversations=(*(step.conversation for step in steps), *last),
+            conversations=(*written, *last),
             answer=final.text if final else "",
-            limits=(*(plan.memory_tokens for _ in steps), *(plan.answer_tokens for _ in last)),
+            limits=(*(plan.memory_tokens for _ in written), *(plan.answer_tokens for _ in last)),
             steps=tuple(steps),
             final=final,
         )

@@ -117,6 +117,29 @@ def test_a_document_without_the_answer_is_said_to_have_none() -> None:
     assert read(reader(), plan)[1].text == "The customs men count sixty-four barrels in the cellar."
 
 
+def test_a_model_that_finds_nothing_in_one_sentence_is_shown_more() -> None:
+    asked: list[str] = []
+
+    def reply(messages: tuple[Message, ...]) -> str:
+        asked.append(messages[-1].content.partition("Question:")[0].strip())
+        return "Sixty-four." if "Then they left." in asked[-1] else "Not found."
+
+    model = ScriptedModel(reply, likelihood=overlap, window=4096)
+    _, answer = read(model, replace(PLAN, prompts="reader"))
+    assert answer.text == "Sixty-four."
+    sentence, window = asked
+    assert sentence == "The customs men count sixty-four barrels in the cellar."
+    assert sentence in window
+    assert answer.conversation.reply.usage.calls > 2
+
+
+def test_a_model_that_finds_nothing_in_the_whole_memory_says_so() -> None:
+    model = ScriptedModel(lambda _: "Not found.", likelihood=overlap, window=4096)
+    steps, answer = read(model, replace(PLAN, prompts="reader"))
+    assert answer.text == "Not found."
+    assert steps[-1].after.text in answer.conversation.messages[-1].content
+
+
 def test_an_empty_document_is_answered_from_nothing() -> None:
     steps, answer = read(reader(), text="")
     assert steps == []

@@ -10,7 +10,8 @@ measure, the likelihood of the question:
                             rank = score(window) + score(chunk) / 2
         memory              the best windows of all chunks so far that fit its size
     answer                  if the best window explains the question hardly better than no text: not in the document
-                            else answer from the one sentence that the question's likelihood rests on
+                            else answer from the one sentence that the question's likelihood rests on;
+                            where that is not enough, from the best window; then from all windows
 
 A small model judges far better than it writes: it can tell which text a question is about, but not copy that text
 without errors. Every line of the memory is the document's own wording, so its place in the document is exact.
@@ -27,6 +28,7 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.models.base import Ability, require_ability
 from bookwheel.reading import loop
 from bookwheel.reading.prompts import prompts_for
+from bookwheel.reading.remarks import says_absent
 from bookwheel.reading.ways.judging import score_question
 from bookwheel.text.ahead import split_ahead
 from bookwheel.text.matching import parse_words
@@ -168,13 +170,13 @@ def _select(kept: Sequence[ScoredQuote], found: Iterable[ScoredQuote], model: Mo
     chosen: list[ScoredQuote] = []
     for quote in sorted((*kept, *found), key=lambda quote: -quote.rank):
         lines = "\n".join((*(other.text for other in chosen), quote.text))
-        overlaps = any(_overlap(quote.text, other.text) for other in chosen)
-        if len(chosen) < _MOST_QUOTES and not overlaps and model.tokenizer.count(lines) <= limit:
+        is_new = not any(overlaps(quote.text, other.text) for other in chosen)
+        if len(chosen) < _MOST_QUOTES and is_new and model.tokenizer.count(lines) <= limit:
             chosen.append(quote)
     return chosen
 
 
-def _overlap(one: str, other: str) -> bool:
+def overlaps(one: str, other: str) -> bool:
     """Return whether two windows share a sentence: windows of one chunk are shifted against each other."""
     sentences = {one[start:end].strip() for start, end in split_sentences(one)}
     return any(other[start:end].strip() in sentences for start, end in split_sentences(other))
@@ -202,10 +204,18 @@ async def _answer(
     if plan.least_gain and best.chunk < inf and best.window - await scorer.score("") < plan.least_gain:
         reply = Reply(text=prompts.not_found, usage=scorer.take_usage())
         return loop.conclude(Conversation(messages=scorer.messages(best.text), reply=reply))
-    text = await _choose_sentence(best, scorer) if prompts.quotes else memory.text
-    shown = replace(memory, text=text, tokens=model.tokenizer.count(text))
-    answer = await loop.answer(scorer.question, shown, model, plan, prompts)
-    return _add_usage(answer, scorer.take_usage())
+    texts = [memory.text]
+    if prompts.quotes:
+        texts = [await _choose_sentence(best, scorer), best.text, memory.text]
+    usage = Usage()
+    for text in dict.fromkeys(texts):
+        shown = replace(memory, text=text, tokens=model.tokenizer.count(text))
+        answer = await loop.answer(scorer.question, shown, model, plan, prompts)
+        usage += answer.conversation.reply.usage
+        # One sentence can lack what the passages around it say.
+        if not says_absent(answer.text):
+            break
+    return _replace_usage(answer, usage + scorer.take_usage())
 
 
 async def _choose_sentence(quote: ScoredQuote, scorer: QuestionScorer) -> str:
@@ -220,7 +230,6 @@ async def _choose_sentence(quote: ScoredQuote, scorer: QuestionScorer) -> str:
     return sentences[losses.index(max(losses))]
 
 
-def _add_usage(answer: Answer, usage: Usage) -> Answer:
+def _replace_usage(answer: Answer, usage: Usage) -> Answer:
     said = answer.conversation
-    reply = replace(said.reply, usage=usage + said.reply.usage)
-    return replace(answer, conversation=replace(said, reply=reply))
+    return replace(answer, conversation=replace(said, reply=replace(said.reply, usage=usage)))

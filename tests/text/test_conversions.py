@@ -52,6 +52,18 @@ def test_another_file_or_wish_is_another_conversion(tmp_path, cache, change):
     assert len(list(cache.glob("*.jsonl"))) == 2
 
 
+def test_another_release_of_a_library_converts_anew(tmp_path, cache, monkeypatch):
+    path = page(tmp_path)
+    read(open_document([path], is_cached=True))
+    read(open_document([path], is_cached=True))
+    assert len(list(cache.glob("*.jsonl"))) == 1
+    monkeypatch.setattr("importlib.metadata.version", lambda name: f"{name} of tomorrow")
+    conversions.find_releases.cache_clear()
+    read(open_document([path], is_cached=True))
+    assert len(list(cache.glob("*.jsonl"))) == 2
+    conversions.find_releases.cache_clear()
+
+
 def test_boilerplate_is_read_if_everything_is_wanted(tmp_path):
     document = open_document([page(tmp_path)], everything=True)
     assert read(document) == "Home\n\nEleven barrels of oil.\n"

@@ -21,7 +21,7 @@ import weakref
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -34,8 +34,10 @@ from bookwheel.types import Part
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-# Raise it when a reader's text changes: kept conversions of older readers are then left alone and replaced.
-_VERSION: Final = 1
+# Raise it when a reader of ours gives another text: older conversions are then left alone, and go as the oldest.
+_VERSION: Final = 2
+# The libraries whose text a conversion may be. A new release of one may read a file better.
+_CONVERTERS: Final = ("pypdfium2", "lxml", "mammoth", "python-pptx", "python-calamine", "striprtf", "charset-normalizer")
 _MOST_CACHED: Final = 512 << 20
 _BLOCK: Final = 1 << 20
 
@@ -241,16 +243,30 @@ def convert(file: SourceFile, store: ConversionStore, show: Callable[[str, int |
 
 def _make_key(file: SourceFile) -> str:
     """Return the name under which the conversion of these bytes is kept."""
-    from bookwheel.text.readers.ocr import has_tesseract
+    from bookwheel.text.readers.ocr import describe_ocr
 
     digest = hashlib.sha256()
     with file.open() as stream:
         for block in iter(partial(stream.read, _BLOCK), b""):
             check_cancelled()
             digest.update(block)
-    facts = [file.name, file.media, file.charset, file.suffix, file.everything, has_tesseract(), _VERSION]
-    digest.update(json.dumps(facts).encode())
+    facts = [file.name, file.media, file.charset, file.suffix, file.everything, describe_ocr()]
+    digest.update(json.dumps([*facts, _VERSION, *find_releases()]).encode())
     return digest.hexdigest()
+
+
+@cache
+def find_releases() -> tuple[str, ...]:
+    """Return the releases of the libraries that convert; an empty one for those that are not installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    versions = []
+    for name in _CONVERTERS:
+        try:
+            versions.append(version(name))
+        except PackageNotFoundError:
+            versions.append("")
+    return tuple(versions)
 
 
 def _describe(file: SourceFile) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import SourceError
@@ -27,6 +28,14 @@ _MOST_LANGUAGES: Final = 4
 def has_tesseract() -> bool:
     """Return True if tesseract can be run."""
     return shutil.which("tesseract") is not None
+
+
+def describe_ocr() -> str:
+    """Return what pictures are read with: another release, or a further language, gives another text."""
+    program = shutil.which("tesseract")
+    if program is None:
+        return ""
+    return f"{program} {Path(program).stat().st_mtime_ns} {find_languages()}"
 
 
 def read_image(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:

@@ -79,7 +79,7 @@ def serve(
     shared
         Let all keys see each other's readings and documents. Otherwise each sees only its own.
     journal_limit
-        MiB that the journal may take; when it has them, no further document is stored.
+        MiB that the journal may take; when it has them, no document is stored and no reading begun.
     runs
         A folder of evaluations and training runs to show on the page; it is only read.
 

@@ -12,7 +12,7 @@ import zlib
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.errors import JournalError
+from bookwheel.errors import JournalError, JournalFull
 from bookwheel.journal.checksums import IS_SOUND
 from bookwheel.journal.rows import load_text, notes_from_column, notes_to_column, store_text
 from bookwheel.journal.schema import translate_errors
@@ -98,9 +98,17 @@ class SpooledDocument:
         """Free the memory or the temporary file."""
         self._file.close()
 
-    def insert(self, connection: sqlite3.Connection) -> int:
-        """Insert what the journal does not have yet. Return the number of the document's row."""
+    def insert(self, connection: sqlite3.Connection, most_bytes: int | None = None) -> int:
+        """Insert what the journal does not have yet. Return the number of the document's row.
+
+        Raise JournalFull if the journal would then have more than `most_bytes`.
+        """
         row = connection.execute("SELECT id FROM texts WHERE sha256 = ?", (self.sha256,)).fetchone()
+        # Here, because documents are inserted one after the other: several at once could each find room.
+        if row is None and most_bytes is not None:
+            size = sum(size for _, size in self._sizes)
+            if measure_journal(self._journal) + size > most_bytes:
+                raise JournalFull(f"the journal may take {most_bytes >> 20} MiB, and {self.name} does not fit any more")
         text = row[0] if row else self._insert_text(connection)
         connection.execute("UPDATE texts SET kept = strftime('%Y-%m-%dT%H:%M:%fZ', 'now') WHERE id = ?", (text,))
         key = (text, store_text(self.name), self.digest)
@@ -221,6 +229,12 @@ class StoredDocument:
                 raise JournalError(_damage_message(f"the list of sources and pages of {self.name}", self._reader.path))
             self._places = places
         return self._places
+
+
+def measure_journal(path: Path) -> int:
+    """Return the bytes of a journal and its log."""
+    files = (path, path.with_name(f"{path.name}-wal"))
+    return sum(file.stat().st_size for file in files if file.exists())
 
 
 def _hash_places(places: list[Place]) -> str:

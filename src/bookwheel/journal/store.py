@@ -96,11 +96,14 @@ class Journal:
         self._writer.close()
         self._reader.close()
 
-    def keep(self, document: Document) -> StoredDocument:
-        """Store the document's text unless the journal has it. Return the stored document, to read and resume from."""
+    def keep(self, document: Document, most_bytes: int | None = None) -> StoredDocument:
+        """Store the document's text unless the journal has it. Return the stored document, to read and resume from.
+
+        Raise JournalFull if the journal would then have more than `most_bytes`.
+        """
         spooled = SpooledDocument(document, self.path)
         try:
-            return StoredDocument(self._reader, self._writer.write_now(spooled.insert))
+            return StoredDocument(self._reader, self._writer.write_now(lambda to: spooled.insert(to, most_bytes)))
         finally:
             spooled.close()
 

@@ -14,12 +14,13 @@ from bookwheel.errors import BudgetReached
 from bookwheel.models.openai import OpenAIModel
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Budget, Plan
+from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.keys import Key, KeyRing, TokenQuota, hash_secret
 from bookwheel.serve.engine.metrics import Metrics
 from bookwheel.serve.engine.usage import UsageStore
 from bookwheel.serve.openai.messages import parse_messages
 from bookwheel.serve.openai.pass_through import fits_by_bytes, fits_by_tokens, reply_limit, window_tokens
-from bookwheel.serve.openai.passed_call import PassedCall, check_budget, worst_prompt_tokens
+from bookwheel.serve.openai.passed_call import PassedCall, check_budget, set_limit, worst_prompt_tokens
 from bookwheel.serve.openai.schemas import ChatShape
 from bookwheel.text.tokens import WordTokenizer
 from bookwheel.types import Usage
@@ -94,6 +95,41 @@ def test_a_chat_beyond_the_servers_budget_is_refused_before_it_is_sent(budget: B
             check_budget(WORST, budget)
     else:
         check_budget(WORST, budget)
+
+
+@pytest.mark.parametrize(
+    ("body", "unsupported", "limits"),
+    [
+        ({}, (), {"max_tokens": 9}),
+        ({}, ("max_tokens",), {"max_completion_tokens": 9}),
+        ({"max_tokens": 400}, (), {"max_tokens": 9}),
+        ({"max_tokens": 1, "max_completion_tokens": 400}, (), {"max_tokens": 9, "max_completion_tokens": 9}),
+    ],
+)
+def test_every_field_that_an_endpoint_may_read_has_the_limit(body, unsupported, limits) -> None:
+    set_limit(body, 9, unsupported)
+    assert body == limits
+
+
+@pytest.mark.parametrize("name", ["n_predict", "best_of", "max_new_tokens", "options"])
+def test_a_field_that_could_pass_the_limit_is_refused(name: str) -> None:
+    with pytest.raises(ApiError, match=name):
+        set_limit({"max_tokens": 1, name: 400}, 1, ())
+
+
+def test_the_smaller_of_two_limits_counts() -> None:
+    assert chat_of("x", max_tokens=400, max_completion_tokens=1).limit == 1
+    assert chat_of("x", max_tokens=1, max_completion_tokens=400).limit == 1
+
+
+def test_fields_of_a_message_and_unknown_ones_count_as_prompt() -> None:
+    model = model_of()
+    contents = parse_messages(chat_of("four words are here").messages)
+    bare = worst_prompt_tokens(contents, {"messages": [{"role": "user", "content": "x"}]}, model, 900)
+    hidden = {"role": "user", "content": "x", "reasoning_content": "x" * 3200}
+    assert worst_prompt_tokens(contents, {"messages": [hidden]}, model, 900) > bare + 990
+    body = {"messages": [{"role": "user", "content": "x"}], "documents": [{"text": "x" * 3200}]}
+    assert worst_prompt_tokens(contents, body, model, 900) > bare + 990
 
 
 @pytest.fixture

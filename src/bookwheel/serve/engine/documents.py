@@ -10,7 +10,8 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.errors import SourceError
+from bookwheel.errors import JournalFull, SourceError
+from bookwheel.journal.documents import measure_journal
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.fair_queue import FairQueue
 from bookwheel.text.cancellation import run_cancellable
@@ -75,7 +76,7 @@ class DocumentStore:
         """Hold a place while an upload is received. Raise ApiError when there is no room for one."""
         self._uploads.check_capacity()
         self._conversions.check_capacity()
-        await self._check_disk()
+        await self.check_disk()
         async with self._uploads.slot(client):
             yield
 
@@ -83,12 +84,12 @@ class DocumentStore:
         """Store a text that came with the request."""
         if not text.strip():
             raise SourceError("the text is empty: give a document with text in it")
-        await self._check_disk()
+        await self.check_disk()
         return await self._store(TextDocument(text, safe_name(name) if name else "text"), client)
 
     async def store_path(self, path: Path, client: str) -> OpenedDocument:
         """Convert a file or folder and store it."""
-        await self._check_disk()
+        await self.check_disk()
         self._conversions.check_capacity()
         async with self._conversions.slot(client):
             if await asyncio.to_thread(
@@ -103,7 +104,7 @@ class DocumentStore:
         # A path must never reach what opens files, so anything but an address is declined first.
         if not url.lower().startswith(_WEB):
             raise SourceError("url must begin with http:// or https://; upload files instead")
-        await self._check_disk()
+        await self.check_disk()
         self._fetches.check_capacity()
         async with self._fetches.slot(client):
             source = await run_cancellable(self._fetch, url, allow_private)
@@ -117,23 +118,27 @@ class DocumentStore:
         )
 
     async def _store(self, document: Document, client: str) -> OpenedDocument:
-        stored: StoredDocument = await run_cancellable(self._journal.keep, document, limits=self._child_limits)
+        most = self._limits.journal_bytes
+        try:
+            stored: StoredDocument = await run_cancellable(
+                self._journal.keep, document, most, limits=self._child_limits
+            )
+        except JournalFull as error:
+            raise _disk_error(most or 0) from error
         await asyncio.to_thread(self._usage.add_document, client, stored.id, stored.row)
         return stored, tuple(getattr(document, "notes", ()))
 
-    async def _check_disk(self) -> None:
+    async def check_disk(self) -> None:
         """Raise a 507 when the journal fills the disk that it may fill."""
         most = self._limits.journal_bytes
-        if most is not None and await asyncio.to_thread(_measure_journal, self._journal.path) >= most:
-            raise ApiError(
-                507,
-                f"the server's journal has reached its {most >> 20} MiB: delete readings, or ask whoever runs the "
-                f"server for more room (--journal-limit)",
-                kind="disk_quota",
-            )
+        if most is not None and await asyncio.to_thread(measure_journal, self._journal.path) >= most:
+            raise _disk_error(most)
 
 
-def _measure_journal(path: Path) -> int:
-    """Return the bytes of the journal and its log."""
-    files = (path, path.with_name(f"{path.name}-wal"))
-    return sum(file.stat().st_size for file in files if file.exists())
+def _disk_error(most: int) -> ApiError:
+    return ApiError(
+        507,
+        f"the server's journal has reached its {most >> 20} MiB: delete readings, or ask whoever runs the server for "
+        f"more room (--journal-limit)",
+        kind="disk_quota",
+    )

@@ -49,7 +49,7 @@ class Limits:
     connections: int = 1024
     """Open at once; one more is declined with 503."""
     journal_bytes: int | None = None
-    """Of the journal's file; when it is full, no further document is stored."""
+    """Of the journal's file; when it is full, no document is stored and no reading begun."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

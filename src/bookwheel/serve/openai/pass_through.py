@@ -20,7 +20,7 @@ from bookwheel.serve.engine.shared_model import SharedModel
 from bookwheel.serve.http.errors import code_of, openai_error, status_of
 from bookwheel.serve.openai.chat_result import ChatResult
 from bookwheel.serve.openai.messages import check_supported, cut_at_stop
-from bookwheel.serve.openai.passed_call import PassedCall, check_budget, worst_prompt_tokens
+from bookwheel.serve.openai.passed_call import PassedCall, check_budget, set_limit, worst_prompt_tokens
 from bookwheel.serve.openai.schemas import chunk_to_json, completion_to_json, usage_to_json
 from bookwheel.types import Message, Usage
 
@@ -157,8 +157,7 @@ class PassThrough:
         budget, limit = self._service.plans[model.name].budget, reply_limit(chat, model)
         worst = Usage(calls=1)
         if quota or budget.has_limits:
-            if chat.limit is None:
-                body["max_completion_tokens" if "max_tokens" in model.unsupported else "max_tokens"] = limit
+            set_limit(body, limit, model.unsupported)
             # In a thread: a server's tokenizer waits for the network.
             prompt = await asyncio.to_thread(
                 worst_prompt_tokens, contents, body, model, max(0, window_tokens(model) - limit)

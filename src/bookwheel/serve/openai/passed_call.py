@@ -11,11 +11,12 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import BudgetReached
+from bookwheel.serve.engine.errors import ApiError
 from bookwheel.text.tokens import EstimatingTokenizer
 from bookwheel.types import Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Container, Iterator, Mapping
 
     from bookwheel.models.base import Model
     from bookwheel.plan import Budget
@@ -25,9 +26,13 @@ if TYPE_CHECKING:
 
 # Roles and separators that a chat template puts around each message.
 _TOKENS_PER_MESSAGE: Final = 8
+_COUNTED: Final = frozenset({"role", "content"})
 _TEXTS: Final = ("content", "reasoning_content", "reasoning", "refusal")
-# Fields besides the messages that end up in the prompt.
-_PROMPT_FIELDS: Final = ("tools", "functions", "response_format", "tool_choice")
+# Fields by which some endpoint writes more than max_tokens says: llama.cpp, vLLM, TGI, Ollama.
+_OTHER_LIMITS: Final = frozenset(
+    {"n_predict", "n_cmpl", "best_of", "max_new_tokens", "max_output_tokens", "max_length", "num_predict", "options"}
+)
+_LIMITS: Final = ("max_tokens", "max_completion_tokens")
 
 
 def worst_prompt_tokens(contents: ChatContents, body: Mapping[str, Any], model: Model, room: int) -> int:
@@ -35,12 +40,23 @@ def worst_prompt_tokens(contents: ChatContents, body: Mapping[str, Any], model: 
     if contents.others or contents.files:
         return room
     count, estimate = model.tokenizer.count, EstimatingTokenizer().count
-    fields = sum(estimate(json.dumps(body[name])) for name in _PROMPT_FIELDS if body.get(name))
-    fields += sum(
-        estimate(json.dumps(message["tool_calls"])) for message in body["messages"] if message.get("tool_calls")
-    )
+    # Any field may end up in the prompt: tools, schemas, documents, the reasoning of an earlier reply.
+    extras = [value for name, value in body.items() if name != "messages"]
+    extras += [value for message in body["messages"] for name, value in message.items() if name not in _COUNTED]
+    fields = sum(estimate(json.dumps(value)) for value in extras if isinstance(value, str | list | dict))
     texts = sum(count(text.text) for text in contents.texts)
     return model.template_tokens + texts + fields + _TOKENS_PER_MESSAGE * len(body["messages"])
+
+
+def set_limit(body: dict[str, Any], limit: int, unsupported: Container[str]) -> None:
+    """Give the reply this limit, whichever field the endpoint reads. Raise a 400 for a field that could pass it."""
+    if others := _OTHER_LIMITS & set(body):
+        name = min(others)
+        message = f"{name} could make the reply longer than max_tokens, and a limit holds here: leave it out"
+        raise ApiError(400, message, kind="invalid_request", param=name)
+    given = [name for name in _LIMITS if body.get(name) is not None]
+    for name in given or [_LIMITS["max_tokens" in unsupported]]:
+        body[name] = limit
 
 
 def check_budget(worst: Usage, budget: Budget) -> None:

@@ -46,7 +46,8 @@ class ChatShape(BaseModel):
     @property
     def limit(self) -> int | None:
         """The most tokens that the answer may have."""
-        return self.max_completion_tokens or self.max_tokens
+        given = [limit for limit in (self.max_completion_tokens, self.max_tokens) if limit]
+        return min(given, default=None)
 
 
 def usage_to_json(usage: Usage) -> dict[str, int]:

@@ -15,6 +15,7 @@ import pytest
 from bookwheel.errors import ModelError, QuotaUsedUp, Refused, UnknownModel, WindowExceeded
 from bookwheel.models.openai import OpenAIModel
 from bookwheel.models.patience import Patience, PatientModel
+from bookwheel.models.sdk_errors import is_passing_message
 from bookwheel.plan import Sampling
 from bookwheel.reading.guards import is_empty
 from bookwheel.types import Message
@@ -121,13 +122,15 @@ def test_over_tls_too(tls: Up, name: str, stream: bool) -> None:
 @pytest.mark.parametrize("name", sorted(set(faults.FAULTS) - faults.SLOW))
 def test_without_patience_every_fault_is_an_error_of_ours_or_an_empty_reply(plain: Up, name: str, stream: bool) -> None:
     """No fault passes for a reply: otherwise the test above would prove nothing."""
-    text, most_tries = "", 2
+    text, most_tries, is_passing, message = "", 2, False, ""
     try:
         text = ask(plain, name, stream=stream, patience=Patience(seconds=0))
     except ModelError as error:
-        most_tries = error.most_tries
+        most_tries, is_passing, message = error.most_tries, error.is_passing, str(error)
     assert is_empty(text)
     assert most_tries > 1
+    # A server that starts anew has the message alone.
+    assert is_passing_message(message) is is_passing
 
 
 @STREAMS
@@ -143,6 +146,7 @@ def test_without_patience_every_fault_is_an_error_of_ours_or_an_empty_reply(plai
 )
 def test_what_cannot_mend_is_asked_once(plain: Up, name: str, error: type[ModelError], stream: bool) -> None:
     before = plain.faults.requests
-    with pytest.raises(error):
+    with pytest.raises(error) as caught:
         ask(plain, name, stream=stream)
+    assert not is_passing_message(str(caught.value))
     assert plain.faults.requests == before + 1

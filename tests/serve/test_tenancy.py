@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -80,6 +81,35 @@ def test_one_key_cannot_take_the_place_of_another(serving, gated, words) -> None
             assert statuses == [201, 201, 429, 429]
             assert ada.post("/readings", json=body).status_code == 201
         model.after(10**9)
+
+
+def test_a_fork_and_a_reading_take_no_more_than_the_journal_may_have(serving, words, monkeypatch) -> None:
+    settings = ServerSettings(limits=Limits(journal_bytes=1 << 30))
+    with serving(settings=settings) as up, up.client() as client:
+        id_ = client.post("/readings", json={"question": words[1], "text": words[0]}).json()["reading"]
+        up.events(id_)
+        monkeypatch.setattr("bookwheel.serve.engine.documents.measure_journal", lambda _path: 1 << 30)
+        sha = up.journal.reading(id_).document.id
+        answers = [
+            client.post(f"/readings/{id_}/fork", json={"step": 0, "memory": "copied"}),
+            client.post("/readings", json={"question": words[1], "document": sha}),
+            client.post("/documents", content=b"more"),
+        ]
+        assert [(one.status_code, one.json()["kind"]) for one in answers] == [(507, "disk_quota")] * 3
+        assert len(client.get("/readings").json()) == 1
+
+
+def test_documents_that_come_together_find_room_one_after_the_other(serving) -> None:
+    from random import Random
+
+    limit = 1 << 20
+    texts = [Random(seed).randbytes(100_000).hex().encode() for seed in range(16)]
+    settings = ServerSettings(limits=Limits(journal_bytes=limit, conversions=8))
+    with serving(settings=settings) as up, up.client() as client, ThreadPoolExecutor(16) as many:
+        statuses = [one.status_code for one in many.map(lambda text: client.post("/documents", content=text), texts)]
+        stored = up.journal.path.stat().st_size
+    assert {201, 507} == set(statuses)
+    assert stored <= limit
 
 
 def test_a_team_may_share(serving, words) -> None:

@@ -63,6 +63,21 @@ def test_a_fork_has_the_servers_limit_whatever_its_parent_had(serving, gated) ->
         assert spent(up, fork["reading"]) - copied <= LIMIT
 
 
+def test_a_reading_that_waits_for_its_model_says_so_until_it_goes_on(serving, gated) -> None:
+    busy = Overloaded("the model is busy", retry_after=0)
+    model = gated(faults=dict.fromkeys(range(2, 6), busy))
+    with serving(model) as up, up.client() as client:
+        id_ = up.begin()["reading"]
+        seen = up.events(id_)
+        waits = [data for kind, _, data in seen if kind == "waiting"]
+        assert "waiting" not in client.get(f"/readings/{id_}").json()
+    assert waits
+    assert {wait["error"] for wait in waits} == {"the model is busy"}
+    assert [wait["tries"] for wait in waits] == sorted(wait["tries"] for wait in waits)
+    assert seen[-1][2]["status"] == "answered"
+    assert seen[-1][2]["gaps"] == []
+
+
 def test_a_reading_waits_for_its_model_and_the_log_says_so(serving, gated, caplog) -> None:
     model = gated(faults={2: Overloaded("the model is busy", retry_after=0)})
     with caplog.at_level("WARNING"), serving(model) as up:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
 from bookwheel.errors import Refused
+from bookwheel.journal.schema import connect
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.serve.engine.settings import Limits, ServerSettings
 from bookwheel.serve.engine.usage import UsageEntry
+from bookwheel.types import Status
 
 
 def test_a_reading_is_begun_followed_to_its_end_and_kept(up) -> None:
@@ -120,6 +124,32 @@ def test_a_restart_in_mid_reading_goes_on_by_itself_and_repeats_no_call(serving,
     assert "".join(step.chunk.text for step in whole.steps) == words[0]
     assert first.seen == 5
     assert first.seen + second.seen == len(whole.steps) + 1 == whole.usage.calls
+
+
+def test_a_reading_that_failed_for_a_passing_reason_goes_on_at_the_next_start(serving, gated, words) -> None:
+    model = ScriptedModel(keyword_reader, window=400, faults={3: Refused("the key was revoked")})
+    model.plan = gated().plan
+    with serving(model) as up:
+        refused = up.begin()["reading"]
+        assert up.events(refused)[-1][2]["status"] == "failed"
+        ids = {name: up.begin()["reading"] for name in ("passing", "awaited", "old")}
+        for id_ in ids.values():
+            assert up.events(id_)[-1][2]["status"] == "answered"
+        # As an older server stored it.
+        unreachable = "no server answers at http://127.0.0.1:9/v1: refused. Is it running?"
+        for id_ in ids.values():
+            reading = replace(up.journal.reading(id_), status=Status.FAILED, error=unreachable, answer=None)
+            asyncio.run(up.journal.end(reading))
+        up.service.usage._execute("UPDATE readings SET open = -1 WHERE id = ?", (ids["awaited"],))
+        old = "2020-01-01T00:00:00+00:00"
+        connect(up.journal.path).execute("UPDATE readings SET created = ? WHERE id = ?", (old, ids["old"]))
+    again = gated()
+    with serving(again) as up, up.client() as client:
+        assert up.events(ids["passing"])[-1][2]["status"] == "answered"
+        statuses = {name: client.get(f"/readings/{id_}").json()["status"] for name, id_ in ids.items()}
+        assert client.get(f"/readings/{refused}").json()["status"] == "failed"
+    assert statuses == {"passing": "answered", "awaited": "failed", "old": "failed"}
+    assert again.seen == 1
 
 
 def test_a_reading_that_a_person_cancelled_does_not_come_back_with_the_server(serving, gated) -> None:

@@ -37,10 +37,19 @@ def test_open_readings_are_listed_oldest_first_until_they_are_closed_or_deleted(
         store.save_reading(entry(id_))
     store.save_reading(entry("r0", is_open=False))
     assert [one.id for one in store.list_open()] == ["r3", "r1", "r2"]
-    store.set_open("r1", is_open=False)
-    store.set_open("r0", is_open=True)
+    store.set_ended("r1")
+    store.save_reading(entry("r0"))
     store.delete_reading("r3")
     assert {one.id for one in store.list_open()} == {"r2", "r0"}
+
+
+def test_of_ended_readings_those_that_a_client_waited_for_are_not_listed(store: UsageStore) -> None:
+    for id_, is_open in (("r1", True), ("r2", False), ("r3", True), ("r4", True)):
+        store.save_reading(entry(id_, is_open=is_open))
+    for id_ in ("r1", "r2", "r4"):
+        store.set_ended(id_)
+    assert [one.id for one in store.list_ended(["r4", "r3", "r2", "r1", "nobody"])] == ["r1", "r4"]
+    assert [one.id for one in store.list_ended(["r1"])] == ["r1"]
 
 
 def test_a_reading_that_continues_keeps_the_request_that_started_it(store: UsageStore) -> None:

@@ -13,26 +13,25 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.errors import BookwheelError, InputError, JournalError
+from bookwheel.errors import BookwheelError, InputError
 from bookwheel.models.patience import Patience, format_duration
 from bookwheel.reading import runner
 from bookwheel.reading.reread import is_rereading, reread
 from bookwheel.reading.ways.registry import load_way
 from bookwheel.serve.engine.errors import ApiError, too_many_requests
-from bookwheel.serve.engine.running_reading import ReadingRequest, RunningReading
+from bookwheel.serve.engine.running_reading import ReadingRequest, RunningReading, Waiting
 from bookwheel.serve.engine.shared_model import SharedModel
 from bookwheel.serve.engine.usage import UsageEntry
 from bookwheel.serve.engine.worker_loop import JobCancelled, WorkerLoop
 from bookwheel.types import Answer, Reading, Status, Step
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping
+    from collections.abc import AsyncGenerator, Mapping
 
     from bookwheel.journal import Journal, StoredDocument
     from bookwheel.models.base import Model
     from bookwheel.models.patience import Retry
     from bookwheel.serve.engine.fair_queue import FairQueue
-    from bookwheel.serve.engine.keys import TokenQuota
     from bookwheel.serve.engine.metrics import Metrics
     from bookwheel.serve.engine.running_reading import DocumentOpener, OpenedDocument
     from bookwheel.serve.engine.usage import UsageStore
@@ -115,16 +114,19 @@ class ReadingPool:
             running.interrupt()
             await running.done.wait()
 
-    async def stream(self, id_: str, first: int = 0) -> AsyncGenerator[Step | Answer | Reading]:
-        """Yield every step from number `first` on, then the answer, then the reading with its final status."""
+    async def stream(self, id_: str, first: int = 0) -> AsyncGenerator[Step | Answer | Reading | Waiting]:
+        """Yield every step from number `first` on, then the answer, then the reading with its final status.
+
+        In between, yield each wait for a model that fails.
+        """
         running = self._running.get(id_)
         if running is None:
             ended = await asyncio.to_thread(self._journal.reading, id_)
             for event in (*ended.steps[first:], *((ended.answer,) if ended.answer else ())):
                 yield event
-            yield replace(ended, steps=())
+            yield replace(ended, steps=ended.gaps)
             return
-        number = first
+        number, waiting = first, None
         while True:
             # Both are read before the steps, so that a change during a `yield` is not missed.
             changed, is_done = running.changed, running.done.is_set()
@@ -133,11 +135,16 @@ class ReadingPool:
                 yield running.steps[number - 1]
             if is_done:
                 break
+            if running.waiting is not waiting:
+                waiting = running.waiting
+                if waiting:
+                    yield waiting
             await changed.wait()
         if running.answer:
             yield running.answer
         if running.result:
-            yield replace(running.result, steps=())
+            # Of its steps, only the gaps are still unsaid.
+            yield replace(running.result, steps=running.result.gaps)
 
     async def wait_for_result(self, running: RunningReading) -> Reading:
         """Return the reading as it ended. Raise the error that a way of reading raised about its input."""
@@ -146,43 +153,6 @@ class ReadingPool:
             raise running.error
         assert running.result
         return running.result
-
-    async def resume_interrupted(
-        self, quota_of: Callable[[str], TokenQuota | None], apply_limits: Callable[[Reading], Reading]
-    ) -> int:
-        """Continue the readings that the server's end interrupted; return how many."""
-        count = 0
-        for entry in await asyncio.to_thread(self._usage.list_open):
-            try:
-                count += await self._resume_entry(entry, quota_of(entry.key_name), apply_limits)
-            except BookwheelError as error:
-                _log.warning("reading %s was not continued: %s", entry.id, error)
-        return count
-
-    async def _resume_entry(
-        self, entry: UsageEntry, quota: TokenQuota | None, apply_limits: Callable[[Reading], Reading]
-    ) -> bool:
-        try:
-            reading = await asyncio.to_thread(self._journal.reading, entry.id)
-        except JournalError:
-            await asyncio.to_thread(self._usage.delete_reading, entry.id)
-            return False
-        if reading.status is not Status.READING or reading.model not in self._models:
-            await asyncio.to_thread(self._usage.set_open, entry.id, is_open=False)
-            return False
-        request = ReadingRequest(
-            reading=apply_limits(reading),
-            open_document=self.document_opener(entry.id),
-            is_stored=True,
-            # The same run goes on, so it gets no second budget.
-            counted=reading.usage,
-            key_name=entry.key_name,
-            quota=quota,
-            idempotency_key=entry.idempotency_key,
-            fingerprint=entry.fingerprint,
-        )
-        await self.start(request).wait_until_started()
-        return True
 
     def document_opener(self, id_: str) -> DocumentOpener:
         """Return a function that opens the document of a stored reading."""
@@ -309,7 +279,7 @@ class ReadingPool:
             way=way,
             journal=self._journal,
             watch=watch,
-            patience=_make_patience(request),
+            patience=_make_patience(running, loop),
             counted=request.counted,
         )
         running.job = self._worker.submit(work)
@@ -317,7 +287,7 @@ class ReadingPool:
             running.job.cancel()
         ended = await self._wait_for_job(running, running.job)
         if ended.status is not Status.READING:
-            await asyncio.to_thread(self._usage.set_open, reading.id, is_open=False)
+            await asyncio.to_thread(self._usage.set_ended, reading.id)
         return ended
 
     async def _wait_for_job(self, running: RunningReading, job: WorkerJob[Reading]) -> Reading:
@@ -340,15 +310,17 @@ class ReadingPool:
         return ended
 
 
-def _make_patience(request: ReadingRequest) -> Patience:
+def _make_patience(running: RunningReading, loop: asyncio.AbstractEventLoop) -> Patience:
     """Return the patience of a reading: without end where no client waits on its connection."""
-    id_, due = request.reading.id, 0.0
+    id_, due = running.reading.id, 0.0
 
     def report(retry: Retry) -> None:
         nonlocal due
+        waiting = Waiting(seconds=round(retry.seconds, 1), tries=retry.tries, error=str(retry.error))
+        loop.call_soon_threadsafe(running.wait_for_model, waiting)
         if retry.wait and (retry.tries == 1 or retry.seconds >= due):
             due = retry.seconds + _SECONDS_BETWEEN_LINES
             since = format_duration(retry.seconds)
             _log.warning("reading %s waits for the model (%s so far, try %d): %s", id_, since, retry.tries, retry.error)
 
-    return Patience(seconds=None, on_retry=report) if request.survives_restart else Patience(on_retry=report)
+    return Patience(seconds=None, on_retry=report) if running.request.survives_restart else Patience(on_retry=report)

@@ -42,6 +42,16 @@ class ReadingRequest:
     """A hash of the request's body."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """A call of the model that failed and is tried again."""
+
+    seconds: float
+    """Since its first failure."""
+    tries: int
+    error: str
+
+
 @dataclass(slots=True, kw_only=True, eq=False)
 class RunningReading:
     """A reading under way. `changed` is set, and replaced, with every change."""
@@ -51,6 +61,8 @@ class RunningReading:
     """As it was started or continued."""
     steps: list[Step] = field(default_factory=list)
     answer: Answer | None = None
+    waiting: Waiting | None = None
+    """Its model fails at the moment."""
     notes: tuple[str, ...] = ()
     """What was left out of the document."""
     is_started: bool = False
@@ -76,10 +88,16 @@ class RunningReading:
 
     def publish(self, event: Step | Answer) -> None:
         """Add a durable step, or the answer."""
+        self.waiting = None
         if isinstance(event, Answer):
             self.answer = event
         else:
             self.steps.append(runner.strip_texts(event))
+        self.notify()
+
+    def wait_for_model(self, waiting: Waiting) -> None:
+        """Note that the model fails."""
+        self.waiting = waiting
         self.notify()
 
     def interrupt(self) -> None:
@@ -103,6 +121,7 @@ class RunningReading:
     def finish(self, result: Reading | None) -> None:
         """Set the result; no change follows."""
         self.result = result
+        self.waiting = None
         self.done.set()
         self.notify()
 

@@ -19,6 +19,7 @@ from bookwheel.serve.engine.fair_queue import FairQueue
 from bookwheel.serve.engine.keys import KeyRing, TokenQuota
 from bookwheel.serve.engine.metrics import Metrics
 from bookwheel.serve.engine.reading_pool import ReadingPool
+from bookwheel.serve.engine.restart import continue_readings
 from bookwheel.serve.engine.running_reading import ReadingRequest, RunningReading
 from bookwheel.serve.engine.settings import ServerSettings
 from bookwheel.serve.engine.usage import UsageStore
@@ -136,10 +137,8 @@ class Service:
         self.usage.close()
 
     async def resume_interrupted(self) -> None:
-        """Continue the readings that the last server's end interrupted."""
-        await self.readings.resume_interrupted(
-            lambda key_name: self.quota(self.keys.find_by_name(key_name)), self._apply_limits
-        )
+        """Continue the readings that the last server's end interrupted, or its model's."""
+        await continue_readings(self, self._apply_limits)
 
     def _apply_limits(self, reading: Reading) -> Reading:
         """Return the reading within the limits that the server has now."""
@@ -279,6 +278,7 @@ class Service:
         quota = self.quota(caller.key)
         if quota:
             quota.check()
+        await self.documents.check_disk()
         reading = runner.new_reading(_NO_DOCUMENT, spec.question, model, spec.plan, way)
         # In a thread: a server's tokenizer waits for the network to count the question.
         await asyncio.to_thread(runner.check_reading, reading, model)

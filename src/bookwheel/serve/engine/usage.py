@@ -5,6 +5,7 @@ A small SQLite file beside the journal, which keeps the readings themselves.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import threading
 from dataclasses import dataclass
@@ -31,6 +32,10 @@ CREATE TABLE IF NOT EXISTS spending (
 """
 # A second server on the same journal may hold the file while it starts.
 _LOCK_TIMEOUT: Final = 60
+# Values of the column `open`. Older files have no -1.
+_OPEN: Final = 1
+_ENDED: Final = 0
+_AWAITED: Final = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +49,7 @@ class UsageEntry:
     fingerprint: str = ""
     """A hash of the request's body: one Idempotency-Key must not be used for two requests."""
     is_open: bool = True
-    """The server continues it after a restart."""
+    """The server continues it after a restart. If not at its beginning, a client waits for it on its connection."""
 
 
 class UsageStore:
@@ -63,7 +68,8 @@ class UsageStore:
 
     def save_reading(self, entry: UsageEntry) -> None:
         """Record a reading that starts or continues; one that is known keeps its request."""
-        values = (entry.id, entry.key_name, entry.idempotency_key, entry.fingerprint, entry.is_open)
+        state = _OPEN if entry.is_open else _AWAITED
+        values = (entry.id, entry.key_name, entry.idempotency_key, entry.fingerprint, state)
         on_conflict = "ON CONFLICT (id) DO UPDATE SET open = excluded.open"
         self._execute(f"INSERT INTO readings VALUES (?, ?, ?, ?, ?) {on_conflict}", values)
 
@@ -74,11 +80,16 @@ class UsageStore:
 
     def list_open(self) -> list[UsageEntry]:
         """Return the readings that were under way when the server ended, oldest first."""
-        return [_parse_row(row) for row in self._execute("SELECT * FROM readings WHERE open ORDER BY rowid")]
+        return [_parse_row(row) for row in self._execute("SELECT * FROM readings WHERE open = 1 ORDER BY rowid")]
 
-    def set_open(self, id_: str, *, is_open: bool) -> None:
-        """Set whether the server continues this reading after a restart."""
-        self._execute("UPDATE readings SET open = ? WHERE id = ?", (is_open, id_))
+    def list_ended(self, ids: Sequence[str]) -> list[UsageEntry]:
+        """Return those of these readings that have ended and were nobody's to wait for, oldest first."""
+        query = "SELECT * FROM readings WHERE open = 0 AND id IN (SELECT value FROM json_each(?)) ORDER BY rowid"
+        return [_parse_row(row) for row in self._execute(query, (json.dumps(list(ids)),))]
+
+    def set_ended(self, id_: str) -> None:
+        """Record that a reading has ended, so that the server does not continue it after a restart."""
+        self._execute("UPDATE readings SET open = ? WHERE id = ? AND open = ?", (_ENDED, id_, _OPEN))
 
     def delete_reading(self, id_: str) -> None:
         """Remove a reading that was deleted."""
@@ -132,7 +143,7 @@ def _parse_row(row: Sequence[Any]) -> UsageEntry:
         key_name=key_name,
         idempotency_key=idempotency_key,
         fingerprint=fingerprint,
-        is_open=bool(is_open),
+        is_open=is_open == _OPEN,
     )
 
 

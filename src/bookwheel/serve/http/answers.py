@@ -11,6 +11,7 @@ from typing import (
 from typing_extensions import TypedDict
 
 from bookwheel.plan import Plan
+from bookwheel.serve.engine.running_reading import Waiting
 from bookwheel.types import Claim, DocumentInfo, Evidence, Finish, Flag, Status, Usage, Verdict
 from bookwheel.views.diff import ChangeKind
 
@@ -124,6 +125,8 @@ class ReadingJson(ListedReadingJson):
     gaps: list[GapJson]
     """The sections that were not taken in."""
     evidence: list[Evidence]
+    waiting: NotRequired[Waiting]
+    """The model fails at the moment, and is tried again."""
 
 
 class OriginJson(TypedDict):

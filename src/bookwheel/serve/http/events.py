@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 from contextlib import aclosing
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
-from bookwheel.record import evidence_to_json, reading_to_json, step_to_json
+from bookwheel.record import evidence_to_json, gap_to_json, reading_to_json, step_to_json
+from bookwheel.serve.engine.running_reading import Waiting
 from bookwheel.serve.http.changes import changes_to_json
 from bookwheel.types import Answer, Memory, Step
 
@@ -68,9 +70,13 @@ async def _generate_events(
                 before = event.after
             elif isinstance(event, Answer):
                 yield _event("answer", number, {"answer": event.text, "flags": [str(flag) for flag in event.flags]})
+            elif isinstance(event, Waiting):
+                yield _event("waiting", number, asdict(event))
             else:
                 evidence = [evidence_to_json(passage) for passage in event.evidence]
-                yield _event("status", number, {**reading_to_json(event, steps=False), "evidence": evidence})
+                gaps = [gap_to_json(step) for step in event.gaps]
+                values = {**reading_to_json(event, steps=False), "gaps": gaps, "evidence": evidence}
+                yield _event("status", number, values)
 
 
 def _event(kind: str, number: int, values: dict[str, Any]) -> ServerSentEvent:

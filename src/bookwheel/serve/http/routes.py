@@ -110,7 +110,12 @@ class Routes:
 
     async def get_reading(self, request: Request) -> Response:
         """Return a whole reading."""
-        return JsonResponse(await build_payload(request, await self._find_reading(request)))
+        reading = await self._find_reading(request)
+        payload = await build_payload(request, reading)
+        running = self._service.readings.get_running(reading.id)
+        if running and running.waiting:
+            payload["waiting"] = asdict(running.waiting)
+        return JsonResponse(payload)
 
     async def stream_reading(self, request: Request) -> Response:
         """Stream a reading's steps as they come."""
@@ -142,6 +147,8 @@ class Routes:
         reading = await self._find_reading(request)
         body = await parse_body(ForkShape, request)
         self._service.readings.check_capacity(Caller(key=request.state.key).key_name)
+        # A fork copies steps, which costs no tokens.
+        await self._service.documents.check_disk()
         memory = await self._make_memory(reading, body)
         fork = await asyncio.to_thread(self._service.journal.fork, reading.id, body.step, memory)
         _, fork = await self._service.continue_reading(fork, Caller(key=request.state.key))

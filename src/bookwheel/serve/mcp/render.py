@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal, cast
 
+from bookwheel.models.patience import format_duration
 from bookwheel.text.sanitize import sanitize
 from bookwheel.types import Status
 from bookwheel.views.diff import ChangeKind, diff_memories, mark_words
@@ -13,8 +14,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from bookwheel.reading.provenance import LineOrigin
-    from bookwheel.serve.engine.running_reading import RunningReading
-    from bookwheel.serve.mcp.schemas import ClaimInfo, OriginInfo, Quote, ReadingState, ReadingSummary, StepChanges
+    from bookwheel.serve.engine.running_reading import RunningReading, Waiting
+    from bookwheel.serve.mcp.schemas import (
+        ClaimInfo,
+        GapInfo,
+        OriginInfo,
+        Quote,
+        ReadingState,
+        ReadingSummary,
+        StepChanges,
+    )
     from bookwheel.types import Claim, Evidence, Reading, Step, Verdict
 
 _MARKS: Final = {ChangeKind.NEW: "+", ChangeKind.GONE: "-", ChangeKind.REWORDED: "~"}
@@ -25,6 +34,17 @@ _NEXT: Final = {
     Status.FAILED: "see the error; call resume to go on from the last step",
     Status.CANCELLED: "call resume to go on from the last step",
 }
+
+
+def _waiting_text(waiting: Waiting) -> str:
+    since = format_duration(waiting.seconds)
+    return sanitize(f"for the model, {since} so far, {waiting.tries} tries: {waiting.error}")
+
+
+def _gap_info(step: Step) -> GapInfo:
+    chunk = step.chunk
+    flags = [str(flag) for flag in step.flags]
+    return {"start": chunk.start, "end": chunk.end, "pages": list(chunk.pages), "flags": flags}
 
 
 def _gap_note(step: Step) -> str:
@@ -54,14 +74,16 @@ def opening_state(running: RunningReading) -> ReadingState:
         "length": None,
         "tokens": 0,
         "error": "",
+        "waiting": "",
+        "gaps": [],
         "notes": [],
         "resource": resource_uri(id_),
         "next": "its document was not opened: call read again" if is_cancelled else "call wait with this id again",
     }
 
 
-def reading_state(reading: Reading) -> ReadingState:
-    """Return the state of a reading."""
+def reading_state(reading: Reading, waiting: Waiting | None = None) -> ReadingState:
+    """Return the state of a reading, and what it waits for."""
     return {
         "reading": reading.id,
         "status": cast("ReadingState", {"status": str(reading.status)})["status"],
@@ -77,6 +99,8 @@ def reading_state(reading: Reading) -> ReadingState:
         "length": reading.document.length,
         "tokens": reading.usage.tokens,
         "error": sanitize(reading.error),
+        "waiting": _waiting_text(waiting) if waiting else "",
+        "gaps": [_gap_info(step) for step in reading.gaps],
         "notes": [*(sanitize(note) for note in reading.document.notes), *map(_gap_note, reading.gaps)],
         "resource": resource_uri(reading.id),
         "next": _NEXT[reading.status],

@@ -27,6 +27,16 @@ class ClaimInfo(TypedDict):
     """Its numbers and names that stand nowhere in the document."""
 
 
+class GapInfo(TypedDict):
+    """A section of the document that was not taken in."""
+
+    start: int
+    end: int
+    pages: list[int]
+    flags: list[str]
+    """The reason."""
+
+
 class ReadingState(TypedDict):
     """The state of a reading."""
 
@@ -48,6 +58,10 @@ class ReadingState(TypedDict):
     tokens: int
     """Used so far, prompt and reply together."""
     error: str
+    waiting: str
+    """The model fails at the moment and is tried again: since when, and why. Empty otherwise."""
+    gaps: list[GapInfo]
+    """Sections that were not taken in: the answer may lack what they say."""
     notes: list[str]
     """What was left out of the document or guessed."""
     resource: str

@@ -181,7 +181,7 @@ class ReadingTools:
             reading = await asyncio.to_thread(self._journal.reading, id_)
         if running and running.error and not reading.error:
             reading = replace(reading, error=str(running.error))
-        return reading_state(reading)
+        return reading_state(reading, running.waiting if running else None)
 
     def _build_timeline(self, id_: str, first: int, count: int, *, changes_only: bool) -> Timeline:
         reading = self._journal.reading(id_)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from bookwheel.errors import BudgetReached, ModelError
 from bookwheel.record import claim_to_json, evidence_to_json
 from bookwheel.serve.engine.errors import ApiError, not_found
+from bookwheel.serve.engine.running_reading import Waiting
 from bookwheel.serve.engine.service import ReadingSpec
 from bookwheel.serve.http.caller import identify_caller
 from bookwheel.serve.http.errors import JsonResponse, code_of, openai_error, status_of
@@ -169,12 +170,14 @@ class OpenAIRoutes:
                     yield chunk
 
 
-def _make_chunks(event: Step | Answer | Reading, id_: str, chat: ChatShape) -> list[dict[str, Any]]:
+def _make_chunks(event: Step | Answer | Reading | Waiting, id_: str, chat: ChatShape) -> list[dict[str, Any]]:
     """Return the chunks for one event of a reading."""
     if isinstance(event, Step):
         return [chunk_to_json(id_, chat.model, {"reasoning_content": _format_reasoning(event)})]
     if isinstance(event, Answer):
         return [chunk_to_json(id_, chat.model, {"content": cut_at_stop(event.text, chat.stop)})]
+    if isinstance(event, Waiting):
+        return []
     if event.status is not Status.ANSWERED:
         error = _explain_no_answer(event)
         return [{**openai_error(str(error), status_of(error), code_of(error)), "reading": event.id}]

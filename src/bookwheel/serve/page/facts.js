@@ -109,12 +109,16 @@ export class Facts {
       ["reading.calls", number(usage.calls)],
       ["reading.cost", (price_in || price_out) && cost.toFixed(4)],
       ["reading.took", duration(usage.seconds)],
+      ["reading.gaps", (reading.gaps ?? []).map(gap).join(" · ")],
       ["reading.notes", (reading.document.notes ?? []).join(" · ")],
       ["reading.parent", reading.parent && h("a", { href: `#/reading/${encodeURIComponent(reading.parent)}` }, reading.parent.slice(0, 12))],
     ];
     refill(this.list, facts.filter(([, fact]) => fact).map(([name, fact]) => h("div", {}, h("dt", {}, t(name)), h("dd", {}, fact))));
   }
 }
+
+// A section that the memory does not have, and why.
+const gap = ({ start, end, flags }) => t("reading.gap", { start: number(start), end: number(end), why: flags.map((flag) => t(`flag.${flag}`)).join(", ") });
 
 const share = (reading, trace) => Math.min(1, (trace.steps.at(-1)?.end ?? 0) / Math.max(1, reading.document.length));
 

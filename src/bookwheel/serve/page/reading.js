@@ -9,7 +9,7 @@ import { Ribbon, stepOfKey } from "./ribbon.js";
 import * as service from "./service.js";
 import { SourcePane } from "./source.js";
 import { Trace } from "./trace.js";
-import { number, pages, t } from "./words.js";
+import { duration, number, pages, t } from "./words.js";
 
 const PLAY_EVERY = 450;
 
@@ -127,8 +127,10 @@ class ReadingView {
         this.draw();
       },
       status: (told) => {
+        refill(this.line);
         if (told.status !== this.reading.status) this.#whole();
       },
+      waiting: ({ seconds, error }) => refill(this.line, t("reading.waiting", { since: duration(seconds), error })),
       lost: (closed) => refill(this.line, t(closed ? "reading.closed" : "reading.lost")),
     });
   }

@@ -81,9 +81,10 @@ export const start = (wanted) => {
 };
 
 // The browser reconnects by itself after the last event it has; a final status closes the stream.
-export function follow(id, { step, status, lost }) {
+export function follow(id, { step, status, lost, waiting = () => {} }) {
   const source = new EventSource(`${at(id)}/events${CHANGES}`);
   source.addEventListener("step", (event) => step(JSON.parse(event.data)));
+  source.addEventListener("waiting", (event) => waiting(JSON.parse(event.data)));
   source.addEventListener("status", (event) => {
     const told = JSON.parse(event.data);
     if (told.status !== "reading") source.close();

@@ -1,0 +1,39 @@
+"""What MCP clients see of a reading that waits, or has gaps."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("mcp")
+
+from bookwheel import TextDocument, read
+from bookwheel.models.scripted import ScriptedModel
+from bookwheel.plan import Plan
+from bookwheel.serve.engine.running_reading import Waiting
+from bookwheel.serve.mcp.render import reading_state
+
+TEXT = "The keeper wrote down the wind and the ships that passed. " * 40
+
+
+def test_a_wait_for_the_model_is_told_and_cleaned() -> None:
+    reading = read(TextDocument(TEXT), "Who wrote?", model="scripted")
+    assert reading_state(reading)["waiting"] == ""
+    waiting = Waiting(seconds=95.0, tries=7, error="no server answers at http://gpu:8000/v1\x1b[31m")
+    text = reading_state(reading, waiting)["waiting"]
+    assert text.startswith("for the model, 1 min 35 s so far, 7 tries: no server answers at http://gpu:8000/v1")
+    assert "\x1b" not in text
+
+
+def test_sections_that_were_not_taken_in_are_listed() -> None:
+    replies = iter(range(10**6))
+
+    def answer(_messages: object) -> str:
+        return "" if 2 <= next(replies) < 6 else "a note"
+
+    plan = Plan(chunk_tokens=60, memory_tokens=40, answer_tokens=30, question_tokens=60)
+    model = ScriptedModel(answer, plan=plan, window=400)
+    reading = read(TextDocument(TEXT), "Who wrote?", model=model, way="sequential", patience=0)
+    gaps = reading_state(reading)["gaps"]
+    assert [(gap["start"], gap["end"]) for gap in gaps] == [(step.chunk.start, step.chunk.end) for step in reading.gaps]
+    assert gaps
+    assert gaps[0]["flags"] == ["kept-empty"]

@@ -17,7 +17,7 @@ from bookwheel.errors import PlanError
 from bookwheel.schema import check_bounds, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from importlib.resources.abc import Traversable
 
 _PAPER_WINDOW: Final = 8192
@@ -186,9 +186,32 @@ class Plan:
         """Return the plan of such values; absent ones take their defaults."""
         return parse(cls, values, table="plan", error=PlanError)
 
+    @classmethod
+    def from_stored(cls, values: Mapping[str, Any]) -> Self:
+        """Return the plan of values that `to_json` made, such as a journal's.
+
+        It needs no pydantic, whose import takes longer than printing a list of readings.
+        """
+        try:
+            return cls(**{name: _MAKERS[name](value) if name in _MAKERS else value for name, value in values.items()})
+        except (TypeError, ValueError):
+            return cls.from_json(values)  # which says what is wrong
+
     def with_values(self, values: Mapping[str, Any]) -> Self:
         """Return this plan with some values replaced: `plan.with_values({"chunk_tokens": 900})`."""
         return self.from_json(merge_tables(self.to_json(), values))
+
+
+def _make_gate(values: Mapping[str, Any] | None) -> GatePlan | None:
+    return GatePlan(**{**values, "scorer": Scorer(values["scorer"])}) if values else None
+
+
+_MAKERS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "layout": Layout,
+    "sampling": lambda values: Sampling(**values),
+    "budget": lambda values: Budget(**values),
+    "gate": _make_gate,
+}
 
 
 def merge_tables(base: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING
-
 from bookwheel.cli.options import OutputOptions, PositiveInt, Text
-
-if TYPE_CHECKING:
-    from bookwheel.types import Reading
 
 
 def list_readings(
@@ -24,23 +18,9 @@ def list_readings(
         List at most this many; by default, all.
 
     """
-    from bookwheel.cli.listing import print_list
+    from bookwheel.cli.listing import print_json_list, print_list
 
     output = output or OutputOptions()
-    if output.as_json:
-        _print_json(output, limit, search)
-    else:
-        output.check_journal()
-        print_list(output.path, limit=limit, search=search)
+    output.check_journal()
+    (print_json_list if output.as_json else print_list)(output.path, limit=limit, search=search)
     return 0
-
-
-def _print_json(output: OutputOptions, limit: int | None, search: str | None) -> None:
-    from bookwheel.cli.output import print_line
-    from bookwheel.record import reading_to_json
-
-    readings: list[Reading] = []
-    if journal := output.find_journal():
-        with journal:
-            readings = journal.readings(limit=limit, search=search)
-    print_line(json.dumps([reading_to_json(reading, steps=False) for reading in readings]))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.cli.output import stderr, stdout
 from bookwheel.journal.listing import list_rows
 
 if TYPE_CHECKING:
@@ -22,12 +23,28 @@ _COLOURS: Final = {"answered": "green", "failed": "red", "stopped": "yellow", "c
 
 def print_list(path: Path, *, limit: int | None = None, search: str | None = None) -> None:
     """Print the readings of a journal as a table, or that there are none. A missing file is not created."""
+    from bookwheel.cli.output import stderr, stdout
+
     rows = list_rows(path, limit=limit, search=search) if path.exists() else []
     if rows:
         stdout().print(_build_table(rows))
     else:
         none = f"no reading has {search!r} in it" if search else "no readings yet"
         stderr().print(f'{none}; start one with: bookwheel ask FILE "QUESTION"', style="dim", markup=False)
+
+
+def print_json_list(path: Path, *, limit: int | None = None, search: str | None = None) -> None:
+    """Print the readings of a journal as JSON; none if there is no file, which is not created."""
+    from bookwheel.journal import open_existing
+    from bookwheel.record import reading_to_json
+
+    journal = open_existing(path)
+    readings = []
+    if journal:
+        with journal:
+            readings = journal.readings(limit=limit, search=search)
+    # Not by `print_line`, whose module loads what prints tables.
+    sys.stdout.write(json.dumps([reading_to_json(reading, steps=False) for reading in readings]) + "\n")
 
 
 def _build_table(rows: list[ListedReading]) -> Table:

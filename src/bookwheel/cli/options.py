@@ -254,12 +254,9 @@ class OutputOptions:
     def find_journal(self) -> Journal | None:
         """Open the journal to look something up; None if there is none yet. A mistyped path creates no file."""
         self.check_journal()
-        if not self.path.exists():
-            return None
-        from bookwheel.journal import Journal
+        from bookwheel.journal import open_existing
 
-        can_write = os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)
-        return Journal(self.path, read_only=not can_write)
+        return open_existing(self.path)
 
     def check_journal(self) -> None:
         """Raise JournalError if --journal names a file that is not there."""

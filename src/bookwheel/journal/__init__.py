@@ -16,13 +16,20 @@ if TYPE_CHECKING:
     from typing import Any
 
     from bookwheel.journal.documents import StoredDocument
+    from bookwheel.journal.opening import open_existing
     from bookwheel.journal.schema import journal_path
     from bookwheel.journal.store import Journal, new_id
 
-__all__ = ["Journal", "StoredDocument", "journal_path", "new_id"]
+__all__ = ["Journal", "StoredDocument", "journal_path", "new_id", "open_existing"]
 
 # Imported when they are first used: `bookwheel list` needs only the tables.
-_HOMES = {"Journal": "store", "StoredDocument": "documents", "journal_path": "schema", "new_id": "store"}
+_HOMES = {
+    "Journal": "store",
+    "StoredDocument": "documents",
+    "journal_path": "schema",
+    "new_id": "store",
+    "open_existing": "opening",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -148,7 +148,7 @@ def reading_from_row(row: Sequence[Any], document: DocumentInfo, steps: tuple[St
         id=id_,
         document=document,
         question=load_text(question),
-        plan=Plan.from_json(_from_json(plan)),
+        plan=Plan.from_stored(_from_json(plan)),
         model=load_text(model),
         way=way,
         language=language,

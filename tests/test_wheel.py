@@ -46,7 +46,7 @@ def test_the_command_and_the_tasks_are_declared(wheel: zipfile.ZipFile) -> None:
     (declared,) = (name for name in wheel.namelist() if name.endswith("/entry_points.txt"))
     points = configparser.ConfigParser()
     points.read_string(wheel.read(declared).decode())
-    assert points["console_scripts"]["bookwheel"] == "bookwheel.cli:main"
+    assert points["console_scripts"]["bookwheel"] == "bookwheel.__main__:run"
     module = points["inspect_ai"]["bookwheel"]
     assert f"{module.replace('.', '/')}.py" in wheel.namelist()
 

@@ -1,8 +1,26 @@
-"""`python -m bookwheel` is the command `bookwheel`."""
+"""The command `bookwheel`, also as `python -m bookwheel`."""
+
+import os
+import signal
+
+_INTERRUPTED = 130
+
+
+def run() -> None:
+    """Run the command line."""
+    # Until `main` takes over, nothing is open that an interrupt would have to close. A shell's background job ignores
+    # Ctrl-C, and so do we then.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _leave)
+    from bookwheel.cli import main
+
+    main()
+
+
+def _leave(_number: int, _frame: object) -> None:
+    os._exit(_INTERRUPTED)
+
 
 if __name__ == "__main__":
-    try:
-        from bookwheel.cli import main
-    except KeyboardInterrupt:
-        raise SystemExit(130) from None
-    main()
+    run()

@@ -181,6 +181,8 @@ def main(arguments: "list[str] | None" = None) -> None:
     # Ends like Ctrl-C wherever it comes, with 130 and no traceback. A test may call this from another thread.
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.default_int_handler)
+        if arguments is None and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
     words = [STDIN if word == "-" else word for word in (sys.argv[1:] if arguments is None else arguments)]
     try:
         code = _run(words)
@@ -213,21 +215,23 @@ def _run(words: "list[str]") -> int:
 
         sys.stdout.write(f"{version('bookwheel')}\n")
         return 0
-    return _list_readings() if words == ["list"] and not _has_option_variables() else _run_command(words)
+    if words in (["list"], ["list", "--json"]) and not _has_option_variables():
+        return _list_readings(as_json="--json" in words)
+    return _run_command(words)
 
 
-def _list_readings() -> int:
+def _list_readings(*, as_json: bool) -> int:
     """Print the list without the parser: there is nothing to parse, and importing it takes longer than the list."""
-    from bookwheel.cli.listing import print_list
+    from bookwheel.cli.listing import print_json_list, print_list
     from bookwheel.errors import BookwheelError
     from bookwheel.journal.schema import journal_path
 
     try:
-        print_list(journal_path())
+        (print_json_list if as_json else print_list)(journal_path())
     except BookwheelError as error:
         from bookwheel.cli.output import print_error
 
-        return print_error(error, as_json=False, command="bookwheel list")
+        return print_error(error, as_json=as_json, command="bookwheel list")
     return 0
 
 

@@ -1,0 +1,90 @@
+"""Ctrl-C and SIGTERM at any moment of a command, imports included: 130, and no traceback."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+KINDS = pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
+
+# Sends the signal when a module is looked for, so that it comes in the middle of an import.
+RUN = """
+import os, signal, sys
+
+kind, wanted, *sys.argv[1:] = int(sys.argv[1]), sys.argv[2], *sys.argv[3:]
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background job ignores
+
+class Interrupter:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name == wanted:
+            print("sent", file=sys.stderr, flush=True)
+            os.kill(os.getpid(), kind)
+        return None
+
+sys.meta_path.insert(0, Interrupter)
+from bookwheel.__main__ import run
+run()
+"""
+
+
+def interrupt(kind: signal.Signals, module: str, *words: object) -> subprocess.CompletedProcess[str]:
+    """Run a command that gets the signal when it imports the module."""
+    command = [sys.executable, "-c", RUN, str(int(kind)), module, *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+@KINDS
+@pytest.mark.parametrize("module", ["bookwheel.cli", "cyclopts", "bookwheel.cli.ask", "rich.console", "pydantic_core"])
+def test_a_signal_in_an_import_ends_with_130_and_no_traceback(book: Path, question: str, kind, module: str) -> None:
+    done = interrupt(kind, module, "ask", book, question, "--model", "scripted")
+    assert "sent" in done.stderr, "the module was not imported"
+    assert (done.returncode, done.stdout) == (130, "")
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+@KINDS
+@pytest.mark.parametrize(
+    ("module", "words"),
+    [
+        ("openai", ("--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--patience", "0")),
+        ("aiohttp", ("--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--patience", "0")),
+        ("bookwheel.journal.store", ("--model", "scripted")),
+        ("bookwheel.reading.loop", ("--model", "scripted")),
+        ("bookwheel.reading.verdict", ("--model", "scripted")),
+        ("tokenizers", ("--model", "local")),
+        ("xllamacpp", ("--model", "local")),
+    ],
+)
+def test_a_signal_in_the_imports_of_a_model_too(book: Path, question: str, kind, module: str, words) -> None:
+    done = interrupt(kind, module, "ask", book, question, *words)
+    if "sent" not in done.stderr:
+        pytest.skip(f"{module} is not imported here")
+    assert done.returncode == 130
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+@KINDS
+def test_a_signal_after_any_time_ends_with_130_or_finds_the_command_through(book: Path, question: str, kind) -> None:
+    """Python's own start takes about 20 ms and cannot be caught; from then on every moment is ours."""
+    code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); print('up', flush=True)\n"
+    code += "from bookwheel.__main__ import run\nrun()"
+    command = [sys.executable, "-c", code, "ask", str(book), question, "--model", "scripted"]
+    for milliseconds in (1, 3, 10, 30, 60, 120, 250, 500, 1000):
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ})
+        assert process.stdout
+        process.stdout.readline()
+        try:
+            process.wait(milliseconds / 1000)
+        except subprocess.TimeoutExpired:
+            process.send_signal(kind)
+        _, err = process.communicate(timeout=120)
+        assert process.returncode in ({0, 130} if milliseconds > 1 else {130}), (milliseconds, err)
+        assert b"Traceback" not in err, (milliseconds, err)

@@ -7,6 +7,9 @@ from reportlab.pdfgen.canvas import Canvas
 
 from bookwheel.errors import MissingExtra, SourceError
 from bookwheel.text.documents import open_document
+from bookwheel.text.readers.pdf_layout import Fragment
+from bookwheel.text.readers.pdf_running import find_running_lines
+from bookwheel.text.readers.pdf_words import Hyphens
 
 PAGES = ["The ferry left at dawn.", "The keeper wrote: eleven barrels of lamp oil.", "", "The lamp burned all winter."]
 
@@ -79,3 +82,32 @@ def test_without_the_optional_part_the_error_names_it(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pypdfium2", None)
     with pytest.raises(MissingExtra, match=r"reading PDF .*bookwheel\[documents\]"):
         convert(path)
+
+
+def test_a_word_that_a_page_cuts_goes_to_the_page_where_it_begins():
+    hyphens = Hyphens(["the harbour", "a well-known bell"])
+    assert hyphens.join_pages("of the har-", "bour, and the\nkeeper") == ("of the harbour,", "and the\nkeeper")
+    assert hyphens.join_pages("it was well-", "known there") == ("it was well-known", "there")
+    assert hyphens.join_pages("of the har-", "bour") == ("of the harbour", "")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("of the har-", "Bour, and"), ("of the har", "bour"), ("1970-", "today"), ("", "bour"), ("a-", "")],
+)
+def test_other_ends_of_pages_stay(before, after):
+    assert Hyphens([]).join_pages(before, after) == (before, after)
+
+
+def line(text, left, bottom, height=9):
+    return Fragment(text, left, left + 100, bottom, bottom + height)
+
+
+def test_a_title_beside_a_running_one_goes_only_if_the_text_has_it():
+    def page(title, body):
+        return [line("The book of lights", 72, 800), line(title, 330, 800), line(body, 72, 600)]
+
+    titles = ["Lamps", "Wicks", "Oil", "Glass", "Brass"]
+    kept = [page(title, title.upper()) for title in titles[:4]] + [page("Brass", "something else")]
+    found = find_running_lines(kept, [842.0] * 5)
+    assert found == [set(), {0, 1}, {0, 1}, {0, 1}, {0}]

@@ -181,6 +181,48 @@ def hyphens() -> Sample:
     return Sample(name="pdf-hyphens.pdf", write=drawn(lambda canvas: put(canvas, lines)), text=text)
 
 
+def page_ends() -> Sample:
+    """Words that the end of a page cuts, between running titles."""
+    pages = [
+        ["The keeper wrote down the wind and the ships, and the light of the har-"],
+        ["bour. It burned until the morning, which was the first of a long win-"],
+        ["ter, and nobody came to the pier. On Sundays the ferry was well-"],
+        ["known for its bell, and the well-known bell was heard in Skarholm."],
+    ]
+
+    def draw(canvas: Canvas) -> None:
+        for number, lines in enumerate(pages, 1):
+            put(canvas, ["Harbour accounts of Skarholm"], y=HEIGHT - 40, size=9)
+            put(canvas, lines)
+            put(canvas, [f"Page {number}"], x=280, y=30, size=9)
+            canvas.showPage()
+
+    text = (
+        "Harbour accounts of Skarholm The keeper wrote down the wind and the ships, and the light of the harbour. Page 1 "
+        "It burned until the morning, which was the first of a long winter, and nobody came to the pier. On Sundays the "
+        "ferry was well-known for its bell, and the well-known bell was heard in Skarholm."
+    )
+    return Sample(name="pdf-pageends.pdf", write=drawn(draw), text=text)
+
+
+def changing_titles() -> Sample:
+    """Running titles with the name of each page's section beside that of the book."""
+    story = Story(53)
+    sections = [(f"{story.title()} {number}", story.paragraph(8)) for number in range(1, 9)]
+
+    def draw(canvas: Canvas) -> None:
+        for title, text in sections:
+            put(canvas, ["Harbour accounts of Skarholm"], y=HEIGHT - 40, size=9)
+            put(canvas, [title.upper()], x=330, y=HEIGHT - 40, size=9)
+            y = put(canvas, [title], size=18)
+            put(canvas, wrap(text, 450), y=y - 10)
+            canvas.showPage()
+
+    first = f"Harbour accounts of Skarholm {sections[0][0]}"
+    text = " ".join([first, *(f"{title} {body}" for title, body in sections)])
+    return Sample(name="pdf-changing.pdf", write=drawn(draw), text=text)
+
+
 def comments() -> Sample:
     story = Story(50)
     text, comment = story.paragraph(6), story.sentence()
@@ -241,6 +283,8 @@ def samples() -> Iterator[Sample]:
     yield rotated("pdf-upsidedown.pdf", 180, flagged=True)
     yield rotated("pdf-landscape.pdf", 270, flagged=True)
     yield hyphens()
+    yield page_ends()
+    yield changing_titles()
     yield comments()
     yield chinese()
     yield justified()

@@ -77,10 +77,15 @@ def _read_pages(document: Any, source: SourceFile, warnings: SourceWarnings) -> 
         _drop_running_lines(pages, heights, name, warnings)
     outline = _read_outline(document)
     hyphens = Hyphens(f.text for page in pages for f in page)
+    bodies = [
+        hyphens.join(mark_headings(arrange(fragments), outline.get(number, ())))
+        for number, fragments in enumerate(pages, 1)
+    ]
+    for at in range(len(bodies) - 1):
+        bodies[at], bodies[at + 1] = hyphens.join_pages(bodies[at], bodies[at + 1])
     texts: list[tuple[int, str]] = []
-    for number, (fragments, extra) in enumerate(zip(pages, extras, strict=True), 1):
-        text = hyphens.join(mark_headings(arrange(fragments), outline.get(number, ())))
-        text = "\n\n".join(piece for piece in (text, extra) if piece)
+    for number, pieces in enumerate(zip(bodies, extras, strict=True), 1):
+        text = "\n\n".join(piece for piece in pieces if piece)
         if text.strip():
             texts.append((number, text))
             yield Part(text=f"{text}\n", source=name, page=number)

@@ -16,17 +16,15 @@ _LEAST_PAGES: Final = 3
 _NEAR: Final = 4
 # The share of a page's height, at its top and its bottom, where they stand.
 _MARGIN: Final = 0.12
-_Key = tuple[str, int]
 
 
 def find_running_lines(pages: Sequence[Sequence[Fragment]], heights: Sequence[float]) -> list[set[int]]:
     """Return, for each page, the fragments that repeat an earlier page's margin. Each wording's first one stays."""
-    places: dict[_Key, list[tuple[int, int]]] = {}
+    places: dict[tuple[str, int], list[tuple[int, int]]] = {}
     for number, (fragments, height) in enumerate(zip(pages, heights, strict=True)):
         for at, fragment in enumerate(fragments):
-            if fragment.top > (1 - _MARGIN) * height or fragment.bottom < _MARGIN * height:
-                key = (" ".join(_NUMBER.sub("#", fragment.text).split()).lower(), round(fragment.bottom / 3))
-                places.setdefault(key, []).append((number, at))
+            if _is_in_margin(fragment, height):
+                places.setdefault((_key(fragment), round(fragment.bottom / 3)), []).append((number, at))
     repeated: list[set[int]] = [set() for _ in pages]
     for found in places.values():
         for at, (number, place) in enumerate(found):
@@ -34,7 +32,36 @@ def find_running_lines(pages: Sequence[Sequence[Fragment]], heights: Sequence[fl
                 repeated[number].add(place)
     for fragments, places_of_page in zip(pages, repeated, strict=True):
         places_of_page -= {at for at in places_of_page if _is_numbering(fragments, at, places_of_page)}
+    _add_changing_halves(pages, heights, repeated)
     return repeated
+
+
+def _add_changing_halves(pages: Sequence[Sequence[Fragment]], heights: Sequence[float], found: list[set[int]]) -> None:
+    """Add the titles of sections that stand beside what repeats, if the text below has the same words."""
+    written = {
+        _key(fragment)
+        for fragments, height in zip(pages, heights, strict=True)
+        for fragment in fragments
+        if not _is_in_margin(fragment, height)
+    }
+    for fragments, height, repeated in zip(pages, heights, found, strict=True):
+        beside = [fragments[at] for at in repeated]
+        repeated |= {
+            at
+            for at, fragment in enumerate(fragments)
+            if _is_in_margin(fragment, height)
+            and _key(fragment) in written
+            and any(fragment.is_level(other) for other in beside)
+        }
+
+
+def _key(fragment: Fragment) -> str:
+    """Return a fragment's words in lower case, without its numbers."""
+    return " ".join(_NUMBER.sub("#", fragment.text).split()).lower()
+
+
+def _is_in_margin(fragment: Fragment, height: float) -> bool:
+    return fragment.top > (1 - _MARGIN) * height or fragment.bottom < _MARGIN * height
 
 
 def _is_numbering(fragments: Sequence[Fragment], at: int, repeated: set[int]) -> bool:

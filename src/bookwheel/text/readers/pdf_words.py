@@ -222,6 +222,17 @@ class Hyphens:
         text = "\n".join(pieces)
         return text.translate({ord(mark): "-" for mark in _HYPHENS}).strip("\n")
 
+    def join_pages(self, before: str, after: str) -> tuple[str, str]:
+        """Return the texts of two pages; a word that the page's end has cut goes to the first one, whole."""
+        cut, rest = _AT_END.search(before), _WORD_START.match(after)
+        if not cut or not rest or not rest[0][0].islower():
+            return before, after
+        end = len(rest[0])
+        while end < len(after) and not after[end].isspace():  # its punctuation goes along
+            end += 1
+        hyphen = self._hyphen(cut[1], rest[0])
+        return f"{before[: cut.end(1)]}{hyphen}{after[:end]}", after[end:].lstrip()
+
     def _hyphen(self, before: str, after: str) -> str:
         """Return a hyphen if the word is written with one."""
         with_one, without = self._words[f"{before}-{after}".lower()], self._words[f"{before}{after}".lower()]

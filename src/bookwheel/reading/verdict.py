@@ -15,20 +15,20 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.reading.claims import Candidate, Case, ClaimWriter
 from bookwheel.reading.remarks import says_absent
-from bookwheel.text.agreement import Degree, compare, match_terms
+from bookwheel.text.agreement import Degree, compare
 from bookwheel.text.fragments import compare_fragment, is_fragment, list_items
 from bookwheel.text.sentence_search import Query, Sentence, make_query, search
 from bookwheel.text.statements import Statement, parse_statement
-from bookwheel.types import Claim, Evidence, Flag, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from bookwheel.types import Document, Part, Step
+    from bookwheel.types import Claim, Document, Evidence, Part, Step
 
 _SENTENCE: Final = re.compile(
     r"(?:(?!\n)(?:[^.!?。！？\n]|(?<=\bMr)\.|(?<=\bMrs)\.|(?<=\bDr)\.|(?<=\bSt)\.|(?<=\b[A-Z])\.|[.!?](?=[^\s\"'”’)\]])))+"
@@ -37,40 +37,10 @@ _SENTENCE: Final = re.compile(
 _BULLET: Final = re.compile(r"\s*(?:[-*•·>]+|#+|\(?\d{1,2}[.)、])\s+")
 _CHOICE: Final = re.compile(r"\s*(?:yes|no|是的?|不是|否|对|不)[\s.,,。!]*", re.IGNORECASE)
 _NO: Final = re.compile(r"\s*(?:no|不|否)", re.IGNORECASE)
-# A passage that has less of a sentence than this is not quoted for it.
-_LEAST_PART: Final = 0.6
-# Several passages together must have nearly all of it.
-_LEAST_UNION: Final = 0.9
-_MOST_PASSAGES: Final = 3
 # Terms of a sentence that says something by itself.
 _LEAST_SENTENCE: Final = 4
 # Of a claim's candidates, those that are compared with each other at the end.
 _MOST_CANDIDATES: Final = 24
-
-
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    """A sentence of the document that may bear out a claim."""
-
-    sentence: Sentence
-    degree: Degree
-    matched: frozenset[int]
-    share: float
-
-
-@dataclass(slots=True)
-class _Case:
-    """A sentence of the answer, or one item of a list, while the document is searched for it."""
-
-    statement: Statement
-    query: Query
-    is_fragment: bool
-    candidates: list[_Candidate] = field(default_factory=list)
-
-    @property
-    def best(self) -> _Candidate | None:
-        """The sentence that bears it out, or comes nearest to it."""
-        return max(self.candidates, key=lambda one: (one.degree, one.share), default=None)
 
 
 def judge_answer(
@@ -87,7 +57,7 @@ def judge_answer(
     flat = [case for several in cases.values() for case in several]
     if flat:
         _search(flat, asked, parts)
-    writer = _Writer(steps, parts)
+    writer = ClaimWriter(steps, parts)
     claims = tuple(writer.write(sentence, cases.get(sentence)) for sentence in sentences)
     return tuple(writer.evidence), claims
 
@@ -128,7 +98,7 @@ def _is_judged(sentence: str) -> bool:
     )
 
 
-def _make_cases(sentence: str, question: str, asked: Statement) -> list[_Case]:
+def _make_cases(sentence: str, question: str, asked: Statement) -> list[Case]:
     choice = _CHOICE.match(sentence)
     if choice and choice.end() == len(sentence):
         # "No" claims the question with a negation that it does not have.
@@ -142,15 +112,15 @@ def _make_cases(sentence: str, question: str, asked: Statement) -> list[_Case]:
     return [_make_case(parse_statement(item), asked, fragment=True) for item in items]
 
 
-def _make_case(statement: Statement, asked: Statement, *, fragment: bool) -> _Case:
+def _make_case(statement: Statement, asked: Statement, *, fragment: bool) -> Case:
     query = make_query(statement)
     if fragment and len(statement.terms) == 1 and not query.required:
         # A single plain word stands everywhere; the question's words tell where to look.
         query = Query((*query.anchors, *make_query(asked).anchors), query.required)
-    return _Case(statement, query, fragment)
+    return Case(statement, query, fragment)
 
 
-def _search(cases: Sequence[_Case], asked: Statement, parts: Iterable[Part]) -> None:
+def _search(cases: Sequence[Case], asked: Statement, parts: Iterable[Part]) -> None:
     for number, sentences in search(parts, [case.query for case in cases]):
         case = cases[number]
         for sentence in sentences:
@@ -165,7 +135,7 @@ def _search(cases: Sequence[_Case], asked: Statement, parts: Iterable[Part]) -> 
         case.candidates = sorted(case.candidates, key=lambda one: (-one.degree, -one.share))[:_MOST_CANDIDATES]
 
 
-def _compare(case: _Case, asked: Statement, sentence: Sentence) -> _Candidate:
+def _compare(case: Case, asked: Statement, sentence: Sentence) -> Candidate:
     passage = parse_statement(sentence.text)
     # A whole sentence of the document is no fragment, whatever was asked.
     is_whole = len(case.statement.terms) >= _LEAST_SENTENCE and case.statement.keys == passage.keys
@@ -174,7 +144,7 @@ def _compare(case: _Case, asked: Statement, sentence: Sentence) -> _Candidate:
     else:
         agreement = compare(case.statement, passage)
         share = len(agreement.matched) / max(1, len(case.statement.terms))
-    return _Candidate(sentence, agreement.degree, agreement.matched, share)
+    return Candidate(sentence, agreement.degree, agreement.matched, share)
 
 
 class _PlacedParts:
@@ -202,109 +172,3 @@ class _PlacedParts:
         """Return the pages that hold these characters."""
         first, last = bisect_right(self._starts, start) - 1, bisect_right(self._starts, end - 1)
         return tuple(page for page in self._pages[max(0, first) : last] if page is not None)
-
-
-class _Writer:
-    """Writes the claims, and numbers the passages that they rest on."""
-
-    def __init__(self, steps: Sequence[Step], parts: _PlacedParts) -> None:
-        self.evidence: list[Evidence] = []
-        self._parts = parts
-        self._chunks = [step.chunk for step in steps]
-        self._starts = [chunk.start for chunk in self._chunks]
-        self._by_hand = list(_lines_by_hand(steps))
-
-    def write(self, sentence: str, cases: list[_Case] | None) -> Claim:
-        """Return the claim of one sentence."""
-        if cases is None:
-            return Claim(text=sentence, verdict=Verdict.ABSENT)
-        verdicts = [self._judge(case) for case in cases]
-        missing = tuple(dict.fromkeys(word for case in cases for word in _missing(case)))
-        quotes = [passage for _, passages in verdicts for passage in passages]
-        degrees = {degree for degree, _ in verdicts}
-        step = None if degrees == {Verdict.FOUND} else self._step_by_hand(cases)
-        if step is not None:
-            return Claim(text=sentence, verdict=Verdict.BY_HAND, step=step, missing=missing)
-        if len(degrees) > 1:
-            degrees = {Verdict.PARTLY} if degrees & {Verdict.FOUND, Verdict.PARTLY} else {Verdict.NOT_FOUND}
-        evidence = tuple(dict.fromkeys(self._number(quote) for quote in quotes))
-        return Claim(text=sentence, verdict=degrees.pop(), evidence=evidence, missing=missing)
-
-    def _judge(self, case: _Case) -> tuple[Verdict, list[Sentence]]:
-        best = case.best
-        if best is None:
-            return Verdict.NOT_FOUND, []
-        if best.degree is Degree.FOUND:
-            return Verdict.FOUND, [best.sentence]
-        useful = [one for one in case.candidates if one.degree is Degree.PARTLY]
-        near = [one for one in useful if one.share >= _LEAST_PART]
-        if case.is_fragment:
-            return (Verdict.PARTLY, [near[0].sentence]) if near else (Verdict.NOT_FOUND, [])
-        together = _cover(useful, len(case.statement.terms))
-        if near and (not together or near[0].share >= _LEAST_UNION):
-            together = [near[0].sentence]
-        return (Verdict.PARTLY, together) if together else (Verdict.NOT_FOUND, [])
-
-    def _step_by_hand(self, cases: Sequence[_Case]) -> int | None:
-        """Return the step at which a line that says this was written by hand."""
-        for step, line in self._by_hand:
-            if all(
-                len(match_terms(case.statement.terms, line.terms)) >= _LEAST_PART * len(case.statement.terms)
-                and case.statement.exact_keys <= set(line.keys)
-                for case in cases
-            ):
-                return step
-        return None
-
-    def _number(self, sentence: Sentence) -> int:
-        """Return the position of a passage in the evidence, where it is added if it is new."""
-        for number, piece in enumerate(self.evidence):
-            if (piece.start, piece.end) == (sentence.start, sentence.end):
-                return number
-        at = bisect_right(self._starts, sentence.start) - 1
-        is_read = at >= 0 and sentence.start < self._chunks[at].end
-        self.evidence.append(
-            Evidence(
-                quote=sentence.text,
-                start=sentence.start,
-                end=sentence.end,
-                step=self._chunks[at].index if is_read else None,
-                pages=self._parts.pages(sentence.start, sentence.end),
-            )
-        )
-        return len(self.evidence) - 1
-
-
-def _cover(candidates: Sequence[_Candidate], terms: int) -> list[Sentence]:
-    """Return the fewest sentences that have nearly all of a claim's terms together, or none."""
-    chosen: list[Sentence] = []
-    covered: set[int] = set()
-    for _ in range(_MOST_PASSAGES):
-        nearest = max(candidates, key=lambda one: len(one.matched - covered), default=None)
-        if nearest is None or len(nearest.matched - covered) == 0:
-            break
-        chosen.append(nearest.sentence)
-        covered |= nearest.matched
-        if len(covered) >= _LEAST_UNION * terms:
-            return chosen
-    return []
-
-
-def _missing(case: _Case) -> Iterator[str]:
-    """Yield the names and numbers of a claim that the document has nowhere."""
-    if case.query.is_done:
-        return
-    seen = {spelling for anchor in case.query.seen for spelling in anchor}
-    for term in case.statement.terms:
-        if term.is_exact and term.text.casefold() not in seen and term.key not in seen:
-            yield term.text
-
-
-def _lines_by_hand(steps: Sequence[Step]) -> Iterator[tuple[int, Statement]]:
-    """Yield the lines that a person wrote into the memory, each with its step."""
-    for step in steps:
-        if Flag.EDITED in step.flags:
-            models = {*step.conversation.reply.text.splitlines(), *step.before.text.splitlines()}
-            for line in step.after.text.splitlines():
-                if line.strip() and line not in models:
-                    yield step.chunk.index, parse_statement(line)

@@ -37,7 +37,15 @@ if TYPE_CHECKING:
 # Raise it when a reader of ours gives another text: older conversions are then left alone, and go as the oldest.
 _VERSION: Final = 2
 # The libraries whose text a conversion may be. A new release of one may read a file better.
-_CONVERTERS: Final = ("pypdfium2", "lxml", "mammoth", "python-pptx", "python-calamine", "striprtf", "charset-normalizer")
+_CONVERTERS: Final = (
+    "pypdfium2",
+    "lxml",
+    "mammoth",
+    "python-pptx",
+    "python-calamine",
+    "striprtf",
+    "charset-normalizer",
+)
 _MOST_CACHED: Final = 512 << 20
 _BLOCK: Final = 1 << 20
 

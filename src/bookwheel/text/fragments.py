@@ -10,7 +10,8 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.text import lexicon
-from bookwheel.text.agreement import Agreement, Degree, find_windows, match_terms
+from bookwheel.text.agreement import Agreement, Degree
+from bookwheel.text.alignment import find_windows, match_terms
 from bookwheel.text.statements import NOT, PERHAPS, Statement, Term, TermKind
 
 if TYPE_CHECKING:

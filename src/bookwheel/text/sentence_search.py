@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.text.matching import drop_invisible
-from bookwheel.text.statements import FORMS, Statement, TermKind
+from bookwheel.text.statements import Statement, TermKind
+from bookwheel.text.stems import FORMS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -14,11 +14,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import Enum, auto
-from functools import lru_cache
 from typing import Final, NamedTuple
 
 from bookwheel.text import lexicon
 from bookwheel.text.matching import UNSPACED
+from bookwheel.text.numbers import name_month, normalize_number, parse_cjk_number, parse_ones
+from bookwheel.text.stems import stem
 
 NOT: Final = "¬"
 """Stands in a lead for any word of negation."""
@@ -84,35 +85,6 @@ class Statement:
         return {term.key for term in self.terms if term.is_exact}
 
 
-@lru_cache(maxsize=4096)
-def stem(word: str) -> str:
-    """Return what all forms of a word share, and words of the same meaning with it."""
-    word = lexicon.IRREGULAR.get(word, word)
-    return _EQUAL.get(base := _cut_ending(word), base)
-
-
-def _cut_ending(word: str) -> str:
-    for ending, least, instead in (("ies", 5, "y"), ("ied", 5, "y"), ("sses", 5, "ss"), ("ing", 6, ""), ("ed", 5, "")):
-        if word.endswith(ending) and len(word) >= least:
-            word = word[: -len(ending)] + instead
-            break
-    else:
-        if word.endswith(("xes", "ches", "shes", "zes")):
-            word = word[:-2]
-        elif len(word) > 3 and word[-1] == "s" and word[-2] not in "siu":  # noqa: PLR2004 - "gas", "bus", "this" stay
-            word = word[:-1]
-    if len(word) > 3 and word[-1] == word[-2] and word[-1] in "bdgmnprt":  # noqa: PLR2004 - "stopp" of "stopped"
-        word = word[:-1]
-    return word[:-1] if len(word) > 3 and word[-1] == "e" else word  # noqa: PLR2004
-
-
-_EQUAL: Final = {_cut_ending(word): _cut_ending(first) for word, first in lexicon.EQUAL.items()}
-FORMS: Final[dict[str, tuple[str, ...]]] = {}
-"""For each stem, the words that have it without beginning with it."""
-for _word in (*lexicon.IRREGULAR, *lexicon.EQUAL):
-    FORMS[stem(_word)] = (*FORMS.get(stem(_word), ()), _word)
-
-
 def parse_statement(text: str) -> Statement:
     """Split a sentence into its terms."""
     parser = _Parser(text)
@@ -154,10 +126,10 @@ class _Parser:
             self._take_unit(token)
         elif kind == "date":
             year, month, day = text.split("-")
-            for key, what in ((day, TermKind.NUMBER), (_month_name(month), TermKind.NAME), (year, TermKind.NUMBER)):
+            for key, what in ((day, TermKind.NUMBER), (name_month(month), TermKind.NAME), (year, TermKind.NUMBER)):
                 self._add(key.lstrip("0") or "0", what, token)
         elif kind == "number":
-            self._add(_normalize_number(text), TermKind.NUMBER, token)
+            self._add(normalize_number(text), TermKind.NUMBER, token)
             self._add_unit(token)
         elif kind in {"negated", "genitive"}:
             self._lead.append(NOT if kind == "negated" else "'s")
@@ -200,7 +172,7 @@ class _Parser:
         elif any(map(str.isdigit, text)):
             self._add(word, TermKind.NUMBER, token)
         elif word in lexicon.NUMBER_WORDS:
-            tens, ones = int(lexicon.NUMBER_WORDS[word]), _ones(after) if word in lexicon.TENS else 0
+            tens, ones = int(lexicon.NUMBER_WORDS[word]), parse_ones(after[0]) if after and word in lexicon.TENS else 0
             end = after.end() if after and ones else 0
             self._add(str(tens + ones), TermKind.NUMBER, token, end=end)
             return 2 if ones else 1
@@ -222,7 +194,7 @@ class _Parser:
             follower = self._text[start + len(number) : start + len(number) + 1]
             pointer = self._text[start - 1 : start] if start else ""
             if digits > 1 or (follower in lexicon.CJK_CLASSIFIERS and pointer not in lexicon.CJK_POINTERS):
-                self._add(_parse_cjk_number(number), TermKind.NUMBER, token, end=start + len(number))
+                self._add(parse_cjk_number(number), TermKind.NUMBER, token, end=start + len(number))
                 return digits
         if self._text[start : start + 2] in lexicon.CJK_HEDGES:
             self._lead.append(PERHAPS)
@@ -260,21 +232,6 @@ def _is_abbreviation(token: re.Match[str]) -> bool:
     return (len(token[0]) == 1 and token[0].isupper()) or token[0].casefold() in lexicon.ABBREVIATIONS
 
 
-def _ones(token: re.Match[str] | None) -> int:
-    """Return the value of a word from one to nine, else 0."""
-    value = lexicon.NUMBER_WORDS.get(token[0].casefold(), "") if token else ""
-    return int(value) if len(value) == 1 else 0
-
-
-def _normalize_number(text: str) -> str:
-    """Return a number without separators of thousands and closing zeros: 12,400 is 12400, and 3.50 is 3.5."""
-    if re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", text):
-        text = text.replace(",", "")
-    if re.fullmatch(r"\d+\.\d+", text):
-        text = text.rstrip("0").rstrip(".")
-    return text
-
-
 def _digit_run(tokens: list[re.Match[str]], at: int) -> int:
     count = 0
     while at + count < len(tokens) and (
@@ -284,25 +241,6 @@ def _digit_run(tokens: list[re.Match[str]], at: int) -> int:
             break
         count += 1
     return count
-
-
-def _parse_cjk_number(text: str) -> str:
-    """Return a number written in Chinese signs, in Arabic digits."""
-    if not any(sign in lexicon.CJK_POWERS for sign in text):
-        return "".join(str(lexicon.CJK_DIGITS[sign]) for sign in text)
-    total = section = digit = 0
-    for sign in text:
-        if sign in lexicon.CJK_DIGITS:
-            digit = lexicon.CJK_DIGITS[sign]
-        elif (power := lexicon.CJK_POWERS[sign]) >= lexicon.CJK_POWERS["万"]:
-            total, section, digit = (total + section + digit) * power, 0, 0
-        else:
-            section, digit = section + (digit or 1) * power, 0
-    return str(total + section + digit)
-
-
-def _month_name(number: str) -> str:
-    return lexicon.MONTH_NAMES[(int(number) - 1) % 12]
 
 
 def _order_dates(terms: list[Term]) -> tuple[Term, ...]:

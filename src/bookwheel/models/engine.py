@@ -202,7 +202,8 @@ def _parse_response(response: httpx2.Response) -> dict[str, Any]:
             f"the prompt has {fault.get('n_prompt_tokens')} tokens and the window holds {fault.get('n_ctx')}: "
             f"lower --chunk-tokens or --memory-tokens"
         )
-    raise ServerFault(f"llama.cpp refused the call (status {response.status_code}): {fault.get('message', body)}")
+    kind = Rejected if response.is_client_error else ServerFault
+    raise kind(f"llama.cpp refused the call (status {response.status_code}): {fault.get('message', body)}")
 
 
 def _parse_completion(body: Mapping[str, Any]) -> EngineCompletion:

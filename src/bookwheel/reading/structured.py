@@ -14,7 +14,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.errors import InputError, UnfitAnswer
+from bookwheel.errors import InputError, Rejected, UnfitAnswer
 from bookwheel.reading.guards import clean
 from bookwheel.reading.loop import converse
 from bookwheel.text.sanitize import escape_markup
@@ -130,7 +130,14 @@ async def _structure(answer: Answer, question: str, model: Model, plan: Plan) ->
     messages = [Message(role="user", content=prompt)]
     sampling, fault, reply = replace(plan.sampling, schema=schema), "", answer.conversation.reply
     for _ in range(_TRIES):
-        conversation = await converse(messages, model, plan.answer_tokens, sampling)
+        try:
+            conversation = await converse(messages, model, plan.answer_tokens, sampling)
+        except Rejected:
+            if sampling.schema is None:
+                raise
+            # Grammars know less than JSON Schema does. The prompt has the schema too, and the reply is checked.
+            sampling = replace(sampling, schema=None)
+            conversation = await converse(messages, model, plan.answer_tokens, sampling)
         reply = conversation.reply
         value, fault = _parse_value(reply.text, json.loads(schema))
         if not fault:

@@ -95,6 +95,7 @@ async def aread_several(
     from bookwheel.reading.choice import choose_way, find_default_way
     from bookwheel.reading.several import run_readings
     from bookwheel.reading.structured import apply_schema, format_schema
+    from bookwheel.reading.ways.registry import check_abilities, is_known
 
     if not questions:
         raise InputError("no questions: give at least one")
@@ -118,6 +119,8 @@ async def aread_several(
                     find_default_way(reader) if has_chunks else choose_way(reader, kept, complete, questions[0]).way
                 )
                 way_name, way_function = resolve_way(choice)
+            if is_known(way_name):
+                await check_abilities(way_name, reader, complete)
             readings = [runner.new_reading(kept.info, one, reader, complete, way_name) for one in questions]
             for reading in readings if way_name != "whole" else ():
                 runner.check_reading(reading, reader)

@@ -54,6 +54,8 @@ class Sampling:
     seed: Seed | None = None
     repeat_penalty: Positive | None = None
     """Only llama.cpp and vLLM know it; small models need it against loops."""
+    thinking: bool | None = None
+    """Whether a model that can think before it replies does so; None leaves it to the server's template."""
     schema: str | None = None
     """A JSON Schema, as JSON, that the reply must fit; servers that cannot constrain a reply ignore it."""
 
@@ -99,6 +101,15 @@ class Scorer(StrEnum):
     """By how much the section makes the question likelier; better with models too small to judge."""
 
 
+class Rank(StrEnum):
+    """The order in which the way `ranked` reads."""
+
+    WORDS = "words"
+    """By the words that a chunk shares with the question."""
+    EMBEDDINGS = "embeddings"
+    """By the nearest embedding of a passage of the chunk."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatePlan:
     """Which chunks a gated way reads into memory. `bookwheel calibrate` finds both values for a model."""
@@ -137,6 +148,8 @@ class Plan:
     budget: Budget = field(default_factory=Budget)
     gate: GatePlan | None = None
     """Only gated ways need it; None takes the model's calibration."""
+    rank: Rank = Rank.WORDS
+    """Only the way `ranked` needs it."""
     token_scale: Scale | None = None
     """Real tokens per estimated token, where an endpoint's tokenizer is unknown; None until its first reply."""
 
@@ -179,7 +192,7 @@ class Plan:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values, nested; `from_json` takes them back."""
-        return {**asdict(self), "layout": str(self.layout)}
+        return {**asdict(self), "layout": str(self.layout), "rank": str(self.rank)}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
@@ -248,3 +261,37 @@ def load_preset(name: str) -> dict[str, Any]:
 def load_preset_plan(name: str) -> Plan:
     """Return the reading plan of a preset."""
     return Plan.from_json(load_preset(name).get("plan", {}))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelFamily:
+    """The models that a preset is for, and what is known of reading with them."""
+
+    names: tuple[str, ...]
+    """Beginnings of their names, without an organisation and in small letters."""
+    way: str
+    """The way of reading that the preset is meant for."""
+    known: str
+    """Where its values come from."""
+    measured: str
+    """What was measured with it here."""
+
+
+def load_family(preset: str) -> ModelFamily | None:
+    """Return the family of models that a preset is for; None for one that is for something else."""
+    table = load_preset(preset).get("family")
+    return None if table is None else parse(ModelFamily, table, table="family", error=PlanError)
+
+
+def find_family_preset(model: str) -> str | None:
+    """Return the preset for a model's family, by its name.
+
+    >>> find_family_preset("Qwen/Qwen3-8B"), find_family_preset("gpt-4o")
+    ('qwen3', None)
+    """
+    name = model.replace("\\", "/").rpartition("/")[2].casefold()
+    for preset in list_presets():
+        family = load_family(preset)
+        if family and name.startswith(family.names):
+            return preset
+    return None

@@ -62,7 +62,9 @@ def doctor(
     models: ModelOptions | None = None,
     output: OutputOptions | None = None,
 ) -> int:
-    """Check Python, the optional packages, the local model, the journal and, with --base-url, the endpoint.
+    """Check Python, the optional packages, the local model, the journal and, with --base-url or --model, the model.
+
+    The model is asked a few short questions, to find out what it offers and which ways of reading that opens.
 
     The exit code is 2 if something is wrong.
 
@@ -79,8 +81,8 @@ def doctor(
     repaired = _repair_journal(output) if repair else []
     results = [*repaired, *_check_machine(), *_check_extras(), _check_weights()]
     results += [*_check_journal(output), _check_settings()]
-    if models.url:
-        results.append(run_command(_check_endpoint(models)))
+    if models.url or models.model:
+        results += run_command(_check_model(models))
     if output.as_json:
         print_line(json.dumps({"findings": [result.to_json() for result in results]}))
     else:
@@ -173,16 +175,44 @@ def _check_settings() -> CheckResult:
     return CheckResult(subject="settings", status=CheckStatus.OK, message=files or "no settings file, which is fine")
 
 
-async def _check_endpoint(options: ModelOptions) -> CheckResult:
+async def _check_model(options: ModelOptions) -> list[CheckResult]:
+    """Check the endpoint, and what the named or only model offers."""
     from bookwheel.models.endpoint import Endpoint
     from bookwheel.models.server_models import list_served_models
 
-    endpoint = Endpoint.resolve(options.url, options.api_key, timeout=_ENDPOINT_TIMEOUT)
+    results, count = [], 1
+    if options.url:
+        endpoint = Endpoint.resolve(options.url, options.api_key, timeout=_ENDPOINT_TIMEOUT)
+        try:
+            served = await list_served_models(endpoint)
+        except BookwheelError as error:
+            return [CheckResult(subject="endpoint", status=CheckStatus.WRONG, message=str(error))]
+        names, count = ", ".join(model.name for model in served), len(served)
+        message = f"{endpoint.display_url} serves {names or 'models that it does not list'}"
+        results.append(CheckResult(subject="endpoint", status=CheckStatus.OK, message=message))
+    if options.model or count == 1:
+        return [*results, *await _check_offers(options)]
+    message = "name one with --model to see what it offers"
+    return [*results, CheckResult(subject="model", status=CheckStatus.NOTE, message=message)]
+
+
+async def _check_offers(options: ModelOptions) -> list[CheckResult]:
+    from bookwheel.cli.offers import report_model
+
     try:
-        names = ", ".join(model.name for model in await list_served_models(endpoint))
+        report = await report_model(options)
     except BookwheelError as error:
-        return CheckResult(subject="endpoint", status=CheckStatus.WRONG, message=str(error))
-    return CheckResult(subject="endpoint", status=CheckStatus.OK, message=f"{endpoint.display_url} serves {names}")
+        return [CheckResult(subject="model", status=CheckStatus.WRONG, message=str(error))]
+    offers = [
+        CheckResult(
+            subject=str(offer.kind),
+            status=CheckStatus.OK if offer.is_offered else CheckStatus.NOTE,
+            message=offer.detail if offer.is_offered is not False else f"no: {offer.detail}",
+        )
+        for offer in report.offers
+    ]
+    message = f"{report.model}: {'; '.join(report.describe_ways())}"
+    return [*offers, CheckResult(subject="ways", status=CheckStatus.OK, message=message)]
 
 
 def _print_results(results: list[CheckResult]) -> None:

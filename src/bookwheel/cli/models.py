@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
 from bookwheel.cli.options import ModelOptions, OutputOptions
 from bookwheel.configuration import load_configuration
-from bookwheel.plan import list_presets, load_preset_plan
+from bookwheel.plan import list_presets, load_family, load_preset_plan
 from bookwheel.plugins import require_extra
 
 if TYPE_CHECKING:
+    from bookwheel.cli.offers import ModelReport
     from bookwheel.configuration import Configuration
-    from bookwheel.plan import Plan
+    from bookwheel.plan import ModelFamily, Plan
+
+
+_MARKS: Final = {True: "yes", False: "no", None: "unknown"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +37,8 @@ def models(
 ) -> int:
     """List the models available here, and the plans that `--preset` names.
 
-    With --base-url, the endpoint's models are listed too.
+    With --base-url, the endpoint's models are listed too. The model that --model names, or an endpoint's only one, is
+    asked a few short questions to find out what it offers and which ways of reading that opens.
 
     Parameters
     ----------
@@ -47,6 +52,7 @@ def models(
 
 
 async def _models(options: ModelOptions, output: OutputOptions, *, fetch: bool) -> int:
+    from bookwheel.cli.offers import report_model
     from bookwheel.cli.output import print_line
     from bookwheel.cli.progress import show_download
     from bookwheel.models import weights
@@ -60,14 +66,24 @@ async def _models(options: ModelOptions, output: OutputOptions, *, fetch: bool) 
         _ModelRow(name="scripted", where="built in, deterministic, for trials and tests", ready="yes"),
     ]
     rows += _describe_endpoints(load_configuration())
-    if options.url:
-        rows += await _list_endpoint_models(options)
+    served = await _list_endpoint_models(options) if options.url else []
+    rows += served
+    report = await report_model(options) if options.model or len(served) == 1 else None
     plans = {name: load_preset_plan(name) for name in list_presets()}
+    families = {name: family for name in plans if (family := load_family(name))}
     if output.as_json:
-        models = [asdict(row) for row in rows]
-        print_line(json.dumps({"models": models, "presets": {name: plan.to_json() for name, plan in plans.items()}}))
+        payload = {
+            "models": [asdict(row) for row in rows],
+            "presets": {name: plan.to_json() for name, plan in plans.items()},
+            "families": {name: asdict(family) for name, family in families.items()},
+            "offers": report.to_json() if report else None,
+        }
+        print_line(json.dumps(payload))
         return 0
     _print_tables(rows, plans)
+    _print_families(families)
+    if report:
+        _print_report(report)
     return 0
 
 
@@ -111,3 +127,32 @@ def _print_tables(rows: list[_ModelRow], plans: dict[str, Plan]) -> None:
     for name, plan in plans.items():
         presets.add_row(name, str(plan.chunk_tokens), str(plan.memory_tokens), str(plan.answer_tokens), plan.prompts)
     console.print(presets)
+
+
+def _print_families(families: dict[str, ModelFamily]) -> None:
+    """Print what is known of the presets for families of models."""
+    from rich.text import Text
+
+    from bookwheel.cli.output import stdout
+
+    console = stdout()
+    for name, family in families.items():
+        console.print()
+        console.print(Text(f"{name}: ", style="bold") + Text(f"{family.known} Measured: {family.measured}"))
+
+
+def _print_report(report: ModelReport) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from bookwheel.cli.output import stdout
+    from bookwheel.text.sanitize import sanitize
+
+    console = stdout()
+    console.print()
+    table = Table(sanitize(report.model), "", "", box=None, header_style="bold", pad_edge=False)
+    for offer in report.offers:
+        table.add_row(str(offer.kind), _MARKS[offer.is_offered], Text(sanitize(offer.detail)))
+    console.print(table)
+    for line in report.describe_ways():
+        console.print(Text(line))

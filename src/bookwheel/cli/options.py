@@ -15,7 +15,19 @@ from cyclopts.validators import Number
 from bookwheel.configuration import Configuration, NamedEndpoint, choose_address, load_configuration
 from bookwheel.errors import JournalError
 from bookwheel.models.address import ModelAddress
-from bookwheel.plan import Budget, Layout, Plan, Positive, Price, Seed, Temperature, Tokens, TopP, load_preset_plan
+from bookwheel.plan import (
+    Budget,
+    Layout,
+    Plan,
+    Positive,
+    Price,
+    Rank,
+    Seed,
+    Temperature,
+    Tokens,
+    TopP,
+    load_preset_plan,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -115,7 +127,7 @@ class ModelOptions:
             window=self.window or address.window,
         )
 
-    async def open(self, address: ModelAddress | None = None) -> Model:
+    async def open(self, address: ModelAddress | None = None, *, record_tokens: bool = False) -> Model:
         """Open the model. The local one downloads its weights the first time."""
         from bookwheel.cli.progress import show_download
 
@@ -127,6 +139,7 @@ class ModelOptions:
                 deadline=self.deadline,
                 concurrency=self.concurrency,
                 threads=self.threads,
+                record_tokens=record_tokens,
                 progress=progress,
             )
 
@@ -137,8 +150,8 @@ class PlanOptions:
     """Changes to the plan that the model recommends."""
 
     preset: Text | None = None
-    """Start from this plan instead of the model's own: `laptop`, `paper-7b`, `paper-14b`, `paper-table`, `tiny-cpu` or
-    `smollm2-135m`. `bookwheel models` shows them."""
+    """Start from this plan instead of the model's own: `laptop`, `paper-7b`, `qwen2.5`, `qwen3`, `llama-3`, `mistral`,
+    `gemma` or another one that `bookwheel models` shows."""
     chunk_tokens: _Tokens | None = None
     "Tokens of the document in each call; by default, the plan's: 5000 in a window of 8192."
     memory_tokens: _Tokens | None = None
@@ -155,6 +168,8 @@ class PlanOptions:
     "Language of the prompts, `en` or `zh`; by default, the question's."
     gate_threshold: float | None = None
     "Read chunks whose judgement is at least this, in the gated ways; by default, what `bookwheel calibrate` found."
+    rank: Rank | None = None
+    "Order of the way `ranked`: by `words` (the default), or by `embeddings` of the endpoint."
     temperature: Annotated[Temperature, _check(Temperature)] | None = None
     "Sampling temperature from 0, which is greedy, to 2; by default, the plan's."
     top_p: Annotated[TopP, _check(TopP)] | None = None

@@ -45,7 +45,7 @@ _WITHOUT_EFFECT: Final = frozenset({"concurrency", "reference", "data", "samples
 # Settings of a model that say how it is reached and which cells it fills.
 _CONNECTION: Final = frozenset({"base_url", "threads", "timeout", "concurrency", "ways", "lengths"})
 # Plan fields that came later count only where they are set, so that older results keep their fingerprint.
-_LATER: Final = frozenset({"schema", "least_gain", "gate", "token_scale"})
+_LATER: Final = frozenset({"schema", "least_gain", "gate", "token_scale", "rank", "thinking"})
 
 
 def _check_ways(ways: tuple[str, ...], key: str) -> None:
@@ -194,7 +194,7 @@ def model_settings(spec: ModelSpec, plan: Plan, prompts: str) -> dict[str, Any]:
     """Return the settings that all numbers of one model share; `prompts` is the text of its prompt set."""
     values = {name: value for name, value in asdict(spec).items() if name not in _CONNECTION | {"plan", "label"}}
     settings = _drop_unset(plan.to_json(), Plan().to_json())
-    settings["sampling"] = _drop_unset(settings["sampling"], {"schema": None})
+    settings["sampling"] = _drop_unset(settings["sampling"], {"schema": None, "thinking": None})
     return {**values, "plan": settings, "prompts": hashlib.sha256(prompts.encode()).hexdigest()[:16]}
 
 

@@ -73,6 +73,7 @@ class ModelAddress:
         deadline: float | None = None,
         concurrency: int | None = None,
         threads: int | None = None,
+        record_tokens: bool = False,
         progress: DownloadProgress | None = None,
     ) -> Model:
         """Open the model, with a key of the caller's or the one in the key's variable."""
@@ -88,6 +89,7 @@ class ModelAddress:
             deadline=deadline,
             concurrency=concurrency,
             threads=threads,
+            record_tokens=record_tokens,
             progress=progress,
         )
 

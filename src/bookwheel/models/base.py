@@ -6,10 +6,12 @@ server offers them; a way of reading that needs one calls `require_ability` befo
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from bookwheel.errors import InputError, MissingAbility
+from bookwheel.types import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +26,17 @@ class Ability(StrEnum):
 
     JUDGE = "judge"
     LIKELIHOOD = "likelihood"
+
+
+Vector: TypeAlias = tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Embeddings:
+    """One vector for each text, of length 1."""
+
+    vectors: tuple[Vector, ...]
+    usage: Usage = field(default_factory=Usage)
 
 
 class Model(Protocol):
@@ -89,7 +102,12 @@ async def require_ability(model: Model, ability: Ability, way: str) -> JudgingMo
     """Return the model; raise MissingAbility, with advice, if it lacks what the way of reading needs."""
     if isinstance(model, JudgingModel) and ability in await model.abilities():
         return model
-    raise MissingAbility(
+    raise missing_ability(model, ability, way)
+
+
+def missing_ability(model: Model, ability: str, way: str) -> MissingAbility:
+    """Return the error of a way that the model cannot read by, with advice."""
+    return MissingAbility(
         f"the way {way} needs log-probabilities ({ability}), which {model.name} does not offer: use another --way, "
         f"the local model, or a server such as vLLM or llama.cpp"
     )
@@ -141,6 +159,12 @@ class ModelWrapper:
     async def likelihood(self, messages: Sequence[Message], continuation: str) -> Likelihood:
         """Return the wrapped model's likelihood of the continuation."""
         return await _as_judging(self._model).likelihood(messages, continuation)
+
+    async def embed(self, texts: Sequence[str]) -> Embeddings:
+        """Return embeddings of texts, from the wrapped model or the embedding model that stands beside it."""
+        from bookwheel.models.embeddings import embed_texts  # few readings need it
+
+        return await embed_texts(self._model, texts)
 
     async def aclose(self) -> None:
         """Close the wrapped model."""

@@ -65,6 +65,7 @@ _OPTIONAL_SETTINGS: Final = (
     "seed",
     "repeat_penalty",
     "repetition_penalty",
+    "chat_template_kwargs",
     "response_format",
 )
 
@@ -252,6 +253,7 @@ class OpenAIModel:
             "seed": sampling.seed,
             "repeat_penalty": sampling.repeat_penalty,
             "repetition_penalty": sampling.repeat_penalty,
+            "chat_template_kwargs": None if sampling.thinking is None else {"enable_thinking": sampling.thinking},
             "response_format": _response_format(sampling.schema) if sampling.schema else None,
         }
         settings = {name: value for name, value in wanted.items() if value is not None and name not in self.unsupported}

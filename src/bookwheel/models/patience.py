@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from tenacity import RetryCallState
 
-    from bookwheel.models.base import Ability, Model
+    from bookwheel.models.base import Ability, Embeddings, Model
     from bookwheel.plan import Sampling
     from bookwheel.types import Judgement, Likelihood, Message
 
@@ -120,6 +120,10 @@ class PatientModel(ModelWrapper):
         """Return the likelihood of the continuation."""
         call = partial(super().likelihood, messages, continuation)
         return await persist(call, self._patience, sleep=self._sleep)
+
+    async def embed(self, texts: Sequence[str]) -> Embeddings:
+        """Return embeddings of texts."""
+        return await persist(partial(super().embed, texts), self._patience, sleep=self._sleep)
 
 
 class _Call:

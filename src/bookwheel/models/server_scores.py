@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 _LISTED: Final = 20
 _PROBE: Final = (Message(role="user", content="Is water wet? Reply with Yes or No."),)
 _BOTH: Final = frozenset(Ability)
+# A model that begins to think gives no judgement. Templates that know no thinking ignore the setting.
+_WITHOUT_THINKING: Final = {"chat_template_kwargs": {"enable_thinking": False}}
 _OFFERED: Final = {ServerSoftware.VLLM: _BOTH, ServerSoftware.LLAMA_CPP: _BOTH}
 
 
@@ -51,11 +53,14 @@ class ServerScores:
         self._name = name
         self._software = software
         self._abilities: frozenset[Ability] | None = None
+        self._extra: Mapping[str, Any] = {}
+        """Settings of judgements that only some software takes."""
 
     async def abilities(self) -> frozenset[Ability]:
         """Return what the server offers; one that does not name its software is tried once."""
         if self._abilities is None:
             software = await self._software()
+            self._extra = _WITHOUT_THINKING if software in _OFFERED else {}
             self._abilities = _OFFERED[software] if software in _OFFERED else await self._probe()
         return self._abilities
 
@@ -74,7 +79,7 @@ class ServerScores:
         An option that is not among the likeliest 20 tokens gets the last one's, which is an upper bound.
         """
         started = time.perf_counter()
-        settings = {"max_tokens": 1, "temperature": 0, "logprobs": True, "top_logprobs": _LISTED}
+        settings = {"max_tokens": 1, "temperature": 0, "logprobs": True, "top_logprobs": _LISTED, **self._extra}
         body = await self._post("/chat/completions", {"messages": _to_json(messages), **settings})
         listed = _parse_listed(body)
         least = min(logprob for _, logprob in listed)
@@ -106,6 +111,7 @@ class ServerScores:
             "prompt_logprobs": 0,
             "add_generation_prompt": False,
             "continue_final_message": True,
+            **_WITHOUT_THINKING,
         }
         final = Message(role="assistant", content=continuation)
         body = await self._post("/chat/completions", {"messages": _to_json([*messages, final]), **settings})
@@ -120,7 +126,8 @@ class ServerScores:
     async def _score_forced(self, messages: Sequence[Message], continuation: str, started: float) -> Likelihood:
         """Make llama.cpp generate the continuation."""
         root = self._endpoint.root
-        rendered = await self._post(f"{root}/apply-template", {"messages": _to_json(messages)})
+        template = {"messages": _to_json(messages), **_WITHOUT_THINKING}
+        rendered = await self._post(f"{root}/apply-template", template)
         prompt = await self._tokenize(str(rendered.get("prompt")), special=True)
         ids = await self._tokenize(continuation, special=False)
         settings = {"temperature": 0, "cache_prompt": True, "return_tokens": True, **force_tokens(ids)}

@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from bookwheel.errors import BudgetReached, ModelError
-from bookwheel.models.base import ModelWrapper, most_scored_tokens
+from bookwheel.models.base import Embeddings, ModelWrapper, most_scored_tokens
 from bookwheel.text.tokens import EstimatingTokenizer
-from bookwheel.types import Judgement, Likelihood, Reply, Usage
+from bookwheel.types import Judgement, Likelihood, Message, Reply, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -23,9 +23,8 @@ if TYPE_CHECKING:
     from bookwheel.models.base import Model
     from bookwheel.plan import Budget, Sampling
     from bookwheel.text.tokens import Tokenizer
-    from bookwheel.types import Message
 
-_T = TypeVar("_T", Reply, Judgement, Likelihood)
+_T = TypeVar("_T", Reply, Judgement, Likelihood, Embeddings)
 
 
 class BudgetedModel(ModelWrapper):
@@ -54,6 +53,10 @@ class BudgetedModel(ModelWrapper):
         """Return the likelihood of the continuation, within the limits."""
         limit = most_scored_tokens(self.tokenizer, continuation)
         return await self._spend(messages, limit, lambda: super(BudgetedModel, self).likelihood(messages, continuation))
+
+    async def embed(self, texts: Sequence[str]) -> Embeddings:
+        """Return embeddings of texts, within all limits."""
+        return await self._spend(texts_to_messages(texts), 0, lambda: super(BudgetedModel, self).embed(texts))
 
     async def _spend(self, messages: Sequence[Message], limit: int, call: Callable[[], Awaitable[_T]]) -> _T:
         """Make a call of at most `limit` tokens of reply within all limits."""
@@ -128,6 +131,11 @@ class BudgetedModel(ModelWrapper):
         cost = self._budget.price(worst.prompt_tokens, worst.completion_tokens)
         if self._budget.cost is not None and cost > self._budget.cost:
             raise BudgetReached(f"stopped: the next call could cost more than the limit of {self._budget.cost:g}")
+
+
+def texts_to_messages(texts: Sequence[str]) -> list[Message]:
+    """Return texts that are embedded as messages, whose tokens can be counted."""
+    return [Message(role="user", content=text) for text in texts]
 
 
 def worst_usage(model: Model, messages: Sequence[Message], limit: int, tokenizer: Tokenizer | None = None) -> Usage:

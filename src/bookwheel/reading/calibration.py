@@ -127,11 +127,17 @@ def store_calibration(calibration: Calibration, path: Path | None = None) -> Pat
     return path
 
 
+def find_known_gate(model: Model, plan: Plan) -> GatePlan | None:
+    """Return the gate of the plan, of the model's own plan or of its calibration; None where there is none."""
+    if gate := plan.gate or model.plan.gate:
+        return gate
+    calibration = load_calibration(model.name)
+    return calibration.gate if calibration else None
+
+
 def find_gate(model: Model, plan: Plan | None = None) -> GatePlan:
     """Return the gate of the plan, of the model's own plan or of its calibration; InputError says how to get one."""
-    gate = (plan or model.plan).gate or model.plan.gate
-    if gate is None and (calibration := load_calibration(model.name)):
-        gate = calibration.gate
+    gate = find_known_gate(model, plan or model.plan)
     if gate is None:
         raise InputError(
             f"no threshold is known for the judgements of {model.name}: run `bookwheel calibrate --model {model.name}` "

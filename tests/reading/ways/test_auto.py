@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from bookwheel.models.scripted import ScriptedModel, keyword_judge, keyword_reader
-from bookwheel.plan import GatePlan, Plan
+from bookwheel.models.scripted import ScriptedModel, keyword_judge, keyword_likelihood, keyword_reader
+from bookwheel.plan import GatePlan, Plan, Scorer
 from bookwheel.reading.ways.auto import choose_parts
 from bookwheel.reading.ways.registry import load_way
 from bookwheel.text.documents import TextDocument
@@ -15,6 +15,8 @@ from bookwheel.types import Answer
 QUESTION = "What is the colour of the wheel?"
 PLAN = Plan(question_tokens=60, chunk_tokens=100, memory_tokens=60, answer_tokens=60, language="en")
 GATED = replace(PLAN, gate=GatePlan())
+BY_LIKELIHOOD = replace(PLAN, gate=GatePlan(scorer=Scorer.LIKELIHOOD, threshold=0.1))
+ALL = "How many wheels are there?"
 LONG = TextDocument("The colour of the wheel is vermilion.\n" + "Page by page it tells of harvests.\n" * 400)
 SHORT = TextDocument("The colour of the wheel is vermilion.\n" + "Page by page it tells of harvests.\n" * 20)
 
@@ -28,10 +30,14 @@ def choose(document=LONG, question=QUESTION, plan=GATED, window=900, **abilities
 @pytest.mark.parametrize(
     ("given", "way"),
     [
-        ({}, "gated+edits+early-exit"),
-        ({"question": "How many wheels are there?"}, "gated+edits"),
-        ({"plan": PLAN}, "edits"),
+        ({}, "ranked+edits"),
+        ({"plan": PLAN}, "ranked+edits"),
+        ({"question": ALL}, "gated+edits"),
+        ({"question": ALL, "plan": PLAN}, "edits"),
         ({"judge": None}, "edits"),
+        ({"judge": None, "likelihood": keyword_likelihood}, "edits"),
+        ({"judge": None, "likelihood": keyword_likelihood, "plan": BY_LIKELIHOOD}, "gated+edits"),
+        ({"question": ALL, "plan": BY_LIKELIHOOD}, "edits"),
         ({"document": SHORT}, "whole"),
         ({"document": SHORT, "window": None}, "sequential"),
         ({"plan": replace(GATED, prompts="small")}, "sequential"),
@@ -54,7 +60,7 @@ def test_the_choice_is_the_first_step_and_a_resumed_reading_keeps_it():
     *steps, answer = read(GATED)
     assert isinstance(answer, Answer)
     assert "vermilion" in answer.text
-    assert steps[0].conversation.reply.text.startswith("gated+edits+early-exit: ")
+    assert steps[0].conversation.reply.text.startswith("ranked+edits: ")
     assert (steps[0].chunk.start, steps[0].chunk.end, steps[0].conversation.reply.usage.calls) == (0, 0, 0)
     assert [step.chunk.index for step in steps] == list(range(len(steps)))
     # The chosen way goes on although the question would now be read otherwise.

@@ -10,13 +10,13 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.errors import InputError
 from bookwheel.models.base import Ability, find_abilities
-from bookwheel.reading.calibration import find_gate
+from bookwheel.reading.calibration import find_known_gate
 from bookwheel.reading.choice import WayChoice, choose_way
 from bookwheel.reading.loop import check
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.early_exit import asks_for_all
+from bookwheel.reading.ways.judging import ABILITIES
 from bookwheel.types import Chunk, Conversation, Memory, Reply, Step
 
 if TYPE_CHECKING:
@@ -42,23 +42,24 @@ async def choose_parts(document: Document, question: str, model: Model, plan: Pl
         way, reason = "sequential", f"about {chunks} chunks are too few to gain by judging them first"
     elif prompts_for(plan, question).quotes:
         way, reason = "sequential", f"the prompts {plan.prompts} ask for quotes, which are short to write"
-    elif Ability.JUDGE not in await find_abilities(model):
-        way, reason = "edits", f"{model.name} gives no log-probabilities, but it can write changes only"
-    elif not _has_gate(model, plan):
-        way, reason = "edits", f"{model.name} is not calibrated; with `bookwheel calibrate` it could skip chunks"
-    elif asks_for_all(question):
-        way, reason = "gated+edits", f"{model.name} can judge, and the question is about the whole document"
     else:
-        way, reason = "gated+edits+early-exit", f"{model.name} can judge chunks, and when it has the answer"
+        way, reason = _choose_by_abilities(await find_abilities(model), question, model, plan)
     return WayChoice(way=way, reason=reason)
 
 
-def _has_gate(model: Model, plan: Plan) -> bool:
-    try:
-        find_gate(model, plan)
-    except InputError:
-        return False
-    return True
+def _choose_by_abilities(abilities: frozenset[Ability], question: str, model: Model, plan: Plan) -> tuple[str, str]:
+    """Return the way that uses most of what the model offers, and why."""
+    gate = find_known_gate(model, plan)
+    if Ability.JUDGE in abilities and not asks_for_all(question):
+        # Needs no threshold: what the order puts last is read too, unless the answer is borne out before.
+        return "ranked+edits", f"{model.name} can judge when it has the answer, so the likeliest chunks come first"
+    if gate and ABILITIES[gate.scorer] in abilities:
+        return "gated+edits", f"{model.name} can judge which chunks matter, and the question needs all that do"
+    if gate:
+        return "edits", f"{model.name} is calibrated for {gate.scorer} and does not offer it, but it can write changes"
+    if abilities:
+        return "edits", f"{model.name} is not calibrated; with `bookwheel calibrate` it could skip chunks"
+    return "edits", f"{model.name} gives no log-probabilities, but it can write changes only"
 
 
 async def auto(

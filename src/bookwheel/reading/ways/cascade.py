@@ -54,11 +54,15 @@ def _find_middle(text: str) -> int:
     return found + 1 if found >= 0 else middle
 
 
+def find_judge_name() -> str:
+    """Return the name of the small model."""
+    return os.environ.get(VARIABLE) or "local"
+
+
 @asynccontextmanager
 async def open_cascade(context: ReadingContext, write: Writer) -> AsyncIterator[Writer]:
     """Open the small model and return a writer that it lets through to `write`."""
-    name = os.environ.get(VARIABLE) or "local"
-    judge = await open_model(name)
+    judge = await open_model(find_judge_name())
     try:
         gate = find_gate(judge)
         model = await require_ability(judge, ABILITIES[gate.scorer], way="cascade")

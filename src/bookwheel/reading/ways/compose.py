@@ -131,6 +131,8 @@ class ComposedWay:
     """The prompts that this adds; each must fit the window."""
     needs: frozenset[Ability] = frozenset()
     """What the model must offer besides replies."""
+    needs_one: frozenset[Ability] = frozenset()
+    """Of these it must offer one."""
     is_exclusive: bool = False
     """Stands alone: no other part goes with it."""
 
@@ -140,6 +142,7 @@ class ComposedWay:
             "name": f"{self.name}+{other.name}",
             "turns": tuple(dict.fromkeys((*self.turns, *other.turns))),
             "needs": self.needs | other.needs,
+            "needs_one": self.needs_one | other.needs_one,
         }
         if other.name in self.name.split("+"):
             raise InputError(f"{self.name}+{other.name} names {other.name} twice")

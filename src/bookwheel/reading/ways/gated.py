@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bookwheel.models.base import require_ability
+from bookwheel.models.base import Ability, require_ability
 from bookwheel.reading.calibration import find_gate
 from bookwheel.reading.ways.compose import ComposedWay, Decision, ReadingContext, Writer, add_usage
 from bookwheel.reading.ways.judging import ABILITIES, ChunkScorer
@@ -50,4 +50,6 @@ def skip_chunk(memory: Memory, chunk: Chunk, verdict: Decision) -> Step:
     return Step(chunk=chunk, before=memory, after=memory, conversation=said, flags=(Flag.SKIPPED,), score=verdict.score)
 
 
-GATED = ComposedWay(name="gated", gate=open_gate, turns=("judge", "about"))
+GATED = ComposedWay(
+    name="gated", gate=open_gate, turns=("judge", "about"), needs_one=frozenset({Ability.JUDGE, Ability.LIKELIHOOD})
+)

@@ -2,6 +2,9 @@
 
     next chunk = argmax over the unread ones of BM25(question) + half of BM25(names and numbers of the memory)
 
+With `rank = "embeddings"` in the plan, the nearness of the chunk's embeddings to the question's stands in place of
+BM25(question), both terms spread from 0 to 1.
+
 Rank decides on the order alone, never on what is left out: reading stops only when the memory suffices and the text
 that was read bears the answer out, and goes on to the last chunk otherwise. A fact found early thus leads to the chunk
 that its names lead to. The steps stand in the order of reading; what was not read has steps with the flag `unread`.
@@ -17,6 +20,7 @@ from math import log
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.models.base import Ability
+from bookwheel.plan import Rank
 from bookwheel.reading.ways.bm25 import WORD
 from bookwheel.reading.ways.compose import (
     ComposedWay,
@@ -29,12 +33,13 @@ from bookwheel.reading.ways.compose import (
     strip_text,
 )
 from bookwheel.reading.ways.early_exit import asks_for_all, leave_early
+from bookwheel.reading.ways.nearest import find_scores, rank_chunks
 from bookwheel.text.chunks import split
 from bookwheel.text.matching import parse_words
 from bookwheel.types import Answer, Chunk, Flag, Memory, Step, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterable, Sequence
+    from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 
 _WORD: Final = re.compile(WORD)
 # The constants of BM25 as everyone uses them.
@@ -68,15 +73,29 @@ class ChunkIndex:
                 total += rarity * count * (_K1 + 1) / (count + spread)
         return total
 
-    def find_best(self, unread: Iterable[int], question: str, memory: str) -> int:
-        """Return the best unread chunk for question and memory; of equal ones, the first."""
+    def find_best(
+        self, unread: Iterable[int], question: str, memory: str, scores: Sequence[float] | None = None
+    ) -> int:
+        """Return the best unread chunk for question and memory; of equal ones, the first.
+
+        With scores, those stand in place of the question's words.
+        """
         asked = {key for word in parse_words(question) if word.is_distinctive for key in _list_words(word.text)}
         exact = [word for line in memory.splitlines() for word in parse_words(line) if word.is_exact]
         known = {key for word in exact for key in _list_words(word.text)} - asked
-        return max(
-            sorted(unread),
-            key=lambda place: self.score(place, asked) + _MEMORY_SHARE * self.score(place, known),
-        )
+        left = sorted(unread)
+        mine = {place: self.score(place, asked) if scores is None else scores[place] for place in left}
+        led = {place: self.score(place, known) for place in left}
+        if scores is not None:
+            # Cosines and BM25 have scales of their own.
+            mine, led = _spread(mine), _spread({**led, -1: 0.0})
+        return max(left, key=lambda place: mine[place] + _MEMORY_SHARE * led[place])
+
+
+def _spread(values: Mapping[int, float]) -> dict[int, float]:
+    """Return the values between 0 and 1."""
+    least, most = min(values.values()), max(values.values())
+    return {place: (value - least) / (most - least or 1.0) for place, value in values.items()}
 
 
 def _list_words(text: str) -> list[str]:
@@ -99,6 +118,11 @@ async def read_by_rank(
             yield step
         return
     in_order = asks_for_all(context.question)
+    scores = find_scores(done)
+    if scores is None and context.plan.rank is Rank.EMBEDDINGS and not in_order and not done:
+        order = await rank_chunks(context, index.chunks)
+        yield order
+        scores = find_scores([order])
     while unread:
         verdict = await leave(context, memory, steps) if leave else None
         if verdict and verdict.answer:
@@ -106,7 +130,7 @@ async def read_by_rank(
                 yield step
             yield verdict.answer
             return
-        place = min(unread) if in_order else index.find_best(unread, context.question, memory.text)
+        place = min(unread) if in_order else index.find_best(unread, context.question, memory.text, scores)
         unread.remove(place)
         chunk = index.chunks[place]
         text = context.document.slice(chunk.start, chunk.end)

@@ -6,18 +6,23 @@ A way of another package registers through the entry point group `bookwheel.ways
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import reduce
 from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, cast
 
-from bookwheel.errors import InputError
+from bookwheel.errors import InputError, Overloaded, TimedOut, Unreachable
+from bookwheel.models.base import Ability, ModelWrapper, find_abilities, missing_ability, require_ability
+from bookwheel.plan import Rank
 from bookwheel.plugins import list_names, require_plugin
 from bookwheel.reading.ways.compose import ComposedWay
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from bookwheel.models.base import Model
+    from bookwheel.plan import GatePlan, Plan
     from bookwheel.reading.loop import Way
 
 GROUP: Final = "bookwheel.ways"
@@ -57,6 +62,71 @@ def load_way(name: str) -> Way:
         return first
     parts = [_require_part(part, name) for part in (first, *others)]
     return reduce(ComposedWay.combine, parts)
+
+
+def list_needs(name: str) -> tuple[frozenset[Ability], frozenset[Ability]]:
+    """Return the abilities that a way needs of a model: all of the first, and one of the second."""
+    way = load_way(name)
+    if isinstance(way, ComposedWay):
+        return way.needs, way.needs_one
+    return (frozenset({Ability.LIKELIHOOD}) if name == "quotes" else frozenset()), frozenset()
+
+
+async def check_abilities(name: str, model: Model, plan: Plan) -> None:
+    """Raise MissingAbility for a way that this model cannot read by, before anything is kept or paid for.
+
+    This comes before a missing threshold is complained of, which would not help such a model.
+    """
+    needs, needs_one = list_needs(name)
+    is_ranked = "ranked" in name.split("+")
+    if plan.rank is Rank.EMBEDDINGS and not is_ranked and name != "auto":
+        raise InputError(f"rank {plan.rank} is for ways with ranked, such as ranked+edits, and not for {name}")
+    if needs_one and plan.gate:
+        from bookwheel.reading.ways.judging import ABILITIES
+
+        needs, needs_one = needs | {ABILITIES[plan.gate.scorer]}, frozenset()
+    try:
+        for ability in sorted(needs):
+            await require_ability(model, ability, way=name)
+        if needs_one and not needs_one & await find_abilities(model):
+            raise missing_ability(model, " or ".join(sorted(needs_one)), way=name)
+        if is_ranked and plan.rank is Rank.EMBEDDINGS:
+            await ModelWrapper(model).embed([name])
+    except (Unreachable, Overloaded, TimedOut):
+        # The reading waits for its model, and is refused when it begins.
+        return
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfferedWays:
+    """The built-in ways that a model can and cannot read by."""
+
+    open: tuple[str, ...]
+    uncalibrated: tuple[str, ...]
+    """They need a threshold first."""
+    closed: Mapping[str, str]
+    """What each of the others lacks."""
+
+
+def sort_ways(abilities: frozenset[Ability], gate: GatePlan | None) -> OfferedWays:
+    """Return which ways a model with these abilities, and this gate, can read by."""
+    from bookwheel.reading.calibration import load_calibration
+    from bookwheel.reading.ways.cascade import find_judge_name
+    from bookwheel.reading.ways.judging import ABILITIES
+
+    ready, uncalibrated, closed = [], [], {}
+    for name in BUILT_IN:
+        needs, needs_one = list_needs(name)
+        if gate and needs_one:
+            needs, needs_one = needs | {ABILITIES[gate.scorer]}, frozenset()
+        lacking = sorted(needs - abilities) or sorted(needs_one if not needs_one & abilities else ())
+        if lacking:
+            closed[name] = " or ".join(lacking)
+        elif needs_one or (name == "cascade" and not load_calibration(find_judge_name())):
+            uncalibrated.append(name)
+        else:
+            ready.append(name)
+    return OfferedWays(open=tuple(ready), uncalibrated=tuple(uncalibrated), closed=closed)
 
 
 def is_known(name: str) -> bool:

@@ -8,8 +8,8 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bookwheel.errors import ModelError
-from bookwheel.models.base import ModelWrapper, most_scored_tokens
-from bookwheel.reading.budget import lost_usage, worst_usage
+from bookwheel.models.base import Embeddings, ModelWrapper, most_scored_tokens
+from bookwheel.reading.budget import lost_usage, texts_to_messages, worst_usage
 from bookwheel.types import Judgement, Likelihood, Reply, Usage
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bookwheel.serve.engine.metrics import Metrics
     from bookwheel.types import Message
 
-_T = TypeVar("_T", Reply, Judgement, Likelihood)
+_T = TypeVar("_T", Reply, Judgement, Likelihood, Embeddings)
 _R = TypeVar("_R")
 
 
@@ -62,6 +62,10 @@ class SharedModel(ModelWrapper):
         """Return the likelihood of the continuation, within the quota."""
         limit = most_scored_tokens(self.tokenizer, continuation)
         return await self._spend(messages, limit, lambda: super(SharedModel, self).likelihood(messages, continuation))
+
+    async def embed(self, texts: Sequence[str]) -> Embeddings:
+        """Return embeddings of texts, within the quota."""
+        return await self._spend(texts_to_messages(texts), 0, lambda: super(SharedModel, self).embed(texts))
 
     async def _spend(self, messages: Sequence[Message], limit: int, call: Callable[[], Awaitable[_T]]) -> _T:
         """Make a call of at most `limit` tokens of reply in the model's own event loop."""

@@ -1,0 +1,161 @@
+"""Embeddings from an OpenAI-compatible endpoint: vectors of texts, in batches, with what they cost.
+
+    embedder = ServerEmbedder("BAAI/bge-m3", Endpoint.resolve("http://localhost:8001/v1"))
+    embeddings = await embedder.embed(["Ada wound the clock.", "Rain fell."])
+
+Chat models rarely embed well and most servers offer `/v1/embeddings` for embedding models only, so an embedder can have
+an address of its own: BOOKWHEEL_EMBEDDINGS is the name of an endpoint in a settings file, or the address of a server
+with one model.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from dataclasses import replace
+from math import isfinite, sqrt
+from operator import mul
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
+
+from bookwheel.errors import BadReply, InputError, MissingAbility, Rejected, UnknownModel
+from bookwheel.models.base import Embeddings, Vector
+from bookwheel.models.endpoint import Endpoint
+from bookwheel.models.sdk_errors import request_errors, translate_error
+from bookwheel.models.server_models import find_only_model
+from bookwheel.text.tokens import EstimatingTokenizer, replace_surrogates
+from bookwheel.types import Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bookwheel.models.base import Model
+
+VARIABLE: Final = "BOOKWHEEL_EMBEDDINGS"
+# Servers bound the texts of a request: OpenAI takes 2,048, text-embeddings-inference 32.
+_BATCH: Final = 32
+_CALLS_AT_ONCE: Final = 4
+
+
+@runtime_checkable
+class EmbeddingModel(Protocol):
+    """Whoever turns texts into vectors."""
+
+    async def embed(self, texts: Sequence[str]) -> Embeddings:
+        """Return a vector for each text."""
+        ...
+
+
+async def embed_texts(model: Model, texts: Sequence[str]) -> Embeddings:
+    """Return embeddings from the model if it gives any by itself, else from the endpoint that is set for them."""
+    if isinstance(model, EmbeddingModel):
+        return await model.embed(texts)
+    embedder = await find_embedder(model)
+    try:
+        return await embedder.embed(texts)
+    finally:
+        await embedder.aclose()
+
+
+async def find_embedder(model: Model) -> ServerEmbedder:
+    """Return the embedder that BOOKWHEEL_EMBEDDINGS names, or the one at the model's own endpoint."""
+    named = os.environ.get(VARIABLE)
+    if not named:
+        endpoint = getattr(model, "endpoint", None)
+        if isinstance(endpoint, Endpoint):
+            return ServerEmbedder(model.name, endpoint)
+        raise MissingAbility(
+            f"{model.name} gives no embeddings: set {VARIABLE} to an endpoint that does, or rank by words"
+        )
+    if "://" in named:
+        endpoint = Endpoint.resolve(named)
+        return ServerEmbedder(await find_only_model(endpoint), endpoint)
+    from bookwheel.configuration import choose_address, load_configuration  # only a name needs the settings files
+
+    settings = load_configuration()
+    if named not in settings.endpoints:
+        raise InputError(f"{VARIABLE} is {named!r}: neither a web address nor an endpoint of a settings file")
+    address = choose_address(named, None, settings)
+    endpoint = Endpoint.resolve(address.url, address.find_key())
+    return ServerEmbedder(address.model or await find_only_model(endpoint), endpoint)
+
+
+class ServerEmbedder:
+    """An embedding model behind an endpoint."""
+
+    def __init__(self, name: str, endpoint: Endpoint) -> None:
+        self.name = name
+        self.endpoint = endpoint
+        # A try of the SDK's own would multiply those of the reading.
+        self._client = replace(endpoint, retries=0).open_client()
+        self._slots = asyncio.Semaphore(_CALLS_AT_ONCE)
+
+    async def embed(self, texts: Sequence[str]) -> Embeddings:
+        """Return a vector for each text. Raise MissingAbility if the endpoint has no embeddings."""
+        batches = [texts[at : at + _BATCH] for at in range(0, len(texts), _BATCH)]
+        embedded = await asyncio.gather(*map(self._embed_batch, batches))
+        usage = sum((one.usage for one in embedded), Usage())
+        return Embeddings(vectors=tuple(vector for one in embedded for vector in one.vectors), usage=usage)
+
+    async def _embed_batch(self, texts: Sequence[str]) -> Embeddings:
+        body = {"model": self.name, "input": [replace_surrogates(text) for text in texts], "encoding_format": "float"}
+        async with self._slots:
+            started = time.perf_counter()
+            try:
+                reply = await self._client.post("/embeddings", cast_to=object, body=body)
+            except request_errors() as error:
+                raise self._translate(error) from error
+        vectors = self._parse_vectors(reply, len(texts))
+        return Embeddings(vectors=vectors, usage=_count_usage(reply, texts, started))
+
+    def _translate(self, error: Exception) -> Exception:
+        """Say that there are no embeddings where the server says so in its own way."""
+        fault = translate_error(error, self.endpoint, self.name)
+        status = getattr(error, "status_code", 0)
+        # vLLM and gateways have no such route for chat models (404, 405); llama.cpp and Ollama answer 501 and 500.
+        if status in {404, 405, 501} or isinstance(fault, UnknownModel):
+            return self._missing(str(fault))
+        if isinstance(fault, Rejected) and "embedding" in str(fault).casefold():
+            return self._missing(str(fault))
+        return fault
+
+    def _missing(self, reason: str) -> MissingAbility:
+        return MissingAbility(
+            f"{self.name} at {self.endpoint.display_url} gives no embeddings: set {VARIABLE} to an endpoint that "
+            f"does, or rank by words ({reason})"
+        )
+
+    def _parse_vectors(self, reply: object, count: int) -> tuple[Vector, ...]:
+        data = reply.get("data") if isinstance(reply, dict) else None
+        if not isinstance(data, list) or len(data) != count:
+            raise BadReply(f"{self.endpoint.display_url} did not send {count} embeddings")
+        try:
+            ordered = sorted(data, key=lambda entry: int(entry["index"]))
+            vectors = tuple(_normalize([float(value) for value in entry["embedding"]]) for entry in ordered)
+        except (KeyError, TypeError, ValueError) as error:
+            raise BadReply(f"{self.endpoint.display_url} sent embeddings that are no lists of numbers") from error
+        if len({len(vector) for vector in vectors}) > 1:
+            raise BadReply(f"{self.endpoint.display_url} sent embeddings of different lengths")
+        return vectors
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+
+def measure_similarity(one: Vector, other: Vector) -> float:
+    """Return the cosine of two vectors of length 1."""
+    return float(sum(map(mul, one, other)))
+
+
+def _normalize(values: Sequence[float]) -> Vector:
+    length = sqrt(sum(map(mul, values, values)))
+    if not values or not isfinite(length) or not length:
+        raise ValueError("a vector without a direction")
+    return tuple(value / length for value in values)
+
+
+def _count_usage(reply: Any, texts: Sequence[str], started: float) -> Usage:
+    counted = (reply.get("usage") or {}).get("prompt_tokens")
+    tokens = counted if type(counted) is int and counted > 0 else sum(map(EstimatingTokenizer().count, texts))
+    return Usage(calls=1, prompt_tokens=tokens, seconds=time.perf_counter() - started)

@@ -1,0 +1,90 @@
+"""Rank chunks by embeddings: a chunk is as near to the question as its nearest passage.
+
+    score(chunk) = max over its passages of cos(embedding(question), embedding(passage))
+
+Passages are short, because embedding models have short windows and a long text has a blurred embedding. The scores are
+a step of the reading, an empty span at the document's beginning, so they are paid for once: a resumed reading reads
+its order from there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import bisect_right
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from bookwheel.errors import InputError
+from bookwheel.models.base import ModelWrapper
+from bookwheel.models.embeddings import measure_similarity
+from bookwheel.text.chunks import split
+from bookwheel.text.tokens import EstimatingTokenizer
+from bookwheel.types import Chunk, Conversation, Memory, Reply, Step, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from bookwheel.models.base import Vector
+    from bookwheel.plan import Plan
+    from bookwheel.reading.ways.compose import ReadingContext
+
+# Estimated on the high side, so that a passage fits the 512 tokens of the smallest common embedding models.
+_PASSAGE_TOKENS: Final = 400
+# A failed batch is sent again, and its vectors are dropped when they are compared.
+_BATCH: Final = 128
+_HEADING: Final = "nearness of each chunk to the question, by embeddings:"
+
+
+def find_passage_tokens(plan: Plan) -> int:
+    """Return how long a passage may be: half of a chunk at most, or it would say too little of where it is near."""
+    return min(_PASSAGE_TOKENS, max(1, plan.chunk_tokens // 2))
+
+
+async def rank_chunks(context: ReadingContext, chunks: Sequence[Chunk]) -> Step:
+    """Embed the question and all passages; return the step that holds the score of each chunk."""
+    model = ModelWrapper(context.model)
+    asked = await model.embed([context.question.strip()])
+    scores, usage = [-1.0] * len(chunks), asked.usage
+    passages = split(context.document, EstimatingTokenizer(), find_passage_tokens(context.plan))
+    while batch := await asyncio.to_thread(lambda: list(islice(passages, _BATCH))):
+        found = await model.embed([passage.text for passage in batch])
+        usage += found.usage
+        await asyncio.to_thread(_raise_scores, scores, chunks, batch, found.vectors, asked.vectors[0])
+    return _build_step(scores, usage, context.plan.memory_tokens)
+
+
+def _raise_scores(
+    scores: list[float], chunks: Sequence[Chunk], passages: Sequence[Chunk], vectors: Sequence[Vector], asked: Vector
+) -> None:
+    """Raise the score of each chunk to that of its nearest passage."""
+    for passage, vector in zip(passages, vectors, strict=True):
+        if len(vector) != len(asked):
+            raise InputError("the embeddings of question and document have different lengths: was the model changed?")
+        near = measure_similarity(asked, vector)
+        for place in _find_overlaps(chunks, passage):
+            scores[place] = max(scores[place], near)
+
+
+def _find_overlaps(chunks: Sequence[Chunk], passage: Chunk) -> Iterator[int]:
+    """Yield the places of the chunks that hold a part of a passage."""
+    place = max(0, bisect_right(chunks, passage.start, key=lambda chunk: chunk.start) - 1)
+    while place < len(chunks) and chunks[place].start < passage.end:
+        yield place
+        place += 1
+
+
+def _build_step(scores: Sequence[float], usage: Usage, limit: int) -> Step:
+    blank = Memory.blank(limit)
+    text = f"{_HEADING} {' '.join(f'{score:.4f}' for score in scores)}"
+    said = Conversation(messages=(), reply=Reply(text=text, usage=usage))
+    place = Chunk(index=0, start=0, end=0, text="", tokens=0)
+    return Step(chunk=place, before=blank, after=blank, conversation=said)
+
+
+def find_scores(steps: Sequence[Step]) -> list[float] | None:
+    """Return the scores that an earlier run of the reading has stored; None if there are none."""
+    for step in steps[:1]:
+        text = step.conversation.reply.text
+        if text.startswith(_HEADING):
+            return [float(score) for score in text.removeprefix(_HEADING).split()]
+    return None

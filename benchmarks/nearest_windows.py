@@ -39,7 +39,7 @@ def main() -> None:
     ]
     Random(seed).shuffle(items)
     # All windows in order of their words; the way scores the first few of them.
-    quotes._WINDOWS = 10**6  # type: ignore[misc]
+    quotes.WINDOWS = 10**6  # type: ignore[misc]
     hits, n, windows_seen = dict.fromkeys(PLACES, 0), 0, 0
     for paragraphs, question in items[:count]:
         text = "\n\n".join(paragraph["context"] for paragraph in paragraphs)[:CHARACTERS]

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 import sys
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, cast
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan
     from bookwheel.reading.choice import WayChoice
-    from bookwheel.reading.estimate import CostEstimate
     from bookwheel.types import Document
 
 _READING: Final = re.compile(r"last|[0-9a-f]{4,12}")
@@ -126,10 +124,11 @@ async def _open(sources: list[str], *, everything: bool, is_silent: bool) -> Doc
 async def _ask(
     sources: list[str], question: str, asking: QuestionOptions, options: ReadingOptions, settings: Configuration
 ) -> int:
+    from bookwheel.cli.estimate import estimate_reading, print_estimate
     from bookwheel.cli.runner import print_warnings, read_several_to_end, read_to_end
     from bookwheel.reading import runner
     from bookwheel.reading.structured import load_answer_schema
-    from bookwheel.reading.ways.registry import load_way
+    from bookwheel.reading.ways.registry import check_abilities, load_way
 
     if not question.strip():
         raise QuestionError("the question is empty; ask something about the document")
@@ -152,13 +151,14 @@ async def _ask(
                 journal.document_of(old) if old else await asyncio.to_thread(journal.keep, cast("Document", document))
             )
             print_warnings(document or stored, model, options.output)
+            questions = (question, *asking.question)
             choice = _choose_way(stored, question, model, plan, options, settings)
+            await check_abilities(choice.way, model, plan)
             # Needed with --quiet too: it refuses what cannot be read before the journal has a reading of it.
-            cost = _estimate(choice, stored, question, model, plan)
-            _print_estimate(cost, choice, model, plan, options.output, only=asking.estimate)
+            cost = await estimate_reading(choice, stored, questions, model, plan)
+            print_estimate(cost, choice, model, plan, options.output, only=asking.estimate)
             if asking.estimate:
                 return 0
-            questions = (question, *asking.question)
             readings = [runner.new_reading(stored.info, one, model, plan, choice.way) for one in questions]
             for reading in readings:
                 runner.check_reading(reading, model)
@@ -210,38 +210,3 @@ def _choose_way(
     if options.plan.has_chunks or settings.has_chunks:
         return WayChoice(way=find_default_way(model), reason="the options say how to cut chunks")
     return choose_way(model, document, plan, question)
-
-
-def _estimate(choice: WayChoice, document: Document, question: str, model: Model, plan: Plan) -> CostEstimate:
-    from bookwheel.reading.choice import estimate_whole
-    from bookwheel.reading.estimate import estimate_cost
-
-    estimate = estimate_whole if choice.way == "whole" and choice.reason else estimate_cost
-    return estimate(document, question, model, plan)
-
-
-def _print_estimate(
-    cost: CostEstimate, choice: WayChoice, model: Model, plan: Plan, output: OutputOptions, *, only: bool
-) -> None:
-    """Print the estimate: to stderr before a reading, to stdout if nothing else was asked for."""
-    from rich.text import Text
-
-    from bookwheel.cli.output import print_line, stderr
-
-    if only and output.as_json:
-        print_line(json.dumps({"model": model.name, "way": choice.way, **asdict(cost)}))
-        return
-    about = "" if cost.exact else "about "
-    price = f", at most {cost.cost:.4g} in cost" if cost.cost else ""
-    if choice.way == "whole":
-        calls = f"the whole document in one call{f' ({choice.reason})' if choice.reason else ''}: "
-    else:
-        chunks = f"{about}{cost.chunks} chunks of {plan.chunk_tokens} tokens"
-        # What other ways cost depends on what the chunks hold; the loop's cost is known before.
-        way = "" if choice.way == "sequential" else f" by the way {choice.way}; the loop would take"
-        calls = f"{chunks}{way or ':'} {about}{cost.calls} calls, "
-    text = f"{calls}at most {cost.prompt_tokens:,} prompt and {cost.completion_tokens:,} reply tokens{price}"
-    if only:
-        print_line(text)
-    elif not output.is_silent:
-        stderr().print(Text(f"{model.name} reads {text}", style="dim"))

@@ -63,6 +63,9 @@ def estimate_whole(document: Document, question: str, model: Model, plan: Plan) 
         calls=1,
         prompt_tokens=prompt,
         completion_tokens=plan.answer_tokens,
+        least_calls=1,
+        least_prompt_tokens=prompt,
         cost=plan.budget.price(prompt, plan.answer_tokens),
         exact=model.tokenizer.exact,
+        of_way="whole",
     )

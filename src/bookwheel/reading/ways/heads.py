@@ -78,6 +78,11 @@ def part_tokens(limit: int) -> int:
     return max(1, limit // PARTS - _HEADING_TOKENS)
 
 
+def reply_limit(limit: int) -> int:
+    """Return the tokens that a reply may have: one part and its heading."""
+    return part_tokens(limit) + _HEADING_TOKENS
+
+
 async def write_head(context: ReadingContext, memory: Memory, chunk: Chunk) -> Step:
     """Ask for the one part that the chunk concerns, and leave the others as they are."""
     tokenizer, prompts = context.model.tokenizer, context.prompts
@@ -86,7 +91,7 @@ async def write_head(context: ReadingContext, memory: Memory, chunk: Chunk) -> S
     if part_tokens(memory.limit) <= _HEADING_TOKENS:
         return await rewrite_after_all(context, memory, chunk)
     messages = prompts.turn("heads", question=context.question, memory=shown, section=chunk.text)
-    limit = part_tokens(memory.limit) + _HEADING_TOKENS
+    limit = reply_limit(memory.limit)
     said = await converse(messages, context.model, limit, context.plan.sampling)
     blank = Memory.blank(limit)
     quotes = f"{memory.text}\n{chunk.text}\n{context.question}" if prompts.quotes else None

@@ -29,6 +29,11 @@ _LEAST: Final = 2
 _NEAR: Final = 0.5
 
 
+def count_room(steps: int) -> int:
+    """Return how many chunks are read again after so many steps, at most."""
+    return max(_LEAST, ceil(_SHARE * steps))
+
+
 def choose_chunks(context: ReadingContext, steps: Sequence[Step]) -> list[Chunk]:
     """Return the chunks to read again, in the document's order."""
     idle = [
@@ -36,7 +41,7 @@ def choose_chunks(context: ReadingContext, steps: Sequence[Step]) -> list[Chunk]
         for step in steps
         if step.before.text == step.after.text and step.chunk.end > step.chunk.start and Flag.UNREAD not in step.flags
     ]
-    room = max(_LEAST, ceil(_SHARE * len(steps)))
+    room = count_room(len(steps))
     near = sorted((step for step in idle if _is_near(context, step)), key=lambda step: -(step.score or 0.0))[:room]
     pointed = _rank_by_memory(context, [step for step in idle if step not in near], steps[-1].after.text)
     chosen = (*near, *pointed[: max(0, room - len(near))])

@@ -114,11 +114,16 @@ def _check_merges(context: ReadingContext) -> None:
     widest.check(model.window, question=model.tokenizer.count(context.question), template=context.template)
 
 
+def count_segments(chunks: int) -> int:
+    """Return the segments that a document of so many chunks is read in."""
+    return min(SEGMENTS, chunks // _LEAST_CHUNKS)
+
+
 def find_bounds(context: ReadingContext, length: int) -> list[int]:
     """Return the characters at which the segments begin, and the document's end."""
     plan, tokenizer, document = context.plan, context.model.tokenizer, context.document
     first = next(split(document, tokenizer, plan.chunk_tokens), None)
-    count = min(SEGMENTS, length // (_LEAST_CHUNKS * first.end)) if first else 0
+    count = count_segments(length // first.end) if first else 0
     bounds = [0, *(_find_boundary(document, length * n // count) for n in range(1, count)), length]
     return list(dict.fromkeys(bounds))
 

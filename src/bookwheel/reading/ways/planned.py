@@ -10,22 +10,29 @@ document's beginning and the smaller questions for its memory, so they can be se
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from bookwheel.reading.guards import next_memory
 from bookwheel.reading.loop import converse
 from bookwheel.reading.ways.compose import ComposedWay, ReadingContext
 from bookwheel.types import Chunk, Memory, Step
 
+if TYPE_CHECKING:
+    from bookwheel.plan import Plan
+
 _MOST_QUESTIONS: Final = 4
 _MOST_TOKENS: Final = 160
+
+
+def reply_limit(plan: Plan) -> int:
+    """Return the tokens that the smaller questions may have together."""
+    return min(_MOST_TOKENS, plan.answer_tokens)
 
 
 async def write_plan(context: ReadingContext) -> Step:
     """Ask for the smaller questions."""
     messages = context.prompts.turn("plan", question=context.question)
-    limit = min(_MOST_TOKENS, context.plan.answer_tokens)
-    said = await converse(messages, context.model, limit, context.plan.sampling)
+    said = await converse(messages, context.model, reply_limit(context.plan), context.plan.sampling)
     blank = Memory.blank(context.plan.memory_tokens)
     plan, flags = next_memory(blank, said.reply, context.model.tokenizer, context.prompts.unchanged)
     text = "\n".join([line.strip() for line in plan.text.splitlines() if line.strip()][:_MOST_QUESTIONS])

@@ -46,11 +46,11 @@ if TYPE_CHECKING:
 
 # Windows are searched in the best chunks only; one more costs seconds and rarely has the answer.
 _CHUNKS: Final = 2
-_SENTENCES: Final = 3
+SENTENCES: Final = 3
 # A window's own score says more than its chunk's, which sees more text but fewer details.
 _CHUNK_SHARE: Final = 0.5
 # Windows of a chunk that are scored. The few with the most of the question's words nearly always have the answer.
-_WINDOWS: Final = 4
+WINDOWS: Final = 4
 # "count" and "counted" are one word here.
 _STEM: Final = 5
 # A memory of overlapping windows would hold one passage several times.
@@ -136,8 +136,8 @@ def split_windows(text: str, tokenizer: Tokenizer, limit: int) -> list[str]:
     sentences = [" ".join(text[start:end].split()) for start, end in split_sentences(text)]
     sentences = [sentence for sentence in sentences if any(map(str.isalnum, sentence))]
     windows: dict[str, None] = {}
-    for first in range(max(1, len(sentences) - _SENTENCES + 1)):
-        window = sentences[first : first + _SENTENCES]
+    for first in range(max(1, len(sentences) - SENTENCES + 1)):
+        window = sentences[first : first + SENTENCES]
         while len(window) > 1 and tokenizer.count(" ".join(window)) > limit:
             window = window[:-1]
         if window:
@@ -151,7 +151,7 @@ def find_nearest(windows: Sequence[str], question: str) -> list[str]:
     shared = [wanted & _parse_stems(window) for window in windows]
     counts = Counter(stem for stems in shared for stem in stems)
     weights = [sum(log(1 + len(windows) / counts[stem]) for stem in stems) for stems in shared]
-    best = sorted(range(len(windows)), key=lambda at: -weights[at])[:_WINDOWS]
+    best = sorted(range(len(windows)), key=lambda at: -weights[at])[:WINDOWS]
     return [windows[at] for at in best] if any(weights) else list(windows)
 
 

@@ -1,0 +1,86 @@
+"""The estimate of each way bounds what the way takes, from below and from above."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from bookwheel.models.scripted import ScriptedModel, keyword_judge, keyword_likelihood, keyword_reader
+from bookwheel.plan import Budget, GatePlan, Plan, Scorer
+from bookwheel.reading.estimate import estimate_cost
+from bookwheel.reading.ways.registry import BUILT_IN, load_way
+from bookwheel.text.documents import TextDocument
+from bookwheel.types import Answer, Usage
+
+PLAN = Plan(question_tokens=60, chunk_tokens=100, memory_tokens=60, answer_tokens=60, gate=GatePlan(), language="en")
+TEXT = "".join(
+    f"Page {n} tells of harvests, tolls and rain, and of the wheel that turns.\n"
+    + ("The colour of the wheel is vermilion.\n" if n == 40 else "")
+    for n in range(90)
+)
+QUESTION = "What is the colour of the wheel?"
+WAYS = [name for name in BUILT_IN if name not in {"auto", "cascade", "whole"}]
+SUMS = [
+    "gated+edits",
+    "gated+heads+look-back",
+    "ranked+gated+edits",
+    "planned+edits+early-exit",
+    "parallel+gated+edits",
+    "planned+parallel+heads+look-back",
+]
+
+
+def model() -> ScriptedModel:
+    return ScriptedModel(keyword_reader, judge=keyword_judge, likelihood=keyword_likelihood, window=1200)
+
+
+def read(way: str, plan: Plan, question: str) -> Usage:
+    async def gather() -> Usage:
+        usage = Usage()
+        async for event in load_way(way)(TextDocument(TEXT), question, model(), plan):
+            usage += event.conversation.reply.usage
+            if isinstance(event, Answer):
+                return usage
+        raise AssertionError("no answer")
+
+    return asyncio.run(gather())
+
+
+@pytest.mark.parametrize("question", [QUESTION, "How many wheels of any colour are there?"])
+@pytest.mark.parametrize(
+    ("way", "scorer"), [*((way, Scorer.JUDGE) for way in (*WAYS, *SUMS)), ("gated+edits", Scorer.LIKELIHOOD)]
+)
+def test_a_reading_takes_no_less_and_no_more_than_was_estimated(way, question, scorer):
+    plan = replace(PLAN, gate=GatePlan(scorer=scorer, threshold=0.1))
+    cost = estimate_cost(TextDocument(TEXT), question, model(), plan, way)
+    spent = read(way, plan, question)
+    assert cost.of_way == way
+    assert cost.least_calls <= spent.calls <= cost.calls
+    assert cost.least_prompt_tokens <= spent.prompt_tokens <= cost.prompt_tokens
+    assert spent.completion_tokens <= cost.completion_tokens
+
+
+def test_the_loop_takes_as_many_calls_as_was_estimated():
+    cost = estimate_cost(TextDocument(TEXT), QUESTION, model(), PLAN)
+    assert cost.calls == cost.least_calls == cost.chunks + 1 == read("sequential", PLAN, QUESTION).calls
+
+
+def test_a_way_that_stops_early_can_be_cheap_and_one_that_reads_all_cannot():
+    costs = {way: estimate_cost(TextDocument(TEXT), QUESTION, model(), PLAN, way) for way in ("ranked", "gated")}
+    assert costs["ranked"].least_calls <= 3
+    assert costs["gated"].least_calls == costs["gated"].chunks + 1
+
+
+def test_a_way_of_another_package_is_estimated_as_the_loop():
+    cost = estimate_cost(TextDocument(TEXT), QUESTION, model(), PLAN, "somebodys")
+    assert cost == estimate_cost(TextDocument(TEXT), QUESTION, model(), PLAN)
+    assert cost.of_way == "sequential"
+
+
+def test_several_questions_multiply_the_cost_and_not_the_document():
+    plan = replace(PLAN, budget=Budget(price_in=1.0, price_out=2.0))
+    one = estimate_cost(TextDocument(TEXT), QUESTION, model(), plan, "edits")
+    three = one.multiply(3)
+    assert (three.chunks, three.calls, three.cost) == (one.chunks, 3 * one.calls, pytest.approx(3 * one.cost))

@@ -2,17 +2,19 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
-from bookwheel.errors import QuestionError, WindowExceeded
+from bookwheel.errors import QuestionError, Unreachable, WindowExceeded
 from bookwheel.models.scripted import ScriptedModel, keyword_judge, keyword_reader
 from bookwheel.plan import GatePlan, Plan
 from bookwheel.reading.runner import new_reading, run_reading
 from bookwheel.reading.several import run_readings
 from bookwheel.reading.ways.registry import load_way
 from bookwheel.text.documents import TextDocument
-from bookwheel.types import DocumentInfo, Message, Status
+from bookwheel.text.tokens import EstimatingTokenizer, WordTokenizer
+from bookwheel.types import DocumentInfo, Message, Reply, Status, Usage
 
 PLAN = Plan(question_tokens=60, chunk_tokens=100, memory_tokens=60, answer_tokens=60, gate=GatePlan(), language="en")
 TEXT = "".join(
@@ -134,6 +136,40 @@ def test_a_failing_reading_does_not_hold_up_the_others():
     first, *others = run_all("gated+edits", readings, document, model)
     assert first.status is Status.FAILED
     assert [reading.status for reading in others] == [Status.ANSWERED] * 2
+
+
+def test_a_reading_that_begins_anew_after_a_passing_error_comes_back_into_lockstep():
+    class Tokenizer(WordTokenizer):
+        """A server's tokenizer that fails once, between two calls."""
+
+        broken = 12
+
+        def count(self, text: str) -> int:
+            Tokenizer.broken -= 1
+            if not Tokenizer.broken:
+                raise Unreachable("the server is away")
+            return super().count(text)
+
+    readings, document, model = start(model=Logged(tokenizer=Tokenizer()))
+    Tokenizer.broken = 40
+    ended = run_all("gated+edits", readings, document, model)
+    assert Tokenizer.broken <= 0
+    assert [reading.status for reading in ended] == [Status.ANSWERED] * 3
+
+
+def test_readings_whose_tokens_are_estimated_stay_in_lockstep_when_the_estimate_is_corrected():
+    def reply(messages: Sequence[Message]) -> Reply:
+        usage = Usage(calls=1, prompt_tokens=sum(len(m.content) for m in messages) // 4, completion_tokens=5)
+        return Reply(text="The keeper wrote.", usage=usage)
+
+    plan = replace(PLAN, chunk_tokens=1200, memory_tokens=200)
+    document = TextDocument(TEXT * 12)
+    info = DocumentInfo(id="0" * 64, name="text", length=len(TEXT) * 12)
+    model = ScriptedModel(reply, tokenizer=EstimatingTokenizer())
+    readings = [new_reading(info, question, model, plan) for question in QUESTIONS]
+    ended = run_all("sequential", readings, document, model)
+    assert [reading.status for reading in ended] == [Status.ANSWERED] * 3
+    assert all(reading.plan.token_scale for reading in ended)
 
 
 def test_a_wrong_question_is_raised_when_the_others_have_ended():

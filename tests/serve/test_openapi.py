@@ -103,6 +103,9 @@ def test_every_answer_is_as_the_description_says(serving, runs, words) -> None:
         ask("GET", "/documents/{sha}/text", sha=document, query="?start=2&end=20")
         id_ = ask("POST", "/readings", status=201, json={"question": question, "document": document}).json()["reading"]
         up.events(id_)
+        several = {"questions": [question, "Why?"], "document": document}
+        for reading in ask("POST", "/readings", status=201, json=several).json()["readings"]:
+            up.events(reading["reading"])
         ask("GET", "/readings/{id}/events", id=id_)
         ask("GET", "/readings/{id}", id=id_)
         ask("GET", "/readings")

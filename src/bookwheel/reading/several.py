@@ -44,8 +44,13 @@ class Lockstep:
         """The newest step at which the leader's first call has ended."""
         self._changed = asyncio.Condition()
 
+    @classmethod
+    def for_way(cls, way: Way) -> Lockstep:
+        """Return the lockstep of readings that read this way."""
+        return cls(has_leader=isinstance(way, ComposedWay) and way.gate is not None)
+
     def join(self, member: int, steps: int) -> None:
-        """Add a reading that has taken so many steps."""
+        """Add a reading that has taken so many steps, or one that left and comes back."""
         self._steps[member] = steps
 
     async def wait_for_turn(self, member: int) -> None:
@@ -110,6 +115,8 @@ def follow(lockstep: Lockstep, member: int, way: Way) -> Way:
     async def read_in_step(
         document: Document, question: str, model: Model, plan: Plan, done: Sequence[Step] = ()
     ) -> AsyncGenerator[Step | Answer]:
+        # A way begins anew after a passing error, or with a better estimate of tokens; it left the lockstep then.
+        lockstep.join(member, len(done))
         guided = _LockstepModel(model, lambda: lockstep.open_step(member))
         events = way(document, question, guided, plan, done)
         try:
@@ -144,7 +151,7 @@ async def run_readings(
     One that fails or stops at its budget does not stop the others. An interrupt stops all of them. What is wrong with
     the input of one is raised when the others have ended.
     """
-    lockstep = Lockstep(has_leader=isinstance(way, ComposedWay) and way.gate is not None)
+    lockstep = Lockstep.for_way(way)
     for member, reading in enumerate(readings):
         lockstep.join(member, len(reading.steps))
     runs = [

@@ -32,6 +32,7 @@ _ANSWERS: Final[tuple[Any, ...]] = (
     answers.UploadJson,
     answers.TextSpanJson,
     answers.ReadingJson,
+    answers.ReadingJson | answers.StartedReadingsJson,
     list[answers.ListedReadingJson],
     list[answers.OriginJson],
     list[answers.ModelJson],
@@ -95,7 +96,8 @@ def _reading_paths() -> dict[str, Any]:
         content={"application/octet-stream": {"schema": {**_TEXT, "format": "binary"}}, **_form()},
         parameters=[_header("X-Filename", "The document's name, percent-encoded.")],
     )
-    start = _route("Start a reading", 201, reading, body=schemas.ReadingShape, parameters=[_idempotency()], also=(200,))
+    started = answers.ReadingJson | answers.StartedReadingsJson
+    start = _route("Start a reading", 201, started, body=schemas.ReadingShape, parameters=[_idempotency()], also=(200,))
     search = [_query("search", "string"), _query("limit")]
     events = _route(
         "Follow a reading's steps",

@@ -144,6 +144,23 @@ def test_no_tool_may_be_asked_to_wait_longer_than_clients_do(tmp_path: Path) -> 
     asyncio.run(main())
 
 
+def test_several_questions_are_read_in_one_go_and_asked_again(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with client_of(tmp_path) as client:
+            questions = [QUESTION, "What circles over the pier?"]
+            said = (await call(client, "read_several", text=TEXT, questions=questions))["readings"]
+            assert [one["status"] for one in said] == ["answered"] * 2
+            assert [one["question"] for one in said] == questions
+            assert "Ada Quill" in said[0]["answer"]
+            again = await call(client, "read_several", reading=said[0]["reading"], questions=questions[1:])
+            assert again["readings"][0]["answer"] == said[1]["answer"]
+            assert "give one of" in await refused(client, "read_several", reading="last", text="x", questions=["Q?"])
+            assert "give one of" in await refused(client, "read_several", questions=["Q?"])
+            assert await refused(client, "read_several", text="x", questions=[])
+
+    asyncio.run(main())
+
+
 def test_a_follow_up_reads_the_same_document_again(tmp_path: Path) -> None:
     async def main() -> None:
         async with client_of(tmp_path) as client:

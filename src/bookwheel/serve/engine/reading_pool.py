@@ -17,6 +17,7 @@ from bookwheel.errors import BookwheelError, InputError
 from bookwheel.models.patience import Patience, format_duration
 from bookwheel.reading import runner
 from bookwheel.reading.reread import is_rereading, reread
+from bookwheel.reading.several import follow
 from bookwheel.reading.ways.registry import load_way
 from bookwheel.serve.engine.errors import ApiError, too_many_requests
 from bookwheel.serve.engine.running_reading import ReadingRequest, RunningReading, Waiting
@@ -154,6 +155,13 @@ class ReadingPool:
         assert running.result
         return running.result
 
+    async def leave_lockstep(self, request: ReadingRequest) -> None:
+        """Let the other questions go on, also where this one's way never began."""
+        if request.lockstep:
+            # In the loop where the others wait.
+            job = self._worker.submit(request.lockstep.leave(request.member))
+            await asyncio.wrap_future(job.outcome)
+
     def document_opener(self, id_: str) -> DocumentOpener:
         """Return a function that opens the document of a stored reading."""
 
@@ -173,16 +181,18 @@ class ReadingPool:
         await asyncio.to_thread(self._worker.close)
         self.closed.set()
 
-    def check_capacity(self, key_name: str) -> None:
-        """Raise an ApiError when this key can start no reading now."""
+    def check_capacity(self, key_name: str, count: int = 1) -> None:
+        """Raise an ApiError when this key cannot start so many readings now."""
+        if count > (most := min(self._capacity, self._capacity_per_key)):
+            raise ApiError(400, f"at most {most} questions at a time here", kind="invalid_request", param="questions")
         if self._is_closing:
             raise ApiError(503, "the server is ending; ask again when it is back", kind="ending")
-        if len(self) >= self._capacity:
+        if len(self) + count > self._capacity:
             raise too_many_requests(
                 f"{len(self)} readings are under way, the most at a time; try again later", _SECONDS_TO_RETRY
             )
         own = sum(running.request.key_name == key_name for running in self._running.values())
-        if own >= self._capacity_per_key:
+        if own + count > self._capacity_per_key:
             raise too_many_requests(
                 f"{own} readings of this key are under way, its share of the server; try again later", _SECONDS_TO_RETRY
             )
@@ -203,6 +213,7 @@ class ReadingPool:
             running.error = ApiError(500, _INTERNAL_ERROR, kind="server_error")
             _log.exception("reading %s broke", id_)
         finally:
+            await self.leave_lockstep(running.request)
             self._retire(running, ended)
             status = ended.status if ended else "not started"
             _log.info("reading %s: %s after %.1f s", id_, status, time.monotonic() - start)
@@ -228,6 +239,7 @@ class ReadingPool:
             idempotency_key=request.idempotency_key,
             fingerprint=request.fingerprint,
             is_open=request.survives_restart,
+            leader=request.leader,
         )
         # Before the journal: after a kill in between, an entry without a reading is found and deleted, but a reading
         # without an entry would stay open for ever.
@@ -262,7 +274,7 @@ class ReadingPool:
         model = SharedModel(
             self.get_model(reading.model),
             queue=self._queue,
-            client=request.key_name or reading.id,
+            client=request.key_name or request.leader or reading.id,
             loop=loop,
             metrics=self._metrics,
             quota=request.quota,
@@ -272,6 +284,8 @@ class ReadingPool:
             loop.call_soon_threadsafe(running.publish, event)
 
         way = reread if is_rereading(reading.steps) else load_way(reading.way)
+        if request.lockstep:
+            way = follow(request.lockstep, request.member, way)
         work = runner.run_reading(
             reading,
             document,

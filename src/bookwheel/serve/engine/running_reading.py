@@ -13,6 +13,7 @@ from bookwheel.types import Answer, Usage
 
 if TYPE_CHECKING:
     from bookwheel.errors import BookwheelError
+    from bookwheel.reading.several import Lockstep
     from bookwheel.serve.engine.keys import TokenQuota
     from bookwheel.serve.engine.worker_loop import WorkerJob
     from bookwheel.types import Reading, Step
@@ -40,6 +41,12 @@ class ReadingRequest:
     idempotency_key: str | None = None
     fingerprint: str = ""
     """A hash of the request's body."""
+    lockstep: Lockstep | None = None
+    """Shared by the readings of several questions about one document."""
+    leader: str = ""
+    """The id of the first of these readings; empty for a reading by itself."""
+    member: int = 0
+    """Its place among them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Self
 from weakref import WeakValueDictionary
@@ -12,7 +13,7 @@ from bookwheel.errors import JournalError, PlanError
 from bookwheel.reading import runner
 from bookwheel.reading.choice import find_default_way
 from bookwheel.reading.prompts import shipped_prompt_sets
-from bookwheel.reading.ways.registry import load_way
+from bookwheel.reading.ways.registry import check_abilities
 from bookwheel.serve.engine.documents import DocumentStore
 from bookwheel.serve.engine.errors import ApiError, not_found
 from bookwheel.serve.engine.fair_queue import FairQueue
@@ -26,7 +27,7 @@ from bookwheel.serve.engine.usage import UsageStore
 from bookwheel.types import DocumentInfo, Reading, Status, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import AsyncGenerator, Mapping
 
     from bookwheel.journal import Journal, StoredDocument
     from bookwheel.models.base import Model
@@ -234,15 +235,8 @@ class Service:
         self, spec: ReadingSpec, open_document: DocumentOpener, caller: Caller, *, survives_restart: bool = True
     ) -> tuple[RunningReading | None, Reading]:
         """Start a reading, or find the one that this Idempotency-Key started; None where it has its answer."""
-        key = caller.idempotency_key
-        if key is None:
-            running = await self.start(spec, open_document, caller, survives_restart=survives_restart)
-            return running, await running.wait_until_started()
-        if not 0 < len(key) <= _LONGEST_IDEMPOTENCY_KEY:
-            raise ApiError(400, "an Idempotency-Key has 1 to 255 characters", kind="invalid_request")
-        # The same request again must wait until the first one has started its reading.
-        async with self._locks.setdefault((caller.key_name, key), asyncio.Lock()):
-            reading = await self._find_started(key, caller)
+        async with self.hold_request(caller):
+            reading = await self.find_started(caller)
             if reading is None:
                 running = await self.start(spec, open_document, caller, survives_restart=survives_restart)
                 return running, await running.wait_until_started()
@@ -253,9 +247,23 @@ class Service:
                 reading, caller, survives_restart=survives_restart, counted=reading.usage
             )
 
-    async def _find_started(self, idempotency_key: str, caller: Caller) -> Reading | None:
-        """Return the reading that this Idempotency-Key started. Raise a 422 when that was another request's."""
-        entry = await asyncio.to_thread(self.usage.find_reading, caller.key_name, idempotency_key)
+    @asynccontextmanager
+    async def hold_request(self, caller: Caller) -> AsyncGenerator[None]:
+        """Let the same request, by its Idempotency-Key, wait until this one has started its readings."""
+        key = caller.idempotency_key
+        if key is None:
+            yield
+            return
+        if not 0 < len(key) <= _LONGEST_IDEMPOTENCY_KEY:
+            raise ApiError(400, "an Idempotency-Key has 1 to 255 characters", kind="invalid_request")
+        async with self._locks.setdefault((caller.key_name, key), asyncio.Lock()):
+            yield
+
+    async def find_started(self, caller: Caller) -> Reading | None:
+        """Return the reading that the Idempotency-Key started. Raise a 422 when that was another request's."""
+        if caller.idempotency_key is None:
+            return None
+        entry = await asyncio.to_thread(self.usage.find_reading, caller.key_name, caller.idempotency_key)
         if entry is None:
             return None
         try:
@@ -272,9 +280,15 @@ class Service:
         self, spec: ReadingSpec, open_document: DocumentOpener, caller: Caller, *, survives_restart: bool = True
     ) -> RunningReading:
         """Start a reading whose document is yet to be opened. Raise what is wrong with everything else."""
+        return self.readings.start(await self.prepare(spec, open_document, caller, survives_restart=survives_restart))
+
+    async def prepare(
+        self, spec: ReadingSpec, open_document: DocumentOpener, caller: Caller, *, survives_restart: bool = True
+    ) -> ReadingRequest:
+        """Return the request of a new reading. Raise what is wrong with everything but its document."""
         model = self.readings.get_model(spec.model)
         way = spec.way or find_default_way(model)
-        load_way(way)
+        await check_abilities(way, model, spec.plan)
         quota = self.quota(caller.key)
         if quota:
             quota.check()
@@ -282,23 +296,27 @@ class Service:
         reading = runner.new_reading(_NO_DOCUMENT, spec.question, model, spec.plan, way)
         # In a thread: a server's tokenizer waits for the network to count the question.
         await asyncio.to_thread(runner.check_reading, reading, model)
-        return self.readings.start(
-            _request(reading, open_document, caller, quota, is_stored=False, survives_restart=survives_restart)
-        )
+        return _request(reading, open_document, caller, quota, is_stored=False, survives_restart=survives_restart)
 
     async def continue_reading(
         self, reading: Reading, caller: Caller, *, survives_restart: bool = True, counted: Usage | None = None
     ) -> tuple[RunningReading, Reading]:
         """Continue a stored reading after its last step, with the same model, within the server's limits."""
-        reading = self._apply_limits(reading)
-        open_document, quota = self.readings.document_opener(reading.id), self.quota(caller.key)
-        request = _request(reading, open_document, caller, quota, is_stored=True, survives_restart=survives_restart)
-        request = replace(request, counted=counted or Usage())
+        request = self.prepare_next(reading, caller, survives_restart=survives_restart, counted=counted)
         try:
             running = self.readings.start(request)
             return running, await running.wait_until_started()
         except JournalError as error:
             raise ApiError(409, str(error), kind="JournalError") from error
+
+    def prepare_next(
+        self, reading: Reading, caller: Caller, *, survives_restart: bool = True, counted: Usage | None = None
+    ) -> ReadingRequest:
+        """Return the request that continues a stored reading."""
+        reading = self._apply_limits(reading)
+        open_document, quota = self.readings.document_opener(reading.id), self.quota(caller.key)
+        request = _request(reading, open_document, caller, quota, is_stored=True, survives_restart=survives_restart)
+        return replace(request, counted=counted or Usage())
 
     async def resume(
         self, reading: Reading, budget: Mapping[str, Any], key: Key | None, *, survives_restart: bool = True

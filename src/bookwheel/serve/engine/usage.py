@@ -23,6 +23,7 @@ CREATE TABLE IF NOT EXISTS readings (
     id TEXT PRIMARY KEY, owner TEXT NOT NULL, request TEXT, print TEXT NOT NULL, open INTEGER NOT NULL
 );
 CREATE UNIQUE INDEX IF NOT EXISTS requests ON readings(owner, request) WHERE request IS NOT NULL;
+CREATE TABLE IF NOT EXISTS leaders (id TEXT PRIMARY KEY, leader TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS documents (
     owner TEXT NOT NULL, sha256 TEXT NOT NULL, document INTEGER NOT NULL, PRIMARY KEY (owner, sha256)
 ) WITHOUT ROWID;
@@ -30,6 +31,7 @@ CREATE TABLE IF NOT EXISTS spending (
     owner TEXT NOT NULL, day TEXT NOT NULL, tokens INTEGER NOT NULL, PRIMARY KEY (owner, day)
 );
 """
+_SELECT: Final = "SELECT readings.*, leader FROM readings LEFT JOIN leaders ON leaders.id = readings.id"
 # A second server on the same journal may hold the file while it starts.
 _LOCK_TIMEOUT: Final = 60
 # Values of the column `open`. Older files have no -1.
@@ -50,6 +52,8 @@ class UsageEntry:
     """A hash of the request's body: one Idempotency-Key must not be used for two requests."""
     is_open: bool = True
     """The server continues it after a restart. If not at its beginning, a client waits for it on its connection."""
+    leader: str = ""
+    """The first of the readings in lockstep that it is one of; empty for a reading by itself."""
 
 
 class UsageStore:
@@ -72,19 +76,22 @@ class UsageStore:
         values = (entry.id, entry.key_name, entry.idempotency_key, entry.fingerprint, state)
         on_conflict = "ON CONFLICT (id) DO UPDATE SET open = excluded.open"
         self._execute(f"INSERT INTO readings VALUES (?, ?, ?, ?, ?) {on_conflict}", values)
+        if entry.leader:
+            self._execute("INSERT OR REPLACE INTO leaders VALUES (?, ?)", (entry.id, entry.leader))
 
     def find_reading(self, key_name: str, idempotency_key: str) -> UsageEntry | None:
         """Return the reading that this key's request started."""
-        rows = self._execute("SELECT * FROM readings WHERE owner = ? AND request = ?", (key_name, idempotency_key))
+        rows = self._execute(f"{_SELECT} WHERE owner = ? AND request = ?", (key_name, idempotency_key))
         return _parse_row(rows[0]) if rows else None
 
     def list_open(self) -> list[UsageEntry]:
         """Return the readings that were under way when the server ended, oldest first."""
-        return [_parse_row(row) for row in self._execute("SELECT * FROM readings WHERE open = 1 ORDER BY rowid")]
+        return [_parse_row(row) for row in self._execute(f"{_SELECT} WHERE open = 1 ORDER BY readings.rowid")]
 
     def list_ended(self, ids: Sequence[str]) -> list[UsageEntry]:
         """Return those of these readings that have ended and were nobody's to wait for, oldest first."""
-        query = "SELECT * FROM readings WHERE open = 0 AND id IN (SELECT value FROM json_each(?)) ORDER BY rowid"
+        chosen = "readings.id IN (SELECT value FROM json_each(?))"
+        query = f"{_SELECT} WHERE open = 0 AND {chosen} ORDER BY readings.rowid"
         return [_parse_row(row) for row in self._execute(query, (json.dumps(list(ids)),))]
 
     def set_ended(self, id_: str) -> None:
@@ -94,6 +101,7 @@ class UsageStore:
     def delete_reading(self, id_: str) -> None:
         """Remove a reading that was deleted."""
         self._execute("DELETE FROM readings WHERE id = ?", (id_,))
+        self._execute("DELETE FROM leaders WHERE id = ?", (id_,))
 
     def find_owner(self, id_: str) -> str | None:
         """Return the key that a reading belongs to; None for a reading that no server started."""
@@ -137,13 +145,14 @@ class UsageStore:
 
 
 def _parse_row(row: Sequence[Any]) -> UsageEntry:
-    id_, key_name, idempotency_key, fingerprint, is_open = row
+    id_, key_name, idempotency_key, fingerprint, is_open, leader = row
     return UsageEntry(
         id=id_,
         key_name=key_name,
         idempotency_key=idempotency_key,
         fingerprint=fingerprint,
         is_open=is_open == _OPEN,
+        leader=leader or "",
     )
 
 

@@ -129,6 +129,12 @@ class ReadingJson(ListedReadingJson):
     """The model fails at the moment, and is tried again."""
 
 
+class StartedReadingsJson(TypedDict):
+    """The readings of several questions about one document, in their order."""
+
+    readings: list[ReadingJson]
+
+
 class OriginJson(TypedDict):
     """The origin of one line of the final memory."""
 

@@ -13,6 +13,7 @@ from bookwheel.errors import InputError, JournalError
 from bookwheel.reading.provenance import find_origins
 from bookwheel.record import reading_to_json
 from bookwheel.serve.engine.errors import ApiError
+from bookwheel.serve.engine.lockstep import start_or_find_several
 from bookwheel.serve.engine.service import Caller, ReadingSpec
 from bookwheel.serve.http.caller import identify_caller
 from bookwheel.serve.http.changes import build_payload, wants_changes
@@ -78,17 +79,24 @@ class Routes:
         return JsonResponse(await asyncio.to_thread(text_span, request, document))
 
     async def start_reading(self, request: Request) -> Response:
-        """Start a reading."""
+        """Start a reading, or one for each of several questions."""
         body = await parse_body(ReadingShape, request)
         if sum(source is not None for source in (body.document, body.text, body.url)) != 1:
             raise ApiError(400, "give one of document, text and url", kind="invalid_request", param="document")
+        if (body.question is None) == (body.questions is None):
+            raise ApiError(400, "give one of question and questions", kind="invalid_request", param="question")
         model = body.model or next(iter(self._service.models))
         plan = self._service.make_plan(model, body.plan)
-        spec = ReadingSpec(question=body.question, model=model, plan=plan, way=body.way)
+        spec = ReadingSpec(question=body.question or "", model=model, plan=plan, way=body.way)
         caller = await identify_caller(request)
-        running, reading = await self._service.start_or_find(spec, self._document_opener(body, caller), caller)
-        is_new = running is not None and not reading.steps
-        return JsonResponse(reading_to_json(reading), 201 if is_new else 200)
+        opener = self._document_opener(body, caller)
+        if body.questions is not None:
+            started = await start_or_find_several(self._service, spec, body.questions, opener, caller)
+        else:
+            started = [await self._service.start_or_find(spec, opener, caller)]
+        is_new = any(running is not None and not reading.steps for running, reading in started)
+        payload = [reading_to_json(reading) for _, reading in started]
+        return JsonResponse(payload[0] if body.questions is None else {"readings": payload}, 201 if is_new else 200)
 
     def _document_opener(self, body: ReadingShape, caller: Caller) -> DocumentOpener:
         async def open_document() -> OpenedDocument:

@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaValue
     from starlette.requests import Request
 
-TokenLimit = Annotated[int, Field(ge=1, le=10_000_000)]
 _LONGEST_QUESTION: Final = 200_000
+Question = Annotated[str, Field(min_length=1, max_length=_LONGEST_QUESTION)]
+TokenLimit = Annotated[int, Field(ge=1, le=10_000_000)]
+_MOST_QUESTIONS: Final = 100
 _LONGEST_URL: Final = 4000
 _LONGEST_NAME: Final = 1000
 _LONGEST_KEY: Final = 1000
@@ -68,9 +70,11 @@ class _Body(BaseModel):
 
 
 class ReadingShape(_Body):
-    """A reading to start: a question and one of document, text and url."""
+    """A reading to start: one of question and questions, and one of document, text and url."""
 
-    question: Annotated[str, Field(min_length=1, max_length=_LONGEST_QUESTION)]
+    question: Question | None = None
+    questions: Annotated[list[Question], Field(min_length=1, max_length=_MOST_QUESTIONS)] | None = None
+    """Several questions about one document: a reading for each, in lockstep."""
     document: str | None = None
     """The SHA-256 of a document that was uploaded before."""
     text: str | None = None

@@ -69,6 +69,12 @@ class ReadingState(TypedDict):
     """The call to make next."""
 
 
+class ReadingStates(TypedDict):
+    """The states of several readings of one document, in the order of their questions."""
+
+    readings: list[ReadingState]
+
+
 class ReadingSummary(TypedDict):
     """One reading of the journal."""
 

@@ -7,19 +7,21 @@ The MCP SDK reads the annotations of the tools at run time, so this file does no
 """
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeAlias
 
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
-from bookwheel.errors import BookwheelError
+from bookwheel.errors import BookwheelError, SourceError
 from bookwheel.reading.provenance import find_origins
 from bookwheel.serve.engine.access_policy import AccessPolicy, SourceRequest
 from bookwheel.serve.engine.keys import Key
+from bookwheel.serve.engine.lockstep import start_several
 from bookwheel.serve.engine.running_reading import DocumentOpener, OpenedDocument, RunningReading
 from bookwheel.serve.engine.service import Caller, ReadingSpec, Service
 from bookwheel.serve.http.schemas import BudgetValues, PlanValues
@@ -30,7 +32,7 @@ from bookwheel.serve.mcp.render import (
     reading_summary,
     step_changes,
 )
-from bookwheel.serve.mcp.schemas import ReadingList, ReadingState, Timeline
+from bookwheel.serve.mcp.schemas import ReadingList, ReadingState, ReadingStates, Timeline
 
 LONGEST_WAIT: Final = 50.0
 """Seconds; clients commonly give up on a call after 60."""
@@ -38,9 +40,14 @@ _MOST_STEPS: Final = 200
 WaitSeconds = Annotated[float, Field(ge=0, le=LONGEST_WAIT, description="The most seconds to wait.")]
 ReadingId = Annotated[str, Field(description='The id of a reading, its beginning, or "last".')]
 Question = Annotated[str, Field(description="What to find out from the document.")]
+Questions = Annotated[
+    list[Annotated[str, Field(min_length=1)]], Field(min_length=1, description="What to find out from the document.")
+]
 Way = Annotated[str, Field(description="The way of reading; by default, the one that suits the model.")]
 PlanField = Annotated[PlanValues | None, Field(description="What differs from the model's recommended plan.")]
 BudgetField = Annotated[BudgetValues | None, Field(description="Limits for what is still to be read; they count anew.")]
+
+ProgressReport: TypeAlias = Callable[[RunningReading], Coroutine[Any, Any, None]]
 
 
 class ReadingTools:
@@ -71,6 +78,43 @@ class ReadingTools:
         with translate_errors():
             self._access.check(source)
         return await self._start(ctx, self._make_opener(source, ctx), question, plan, way, wait=wait_seconds)
+
+    async def read_several(
+        self,
+        ctx: Context,
+        *,
+        questions: Questions,
+        path: Annotated[str | None, Field(description="A file or folder inside the configured roots.")] = None,
+        url: Annotated[str | None, Field(description="An http(s) address.")] = None,
+        text: Annotated[str | None, Field(description="The text itself.")] = None,
+        name: Annotated[str | None, Field(description="What to call the text.")] = None,
+        reading: Annotated[str | None, Field(description="The id of a reading whose document to read again.")] = None,
+        plan: PlanField = None,
+        way: Way = "",
+        wait_seconds: WaitSeconds = 10.0,
+    ) -> ReadingStates:
+        """Read a document (one of path, url, text, reading) once for several questions; each has a reading's id."""
+        source = SourceRequest(path=path, url=url, text=text, name=name)
+        with translate_errors():
+            if reading is None:
+                self._access.check(source)
+            elif (path, url, text) != (None, None, None):
+                raise SourceError("give one of path, url, text and reading")
+        opener = (
+            self._readings.document_opener(await self._find_id(ctx, reading))
+            if reading is not None
+            else self._make_opener(source, ctx)
+        )
+        with translate_errors():
+            spec, caller = self._make_spec("", plan, way), Caller(key=get_key(ctx))
+            running = await start_several(
+                self._service, spec, questions, opener, caller, survives_restart=self._survives_restart
+            )
+        end, report = time.monotonic() + min(wait_seconds, LONGEST_WAIT), _make_reporter(ctx)
+        states = [
+            await self._wait_for_state(ctx, one.reading.id, max(0.0, end - time.monotonic()), report) for one in running
+        ]
+        return {"readings": states}
 
     async def wait(self, ctx: Context, *, reading: ReadingId, wait_seconds: WaitSeconds = 45.0) -> ReadingState:
         """Wait for a reading, with progress notifications at each step; wait_seconds=0 returns its state at once."""
@@ -147,17 +191,20 @@ class ReadingTools:
     async def _start(
         self, ctx: Context, opener: DocumentOpener, question: str, plan: PlanValues | None, way: str, *, wait: float
     ) -> ReadingState:
-        model = next(iter(self._service.models))
         with translate_errors():
-            values = self._service.make_plan(model, plan or {})
-            spec = ReadingSpec(question=question, model=model, plan=values, way=way)
-            caller = Caller(key=get_key(ctx))
+            spec, caller = self._make_spec(question, plan, way), Caller(key=get_key(ctx))
             running = await self._service.start(spec, opener, caller, survives_restart=self._survives_restart)
         return await self._wait_for_state(ctx, running.reading.id, wait)
 
-    async def _wait_for_state(self, ctx: Context, id_: str, seconds: float) -> ReadingState:
+    def _make_spec(self, question: str, plan: PlanValues | None, way: str) -> ReadingSpec:
+        model = next(iter(self._service.models))
+        return ReadingSpec(question=question, model=model, plan=self._service.make_plan(model, plan or {}), way=way)
+
+    async def _wait_for_state(
+        self, ctx: Context, id_: str, seconds: float, report: ProgressReport | None = None
+    ) -> ReadingState:
         """Return the state of a reading when it has ended, or after so many seconds; report each change until then."""
-        running, report = self._readings.get_running(id_), _make_reporter(ctx)
+        running, report = self._readings.get_running(id_), report or _make_reporter(ctx)
         with suppress(TimeoutError):
             async with asyncio.timeout(min(seconds, LONGEST_WAIT)):
                 while running and not running.done.is_set():
@@ -212,7 +259,7 @@ def get_key(ctx: Context) -> Key | None:
     return request.state.key if request else None
 
 
-def _make_reporter(ctx: Context) -> Callable[[RunningReading], Coroutine[Any, Any, None]]:
+def _make_reporter(ctx: Context) -> ProgressReport:
     """Return a function that reports the characters read, and stays silent where their number has not grown."""
     last = -1
 

@@ -4,17 +4,22 @@ import asyncio
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
 from bookwheel.errors import InputError, PlanError, Refused
 from bookwheel.evaluation.errors import ResultsError, SettingsError
+from bookwheel.evaluation.report import build_report, compare_results
 from bookwheel.evaluation.results import Results, SampleOutcome
 from bookwheel.evaluation.run import RunOptions, evaluate
 from bookwheel.evaluation.settings import Evaluation, ModelSpec
 from bookwheel.journal import Journal
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
+from bookwheel.tasks import InfeasibleSample
 from bookwheel.tasks.files import write_samples
 
 
@@ -234,3 +239,113 @@ def test_no_more_samples_are_under_way_than_asked_for(tmp_path, settings, source
     evaluation = settings(concurrency=3, ways=("sequential",), count=9)
     go(evaluation, tmp_path / "r.jsonl", source, opener(Busy(keyword_reader)))
     assert most == 3
+
+
+class Series(Sequence):
+    """A series whose sample 2 cannot be made, as a real task's can."""
+
+    def __init__(self, make, task, length, count=4):
+        self.made = [sample for sample, _ in zip(make(task, length), range(count), strict=False)]
+
+    def __len__(self):
+        return len(self.made)
+
+    def __getitem__(self, place):
+        if place == 2:
+            reason = InfeasibleSample("this sample needs at least 400 tokens")
+            reason.task, reason.sample = "wheels", "wheels-2"
+            raise reason
+        return self.made[place]
+
+
+def test_a_sample_that_cannot_be_made_is_an_outcome_and_not_the_end(tmp_path, settings, source, reader):
+    path = tmp_path / "r.jsonl"
+    evaluation = settings(lengths=(300,), ways=("sequential",), count=4)
+
+    def series(task, length):
+        return Series(source, task, length)
+
+    found = go(evaluation, path, series, reader)
+    assert Counter(str(one.outcome) for one in found.records) == {"scored": 3, "infeasible": 1}
+    (missing,) = (one for one in found.records if one.outcome is SampleOutcome.INFEASIBLE)
+    assert (missing.sample, missing.error) == ("wheels-2", "this sample needs at least 400 tokens")
+    (cell,) = build_report(found).cells
+    assert (cell.score.n, cell.score.mean, cell.infeasible, cell.failed) == (3, 1, 1, 0)
+    calls = reader.model.calls
+    assert len(go(evaluation, path, series, reader).records) == 4
+    assert reader.model.calls == calls
+
+
+def test_an_edited_sample_is_read_again_and_its_old_score_goes(tmp_path, settings, source, reader):
+    file, path = tmp_path / "mine.jsonl", tmp_path / "r.jsonl"
+    made = list(islice(source("mine", 300), 3))
+    evaluation = settings(tasks=(), lengths=(), samples=(str(file),), ways=("sequential",))
+    write_samples(made, file)
+    assert [one.score for one in go(evaluation, path, source, reader).records] == [1, 1, 1]
+    calls = reader.model.calls
+    write_samples([made[0], replace(made[1], golds=("turquoise",)), made[2]], file, force=True)
+    found = go(evaluation, path, source, reader)
+    assert [one.score for one in found.records] == [1, 0, 1]
+    assert found.records[1].golds == ("turquoise",)
+    per_sample = calls // 3
+    assert reader.model.calls == calls + per_sample
+
+
+def test_other_data_under_the_same_names_is_read_and_not_taken_for_the_old(tmp_path, settings, source, reader):
+    path = tmp_path / "r.jsonl"
+    evaluation = settings(lengths=(300,), ways=("sequential",))
+
+    def other(task, length):
+        return (replace(one, question=one.question.replace("colour", "hue")) for one in source(task, length))
+
+    first = go(evaluation, path, source, reader)
+    second = go(evaluation, path, other, reader)
+    assert {one.sample for one in first.records} == {one.sample for one in second.records}
+    assert all("hue" in one.question for one in second.records)
+    assert len(second.records) == 5
+
+
+def test_another_file_of_questions_is_refused_under_one_folder(tmp_path, settings, source, reader):
+    one, other = tmp_path / "a.json", tmp_path / "b.json"
+    one.write_text("[1]")
+    other.write_text("[2]")
+    path = tmp_path / "r.jsonl"
+    evaluation = settings(lengths=(300,), ways=("closed-book",), count=1)
+    go(replace(evaluation, data=str(one)), path, source, reader)
+    moved = tmp_path / "moved.json"
+    moved.write_bytes(one.read_bytes())
+    go(replace(evaluation, data=str(moved)), path, source, reader)
+    with pytest.raises(ResultsError, match="data is"):
+        go(replace(evaluation, data=str(other)), path, source, reader)
+
+
+def test_two_files_of_different_questions_are_not_compared(tmp_path, settings, source, reader):
+    evaluation = settings(lengths=(300,), ways=("sequential",), count=2)
+
+    def other(task, length):
+        return (replace(one, question=one.question.replace("colour", "hue")) for one in source(task, length))
+
+    first = go(evaluation, tmp_path / "a.jsonl", source, reader)
+    second = go(evaluation, tmp_path / "b.jsonl", other, reader)
+    assert compare_results(first, first, ("a", "a"))[0].difference.n == 2
+    with pytest.raises(ResultsError, match="no samples"):
+        compare_results(first, second, ("a", "b"))
+
+
+def test_repeats_read_each_sample_again_and_count_as_one_question(tmp_path, settings, source):
+    model, path = ScriptedModel(keyword_reader), tmp_path / "r.jsonl"
+    plan = {**settings().plan, "sampling": {"temperature": 0.7, "seed": 5}}
+    evaluation = settings(lengths=(300,), ways=("whole",), repeats=3, plan=plan)
+    found = go(evaluation, path, source, opener(model))
+    assert Counter(one.repeat for one in found.records) == {0: 5, 1: 5, 2: 5}
+    assert model.calls == 15
+    (cell,) = build_report(found).cells
+    assert (cell.score.n, cell.score.clusters, cell.repeats, cell.between_runs) == (15, 5, 3, 0)
+    go(replace(evaluation, repeats=4), path, source, opener(model))
+    assert model.calls == 20
+
+
+def test_repeats_without_a_temperature_are_refused(tmp_path, settings, source, reader):
+    plan = {**settings().plan, "sampling": {"temperature": 0}}
+    with pytest.raises(SettingsError, match="temperature 0"):
+        go(settings(repeats=2, plan=plan), tmp_path / "r.jsonl", source, reader)

@@ -20,7 +20,8 @@ from bookwheel.scoring import (
 from bookwheel.scoring import metrics as metrics_module
 from bookwheel.scoring.normalization import contains_words, words
 
-OURS = [name for name in METRICS if name != "official"]
+PUBLISHED = {"official", "string_match_all", "string_match_part"}
+OURS = [name for name in METRICS if name not in PUBLISHED]
 
 
 @pytest.mark.parametrize("name", OURS)
@@ -38,7 +39,7 @@ def test_an_answer_inside_a_gold_earns_nothing_but_the_published_judge_takes_it(
         assert contains(fragment, golds).score == 0
         assert exact(fragment, golds).score == 0
     assert official("the", golds).score == 1
-    assert official("", golds).score == 1
+    assert official("", golds).score == 0  # it asks for an answer before it compares
     assert official("Harbour", golds).score == 1
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from bookwheel.evaluation.results import Results
     from bookwheel.evaluation.run import EvaluationProgress
     from bookwheel.evaluation.settings import Evaluation, ModelSpec
+    from bookwheel.journal import Journal
     from bookwheel.models.base import Model
 
 _GRID = Group("What is measured", sort_key=1)
@@ -45,8 +46,12 @@ class GridOptions:
     "A way of reading; may be given again."
     samples: Annotated[tuple[Text, ...], Parameter(name="--samples", negative="", show_default=False)] = ()
     "A JSONL file of samples; may be given again."
+    languages: Annotated[tuple[Text, ...], Parameter(name="--language", negative="", show_default=False)] = ()
+    "A language of the samples, for tasks that have several; may be given again."
     count: PositiveInt | None = None
-    "Samples of each task and length."
+    "Samples of each task, length and language."
+    repeats: PositiveInt | None = None
+    "Readings of each sample, for models with a temperature; the report has the spread between them."
     data: Text | None = None
     "The folder of data sets that some tasks are made from."
     reference: Text | None = None
@@ -93,6 +98,7 @@ def evaluate(
     out: FilePath | None = None,
     also_official: Annotated[bool, Parameter(negative="")] = False,
     retry_failed: Annotated[bool, Parameter(negative="")] = False,
+    allow_failures: Annotated[bool, Parameter(negative="")] = False,
     compare: Annotated[tuple[FilePath, FilePath] | None, Parameter(negative="")] = None,
     report: FilePath | None = None,
     options: EvalOptions | None = None,
@@ -109,6 +115,8 @@ def evaluate(
         Show the score of the published metric beside ours.
     retry_failed
         Repeat the samples that failed or were stopped in an earlier run.
+    allow_failures
+        Exit with 0 when some samples have no answer, because a model failed (else 3) or a budget ended it (else 4).
     compare
         Two results files (or folders) to compare sample by sample; nothing is read.
     report
@@ -122,15 +130,19 @@ def evaluate(
     if compare:
         return _compare(*compare, as_json=options.output.as_json)
     if report:
-        return _print_report(_load_results(report), report, options, also_official=also_official)
-    evaluation = _merge_settings(settings, options)
-    folder = out or Path("runs/eval")
-    try:
-        results = run_command(_run_evaluation(evaluation, folder, options, retry_failed=retry_failed))
-    except (asyncio.CancelledError, KeyboardInterrupt):
-        stderr().print(f"interrupted; the results so far are in {folder}, and the same command goes on from there")
-        return EXIT_CODES[Status.CANCELLED]
-    return _print_report(results, folder / "results.jsonl", options, also_official=also_official)
+        results, path = _load_results(report), report
+    else:
+        path = (out or Path("runs/eval")) / "results.jsonl"
+        try:
+            evaluation = _merge_settings(settings, options)
+            results = run_command(_run_evaluation(evaluation, path.parent, options, retry_failed=retry_failed))
+        except (asyncio.CancelledError, KeyboardInterrupt):
+            stderr().print(
+                f"interrupted; the results so far are in {path.parent}, and the same command goes on from there"
+            )
+            return EXIT_CODES[Status.CANCELLED]
+    _print_report(results, path, options, also_official=also_official)
+    return _choose_exit_code(results, allow_failures=allow_failures)
 
 
 def _merge_settings(source: str | None, options: EvalOptions) -> Evaluation:
@@ -258,8 +270,8 @@ def _load_results(path: Path) -> Results:
     return Results.load(path / "results.jsonl" if path.is_dir() else path)
 
 
-def _print_report(results: Results, path: Path, options: EvalOptions, *, also_official: bool) -> int:
-    """Write the report, print the scores and return the exit code: 3 when no sample was answered."""
+def _print_report(results: Results, path: Path, options: EvalOptions, *, also_official: bool) -> None:
+    """Write the report and print the scores."""
     from bookwheel.cli.output import print_line, stderr
     from bookwheel.evaluation.files import write_report
     from bookwheel.evaluation.layout import build_sections
@@ -273,14 +285,37 @@ def _print_report(results: Results, path: Path, options: EvalOptions, *, also_of
     reference = options.grid.reference or settings.get("reference", "sequential")
     built = build_report(results, reference=reference)
     folder = path if path.is_dir() else path.parent
-    written = write_report(built, folder, also_official=also_official)
+    with _open_journal(options.output.journal or folder / "journal.sqlite") as journal:
+        written = write_report(built, folder, also_official=also_official, journal=journal)
     if options.output.as_json:
         print_line(json.dumps({"folder": str(folder), **report_to_json(built)}))
     else:
         print_line(to_markdown("Scores", build_sections(built)[:1]))
         if not options.output.quiet:
             stderr().print(f"the whole report: {written[0]} and {written[1]}")
-    return 3 if all(record.outcome != "scored" for record in results.records) else 0
+
+
+def _choose_exit_code(results: Results, *, allow_failures: bool) -> int:
+    """Return 3 when a sample failed or none was answered, 4 when a budget ended one.
+
+    What does not fit, or cannot be made, is no failure.
+    """
+    outcomes = {str(record.outcome) for record in results.records}
+    if "scored" not in outcomes or ("failed" in outcomes and not allow_failures):
+        return 3
+    return 4 if "stopped" in outcomes and not allow_failures else 0
+
+
+@contextmanager
+def _open_journal(path: Path) -> Iterator[Journal | None]:
+    """Open the journal of an evaluation to read from; None where there is none any more."""
+    from bookwheel.journal import Journal
+
+    if not path.exists():
+        yield None
+        return
+    with Journal(path, read_only=True) as journal:
+        yield journal
 
 
 def _compare(first: Path, second: Path, *, as_json: bool) -> int:
@@ -295,5 +330,5 @@ def _compare(first: Path, second: Path, *, as_json: bool) -> int:
     if as_json:
         print_line(json.dumps({"differences": contrasts_to_json(contrasts)}))
     else:
-        print_line(to_markdown(f"{first} less {second}", [build_comparison(contrasts, 0)]))
+        print_line(to_markdown(f"{first} less {second}", [build_comparison(contrasts)]))
     return 0

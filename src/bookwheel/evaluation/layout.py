@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.evaluation.memory_sections import build_memory_sections
+from bookwheel.evaluation.sections import Section, Table
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from bookwheel.evaluation.report import Cell, Contrast, Report
     from bookwheel.evaluation.results import Record
@@ -16,53 +19,39 @@ if TYPE_CHECKING:
 _FAILURE_ROWS: Final = 40
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
-    """A table of finished texts, with a caption that explains its numbers."""
-
-    caption: str
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
-    """A heading with paragraphs and tables."""
-
-    title: str
-    words: tuple[str, ...] = ()
-    tables: tuple[Table, ...] = ()
-
-
-def build_sections(report: Report, *, also_official: bool = False) -> list[Section]:
-    """Return the sections of a report, the most important numbers first."""
+def build_sections(report: Report, *, also_official: bool = False, pages: Collection[str] = ()) -> list[Section]:
+    """Return the sections of a report, the most important numbers first. `pages` names the readings with a page."""
     return [
         _build_accuracy(report),
         _build_differences(report),
         _build_cells(report, also_official=also_official),
+        *build_memory_sections(report, pages),
         *_build_failures(report),
         _build_provenance(report),
     ]
 
 
-def build_comparison(contrasts: Sequence[Contrast], seed: int) -> Section:
+def build_comparison(contrasts: Sequence[Contrast]) -> Section:
     """Return the section that compares two results files."""
-    return Section(title="Differences", words=(_PAIRED,), tables=(_contrast_table(contrasts, seed),))
+    return Section(title="Differences", words=(_PAIRED,), tables=(_contrast_table(contrasts),))
 
 
 _SCORES: Final = (
     "Mean score in per cent with its 95 % interval. A sample without an answer (failed, stopped by a budget, refused) "
-    "counts as 0. “does not fit” stands where no document of a cell could be read in that way."
+    "counts as 0. A sample that could not be made at its length (infeasible) counts nowhere. “does not fit” stands "
+    "where no document of a cell could be read in that way."
 )
 _COLUMNS: Final = (
     "Tokens, seconds and cost are means a sample. Truncated: samples with a reply that ran into its token limit. "
     "Cut: samples of whose document a part was left out to make it fit. Seconds are wall-clock; samples that were "
-    "under way at once shared the machine."
+    "under way at once shared the machine. Set F1 stands beside answers in parts: it falls when an answer names too "
+    "much, which the score does not see. SD of runs is the standard deviation of the repeats' scores, in points."
 )
 _OFFICIAL: Final = (
-    "The official judge is the published one: it takes substrings in both directions, looks at the first gold answer "
-    "only and leaves failed requests out of the denominator. It is shown for comparison with published figures and "
-    "nothing else."
+    "The official judge is the one published for the task. RULER's own tasks are judged by its string_match_all: the "
+    "share of the golds that are substrings of the answer. All others are judged by MemAgent's: substrings in both "
+    "directions, the first gold answer only, an empty answer wrong, and failed requests not in the denominator. Both "
+    "are shown for comparison with published figures and nothing else."
 )
 
 
@@ -90,15 +79,23 @@ def _score_table(cells: Sequence[Cell], report: Report) -> Table:
 def describe_cells(cells: Sequence[Cell], report: Report) -> str:
     """Name the task, metric, n, interval method and seeds of cells of one task."""
     metrics = ", ".join(sorted({cell.metric for cell in cells}))
-    counts = ", ".join(str(n) for n in sorted({cell.score.n for cell in cells}))
+    counts = ", ".join(_describe_counts(cells))
     methods = ", ".join(sorted({cell.score.method for cell in cells}))
     scores = f"Task: {cells[0].task}. Metric: {metrics}. n = {counts} a cell. 95 % intervals: {methods}."
     return f"{scores} {_format_seeds(report)}"
 
 
+def _describe_counts(cells: Sequence[Cell]) -> list[str]:
+    """Return the different numbers of scores, each with its number of questions where that is smaller."""
+    numbers = sorted({(cell.score.n, cell.score.clusters) for cell in cells})
+    return [f"{n} ({clusters} questions)" if clusters < n else str(n) for n, clusters in numbers]
+
+
 def _format_score(cell: Cell | None) -> str:
     if cell is None:
         return "–"
+    if not cell.score.n:
+        return "cannot be made"
     return _format_interval(cell.score) if cell.is_measured else "does not fit"
 
 
@@ -110,8 +107,10 @@ def _format_interval(interval: IntervalEstimate) -> str:
 
 _PAIRED: Final = (
     "Points of mean score by which the first is ahead of the second on the same samples, with the 95 % interval of the "
-    "difference. p is exact and two-sided (sign test on the pairs that differ; McNemar's where scores are right or "
-    "wrong) and not corrected for the number of comparisons."
+    "difference. The pairs of one question (at several lengths, or repeated) are not independent: the interval's "
+    "standard error is clustered by question, and p, exact and two-sided, is the sign test on the questions that "
+    "differ (McNemar's where each question has one right-or-wrong pair). p is not corrected for the number of "
+    "comparisons."
 )
 
 
@@ -119,16 +118,17 @@ def _build_differences(report: Report) -> Section:
     if not report.contrasts:
         sentence = "The samples were read in one way only, so there is nothing to compare."
         return Section(title="Differences", words=(sentence,))
-    return Section(title="Differences", words=(_PAIRED,), tables=(_contrast_table(report.contrasts, report.seed),))
+    return Section(title="Differences", words=(_PAIRED,), tables=(_contrast_table(report.contrasts),))
 
 
-def _contrast_table(contrasts: Iterable[Contrast], seed: int) -> Table:
+def _contrast_table(contrasts: Iterable[Contrast]) -> Table:
     header = (
         "first",
         "second",
         "task",
         "length",
         "pairs",
+        "questions",
         "ahead",
         "95 % interval",
         "wins",
@@ -143,6 +143,7 @@ def _contrast_table(contrasts: Iterable[Contrast], seed: int) -> Table:
             contrast.task,
             "all" if contrast.length is None else f"{contrast.length:,}",
             str(contrast.difference.n),
+            str(contrast.difference.clusters),
             f"{100 * contrast.difference.mean:+.1f}",
             f"[{100 * contrast.difference.low:+.1f}, {100 * contrast.difference.high:+.1f}]",
             str(contrast.difference.ahead),
@@ -152,7 +153,7 @@ def _contrast_table(contrasts: Iterable[Contrast], seed: int) -> Table:
         )
         for contrast in contrasts
     ]
-    return Table(caption=f"Paired differences. Bootstrap seed {seed}.", header=header, rows=tuple(rows))
+    return Table(caption="Paired differences.", header=header, rows=tuple(rows))
 
 
 def _format_p(p: float) -> str:
@@ -160,26 +161,40 @@ def _format_p(p: float) -> str:
 
 
 def _build_cells(report: Report, *, also_official: bool) -> Section:
+    cells = (*report.cells, *report.pooled)
+    optional: dict[str, Callable[[Cell], str]] = {
+        "set F1": lambda cell: _format_share(cell.set_f1),
+        "SD of runs": lambda cell: _format_share(cell.between_runs),
+        "infeasible": lambda cell: str(cell.infeasible or "–"),
+    }
+    # Columns in which no cell has anything are left out: the table is wide.
+    extra = {name: text for name, text in optional.items() if any(text(cell) != "–" for cell in cells)}
     header = (
         *("model", "way", "task", "length", "metric", "n", "score", "95 % interval"),
         *(("official judge", "its n") if also_official else ()),
+        *extra,
         *("failed", "stopped", "refused", "truncated", "cut"),
         *("prompt tokens", "reply tokens", "seconds", "cost"),
     )
-    rows = tuple(_cell_row(cell, also_official=also_official) for cell in (*report.cells, *report.pooled))
+    rows = tuple(_cell_row(cell, list(extra.values()), also_official=also_official) for cell in cells)
     paragraphs = (_COLUMNS, _OFFICIAL) if also_official else (_COLUMNS,)
     table = Table(caption=f"Every cell. {_format_seeds(report)}", header=header, rows=rows)
     return Section(title="Cells", words=paragraphs, tables=(table,))
 
 
-def _cell_row(cell: Cell, *, also_official: bool) -> tuple[str, ...]:
+def _cell_row(cell: Cell, extra: Sequence[Callable[[Cell], str]], *, also_official: bool) -> tuple[str, ...]:
     score = _format_interval(cell.score).partition(" ") if cell.is_measured else ("does not fit", "", "–")
     return (
         *(cell.model, cell.way, cell.task, f"{cell.length:,}", cell.metric, str(cell.score.n), score[0], score[2]),
         *((_format_interval(cell.official), str(cell.official.n)) if also_official else ()),
+        *(text(cell) for text in extra),
         *map(str, (cell.failed, cell.stopped, cell.refused, cell.truncated, cell.cut)),
         *(f"{cell.prompt_tokens:,.0f}", f"{cell.completion_tokens:,.0f}", f"{cell.seconds:,.2f}", f"{cell.cost:.4g}"),
     )
+
+
+def _format_share(share: float) -> str:
+    return "–" if math.isnan(share) else f"{100 * share:.1f}"
 
 
 def _build_failures(report: Report) -> list[Section]:
@@ -191,7 +206,10 @@ def _build_failures(report: Report) -> list[Section]:
     rows = tuple(
         (*complaint, str(count), example[complaint]) for complaint, count in counted.most_common(_FAILURE_ROWS)
     )
-    paragraphs = [f"{len(report.failures)} samples had no answer and count as wrong."]
+    missing = sum(not record.is_counted for record in report.failures)
+    paragraphs = [f"{len(report.failures) - missing} samples had no answer and count as wrong."]
+    if missing:
+        paragraphs.append(f"{missing} samples could not be made at their length and count nowhere.")
     if len(counted) > _FAILURE_ROWS:
         paragraphs.append(f"{len(counted) - _FAILURE_ROWS} rarer errors are only in the results file.")
     header = ("model", "way", "outcome", "error", "samples", "for example")
@@ -227,5 +245,5 @@ def _build_provenance(report: Report) -> Section:
 
 
 def _format_seeds(report: Report) -> str:
-    seeds = sorted({record.seed for record in report.results.records})
-    return f"Sample seed {', '.join(map(str, seeds))}; bootstrap seed {report.seed}."
+    seeds = sorted({record.seed for record in report.records if record.is_counted})
+    return f"Sample seed {', '.join(map(str, seeds))}."

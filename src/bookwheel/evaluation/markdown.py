@@ -10,7 +10,7 @@ from bookwheel.text.sanitize import sanitize
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from bookwheel.evaluation.layout import Section, Table
+    from bookwheel.evaluation.sections import Section, Table
 
 
 def to_markdown(title: str, sections: Iterable[Section]) -> str:

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from bookwheel.evaluation.errors import SettingsError
 from bookwheel.evaluation.settings import fingerprint, model_settings
 from bookwheel.models.base import ModelWrapper
 from bookwheel.reading.prompts import prompts_for
@@ -33,6 +34,13 @@ class ModelUnderTest:
     settings: Mapping[str, Any]
     """The settings that all its results share."""
     fingerprint: str
+
+    def plan_of_repeat(self, repeat: int) -> Plan:
+        """Return the plan of a sample's reading number `repeat`: each has a seed of its own, if the plan has one."""
+        seed = self.plan.sampling.seed
+        if not repeat or seed is None:
+            return self.plan
+        return replace(self.plan, sampling=replace(self.plan.sampling, seed=seed + repeat))
 
 
 class NarrowWindow(ModelWrapper):
@@ -65,6 +73,11 @@ async def open_models(evaluation: Evaluation, open_model: OpenModel) -> AsyncGen
 
 def _prepare_model(evaluation: Evaluation, spec: ModelSpec, model: Model) -> ModelUnderTest:
     plan = evaluation.plan_of(spec, model.plan)
+    if evaluation.repeats > 1 and plan.sampling.temperature == 0:
+        raise SettingsError(
+            f"{spec.display_name} reads at temperature 0, where every repeat is the same; "
+            f"set a temperature, or leave out --repeats"
+        )
     if spec.window is not None and (model.window is None or spec.window < model.window):
         model = NarrowWindow(model, spec.window)
     prompts = prompts_for(replace(plan, language=plan.language or evaluation.language), "")

@@ -11,7 +11,7 @@ from bookwheel.text.sanitize import sanitize
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from bookwheel.evaluation.layout import Section, Table
+    from bookwheel.evaluation.sections import Section, Table
 
 _STYLE: Final = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #1d2330; margin: 2rem auto; max-width: 76rem; padding: 0 1rem }
@@ -57,11 +57,17 @@ def _section(section: Section) -> str:
 
 def _table(table: Table) -> str:
     head = "".join(f"<th>{_escape(cell)}</th>" for cell in table.header)
-    rows = "".join(f"<tr>{''.join(f'<td>{_escape(cell)}</td>' for cell in row)}</tr>\n" for row in table.rows)
+    rows = "".join(
+        f"<tr>{''.join(f'<td>{_cell(cell, table.links)}</td>' for cell in row)}</tr>\n" for row in table.rows
+    )
     return (
         f'<div class="table"><table><caption>{_escape(table.caption)}</caption>\n'
         f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n"
     )
+
+
+def _cell(text: str, links: Mapping[str, str]) -> str:
+    return f'<a href="{_escape(links[text])}">{_escape(text)}</a>' if text in links else _escape(text)
 
 
 def _escape(text: str) -> str:

@@ -1,19 +1,21 @@
 """The numbers of a report: cells with intervals and costs, and paired differences between ways.
 
 Pure functions from records to values. A sample without an answer counts as wrong and stays in the denominator; the
-number of such samples stands beside the score. A cell has no score only when no document fitted its way.
+number of such samples stands beside the score. A sample that could not be made is counted apart and in no score. A cell
+has no score only when no document fitted its way. Several records of one question (lengths, repeats) are one cluster.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from bookwheel.evaluation.errors import ResultsError
 from bookwheel.evaluation.results import SampleOutcome
-from bookwheel.evaluation.statistics import Difference, IntervalEstimate, compare_pairs, estimate
+from bookwheel.evaluation.statistics import Difference, IntervalEstimate, compare_pairs, estimate, spread_of_runs
 from bookwheel.reading.ways.registry import list_ways
 
 if TYPE_CHECKING:
@@ -41,6 +43,20 @@ class Cell:
     score: IntervalEstimate
     official: IntervalEstimate
     """By the published metric, which left failed requests out."""
+    set_f1: float
+    """Mean, of answers in parts; nan where no answer has any."""
+    repeats: int
+    """Readings of each sample."""
+    between_runs: float
+    """Standard deviation of the repeats' scores; nan without repeats."""
+    memory: Mapping[str, int]
+    """Samples by what became of their evidence in the memory (`MemoryOutcome`)."""
+    captured: float
+    """Mean share of the evidence that was in the memory at some time; nan without a memory."""
+    kept: float
+    """Mean share of the evidence that was in the last memory."""
+    infeasible: int
+    """Samples that could not be made; they are in no score."""
     failed: int
     stopped: int
     refused: int
@@ -82,56 +98,85 @@ class Report:
     """Over all tasks of a length; empty where there is one task."""
     contrasts: tuple[Contrast, ...]
     failures: tuple[Record, ...]
-    seed: int
-    """The seed of the resampling."""
+    records: tuple[Record, ...]
+    """In the order of the cells; the task names its language where there are several."""
 
 
-def build_report(results: Results, *, reference: str = "sequential", seed: int = 0) -> Report:
+def build_report(results: Results, *, reference: str = "sequential") -> Report:
     """Return the cells of a results file, and the differences of all ways from the reference way."""
-    records = _sort_records(results.records)
+    records = _sort_records(_name_languages(results.records))
     by_cell = _group_by(records, lambda r: (r.model, r.way, r.task, r.length))
     tasks = {record.task for record in records}
     by_length = _group_by(records, lambda r: (r.model, r.way, ALL, r.length)) if len(tasks) > 1 else {}
     return Report(
         results=results,
-        cells=tuple(_build_cell(*place, group, seed) for place, group in by_cell.items()),
-        pooled=tuple(_build_cell(*place, group, seed) for place, group in by_length.items()),
-        contrasts=tuple(compare_series(records, reference, seed)),
+        cells=tuple(_build_cell(*place, group) for place, group in by_cell.items()),
+        pooled=tuple(_build_cell(*place, group) for place, group in by_length.items()),
+        contrasts=tuple(compare_series(records, reference)),
         failures=tuple(record for record in records if record.outcome is not SampleOutcome.SCORED),
-        seed=seed,
+        records=tuple(records),
     )
+
+
+def _name_languages(records: Sequence[Record]) -> Sequence[Record]:
+    """Name the language with the task where there are several: they are different tasks to a reader."""
+    if len({record.language for record in records if record.is_counted}) < 2:  # noqa: PLR2004
+        return records
+    return [replace(record, task=f"{record.task} · {record.language}") for record in records]
 
 
 def _sort_records(records: Sequence[Record]) -> list[Record]:
     """Sort by model and task in order of appearance, by way as the registry lists them, and by length."""
     models, tasks = (list(dict.fromkeys(getattr(record, name) for record in records)) for name in ("model", "task"))
     ways = list(dict.fromkeys((*list_ways(), *(record.way for record in records))))
-    return sorted(records, key=lambda r: (models.index(r.model), ways.index(r.way), tasks.index(r.task), r.length))
+    rank = {name: place for names in (models, tasks, ways) for place, name in enumerate(names)}
+    return sorted(records, key=lambda r: (rank[r.model], rank[r.way], rank[r.task], r.length))
 
 
-def _build_cell(model: str, way: str, task: str, length: int, records: Sequence[Record], seed: int) -> Cell:
-    outcomes = Counter(record.outcome for record in records)
+def _build_cell(model: str, way: str, task: str, length: int, every: Sequence[Record]) -> Cell:
+    outcomes = Counter(record.outcome for record in every)
+    records = [record for record in every if record.is_counted]
+    judged = [record for record in records if record.official is not None]
     return Cell(
         model=model,
         way=way,
         task=task,
         length=length,
-        metric=", ".join(sorted({record.metric for record in records})),
-        score=estimate([record.score for record in records], seed=seed),
-        official=estimate([record.official for record in records if record.official is not None], seed=seed),
+        metric=_describe_metrics(records),
+        score=estimate([record.score for record in records], [record.cluster for record in records]),
+        official=estimate([record.official or 0.0 for record in judged], [record.cluster for record in judged]),
+        set_f1=_mean([record.set_f1 for record in records if record.set_f1 is not None]),
+        repeats=len({record.repeat for record in records}),
+        between_runs=spread_of_runs([record.score for record in records], [record.repeat for record in records]),
+        memory=dict(Counter(record.memory for record in records if record.memory)),
+        captured=_mean([record.captured for record in records if record.captured is not None]),
+        kept=_mean([record.kept for record in records if record.kept is not None]),
+        infeasible=outcomes[SampleOutcome.INFEASIBLE],
         failed=outcomes[SampleOutcome.FAILED],
         stopped=outcomes[SampleOutcome.STOPPED],
         refused=outcomes[SampleOutcome.REFUSED],
         truncated=sum(record.is_truncated for record in records),
         cut=sum("cut" in record.flags for record in records),
-        prompt_tokens=fmean(record.prompt_tokens for record in records),
-        completion_tokens=fmean(record.completion_tokens for record in records),
-        seconds=fmean(record.seconds for record in records),
-        cost=fmean(record.cost for record in records),
+        prompt_tokens=_mean([record.prompt_tokens for record in records]),
+        completion_tokens=_mean([record.completion_tokens for record in records]),
+        seconds=_mean([record.seconds for record in records]),
+        cost=_mean([record.cost for record in records]),
     )
 
 
-def compare_series(records: Iterable[Record], reference: str, seed: int) -> list[Contrast]:
+def _describe_metrics(records: Sequence[Record]) -> str:
+    """Name the metrics, and their shares where there are several."""
+    counted = sorted(Counter(record.metric for record in records).items())
+    if len(counted) == 1:
+        return counted[0][0]
+    return ", ".join(f"{metric} ({count / len(records):.0%})" for metric, count in counted)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return fmean(values) if values else math.nan
+
+
+def compare_series(records: Iterable[Record], reference: str) -> list[Contrast]:
     """Compare every way with the same model's reference way.
 
     A model that was not read in the reference way is compared with the first model that was.
@@ -143,11 +188,11 @@ def compare_series(records: Iterable[Record], reference: str, seed: int) -> list
         other = (model, reference) if way != reference and (model, reference) in series else standard
         if other and other != (model, way):
             labels = (f"{model} · {way}", " · ".join(other))
-            contrasts += compare_records(_index_by_sample(group), _index_by_sample(series[other]), labels, seed)
+            contrasts += compare_records(_index_by_sample(group), _index_by_sample(series[other]), labels)
     return contrasts
 
 
-def compare_results(first: Results, second: Results, names: tuple[str, str], *, seed: int = 0) -> list[Contrast]:
+def compare_results(first: Results, second: Results, names: tuple[str, str]) -> list[Contrast]:
     """Compare the first file with the second on the samples that both have.
 
     Series (model and way) are matched by name. Two files with one series each are compared whatever their names.
@@ -159,7 +204,7 @@ def compare_results(first: Results, second: Results, names: tuple[str, str], *, 
     contrasts: list[Contrast] = []
     for mine, yours in pairs:
         labels = (f"{names[0]}: {' · '.join(mine)}", f"{names[1]}: {' · '.join(yours)}")
-        contrasts += compare_records(_index_by_sample(left[mine]), _index_by_sample(right[yours]), labels, seed)
+        contrasts += compare_records(_index_by_sample(left[mine]), _index_by_sample(right[yours]), labels)
     if not contrasts:
         raise ResultsError(
             f"{names[0]} and {names[1]} have no samples read by the same model in the same way; to compare different "
@@ -168,27 +213,27 @@ def compare_results(first: Results, second: Results, names: tuple[str, str], *, 
     return contrasts
 
 
-RecordsBySample = dict[tuple[str, int, str], "Record"]
-"""The records of one series by task, length and sample."""
+RecordsBySample = dict[tuple[str, int, str, int], "Record"]
+"""The records of one series by what was asked and read (`Record.pair_key`)."""
 
 
-def compare_records(
-    first: RecordsBySample, second: RecordsBySample, labels: tuple[str, str], seed: int
-) -> list[Contrast]:
+def compare_records(first: RecordsBySample, second: RecordsBySample, labels: tuple[str, str]) -> list[Contrast]:
     """Compare two series on shared samples: each cell that both could measure, then all of those together."""
     pairs = [(first[key], second[key]) for key in first if key in second]
     cells = _group_by(pairs, lambda pair: (pair[0].task, pair[0].length))
     both = {place: group for place, group in cells.items() if _is_measured(group)}
-    contrasts = [_build_contrast(labels, task, length, group, seed) for (task, length), group in both.items()]
+    contrasts = [_build_contrast(labels, task, length, group) for (task, length), group in both.items()]
     if len(both) > 1:
-        contrasts.append(_build_contrast(labels, ALL, None, [pair for group in both.values() for pair in group], seed))
+        contrasts.append(_build_contrast(labels, ALL, None, [pair for group in both.values() for pair in group]))
     return contrasts
 
 
 def _build_contrast(
-    labels: tuple[str, str], task: str, length: int | None, pairs: Sequence[tuple[Record, Record]], seed: int
+    labels: tuple[str, str], task: str, length: int | None, pairs: Sequence[tuple[Record, Record]]
 ) -> Contrast:
-    difference = compare_pairs([one.score for one, _ in pairs], [other.score for _, other in pairs], seed=seed)
+    difference = compare_pairs(
+        [one.score for one, _ in pairs], [other.score for _, other in pairs], [one.cluster for one, _ in pairs]
+    )
     return Contrast(first=labels[0], second=labels[1], task=task, length=length, difference=difference)
 
 
@@ -198,7 +243,7 @@ def _is_measured(pairs: Sequence[tuple[Record, Record]]) -> bool:
 
 
 def _index_by_sample(records: Iterable[Record]) -> RecordsBySample:
-    return {(record.task, record.length, record.sample): record for record in records}
+    return {record.pair_key: record for record in records if record.is_counted}
 
 
 def _group_by(values: Iterable[V], key: Callable[[V], K]) -> Mapping[K, list[V]]:

@@ -1,5 +1,8 @@
 """The results file: JSON lines, one for each run and one for each sample, only ever appended.
 
+A record stands for one content (question, golds, metric and document), in one way, by one model, once. A sample whose
+content changed under the same name is read again, and its newer record replaces the older one.
+
 Each line is flushed at once, so a killed evaluation loses no result; against a power cut the file is synced once a
 second. An unfinished last line is removed when the file is opened again. Only one run may write at a time.
 """
@@ -28,7 +31,7 @@ _SYNC_SECONDS: Final = 1.0
 
 
 class SampleOutcome(StrEnum):
-    """The outcome of one sample. Everything but SCORED counts as wrong."""
+    """The outcome of one sample. FAILED, STOPPED and REFUSED count as wrong; INFEASIBLE counts nowhere."""
 
     SCORED = "scored"
     FAILED = "failed"
@@ -37,10 +40,12 @@ class SampleOutcome(StrEnum):
     """A budget ended the reading before an answer."""
     REFUSED = "refused"
     """The sample does not fit what this way can read."""
+    INFEASIBLE = "infeasible"
+    """The sample could not be made at this length, so nothing was read."""
 
 
-RecordKey = tuple[str, int, str, str, str]
-"""Task, length, sample, way, model."""
+RecordKey = tuple[str, int, str, str, str, int]
+"""Task, length, sample, way, model, repeat."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,13 +63,19 @@ class Record:
     outcome: SampleOutcome
     score: float
     metric: str
+    content: str = ""
+    """The hash of question, golds, metric and document; empty in files of older versions."""
+    repeat: int = 0
+    """The number of the reading of this sample, from 0."""
     reason: str = ""
     """The reason of the score."""
     official: float | None = None
-    """The score by the published metric; None without an answer, as that metric left such samples out."""
+    """The score by the task's published metric; None without an answer, as that metric left such samples out."""
     question: str = ""
     answer: str = ""
     golds: tuple[str, ...] = ()
+    set_f1: float | None = None
+    """Of an answer in parts: the harmonic mean of precision and recall; None for other metrics."""
     error: str = ""
     reading: str = ""
     """The reading's id in the journal."""
@@ -72,6 +83,16 @@ class Record:
     """Tokens of the document."""
     seed: int = 0
     language: str = "en"
+    depth: float | None = None
+    """The place of the evidence in the document, from 0 to 1; None where there is none."""
+    memory: str = ""
+    """What became of the evidence (`MemoryOutcome`); empty where the way keeps no memory."""
+    memory_step: int | None = None
+    """The step that overwrote the evidence or should have captured it."""
+    captured: float | None = None
+    """The share of the evidence that was in the memory at some time."""
+    kept: float | None = None
+    """The share of the evidence that was in the last memory."""
     steps: int = 0
     flags: Mapping[str, int] = field(default_factory=dict)
     """The number of steps and answers with each flag."""
@@ -84,8 +105,23 @@ class Record:
 
     @property
     def key(self) -> RecordKey:
-        """Task, length, sample, way and model: a newer record with the same key replaces this one."""
-        return (self.task, self.length, self.sample, self.way, self.model)
+        """A newer record with the same key replaces this one."""
+        return (self.task, self.length, self.sample, self.way, self.model, self.repeat)
+
+    @property
+    def pair_key(self) -> tuple[str, int, str, int]:
+        """Equal for the same question about the same document, whichever way or model read it."""
+        return (self.task, self.length, self.content or f"{self.sample}\0{self.question}", self.repeat)
+
+    @property
+    def cluster(self) -> tuple[str, ...]:
+        """Equal for the records of one question, at every length and in every repeat: they are not independent."""
+        return (self.task, self.language, self.question, *self.golds) if self.question else (self.task, self.sample)
+
+    @property
+    def is_counted(self) -> bool:
+        """True when the sample exists, so that it counts in scores and pairs."""
+        return self.outcome is not SampleOutcome.INFEASIBLE
 
     @property
     def is_truncated(self) -> bool:

@@ -39,7 +39,7 @@ from bookwheel.schema import check_bounds, parse
 
 AtLeastOne = Annotated[int, Ge(1)]
 
-_AXES: Final = frozenset({"tasks", "lengths", "ways", "count", "models"})
+_AXES: Final = frozenset({"tasks", "lengths", "ways", "count", "models", "languages", "repeats"})
 # Settings that change the speed, the place of files or the layout of a report, but no number.
 _WITHOUT_EFFECT: Final = frozenset({"concurrency", "reference", "data", "samples"})
 # Settings of a model that say how it is reached and which cells it fills.
@@ -103,7 +103,11 @@ class Evaluation:
     count: AtLeastOne = 50
     """Samples of each task and length."""
     seed: int = 0
+    repeats: AtLeastOne = 1
+    """Readings of each sample; more than one needs a temperature above 0."""
     language: str = "en"
+    languages: tuple[str, ...] = ()
+    """Several languages in one run, for the tasks that have them; empty: `language` alone."""
     tokenizer: str | None = None
     """Measures the documents' lengths; by default the first model's own."""
     data: str | None = None
@@ -150,7 +154,16 @@ class Evaluation:
     def fixed_settings(self) -> dict[str, Any]:
         """Return the settings that all numbers of a results file share."""
         varying = _AXES | _WITHOUT_EFFECT | {"plan"}
-        return {name: value for name, value in asdict(self).items() if name not in varying}
+        settings = {name: value for name, value in asdict(self).items() if name not in varying}
+        return {**settings, **self._hash_data()}
+
+    def _hash_data(self) -> dict[str, str]:
+        """Return a hash of the user's file of questions, under whatever name it lies; nothing for a folder."""
+        path = Path(self.data) if self.data else None
+        if path is None or not path.is_file():
+            return {}
+        with path.open("rb") as file:
+            return {"data": hashlib.file_digest(file, "sha256").hexdigest()[:16]}
 
     @classmethod
     def load(cls, source: str) -> Self:

@@ -2,43 +2,100 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, overload
 
+from bookwheel.errors import InputError
+from bookwheel.evaluation.work import MissingSample, make_sample
 from bookwheel.text.tokens import FileTokenizer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable
 
     from bookwheel.evaluation.models import ModelUnderTest
     from bookwheel.evaluation.settings import Evaluation
     from bookwheel.evaluation.work import SampleSource
     from bookwheel.tasks.base import Sample
 
+# So many samples are tried before a length counts as too short for a task.
+_TRIES: Final = 5
+
+
+class JoinedSeries(Sequence["Sample"]):
+    """The samples of several series, one series after the other."""
+
+    def __init__(self, series: Iterable[Sequence[Sample]]) -> None:
+        self._series = tuple(series)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._series))
+
+    @overload
+    def __getitem__(self, place: int) -> Sample: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[Sample]: ...
+
+    def __getitem__(self, place: int | slice) -> Sample | list[Sample]:
+        if isinstance(place, slice):
+            return [self[index] for index in range(len(self))[place]]
+        place = range(len(self))[place]
+        for series in self._series:
+            if place < len(series):
+                return series[place]
+            place -= len(series)
+        raise IndexError(place)
+
 
 def open_task_source(evaluation: Evaluation, models: Sequence[ModelUnderTest]) -> SampleSource:
     """Return a source that makes samples on demand. InputError for an unknown task, before anything is read."""
-    from bookwheel.tasks import load_task, make_samples
+    from bookwheel.tasks import load_task, sample_series
 
-    for task in evaluation.tasks:
-        load_task(task)
     tokenizer = FileTokenizer(Path(evaluation.tokenizer)) if evaluation.tokenizer else models[0].model.tokenizer
+    languages = {task: _choose_languages(evaluation, load_task(task).languages, task) for task in evaluation.tasks}
 
-    def samples(task: str, length: int) -> Iterator[Sample]:
-        return make_samples(
-            task,
-            tokens=length,
-            count=evaluation.count,
-            seed=evaluation.seed,
-            tokenizer=tokenizer,
-            language=evaluation.language,
-            data=Path(evaluation.data) if evaluation.data else None,
+    def samples(task: str, length: int) -> Sequence[Sample]:
+        return JoinedSeries(
+            sample_series(
+                task,
+                tokens=length,
+                count=evaluation.count,
+                seed=evaluation.seed,
+                tokenizer=tokenizer,
+                language=language,
+                data=Path(evaluation.data) if evaluation.data else None,
+            )
+            for language in languages[task]
         )
 
     return samples
 
 
+def _choose_languages(evaluation: Evaluation, offered: Sequence[str], task: str) -> list[str]:
+    """Return the evaluation's languages that the task has; with one language, that one, which may be refused."""
+    if not evaluation.languages:
+        return [evaluation.language]
+    languages = [language for language in evaluation.languages if language in offered]
+    if not languages:
+        raise InputError(f"the task {task} is there in {' and '.join(offered)}; add one of them to the languages")
+    return languages
+
+
 def check_source(evaluation: Evaluation, source: SampleSource) -> None:
-    """Make the shortest sample of every task, so that mistakes show before any call is paid for."""
+    """Make samples of every task at the shortest length, so that mistakes show before any call is paid for."""
     for task in evaluation.tasks:
-        next(source(task, min(evaluation.lengths)), None)
+        samples = source(task, min(evaluation.lengths))
+        if isinstance(samples, Sequence):
+            _check_series(samples)
+        else:
+            next(iter(samples), None)
+
+
+def _check_series(series: Sequence[Sample]) -> None:
+    """Raise InputError when none of the first samples can be made, or when there are fewer than were asked for."""
+    make_sample(series, len(series) - 1)
+    tried = [make_sample(series, place) for place in range(min(_TRIES, len(series)))]
+    missing = [sample for sample in tried if isinstance(sample, MissingSample)]
+    if missing and len(missing) == len(tried):
+        raise InputError(missing[0].reason)

@@ -1,32 +1,40 @@
 """Intervals for the score of one cell, and for the difference of two ways on the same samples.
 
-Pure functions; random draws come from a seed.
+Pure functions without random draws. Scores lie in [0, 1].
 
     right or wrong        Wilson's score interval: never leaves [0, 1], honest at 0 and at 1
-    scores in between     the bootstrap's percentiles; where all scores are one, Wilson's on their mean
-    right/wrong pairs     Bonett and Price's adjusted interval for the difference; p from McNemar's exact test
-    other pairs           the bootstrap over the pairs' differences; p from the exact sign test
+    scores in between     Student's t on the mean; where all scores are one, Wilson's
+    right/wrong pairs     Bonett and Price's adjusted interval for the difference
+    other pairs           Student's t on the differences
+    p                     the exact sign test on what differs; McNemar's for single right/wrong pairs
 
-McNemar's exact test is the sign test on the pairs that differ, so one p serves both. Scores lie in [0, 1].
+Scores of one question are not independent: the same question at ten lengths, or read five times. Given `clusters`,
+the standard error is the cluster-robust one (statsmodels' `cov_type="cluster"`, inspect's `stderr(cluster=...)`):
 
->>> wilson(40, 50).low > 0.66
+    se² = G/(G-1) * Σ_g (Σ_i (x_gi - mean))² / n²        G clusters, n scores; t has G-1 degrees of freedom
+
+Shares get Wilson's interval for as many independent scores as give that standard error. The sign test counts each
+cluster once, by the sign of its sum.
+
+>>> wilson_interval(40, 50).low > 0.66
 True
 """
 
 from __future__ import annotations
 
 import math
-import random
+from collections import Counter, defaultdict
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import NormalDist, fmean
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Hashable, Sequence
 
 CONFIDENCE: Final = 0.95
-# Enough for percentiles that move by less than a point between seeds, at about 0.1 s for 500 samples.
-_RESAMPLES: Final = 2000
+# Beyond it Cornish and Fisher's expansion has all digits that a report shows, and the sum below only costs time.
+_MANY_DEGREES: Final = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +47,8 @@ class IntervalEstimate:
     n: int
     method: str
     """The method behind the interval; "none" without any scores."""
+    clusters: int = 0
+    """The number of different questions behind the scores."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,55 +65,116 @@ class Difference:
     """Pairs that the first wins."""
     behind: int
     p: float
-    """Two-sided and exact: the chance that pairs which differ split at least this unevenly."""
+    """Two-sided and exact: the chance that questions which differ split at least this unevenly."""
     method: str
+    clusters: int = 0
+    """The number of different questions behind the pairs."""
 
 
-def estimate(scores: Sequence[float], *, seed: int = 0, confidence: float = CONFIDENCE) -> IntervalEstimate:
-    """Return the mean of scores in [0, 1], with its interval."""
+def estimate(
+    scores: Sequence[float], clusters: Sequence[Hashable] | None = None, *, confidence: float = CONFIDENCE
+) -> IntervalEstimate:
+    """Return the mean of scores in [0, 1], with its interval. `clusters` names the question of each score."""
     n = len(scores)
     if n == 0:
         return IntervalEstimate(mean=math.nan, low=math.nan, high=math.nan, n=0, method="none")
+    groups = _count_clusters(clusters, n)
+    if groups < n and clusters is not None:
+        return _estimate_clustered(scores, clusters, groups, confidence)
     if set(scores) <= {0, 1} or min(scores) == max(scores):
         return wilson_interval(math.fsum(scores), n, confidence=confidence)
-    low, high = bootstrap_interval(scores, seed=seed, confidence=confidence)
-    return IntervalEstimate(mean=fmean(scores), low=low, high=high, n=n, method="bootstrap")
+    mean = fmean(scores)
+    half = t_quantile(0.5 + confidence / 2, n - 1) * clustered_error(scores, range(n))
+    low, high = max(0.0, mean - half), min(1.0, mean + half)
+    return IntervalEstimate(mean=mean, low=low, high=high, n=n, method="t", clusters=n)
+
+
+def _estimate_clustered(
+    scores: Sequence[float], clusters: Sequence[Hashable], groups: int, confidence: float
+) -> IntervalEstimate:
+    """Return the interval for scores of which several belong to one question."""
+    mean, n = fmean(scores), len(scores)
+    error = clustered_error(scores, clusters)
+    # Questions that all score the same say no more than one score each.
+    independent = min(float(n), mean * (1 - mean) / error**2) if error > 0 else float(groups)
+    z = t_quantile(0.5 + confidence / 2, groups - 1) if groups > 1 else _z_score(confidence)
+    low, high = _wilson_bounds(mean, max(independent, 1.0), z)
+    return IntervalEstimate(mean=mean, low=low, high=high, n=n, method="clustered Wilson", clusters=groups)
 
 
 def wilson_interval(right: float, n: int, *, confidence: float = CONFIDENCE) -> IntervalEstimate:
     """Return Wilson's score interval of a share."""
-    z, share = _z_score(confidence), right / n
+    low, high = _wilson_bounds(right / n, n, _z_score(confidence))
+    return IntervalEstimate(mean=right / n, low=low, high=high, n=n, method="Wilson", clusters=n)
+
+
+def _wilson_bounds(share: float, n: float, z: float) -> tuple[float, float]:
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * math.sqrt(max(0.0, share * (1 - share)) / n + z * z / (4 * n * n))
-    low, high = min(share, max(0.0, middle - half)), max(share, min(1.0, middle + half))
-    return IntervalEstimate(mean=share, low=low, high=high, n=n, method="Wilson")
+    return min(share, max(0.0, middle - half)), max(share, min(1.0, middle + half))
 
 
-def bootstrap_interval(values: Sequence[float], *, seed: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Return the percentile interval of the mean over resamples."""
-    draw, n = random.Random(seed), len(values)  # noqa: S311 - resampling, not secrecy
-    means = sorted(math.fsum(draw.choices(values, k=n)) / n for _ in range(_RESAMPLES))
-    tail = (1 - confidence) / 2
-    return _quantile(means, tail), _quantile(means, 1 - tail)
+def clustered_error(values: Sequence[float], clusters: Sequence[Hashable]) -> float:
+    """Return the cluster-robust standard error of the mean; nan with fewer than two clusters.
+
+    With every value in a cluster of its own it is the ordinary standard error.
+    """
+    mean, sums = fmean(values), defaultdict[object, float](float)
+    for value, cluster in zip(values, clusters, strict=True):
+        sums[cluster] += value - mean
+    groups = len(sums)
+    if groups < 2:  # noqa: PLR2004 - one cluster has no spread
+        return math.nan
+    return math.sqrt(groups / (groups - 1) * math.fsum(one * one for one in sums.values())) / len(values)
 
 
 def compare_pairs(
-    first: Sequence[float], second: Sequence[float], *, seed: int = 0, confidence: float = CONFIDENCE
+    first: Sequence[float],
+    second: Sequence[float],
+    clusters: Sequence[Hashable] | None = None,
+    *,
+    confidence: float = CONFIDENCE,
 ) -> Difference:
-    """Compare the first scores with the second, pair by pair."""
+    """Compare the first scores with the second, pair by pair. `clusters` names the question of each pair."""
     if len(first) != len(second):
         raise ValueError(f"pairs need as many scores on both sides, not {len(first)} and {len(second)}")
     differences = [a - b for a, b in zip(first, second, strict=True)]
-    n, ahead, behind = len(differences), sum(d > 0 for d in differences), sum(d < 0 for d in differences)
-    mean, low, high, method = math.nan, math.nan, math.nan, "none"
-    if n and set(differences) <= {-1, 0, 1}:
-        mean, method = fmean(differences), "Bonett-Price"
-        low, high = _bonett_price(ahead, behind, n, confidence)
-    elif n:
-        mean, method = fmean(differences), "bootstrap"
-        low, high = bootstrap_interval(differences, seed=seed, confidence=confidence)
-    p = sign_test(ahead, behind)
-    return Difference(mean=mean, low=low, high=high, n=n, ahead=ahead, behind=behind, p=p, method=method)
+    n = len(differences)
+    if not n:
+        none = math.nan
+        return Difference(mean=none, low=none, high=none, n=0, ahead=0, behind=0, p=1.0, method="none")
+    names: Sequence[Hashable] = range(n) if clusters is None else clusters
+    low, high, method = _difference_interval(differences, names, confidence)
+    sums = _sum_by_cluster(differences, names)
+    p = sign_test(sum(one > 0 for one in sums), sum(one < 0 for one in sums))
+    ahead, behind = sum(d > 0 for d in differences), sum(d < 0 for d in differences)
+    return Difference(
+        mean=fmean(differences),
+        low=low,
+        high=high,
+        n=n,
+        ahead=ahead,
+        behind=behind,
+        p=p,
+        method=method,
+        clusters=len(sums),
+    )
+
+
+def _difference_interval(
+    differences: Sequence[float], clusters: Sequence[Hashable], confidence: float
+) -> tuple[float, float, str]:
+    """Return low, high and the method for a mean difference."""
+    n, groups = len(differences), _count_clusters(clusters, len(differences))
+    signs = Counter(math.copysign(1, one) for one in _sum_by_cluster(differences, clusters) if one)
+    if groups == n and set(differences) <= {-1, 0, 1}:
+        return (*_bonett_price(signs[1], signs[-1], n, confidence), "Bonett-Price")
+    error = clustered_error(differences, clusters)
+    if not error > 0:
+        # Questions that all differ by the same say no more than one pair each.
+        return (*_bonett_price(signs[1], signs[-1], groups, confidence), "Bonett-Price")
+    mean, half = fmean(differences), t_quantile(0.5 + confidence / 2, groups - 1) * error
+    return max(-1.0, mean - half), min(1.0, mean + half), "t" if groups == n else "clustered t"
 
 
 def sign_test(ahead: int, behind: int) -> float:
@@ -114,6 +185,55 @@ def sign_test(ahead: int, behind: int) -> float:
         term = term * (n - k) // (k + 1)
         tail += term
     return min(1.0, 2 * tail / (1 << n))
+
+
+def spread_of_runs(scores: Sequence[float], runs: Sequence[int]) -> float:
+    """Return the standard deviation of the runs' mean scores; nan with fewer than two runs."""
+    by_run = defaultdict[int, list[float]](list)
+    for score, run in zip(scores, runs, strict=True):
+        by_run[run].append(score)
+    means = [fmean(one) for one in by_run.values()]
+    if len(means) < 2:  # noqa: PLR2004 - one run has no spread
+        return math.nan
+    middle = fmean(means)
+    return math.sqrt(math.fsum((mean - middle) ** 2 for mean in means) / (len(means) - 1))
+
+
+@lru_cache(maxsize=256)
+def t_quantile(share: float, degrees: int) -> float:
+    """Return Student's t below which `share` (above one half) of the distribution lies."""
+    z = NormalDist().inv_cdf(share)
+    if degrees > _MANY_DEGREES:
+        return _expand_quantile(z, degrees)
+    low, high = 0.0, 2.0
+    while _t_share(high, degrees) < share:
+        high *= 2
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _t_share(middle, degrees) < share else (low, middle)
+    return (low + high) / 2
+
+
+def _t_share(t: float, degrees: int) -> float:
+    """Return the share of Student's distribution below t >= 0, by its finite sum for whole degrees of freedom."""
+    angle = math.atan(t / math.sqrt(degrees))
+    sine, cosine = math.sin(angle), math.cos(angle)
+    is_odd = degrees % 2
+    term, total = (cosine, 0.0) if is_odd else (1.0, 0.0)
+    for step in range(1 + is_odd, degrees, 2):
+        total += term
+        term *= cosine * cosine * step / (step + 1)
+    if is_odd:
+        return 0.5 + (angle + sine * total) / math.pi
+    return 0.5 + sine * total / 2
+
+
+def _expand_quantile(z: float, degrees: int) -> float:
+    """Return Cornish and Fisher's expansion of t around the normal quantile."""
+    first = (z**3 + z) / 4
+    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
+    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
+    return z + first / degrees + second / degrees**2 + third / degrees**3
 
 
 def _bonett_price(ahead: int, behind: int, n: int, confidence: float) -> tuple[float, float]:
@@ -130,8 +250,12 @@ def _z_score(confidence: float) -> float:
     return NormalDist().inv_cdf(0.5 + confidence / 2)
 
 
-def _quantile(ordered: Sequence[float], share: float) -> float:
-    place = share * (len(ordered) - 1)
-    below = int(place)
-    above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (place - below) * (ordered[above] - ordered[below])
+def _count_clusters(clusters: Sequence[Hashable] | None, n: int) -> int:
+    return n if clusters is None else len(set(clusters))
+
+
+def _sum_by_cluster(values: Sequence[float], clusters: Sequence[Hashable]) -> list[float]:
+    sums = defaultdict[object, list[float]](list)
+    for value, cluster in zip(values, clusters, strict=True):
+        sums[cluster].append(value)
+    return [math.fsum(one) for one in sums.values()]

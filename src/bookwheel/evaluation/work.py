@@ -1,4 +1,4 @@
-"""The jobs of an evaluation: every sample in every way with every model.
+"""The jobs of an evaluation: every sample in every way with every model, as often as it repeats.
 
 Samples are made when their turn comes. Jobs whose result exists are skipped.
 """
@@ -6,6 +6,7 @@ Samples are made when their turn comes. Jobs whose result exists are skipped.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -13,17 +14,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bookwheel.evaluation.errors import SettingsError
+from bookwheel.tasks.errors import InfeasibleSample
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from bookwheel.evaluation.models import ModelUnderTest
-    from bookwheel.evaluation.results import RecordKey
+    from bookwheel.evaluation.results import Record, RecordKey
     from bookwheel.evaluation.settings import Evaluation
     from bookwheel.tasks.base import Sample
 
-    SampleSource = Callable[[str, int], Iterator[Sample]]
-    """Task and length to its samples, which are the same at every call."""
+    SampleSource = Callable[[str, int], Iterable[Sample]]
+    """Task and length to its samples, which are the same at every call.
+
+    A sequence makes each sample by itself, so one that raises InfeasibleSample does not end the others.
+    """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MissingSample:
+    """A sample that could not be made."""
+
+    task: str
+    id: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,22 +47,28 @@ class Batch:
     task: str
     length: int
     count: int
-    samples: Callable[[], Iterator[Sample]]
+    """Samples, not counting repeats."""
+    samples: Callable[[], Iterator[Sample | MissingSample]]
+    may_change: bool = False
+    """True for files, which people edit: each sample is compared with its result, not only the first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleJob:
     """One sample for one model to read in one way."""
 
-    sample: Sample
+    sample: Sample | MissingSample
+    content: str
+    """The sample's content; empty when it could not be made."""
     length: int
     candidate: ModelUnderTest
     way: str
+    repeat: int = 0
 
     @property
     def key(self) -> RecordKey:
         """The key of its record."""
-        return (self.sample.task, self.length, self.sample.id, self.way, self.candidate.label)
+        return (self.sample.task, self.length, self.sample.id, self.way, self.candidate.label, self.repeat)
 
     @property
     def weight(self) -> int:
@@ -60,32 +80,54 @@ def list_batches(evaluation: Evaluation, source: SampleSource) -> list[Batch]:
     """Return a batch for each task and length, then those of the files of samples."""
     lengths = dict.fromkeys((*evaluation.lengths, *(n for model in evaluation.models for n in model.lengths)))
     batches = [
-        Batch(
-            task=task,
-            length=length,
-            count=evaluation.count,
-            samples=partial(_take_first, partial(source, task, length), evaluation.count),
-        )
-        for task in evaluation.tasks
-        for length in sorted(lengths)
+        _make_batch(task, length, source, evaluation.count) for task in evaluation.tasks for length in sorted(lengths)
     ]
     return batches + [batch for name in evaluation.samples for batch in _read_file_batches(Path(name))]
 
 
+def _make_batch(task: str, length: int, source: SampleSource, count: int) -> Batch:
+    samples = source(task, length)
+    # A series knows its own number: a task that is made in two languages has twice as many.
+    count = len(samples) if isinstance(samples, Sequence) else count
+    return Batch(task=task, length=length, count=count, samples=partial(_iterate_samples, source, task, length, count))
+
+
 def iterate_jobs(
-    batches: Sequence[Batch], candidates: Sequence[ModelUnderTest], done: Collection[RecordKey]
+    batches: Sequence[Batch],
+    candidates: Sequence[ModelUnderTest],
+    done: Mapping[RecordKey, str],
+    repeats: int = 1,
 ) -> Iterator[SampleJob]:
-    """Yield the jobs that have no result yet, sample by sample: only one sample is in memory at a time."""
-    have = Counter((task, length, way, label) for task, length, _, way, label in done)
+    """Yield the jobs that have no result yet, sample by sample: only one sample is in memory at a time.
+
+    `done` has the content behind each result. A sample whose content is another by now is read again.
+    """
+    have = Counter((task, length, way, label) for task, length, _, way, label, repeat in done if repeat < repeats)
     for batch in batches:
         pairs = match_models(batch, candidates)
-        if all(have[batch.task, batch.length, way, candidate.label] >= batch.count for candidate, way in pairs):
-            continue
+        is_full = all(have[batch.task, batch.length, way, one.label] >= batch.count * repeats for one, way in pairs)
         for sample in batch.samples():
-            for candidate, way in pairs:
-                job = SampleJob(sample=sample, length=batch.length, candidate=candidate, way=way)
-                if job.key not in done:
-                    yield job
+            jobs = [
+                SampleJob(sample=sample, content=content, length=batch.length, candidate=one, way=way, repeat=repeat)
+                for content in (_content_of(sample),)
+                for one, way in pairs
+                for repeat in range(repeats)
+            ]
+            left = [job for job in jobs if not _is_done(job, done)]
+            yield from left
+            # Making thousands of samples again only to skip them takes minutes: the first one stands for all.
+            if is_full and not left and not batch.may_change:
+                break
+
+
+def _content_of(sample: Sample | MissingSample) -> str:
+    return "" if isinstance(sample, MissingSample) else sample.content
+
+
+def _is_done(job: SampleJob, done: Mapping[RecordKey, str]) -> bool:
+    """Return whether the job has a result for the same content; results of older versions name none."""
+    content = done.get(job.key)
+    return content is not None and content in ("", job.content)
 
 
 def match_models(batch: Batch, candidates: Sequence[ModelUnderTest]) -> list[tuple[ModelUnderTest, str]]:
@@ -94,8 +136,20 @@ def match_models(batch: Batch, candidates: Sequence[ModelUnderTest]) -> list[tup
     return [(reader, way) for reader in readers for way in reader.ways]
 
 
-def _take_first(samples: Callable[[], Iterator[Sample]], count: int) -> Iterator[Sample]:
-    return islice(samples(), count)
+def _iterate_samples(source: SampleSource, task: str, length: int, count: int) -> Iterator[Sample | MissingSample]:
+    samples = source(task, length)
+    if isinstance(samples, Sequence):
+        yield from (make_sample(samples, place) for place in range(len(samples)))
+    else:
+        yield from islice(samples, count)
+
+
+def make_sample(series: Sequence[Sample], place: int) -> Sample | MissingSample:
+    """Return one sample of a series, or the reason why it cannot be made."""
+    try:
+        return series[place]
+    except InfeasibleSample as reason:
+        return MissingSample(task=reason.task, id=reason.sample, reason=str(reason))
 
 
 def _read_file_batches(path: Path) -> list[Batch]:
@@ -111,7 +165,13 @@ def _read_file_batches(path: Path) -> list[Batch]:
             raise SettingsError(f"{path} has two samples called {sample.id!r} in task {sample.task!r}; rename one")
         seen.add((*place, sample.id))
     return [
-        Batch(task=task, length=length, count=count, samples=partial(_read_matching, path, task, length))
+        Batch(
+            task=task,
+            length=length,
+            count=count,
+            samples=partial(_read_matching, path, task, length),
+            may_change=True,
+        )
         for (task, length), count in counted.items()
     ]
 
@@ -124,3 +184,8 @@ def _read_matching(path: Path, task: str, length: int) -> Iterator[Sample]:
 
 def _length(sample: Sample) -> int:
     return sample.length or sample.tokens
+
+
+def list_done(records: Iterable[Record]) -> dict[RecordKey, str]:
+    """Return the keys of the records with the contents that they stand for."""
+    return {record.key: record.content for record in records}

@@ -2,32 +2,40 @@
 
 from bookwheel.scoring.metrics import (
     METRICS,
-    Metric,
-    Score,
     all_of,
+    choice,
     contains,
     exact,
     f1,
     list_metrics,
     load_metric,
-    official,
+    score_answer,
     score_missing_answer,
+    set_f1,
     share_of,
     unanswerable,
 )
+from bookwheel.scoring.published import official, score_as_published, string_match_all, string_match_part
+from bookwheel.scoring.score import Metric, Score
 
 __all__ = [
     "METRICS",
     "Metric",
     "Score",
     "all_of",
+    "choice",
     "contains",
     "exact",
     "f1",
     "list_metrics",
     "load_metric",
     "official",
+    "score_answer",
+    "score_as_published",
     "score_missing_answer",
+    "set_f1",
     "share_of",
+    "string_match_all",
+    "string_match_part",
     "unanswerable",
 ]

@@ -3,94 +3,83 @@
 A metric of another package registers through the entry point group `bookwheel.metrics`.
 
     exact         the answer is a gold answer and nothing more
-    contains      a gold answer stands in the answer, on token boundaries; never the other way round
+    contains      the answer commits to a gold answer, on token boundaries; never the other way round
+    choice        the answer to a yes/no or either/or question decides for a gold answer
     f1            overlap of tokens with the nearest gold (words; characters in Chinese)
     all_of        every gold stands in the answer, else 0
     share_of      the share of the golds that stand in the answer
+    set_f1        the harmonic mean of that share and of the share of what the answer lists that is gold
     unanswerable  the answer says that the document does not say
-    official      the metric published with MemAgent, flaws included; only to compare with published figures
+    official, string_match_all, string_match_part
+                  the metrics published with MemAgent and RULER, flaws included; only to compare with published figures
 
-For `exact`, `contains` and `f1` the golds are alternatives and any of them counts. For `all_of` and `share_of`
-they are the values that were asked for together. An empty answer scores 0 in every metric but `official`.
+For `exact`, `contains`, `choice` and `f1` the golds are alternatives and any of them counts. For `all_of`, `share_of`
+and `set_f1` they are the values that were asked for together. An empty answer scores 0 in every metric.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Final, Protocol, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from bookwheel.errors import InputError
 from bookwheel.plugins import list_names, require_plugin
-from bookwheel.reading.remarks import is_absence
-from bookwheel.scoring.normalization import ARTICLES, contains_words, words, words_with_articles
+from bookwheel.scoring.abstention import declines
+from bookwheel.scoring.choices import is_polar, picks_gold, says_yes
+from bookwheel.scoring.commitment import asserts_any, mentions
+from bookwheel.scoring.lists import compare_sets
+from bookwheel.scoring.normalization import ARTICLES, words, words_with_articles
+from bookwheel.scoring.published import official, string_match_all, string_match_part
+from bookwheel.scoring.score import NOTHING, Metric, QuestionMetric, Score
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Score:
-    """The score of an answer.
-
-    >>> contains("It was Ada Quill.", ["Ada Quill", "Quill"])
-    Score(score=1.0, reason='holds "Ada Quill"', parts={})
-    """
-
-    score: float
-    """From 0 to 1."""
-    reason: str = ""
-    """An explanation for people who look at a single sample."""
-    parts: Mapping[str, float] = field(default_factory=dict)
-    """The parts of the score, if it has any: one for each gold, or precision and recall."""
-
-
-class Metric(Protocol):
-    """A function that scores an answer."""
-
-    def __call__(self, answer: str, golds: Sequence[str]) -> Score:
-        """Return the score of `answer`. The golds are alternatives or parts, as the metric says."""
-        ...
-
-
-_NOTHING: Final = Score(score=0.0, reason="the answer is empty")
 
 
 def exact(answer: str, golds: Sequence[str]) -> Score:
     """Score 1 when the answer's tokens are those of a gold answer."""
     answer_words = words(answer)
     if not answer_words:
-        return _NOTHING
+        return NOTHING
     for gold in golds:
         if answer_words == words(gold):
             return Score(score=1.0, reason=f'is "{gold}"')
     return Score(score=0.0, reason="is none of the golds")
 
 
-def contains(answer: str, golds: Sequence[str]) -> Score:
-    """Score 1 when a gold answer stands in the answer as whole tokens; an answer inside a gold scores 0."""
+def contains(answer: str, golds: Sequence[str], question: str = "") -> Score:
+    """Score 1 when the answer commits to a gold, as whole tokens; an answer inside a gold scores 0.
+
+    A gold that the answer denies, or names as one of several, does not count (`bookwheel.scoring.commitment`).
+    """
     if not words_with_articles(answer):
-        return _NOTHING
-    for gold in golds:
-        if _is_within(gold, answer):
-            return Score(score=1.0, reason=f'holds "{gold}"')
-    return Score(score=0.0, reason="holds none of the golds")
+        return NOTHING
+    gold = asserts_any(answer, golds, question=question)
+    if gold is not None:
+        return Score(score=1.0, reason=f'holds "{gold}"')
+    named = next((one for one in golds if mentions(answer, one)), None)
+    reason = "holds none of the golds" if named is None else f'names "{named}" without deciding for it'
+    return Score(score=0.0, reason=reason)
 
 
-def _is_within(gold: str, answer: str) -> bool:
-    """Return True when the gold stands in the answer. Only a gold of articles alone ("The The") keeps its articles."""
-    wanted = words(gold)
-    answer_words = words_with_articles(answer) if set(wanted) <= ARTICLES else words(answer)
-    return contains_words(answer_words, wanted)
+def choice(answer: str, golds: Sequence[str], question: str = "") -> Score:
+    """Score 1 when the answer to a yes/no or either/or question decides for a gold."""
+    if not words_with_articles(answer):
+        return NOTHING
+    if is_polar(golds):
+        said = says_yes(answer)
+        right = said is not None and said == says_yes(golds[0])
+        return Score(score=float(right), reason={True: "says yes", False: "says no", None: "says neither"}[said])
+    right = picks_gold(answer, golds, question)
+    return Score(score=float(right), reason="decides for a gold" if right else "does not decide for a gold")
 
 
 def f1(answer: str, golds: Sequence[str]) -> Score:
     """Score the best harmonic mean of precision and recall over tokens; yes and no must match exactly."""
     answer_words = words(answer)
     if not answer_words:
-        return _NOTHING
+        return NOTHING
     best = max((_measure_overlap(answer_words, words(gold)) for gold in golds), default=(0.0, 0.0, 0.0))
     score, precision, recall = best
     return Score(score=score, reason=f"F1 {score:.2f}", parts={"precision": precision, "recall": recall})
@@ -115,8 +104,8 @@ def _measure_overlap(answer_words: list[str], gold: list[str]) -> tuple[float, f
 def share_of(answer: str, golds: Sequence[str]) -> Score:
     """Score the share of the golds that stand in the answer; other words around them cost nothing."""
     if not words_with_articles(answer):
-        return _NOTHING
-    parts = {gold: float(_is_within(gold, answer)) for gold in golds}
+        return NOTHING
+    parts = {gold: float(asserts_any(answer, [gold], alone=False) is not None) for gold in golds}
     count = int(sum(parts.values()))
     return Score(score=count / len(parts) if parts else 0.0, reason=f"holds {count} of {len(parts)}", parts=parts)
 
@@ -127,59 +116,55 @@ def all_of(answer: str, golds: Sequence[str]) -> Score:
     return Score(score=float(share.score == 1.0), reason=share.reason, parts=share.parts)
 
 
-_SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+|[\n;；。！？]+")
-_ASKS: Final = re.compile(r"[?？]\s*$")
+def set_f1(answer: str, golds: Sequence[str]) -> Score:
+    """Score what the answer lists against the set of golds: naming too much costs as much as naming too little."""
+    if not words_with_articles(answer):
+        return NOTHING
+    precision, recall, _ = compare_sets(answer, golds)
+    score = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+    return Score(score=score, reason=f"set F1 {score:.2f}", parts={"precision": precision, "recall": recall})
 
 
 def unanswerable(answer: str, golds: Sequence[str]) -> Score:
-    """Score 1 when the first sentence says that the document has no answer, and asks no question in return.
+    """Score 1 when the answer says that the document has none, and neither guesses nor asks in return.
 
     An answer that equals a gold ("not in the document") scores 1 as well.
     """
-    text = answer.strip().casefold().replace("’", "'")
-    if not words_with_articles(text):
-        return _NOTHING
+    if not words_with_articles(answer):
+        return NOTHING
     if exact(answer, golds).score:
         return Score(score=1.0, reason="says that it is not there")
-    first = next(part for part in _SENTENCE_END.split(text) if part.strip())
-    if _ASKS.search(first) or _ASKS.search(text):
+    said = declines(answer)
+    if said is None:
         return Score(score=0.0, reason="asks instead of answering")
-    if is_absence(first):
-        return Score(score=1.0, reason="says that it is not there")
-    return Score(score=0.0, reason="gives an answer where there is none")
-
-
-def official(answer: str, golds: Sequence[str]) -> Score:
-    """Score as published with MemAgent: substring in both directions, against the first gold alone.
-
-    It accepts "the" and the empty answer, and ignores every gold but the first. It is only for comparison.
-    """
-    given, gold = _normalize_as_published(answer), _normalize_as_published(golds[0]) if golds else ""
-    right = gold in given or given in gold
-    return Score(score=float(right), reason="by the published metric, which takes substrings in both directions")
-
-
-_PUBLISHED_MARKS: Final = re.compile(r"[!-/:-@\[-`{-~]")
-_PUBLISHED_ARTICLES: Final = re.compile(r"\b(?:a|an|the)\b")
-
-
-def _normalize_as_published(text: str) -> str:
-    """Remove case, ASCII punctuation, articles and repeated blanks."""
-    bare = _PUBLISHED_ARTICLES.sub(" ", _PUBLISHED_MARKS.sub("", text.lower()))
-    return " ".join(bare.split())
+    return Score(
+        score=float(said), reason="says that it is not there" if said else "gives an answer where there is none"
+    )
 
 
 METRICS: Final[Mapping[str, Metric]] = {
     "exact": exact,
     "contains": contains,
+    "choice": choice,
     "f1": f1,
     "all_of": all_of,
     "share_of": share_of,
+    "set_f1": set_f1,
     "unanswerable": unanswerable,
     "official": official,
+    "string_match_all": string_match_all,
+    "string_match_part": string_match_part,
 }
 """The built-in metrics by name."""
+_WITH_QUESTION: Final[Mapping[str, QuestionMetric]] = {"contains": contains, "choice": choice}
 GROUP: Final = "bookwheel.metrics"
+
+
+def score_answer(metric: str, answer: str, golds: Sequence[str], question: str = "") -> Score:
+    """Score an answer by the metric of that name, with the question where the metric takes one."""
+    if metric in _WITH_QUESTION:
+        return _WITH_QUESTION[metric](answer, golds, question)
+    return load_metric(metric)(answer, golds)
 
 
 def list_metrics() -> list[str]:

@@ -5,6 +5,7 @@ from bookwheel.tasks.base import GoldEvidence, MemoryRule, Sample, SampleDocumen
 from bookwheel.tasks.catalogue import TASKS, SampleSeries, list_tasks, load_task, make_samples, sample_series
 from bookwheel.tasks.contamination import FilterOutcome, FilterResult, filter_samples
 from bookwheel.tasks.definition import SampleDraft, SampleRequest, Task
+from bookwheel.tasks.errors import InfeasibleSample
 from bookwheel.tasks.facts import Fact, hide_in_essays
 from bookwheel.tasks.files import read_samples, write_samples
 from bookwheel.tasks.memories import ideal_memories
@@ -16,6 +17,7 @@ __all__ = [
     "FilterOutcome",
     "FilterResult",
     "GoldEvidence",
+    "InfeasibleSample",
     "MemoryRule",
     "Sample",
     "SampleDocument",

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.errors import InputError
 from bookwheel.tasks.base import GoldEvidence
+from bookwheel.tasks.errors import InfeasibleSample
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -70,7 +70,7 @@ def assemble(
     if best is None:
         raise length_error(task, tokens, fixed + 1)
     if best.tokens < min(CLOSE * tokens, tokens - _GRAIN):
-        raise InputError(
+        raise InfeasibleSample(
             f"the task {task} has material for {best.tokens} tokens and {tokens} were asked for; ask for fewer, "
             f"or point --data to a folder that holds more"
         )
@@ -102,9 +102,11 @@ def _fill(
     return best
 
 
-def length_error(task: str, tokens: int, need: int) -> InputError:
-    """Return the error for a length that cannot hold the task's own passages."""
-    return InputError(f"the task {task} needs at least {need} tokens and {tokens} were asked for; raise --tokens")
+def length_error(task: str, tokens: int, need: int) -> InfeasibleSample:
+    """Return the error for a length that cannot hold the sample's own passages."""
+    return InfeasibleSample(
+        f"this sample of {task} needs at least {need} tokens and {tokens} were asked for; ask for longer documents"
+    )
 
 
 def join(units: Sequence[str], passages: Sequence[SourcePassage], tokenizer: Tokenizer) -> AssembledDocument:

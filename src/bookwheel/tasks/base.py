@@ -9,11 +9,13 @@ This module knows nothing of how samples are made, read or stored.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from bookwheel.scoring import Score, load_metric, score_missing_answer
+from bookwheel.scoring import Score, score_answer, score_missing_answer
 from bookwheel.types import Document, Part
 
 if TYPE_CHECKING:
@@ -122,10 +124,19 @@ class Sample:
         """The document's whole text."""
         return "".join(part.text for part in self.document.parts())
 
+    @property
+    def content(self) -> str:
+        """A hash of what the sample asks and how it is judged: question, golds, metric and document."""
+        asked = [self.question, list(self.golds), self.metric]
+        digest = hashlib.sha256(json.dumps(asked, ensure_ascii=True).encode())
+        for part in self.document.parts():
+            digest.update(part.text.encode("utf-8", "surrogatepass"))
+        return digest.hexdigest()[:16]
+
     def score(self, answer: str | None) -> Score:
         """Score an answer by the sample's own metric; None, a missing answer, counts as wrong."""
         return (
             score_missing_answer("the reading failed")
             if answer is None
-            else load_metric(self.metric)(answer, self.golds)
+            else score_answer(self.metric, answer, self.golds, self.question)
         )

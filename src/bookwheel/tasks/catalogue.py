@@ -22,6 +22,7 @@ from bookwheel.tasks import books, bridges, codebase, counting, dialogues, needl
 from bookwheel.tasks.base import Sample, SampleDocument
 from bookwheel.tasks.data_dir import DataDir
 from bookwheel.tasks.definition import SampleRequest, Task
+from bookwheel.tasks.errors import InfeasibleSample
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -59,7 +60,11 @@ class SampleSeries(Sequence[Sample]):
         if isinstance(place, slice):
             return [self[index] for index in self._indexes[place]]
         request = self._first.for_index(self._indexes[place])
-        return _finish_sample(request, self._build(request))
+        try:
+            return _finish_sample(request, self._build(request))
+        except InfeasibleSample as reason:
+            reason.task, reason.sample = request.task, _identify(request, request.tokens)
+            raise
 
 
 def make_samples(task: str, **settings: Any) -> Iterator[Sample]:
@@ -139,10 +144,15 @@ def _check_request(definition: Task, tokens: int, language: str, options: Mappin
         raise InputError(f"the number of tokens must be at least 1, not {tokens}")
 
 
+def _identify(request: SampleRequest, length: int) -> str:
+    """Return the id of the sample that the request asks for."""
+    part = "" if request.split == "dev" else f"{request.split}-"
+    return f"{request.task}-{request.language}-{part}{length}-{request.seed}-{request.index}"
+
+
 def _finish_sample(request: SampleRequest, draft: SampleDraft) -> Sample:
     length = request.tokens if draft.length is None else draft.length
-    part = "" if request.split == "dev" else f"{request.split}-"
-    identity = f"{request.task}-{request.language}-{part}{length}-{request.seed}-{request.index}"
+    identity = _identify(request, length)
     return Sample(
         id=identity,
         task=request.task,

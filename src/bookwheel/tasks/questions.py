@@ -10,8 +10,8 @@
 
 No distractor bears the title of one of the question's own paragraphs, unless `article=true` asks for the other
 paragraphs of the same article first: they are the hardest to tell from the right one. The question is the same at every
-length. The answer is judged by `contains`, but by `exact` where the question itself holds a gold answer or the gold is
-a plain yes or no: there, finding it in a longer answer would prove nothing.
+length. The answer is judged by `contains`, but by `choice` where the question itself holds a gold answer or the gold is
+a plain yes or no: there, finding it in a longer answer would prove nothing, so what the answer says is judged.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from bookwheel.tasks.assembly import AssembledDocument, SourcePassage, assemble,
 from bookwheel.tasks.base import GoldEvidence
 from bookwheel.tasks.data_dir import load_lines
 from bookwheel.tasks.definition import SampleDraft, SampleRequest, Task
+from bookwheel.tasks.errors import InfeasibleSample
 from bookwheel.tasks.formats import YES_NO, Paragraph, QuestionItem, load_items
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def _shuffle(size: int, seed: str) -> list[int]:
 def _choose_metric(item: QuestionItem) -> str:
     asked = words(item.question)
     inside = any(contains_words(asked, words(gold)) for gold in item.golds)
-    return "exact" if inside or set(map(str.casefold, item.golds)) & YES_NO else "contains"
+    return "choice" if inside or set(map(str.casefold, item.golds)) & YES_NO else "contains"
 
 
 def _fill_tokens(request: SampleRequest, item: QuestionItem, distractors: Iterator[str]) -> AssembledDocument:
@@ -161,12 +162,14 @@ def _fill_paragraphs(
     wanted = request.read_int("paragraphs", 0)
     own = _place_own(request, item)
     if wanted < len(own):
-        raise InputError(f"this question brings {len(own)} paragraphs and {wanted} were asked for; raise --paragraphs")
+        raise InfeasibleSample(
+            f"this question brings {len(own)} paragraphs and {wanted} were asked for; ask for more paragraphs"
+        )
     others = list(islice(distractors, wanted - len(own)))
     if len(others) < wanted - len(own):
-        raise InputError(
+        raise InfeasibleSample(
             f"there are {len(others) + len(own)} paragraphs for the task {request.task} and {wanted} were asked for; "
-            f"lower --paragraphs, or point --data to a folder with a larger wiki/"
+            f"ask for fewer, or point --data to a folder with a larger wiki/"
         )
     return join(others, own, request.tokenizer), wanted * _NOMINAL
 

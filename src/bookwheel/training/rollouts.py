@@ -10,12 +10,14 @@ runs in threads, so that slow verifiers do not delay other conversations.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bookwheel.errors import InputError
+from bookwheel.tasks.traces import RIGHT, MemoryOutcome, trace_evidence
 from bookwheel.training import ranks
 from bookwheel.training.advantages import Estimator, advantages, has_spread
 from bookwheel.training.errors import TrainingStopped
@@ -182,9 +184,29 @@ async def measure(samples: Sequence[Sample], settings: RolloutSettings) -> dict[
     groups = await asyncio.gather(*(roll_group(one, [f"held-out/{one.id}"], settings) for one in ranks.share(samples)))
     rollouts = [rollout for group in ranks.gather(groups) for rollout in group.rollouts]
     return {
+        **_measure_memory(rollouts),
         "accuracy": sum(rollout.result.answer for rollout in rollouts if rollout.result) / len(rollouts),
         "n": len(rollouts),
         "failed": sum(rollout.outcome is not RolloutOutcome.SCORED for rollout in rollouts),
+    }
+
+
+def _measure_memory(rollouts: Sequence[Rollout]) -> dict[str, float]:
+    """Return what became of the evidence in the memories, as evaluation reports it; nothing where none is followed."""
+    traces = [
+        trace
+        for one in rollouts
+        if one.result is not None and one.episode is not None
+        if (trace := trace_evidence(one.sample, one.episode.steps, is_right=one.result.answer >= RIGHT)) is not None
+    ]
+    if not traces:
+        return {}
+    counted = Counter(trace.outcome for trace in traces)
+    shares = {f"memory/{outcome}": counted[outcome] / len(traces) for outcome in MemoryOutcome}
+    return {
+        **shares,
+        "captured": sum(trace.captured for trace in traces) / len(traces),
+        "kept": sum(trace.kept for trace in traces) / len(traces),
     }
 
 

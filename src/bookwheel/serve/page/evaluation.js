@@ -98,9 +98,8 @@ export class EvaluationView {
     const rows = readers.map(({ name, cells }) => [name, ...lengths.map((length) => this.#score(cells.find((cell) => cell.length === length)))]);
     const counts = [...new Set(this.#cells.map(({ score }) => number(score.n)))].join(", ");
     const [metrics, methods] = [this.#cells.map(({ metric }) => metric), this.#cells.map(({ score }) => score.method)].map((all) => [...new Set(all)].join(", "));
-    const seeds = t("eval.seed", { seed: this.run.seed });
     return figures({
-      caption: [t("eval.grid"), t("eval.metric", { metrics }), `n = ${counts}`, t("eval.interval", { methods }), seeds].join(" · "),
+      caption: [t("eval.grid"), t("eval.metric", { metrics }), `n = ${counts}`, t("eval.interval", { methods })].join(" · "),
       header: [t("eval.way"), ...lengths.map(number)],
       rows,
       kind: "grid",

@@ -178,7 +178,6 @@ export default {
   "eval.grid": "Mean score in per cent by tokens of the document",
   "eval.metric": "metric: {metrics}",
   "eval.interval": "95 % intervals: {methods}",
-  "eval.seed": "bootstrap seed {seed}",
   "eval.no-fit": "does not fit",
   "eval.see": "See the {count} samples",
   "eval.cells": "Every cell, with what it cost",
@@ -224,6 +223,7 @@ export default {
   "outcome.failed": "failed",
   "outcome.stopped": "stopped",
   "outcome.refused": "does not fit",
+  "outcome.infeasible": "cannot be made",
   "outcome.unscored": "not scored",
 
   "curve.held": "Held-out accuracy",

@@ -178,7 +178,6 @@ export default {
   "eval.grid": "平均得分（百分数），按文档词元数",
   "eval.metric": "指标：{metrics}",
   "eval.interval": "95 % 区间：{methods}",
-  "eval.seed": "自助法种子 {seed}",
   "eval.no-fit": "放不下",
   "eval.see": "查看这 {count} 个样本",
   "eval.cells": "每一格及其花费",
@@ -224,6 +223,7 @@ export default {
   "outcome.failed": "失败",
   "outcome.stopped": "停下",
   "outcome.refused": "放不下",
+  "outcome.infeasible": "无法生成",
   "outcome.unscored": "未评分",
 
   "curve.held": "留出正确率",

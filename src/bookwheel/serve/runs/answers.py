@@ -11,7 +11,7 @@ from typing import (
 
 from typing_extensions import TypedDict
 
-from bookwheel.evaluation.layout import Section
+from bookwheel.evaluation.sections import Section
 from bookwheel.serve.http.answers import ReadingJson
 from bookwheel.training.records import Curve, HeldOutScore, Totals
 

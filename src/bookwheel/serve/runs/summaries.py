@@ -80,7 +80,6 @@ def _summarize_evaluation(state: FileState) -> dict[str, Any]:
     tables = {section.title: asdict(section) for section in build_sections(built)} if results.records else {}
     return {
         **report_to_json(built),
-        "seed": built.seed,
         "sections": [tables[title] for title in ("No answer", "How this was made") if title in tables],
     }
 

@@ -1,0 +1,29 @@
+"""The parts of a report's layout: text and tables, which the Markdown and HTML writers render."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table of finished texts, with a caption that explains its numbers."""
+
+    caption: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    links: Mapping[str, str] = field(default_factory=dict)
+    """Addresses for cells of exactly these texts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A heading with paragraphs and tables."""
+
+    title: str
+    words: tuple[str, ...] = ()
+    tables: tuple[Table, ...] = ()

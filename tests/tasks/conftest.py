@@ -91,7 +91,7 @@ def answer_from_evidence(sample):
     }
     if sample.task in by_task:
         return by_task[sample.task]()
-    if sample.metric == "exact":
+    if sample.metric in {"exact", "choice"}:
         found = [gold for gold in sample.golds if any(contains_words(words(quote), words(gold)) for quote in quotes)]
         return found[0] if found else sample.golds[0] if sample.golds[0] in {"yes", "no"} else ""
     return "\n".join(quotes)

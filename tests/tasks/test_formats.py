@@ -6,7 +6,7 @@ import json
 import pytest
 
 from bookwheel.errors import InputError
-from bookwheel.tasks.formats import load_items
+from bookwheel.tasks.formats import load_items, load_question_set
 
 HOTPOT = {
     "_id": "h1",
@@ -57,7 +57,7 @@ def test_all_fixtures_are_read_with_aliases_and_without_what_has_no_answer(data)
     (press,) = load_items(data / "qa_en/musique_dev.jsonl")
     assert press.golds == ("1811", "the year 1811")
     squad = load_items(data / "qa_en/squad_v1.1_dev.json")
-    assert [item.id for item in squad] == ["s1", "s2", "s3", "s5"]
+    assert [item.id for item in squad] == ["s1", "s2", "s3", "s4", "s5"]
     assert supported(squad[1]) == [("Ferry of Ostwick", "Since then a cable draws it.")]
     assert len(load_items(data / "qa_zh/drcd_dev_test.json")) == 2
 
@@ -73,6 +73,34 @@ def test_a_question_whose_answer_is_nowhere_is_left_out(tmp_path):
     assert item.golds == ("Ada",)
     with pytest.raises(InputError, match="holds no question"):
         load(tmp_path, json.dumps([{**HOTPOT, "answer": "Bram"}]), "none.json")
+
+
+def test_what_is_left_out_is_counted_with_its_reason(tmp_path):
+    path = tmp_path / "set.json"
+    path.write_text(json.dumps([HOTPOT, {**HOTPOT, "answer": "Bram"}, {**HOTPOT, "answer": "Bo"}]), encoding="utf-8")
+    assert load_question_set(path).left_out == {"the answer stands in none of its paragraphs": 2}
+
+
+def test_the_unanswerable_questions_of_squad_2_stay_and_those_of_musique_are_counted(tmp_path):
+    qas = [
+        {
+            "id": "a",
+            "question": "Who turns it?",
+            "answers": [{"text": "Ada", "answer_start": 0}],
+            "is_impossible": False,
+        },
+        {"id": "b", "question": "Who paints it?", "answers": [], "is_impossible": True},
+    ]
+    squad = {"data": [{"title": "Wheel", "paragraphs": [{"context": "Ada turns the wheel.", "qas": qas}]}]}
+    answerable, impossible = load(tmp_path, json.dumps(squad))
+    assert (answerable.golds, impossible.golds) == (("Ada",), ())
+    assert not supported(impossible)
+    paragraphs = [{"title": "Wheel", "paragraph_text": "Ada turns the wheel.", "is_supporting": True}]
+    record = {"question": "Who?", "answer": "Ada", "paragraphs": paragraphs}
+    path = tmp_path / "musique.jsonl"
+    path.write_text(f"{json.dumps(record)}\n{json.dumps({**record, 'answerable': False})}\n", encoding="utf-8")
+    found = load_question_set(path)
+    assert (len(found.items), list(found.left_out.values())) == (1, [1])
 
 
 @pytest.mark.parametrize(

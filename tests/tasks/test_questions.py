@@ -61,7 +61,7 @@ def test_a_number_of_paragraphs_is_met_exactly_and_shuffled(tokenizer, data):
 def test_more_paragraphs_than_there_are_is_an_error_with_their_number(tokenizer, data):
     with pytest.raises(InputError, match=r"there are 1\d\d paragraphs .* and 500 were"):
         made("hqa", tokenizer, data, tokens=0, count=1, paragraphs=500)
-    with pytest.raises(InputError, match="raise --paragraphs"):
+    with pytest.raises(InputError, match="ask for more paragraphs"):
         made("hqa", tokenizer, data, tokens=0, paragraphs=1)
 
 
@@ -84,9 +84,9 @@ def test_train_and_dev_questions_stay_apart(tokenizer, data):
         made("drcd", tokenizer, data, count=1, split="train")
 
 
-def test_a_question_that_holds_its_answer_wants_it_exactly(tokenizer, data):
+def test_a_question_that_holds_its_answer_is_judged_by_what_the_answer_says(tokenizer, data):
     metrics = {sample.golds[0]: sample.metric for sample in made("hqa", tokenizer, data)}
-    assert metrics == {"Quenby": "contains", "yes": "exact", "Pell mill": "exact", "green": "contains"}
+    assert metrics == {"Quenby": "contains", "yes": "choice", "Pell mill": "choice", "green": "contains"}
 
 
 def test_the_evidence_is_the_supporting_sentences(tokenizer, data):

@@ -66,6 +66,12 @@ class SampleOptions:
             metric=self.metric,
         )
 
+    def describe_left_out(self, task: str) -> list[str]:
+        """Return a sentence for each kind of question that the task's file has and the samples do not."""
+        from bookwheel.tasks import describe_left_out, load_task
+
+        return describe_left_out(task, self.lang or load_task(task).languages[0], self.split, self.data)
+
 
 def make(
     task: Annotated[Text, Parameter(help="A name that `bookwheel data tasks` lists: niah_single_2, vt, hqa, count.")],
@@ -80,6 +86,8 @@ def make(
     wanted = options or SampleOptions()
     lengths: list[int] = []
     written = write_samples(_record_lengths(wanted.make_samples(task), lengths), out, force=force)
+    for note in wanted.describe_left_out(task):
+        _print_note(note)
     _print_note(f"{written} samples of {task}, {min(lengths)} to {max(lengths)} tokens by {wanted.tokenizer}, in {out}")
     return 0
 

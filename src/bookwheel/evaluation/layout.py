@@ -241,7 +241,9 @@ def _build_provenance(report: Report) -> Section:
         header=("setting", "value"),
         rows=tuple((name, str(value)) for name, value in settings.items()),
     )
-    return Section(title="How this was made", words=(_format_seeds(report),), tables=(runs_table, settings_table))
+    notes = dict.fromkeys(note for run in runs for note in run.notes)
+    paragraphs = (_format_seeds(report), *notes)
+    return Section(title="How this was made", words=paragraphs, tables=(runs_table, settings_table))
 
 
 def _format_seeds(report: Report) -> str:

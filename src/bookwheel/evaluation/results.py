@@ -151,6 +151,8 @@ class EvaluationRun:
     models: Mapping[str, Mapping[str, Any]]
     """By label: the settings that all numbers of that model share."""
     settings: Mapping[str, Any]
+    notes: tuple[str, ...] = ()
+    """Sentences about questions that the data have and the samples do not."""
 
     def to_line(self) -> dict[str, Any]:
         """Return the line of the file."""
@@ -159,7 +161,8 @@ class EvaluationRun:
     @classmethod
     def from_line(cls, values: Mapping[str, Any]) -> Self:
         """Return the run of such a line."""
-        return cls(**{f.name: values[f.name] for f in fields(cls)})
+        known = {f.name: values[f.name] for f in fields(cls) if f.name in values}
+        return cls(**{**known, "notes": tuple(known.get("notes", ()))})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

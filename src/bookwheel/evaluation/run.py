@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ from bookwheel.errors import BookwheelError
 from bookwheel.evaluation.measure import measure_sample
 from bookwheel.evaluation.models import open_models
 from bookwheel.evaluation.results import EvaluationRun, Results, ResultsFile, SampleOutcome
-from bookwheel.evaluation.sources import check_source, open_task_source
+from bookwheel.evaluation.sources import check_source, describe_left_out, open_task_source
 from bookwheel.evaluation.work import iterate_jobs, list_batches, list_done, match_models
 
 if TYPE_CHECKING:
@@ -76,10 +76,11 @@ async def evaluate(
     """
     options = options or RunOptions()
     async with open_models(evaluation, open_model) as candidates:
+        notes = () if source else tuple(await asyncio.to_thread(describe_left_out, evaluation))
         source = source or open_task_source(evaluation, candidates)
         await asyncio.to_thread(check_source, evaluation, source)
         batches = list_batches(evaluation, source)
-        with ResultsFile(results, _describe_run(evaluation, candidates, options.command)) as file:
+        with ResultsFile(results, replace(_describe_run(evaluation, candidates, options.command), notes=notes)) as file:
             done = list_done(record for record in file.results.records if record.outcome not in options.rerun)
             work = _EvaluationWork(file, options, batches, candidates, done, evaluation.repeats)
             try:

@@ -82,6 +82,21 @@ def _choose_languages(evaluation: Evaluation, offered: Sequence[str], task: str)
     return languages
 
 
+def describe_left_out(evaluation: Evaluation) -> list[str]:
+    """Return a sentence for each kind of question that a task's file has and its samples do not."""
+    from bookwheel.tasks import describe_left_out as describe
+    from bookwheel.tasks import load_task
+
+    data = Path(evaluation.data) if evaluation.data else None
+    sentences = [
+        sentence
+        for task in evaluation.tasks
+        for language in _choose_languages(evaluation, load_task(task).languages, task)
+        for sentence in describe(task, language, "dev", data)
+    ]
+    return list(dict.fromkeys(sentences))
+
+
 def check_source(evaluation: Evaluation, source: SampleSource) -> None:
     """Make samples of every task at the shortest length, so that mistakes show before any call is paid for."""
     for task in evaluation.tasks:

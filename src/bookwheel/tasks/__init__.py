@@ -9,6 +9,7 @@ from bookwheel.tasks.errors import InfeasibleSample
 from bookwheel.tasks.facts import Fact, hide_in_essays
 from bookwheel.tasks.files import read_samples, write_samples
 from bookwheel.tasks.memories import ideal_memories
+from bookwheel.tasks.questions import describe_left_out
 from bookwheel.tasks.tokenizing import load_tokenizer
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "SourcePassage",
     "Task",
     "assemble",
+    "describe_left_out",
     "filter_samples",
     "hide_in_essays",
     "ideal_memories",

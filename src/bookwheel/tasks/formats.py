@@ -6,11 +6,13 @@
     your own                    {question, answers, paragraphs: ["…" or {title, text}]} or {question, answers, document}
 
 A file is one JSON value or JSON Lines, packed with gzip or not; which of the formats it is, is seen from its fields.
+SQuAD 2's unanswerable questions become items without golds. Questions that cannot be used are counted, with the reason.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
@@ -21,7 +23,7 @@ from bookwheel.tasks.data_dir import load_json, load_lines, open_text
 from bookwheel.tasks.files import parse_golds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 
@@ -37,30 +39,55 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionItem:
-    """A question with its paragraphs; at least one of them has support."""
+    """A question with its paragraphs; at least one of them has support, where there is an answer."""
 
     id: str
     question: str
     golds: tuple[str, ...]
+    """None where the paragraphs do not answer the question, as SQuAD 2 marks them."""
     paragraphs: tuple[Paragraph, ...]
 
 
 YES_NO: Final = frozenset({"yes", "no"})
 
 
-@lru_cache(maxsize=8)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionSet:
+    """The questions of a file."""
+
+    items: tuple[QuestionItem, ...]
+    left_out: Mapping[str, int]
+    """Questions of the file that cannot be used, by the reason."""
+
+
+NOT_GROUNDED: Final = "the answer stands in none of its paragraphs"
+_MARKED: Final = "marked as not answerable, and other paragraphs of the pool may answer it"
+
+
 def load_items(path: Path) -> tuple[QuestionItem, ...]:
-    """Load all questions whose paragraphs hold the answer; InputError names file and line of a bad record."""
+    """Load all questions whose paragraphs hold the answer, or that are marked to have none."""
+    return load_question_set(path).items
+
+
+@lru_cache(maxsize=8)
+def load_question_set(path: Path) -> QuestionSet:
+    """Load the questions of a file; InputError names file and line of a bad record."""
     items: list[QuestionItem] = []
+    left_out: Counter[str] = Counter()
     for where, record in _read_records(path):
         try:
-            items += [item for item in map(_ground, _parse_record(record, where)) if item]
+            for parsed in _parse_record(record, where):
+                item = _ground(parsed) if isinstance(parsed, QuestionItem) else None
+                if item:
+                    items.append(item)
+                else:
+                    left_out[parsed if isinstance(parsed, str) else NOT_GROUNDED] += 1
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             fault = f"the field {error} is missing" if isinstance(error, KeyError) else str(error)
             raise InputError(f"{path}, {where}: not a question of a known format: {fault}") from error
     if not items:
         raise InputError(f"{path} holds no question with an answer in its paragraphs")
-    return tuple(items)
+    return QuestionSet(items=tuple(items), left_out=dict(left_out))
 
 
 def _read_records(path: Path) -> Iterator[tuple[str, Any]]:
@@ -85,7 +112,8 @@ def _is_one_value(path: Path) -> bool:
     return first.startswith("[") or not (first.endswith("}") and second.startswith("{"))
 
 
-def _parse_record(record: Any, where: str) -> Iterator[QuestionItem]:
+def _parse_record(record: Any, where: str) -> Iterator[QuestionItem | str]:
+    """Yield the record's questions, or the reason why one cannot be used."""
     if not isinstance(record, dict):
         raise TypeError("expected a JSON object")
     paragraphs = record.get("paragraphs")
@@ -106,10 +134,15 @@ def _parse_squad(article: dict[str, Any]) -> Iterator[QuestionItem]:
         title = str(article.get("title") or paragraph.get("title") or paragraph.get("id", "")).replace("_", " ")
         for qa in paragraph["qas"]:
             golds = tuple(dict.fromkeys(answer["text"] for answer in qa.get("answers", ()) if answer["text"].strip()))
-            if golds and not qa.get("is_impossible"):
-                text = Paragraph(title=title, text=context, support=_answer_span(context, qa["answers"]))
-                identity = str(qa.get("id", f"{title}-{number}"))
-                yield QuestionItem(id=identity, question=qa["question"].strip(), golds=golds, paragraphs=(text,))
+            is_impossible = bool(qa.get("is_impossible"))
+            support = () if is_impossible or not golds else _answer_span(context, qa["answers"])
+            identity = str(qa.get("id", f"{title}-{number}"))
+            yield QuestionItem(
+                id=identity,
+                question=qa["question"].strip(),
+                golds=() if is_impossible else golds or ("",),
+                paragraphs=(Paragraph(title=title, text=context, support=support),),
+            )
 
 
 def _answer_span(context: str, answers: list[dict[str, Any]]) -> tuple[tuple[int, int], ...]:
@@ -136,8 +169,9 @@ def _sentence_span(text: str, start: int, end: int) -> tuple[int, int]:
     return begin, begin + len(text[begin:finish].rstrip())
 
 
-def _parse_musique(record: dict[str, Any], where: str) -> Iterator[QuestionItem]:
+def _parse_musique(record: dict[str, Any], where: str) -> Iterator[QuestionItem | str]:
     if not record.get("answerable", True):
+        yield _MARKED
         return
     paragraphs = tuple(
         Paragraph(title=one["title"], text=one["paragraph_text"].strip(), support=_whole_span(one))
@@ -203,6 +237,8 @@ def _ground(item: QuestionItem) -> QuestionItem | None:
 
     Where the marked sentences do not hold it, the evidence becomes whole paragraphs.
     """
+    if not item.golds:
+        return item
     if not any(words(gold) for gold in item.golds):
         return None
     quotes = [p.text[begin:end] for p in item.paragraphs for begin, end in p.support]

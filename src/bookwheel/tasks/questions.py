@@ -23,14 +23,16 @@ from random import Random
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import InputError
+from bookwheel.scoring.choices import is_polar
 from bookwheel.scoring.normalization import contains_words, words
 from bookwheel.tasks import filler
 from bookwheel.tasks.assembly import AssembledDocument, SourcePassage, assemble, count_tokens, join, length_error
 from bookwheel.tasks.base import GoldEvidence
-from bookwheel.tasks.data_dir import load_lines
+from bookwheel.tasks.bridges import ABSENT
+from bookwheel.tasks.data_dir import DataDir, load_lines
 from bookwheel.tasks.definition import SampleDraft, SampleRequest, Task
 from bookwheel.tasks.errors import InfeasibleSample
-from bookwheel.tasks.formats import YES_NO, Paragraph, QuestionItem, load_items
+from bookwheel.tasks.formats import Paragraph, QuestionItem, load_items, load_question_set
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -87,7 +89,7 @@ _NOMINAL: Final = 140
 
 def build(request: SampleRequest) -> SampleDraft:
     """Return the question with this index, in the seed's order."""
-    path = _find_file(request)
+    path = _find_file(request.task, request.language, request.split, request.data_dir)
     item = _pick_item(request, path)
     distractors = _draw_distractors(request, path, item)
     if "paragraphs" in request.options:
@@ -96,7 +98,7 @@ def build(request: SampleRequest) -> SampleDraft:
         body, length = _fill_tokens(request, item, distractors), None
     return SampleDraft(
         question=item.question,
-        golds=item.golds,
+        golds=item.golds or (ABSENT[request.language],),
         metric=_choose_metric(item),
         body=body,
         length=length,
@@ -104,16 +106,28 @@ def build(request: SampleRequest) -> SampleDraft:
     )
 
 
-def _find_file(request: SampleRequest) -> Path:
-    if request.data_dir.file is not None:
-        return request.data_dir.file
-    name = SOURCES[request.task].files.get((request.language, request.split))
+def describe_left_out(task: str, language: str, split: str, data: Path | None) -> list[str]:
+    """Return a sentence for each reason why questions of the task's file are not used."""
+    if task not in SOURCES:
+        return []
+    path = _find_file(task, language, split, DataDir.locate(data))
+    questions = load_question_set(path)
+    return [
+        f"{count} questions of {path.name} are left out: {reason} ({len(questions.items)} are used)"
+        for reason, count in questions.left_out.items()
+    ]
+
+
+def _find_file(task: str, language: str, split: str, data: DataDir) -> Path:
+    if data.file is not None:
+        return data.file
+    name = SOURCES[task].files.get((language, split))
     if name is None:
         raise InputError(
-            f"the task {request.task} has no {request.split} questions in {request.language!r}; "
+            f"the task {task} has no {split} questions in {language!r}; "
             f"use another --split, or point --data to a file of yours"
         )
-    return request.data_dir.require(name, f"the task {request.task}")
+    return data.require(name, f"the task {task}")
 
 
 def _pick_item(request: SampleRequest, path: Path) -> QuestionItem:
@@ -132,9 +146,11 @@ def _shuffle(size: int, seed: str) -> list[int]:
 
 
 def _choose_metric(item: QuestionItem) -> str:
+    if not item.golds:
+        return "unanswerable"
     asked = words(item.question)
     inside = any(contains_words(asked, words(gold)) for gold in item.golds)
-    return "choice" if inside or set(map(str.casefold, item.golds)) & YES_NO else "contains"
+    return "choice" if inside or is_polar(item.golds) else "contains"
 
 
 def _fill_tokens(request: SampleRequest, item: QuestionItem, distractors: Iterator[str]) -> AssembledDocument:
@@ -143,14 +159,16 @@ def _fill_tokens(request: SampleRequest, item: QuestionItem, distractors: Iterat
     Those with support are always in it.
     """
     own = _place_own(request, item)
-    needed = [passage for passage in own if passage.evidence]
+    # An unanswerable question needs the paragraph that it is asked about.
+    needed = [passage for passage in own if passage.evidence] or own
+    extra = [passage for passage in own if passage not in needed]
     least = count_tokens([passage.text for passage in needed], request.tokenizer)
     if least > request.tokens:
         raise length_error(request.task, request.tokens, least)
     passages = list(needed)
-    for passage in own:
-        least += 0 if passage.evidence else request.tokenizer.count(passage.text)
-        if not passage.evidence and least <= request.tokens:
+    for passage in extra:
+        least += request.tokenizer.count(passage.text)
+        if least <= request.tokens:
             passages.append(passage)
     return assemble(distractors, passages, tokens=request.tokens, tokenizer=request.tokenizer, task=request.task)
 

@@ -28,6 +28,7 @@ _LEADS: Final = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|[\n。！？；;]+")
+_ASKS: Final = re.compile(r"[?？]\W*$")
 _CONCLUSION: Final = re.compile(
     r"\b(?:so|therefore|thus|hence|consequently|in conclusion|overall|the answer is|meaning|which means)\b|"
     r"因此|所以|故|答案是",
@@ -98,6 +99,8 @@ def _weigh_lead(first: str, text: str) -> bool | None:
 
 def _weigh_statement(text: str) -> bool | None:
     """Return what a statement says of a yes/no question; None where no word of it tells."""
+    if _ASKS.search(text):
+        return None
     parts = [part for part in _SENTENCE.split(text) if part.strip()]
     conclusions = [part for part in parts if _CONCLUSION.search(part)]
     decisive = conclusions[-1] if conclusions else text

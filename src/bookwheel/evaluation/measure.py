@@ -115,7 +115,7 @@ def _describe_reading(sample: Sample, reading: Reading, outcome: SampleOutcome) 
         "completion_tokens": usage.completion_tokens,
         "cost": reading.plan.budget.price(usage.prompt_tokens, usage.completion_tokens),
         **({} if trace is None else {"memory": str(trace.outcome), "memory_step": trace.step}),
-        **({} if trace is None else {"captured": trace.captured, "kept": trace.kept}),
+        **({} if trace is None else {"evidence_captured": trace.captured, "evidence_kept": trace.kept}),
     }
 
 

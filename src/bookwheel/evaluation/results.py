@@ -89,9 +89,9 @@ class Record:
     """What became of the evidence (`MemoryOutcome`); empty where the way keeps no memory."""
     memory_step: int | None = None
     """The step that overwrote the evidence or should have captured it."""
-    captured: float | None = None
+    evidence_captured: float | None = None
     """The share of the evidence that was in the memory at some time."""
-    kept: float | None = None
+    evidence_kept: float | None = None
     """The share of the evidence that was in the last memory."""
     steps: int = 0
     flags: Mapping[str, int] = field(default_factory=dict)

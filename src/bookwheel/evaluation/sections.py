@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping  # noqa: TC003 - the server's description reads annotations at run time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,6 +45,8 @@ class IntervalJson(TypedDict):
     high: float | None
     n: int
     method: str
+    clusters: int
+    """Different questions behind the scores."""
 
 
 class CellJson(TypedDict):
@@ -57,6 +59,14 @@ class CellJson(TypedDict):
     metric: str
     score: IntervalJson
     official: IntervalJson
+    set_f1: float | None
+    repeats: int
+    between_runs: float | None
+    memory: dict[str, int]
+    """Samples by what became of their evidence."""
+    captured: float | None
+    kept: float | None
+    infeasible: int
     failed: int
     stopped: int
     refused: int
@@ -79,6 +89,7 @@ class DifferenceJson(TypedDict):
     behind: int
     p: float | None
     method: str
+    clusters: int
 
 
 class ContrastJson(TypedDict):
@@ -117,7 +128,6 @@ class EvaluationJson(RunJson):
     without_answer: int
     cells: list[CellJson]
     differences: list[ContrastJson]
-    seed: int
     sections: list[Section]
 
 
@@ -143,7 +153,18 @@ class JudgedSampleJson(TypedDict):
     outcome: str
     score: float
     metric: str
+    content: str
+    """The hash of question, golds, metric and document."""
+    repeat: int
     reason: str
+    set_f1: float | None
+    depth: float | None
+    """The place of the evidence in the document, from 0 to 1."""
+    memory: str
+    """What became of the evidence in the memory."""
+    memory_step: int | None
+    evidence_captured: float | None
+    evidence_kept: float | None
     official: float | None
     question: str
     answer: str

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bookwheel.text.sentences import split_sentences
+from bookwheel.text.sentences import find_ends, list_sentences, split_sentences
 
 
 def sentences(text: str) -> list[str]:
@@ -29,6 +29,41 @@ def sentences(text: str) -> list[str]:
         ("A heading\n\nA paragraph over\ntwo lines.", ["A heading", "A paragraph over\ntwo lines."]),
         ("Terms\n- first item\n- second item\n1. third", ["Terms", "- first item", "- second item", "1. third"]),
         ("| a | b |\n| c | d |", ["| a | b |", "| c | d |"]),
+        ("the lamp was lit. it burned. nobody came.", ["the lamp was lit.", "it burned.", "nobody came."]),
+        ('"Go!" she said. "Now." He went.', ['"Go!" she said.', '"Now."', "He went."]),
+        ("Is it lit? yes. Who lit it?! Ada.", ["Is it lit?", "yes.", "Who lit it?!", "Ada."]),
+        ("Wait… no. Wait… He ran.", ["Wait… no.", "Wait…", "He ran."]),
+        (
+            "Mrs. Quill and Prof. Reed met Capt. Farr. All left.",
+            ["Mrs. Quill and Prof. Reed met Capt. Farr.", "All left."],
+        ),
+        ("Built in the U.S. Navy yard (J. Quill). Sold.", ["Built in the U.S. Navy yard (J. Quill).", "Sold."]),
+        ("Lamps, wicks, etc. Oil too. Oil etc. and wicks.", ["Lamps, wicks, etc.", "Oil too.", "Oil etc. and wicks."]),
+        (
+            "It shuts at 6 p.m. Nobody stays after 6 p.m. on Sundays.",
+            ["It shuts at 6 p.m.", "Nobody stays after 6 p.m. on Sundays."],
+        ),
+        (
+            "Was it lit? No. See lamp No. 5 (approx. 3.5 m). Good.",
+            ["Was it lit?", "No.", "See lamp No. 5 (approx. 3.5 m).", "Good."],
+        ),
+        (
+            "It ended in 1871. 40 men left. Pay: 3,000.50 marks.",
+            ["It ended in 1871.", "40 men left.", "Pay: 3,000.50 marks."],
+        ),
+        ("1. The lamp. 2 wicks.\n  12. The oil.", ["1. The lamp.", "2 wicks.", "12. The oil."]),
+        ("Keeper: Ada\nDepth: 40 m\nlit: yes", ["Keeper: Ada", "Depth: 40 m", "lit: yes"]),
+        (
+            "It was told as\nthe keeper said: go.\n-- So she went.",
+            ["It was told as\nthe keeper said: go.", "-- So she went."],
+        ),
+        ("a well-\n-known lamp *of\n*glass* there", ["a well-\n-known lamp *of\n*glass* there"]),
+        ("Log\n=====\n> quoted\n# Lamp\n• oil", ["Log", "=====", "> quoted", "# Lamp", "• oil"]),
+        (
+            "灯亮了；人走了！真的吗？“是。”「好。」他说（对。）完",
+            ["灯亮了；", "人走了！", "真的吗？", "“是。”", "「好。」", "他说（对。）", "完"],
+        ),
+        ("塔高3.5米，用A. B两种油。Mara 点灯. 然后走了。", ["塔高3.5米，用A. B两种油。", "Mara 点灯.", "然后走了。"]),
     ],
 )
 def test_sentences_end_where_a_reader_would_end_them(text: str, expected: list[str]) -> None:
@@ -49,3 +84,18 @@ def test_a_long_piece_is_cut_at_a_comma_then_at_a_blank() -> None:
     (_, first), *_ = split_sentences("word " * 200)
     assert first == 400
     assert split_sentences("x" * 900) == [(0, 400), (400, 800), (800, 900)]
+
+
+def test_sentences_of_any_length_are_listed_without_the_blanks_around_them() -> None:
+    long = "word " * 200
+    assert list_sentences(f"  Lit.  \n\n{long}. \n Rain ") == ["Lit.", f"{long}.", "Rain"]
+    assert list_sentences(" \n ") == []
+
+
+@given(st.text(st.sampled_from('aB1. ,。\n!?"-|灯'), max_size=300), st.integers(0, 300), st.integers(0, 300))
+def test_the_ends_in_a_part_are_those_of_the_whole_text(text: str, start: int, end: int) -> None:
+    ends = [at for at in find_ends(text) if at <= end]
+    within = list(find_ends(text, start, end))
+    # A part that begins between a mark and the blanks after it does not see that end, or sees it at the blank lines.
+    settled = next((at for at in ends if at >= start), len(text))
+    assert [at for at in within if at > settled] == [at for at in ends if at > settled]

@@ -11,13 +11,13 @@ however well the rest of it matches.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Protocol, Self
 
 from bookwheel.text.agreement import Degree, compare
 from bookwheel.text.matching import Passage, Word, find_missing_words, is_claim, parse_words, word_overlap
+from bookwheel.text.sentences import list_sentences
 from bookwheel.text.statements import parse_statement
 from bookwheel.types import Evidence, Flag, Step
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 _SAME: Final = 0.5
 # A longer line, in characters, is traced sentence by sentence.
 _LONG: Final = 240
-_SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+(?=\S)|(?<=[。！？；])")
 # Of the chunks that changed a line, only the first and the newest ones are searched.
 _MOST_CHUNKS: Final = 4
 # Of a line's words that say something, the share that a quote must have: three words in common are no source.
@@ -199,9 +198,9 @@ def _key(line: str) -> tuple[str, ...]:
 
 def _lines(memory: str) -> Iterator[str]:
     for line in memory.splitlines():
-        for sentence in _SENTENCE_END.split(line) if len(line) > _LONG else (line,):
+        for sentence in list_sentences(line) if len(line) > _LONG else (line.strip(),):
             if is_claim(sentence):
-                yield sentence.strip()
+                yield sentence
 
 
 class _ChunkCache:

@@ -23,6 +23,7 @@ from bookwheel.reading.remarks import says_absent
 from bookwheel.text.agreement import Degree, compare
 from bookwheel.text.fragments import compare_fragment, is_fragment, list_items
 from bookwheel.text.sentence_search import Query, Sentence, make_query, search
+from bookwheel.text.sentences import list_sentences
 from bookwheel.text.statements import Statement, parse_statement
 
 if TYPE_CHECKING:
@@ -30,11 +31,7 @@ if TYPE_CHECKING:
 
     from bookwheel.types import Claim, Document, Evidence, Part, Step
 
-_SENTENCE: Final = re.compile(
-    r"(?:(?!\n)(?:[^.!?。！？\n]|(?<=\bMr)\.|(?<=\bMrs)\.|(?<=\bDr)\.|(?<=\bSt)\.|(?<=\b[A-Z])\.|[.!?](?=[^\s\"'”’)\]])))+"
-    r"[.!?。！？]*[\"'”’)\]」』]*"
-)
-_BULLET: Final = re.compile(r"\s*(?:[-*•·>]+|#+|\(?\d{1,2}[.)、])\s+")
+_BULLETS: Final = re.compile(r"(?:\s*(?:[-*•·>]+|#+|\(?\d{1,2}[.)、])\s+(?=\S))+")
 _CHOICE: Final = re.compile(r"\s*(?:yes|no|是的?|不是|否|对|不)[\s.,,。!]*", re.IGNORECASE)
 _NO: Final = re.compile(r"\s*(?:no|不|否)", re.IGNORECASE)
 # Terms of a sentence that says something by itself.
@@ -64,13 +61,13 @@ def judge_answer(
 
 def split_answer(answer: str) -> list[str]:
     """Return the sentences of an answer, without bullets, as they stand there."""
-    found = []
     if (values := _json_values(answer)) is not None:
         return values
-    for sentence in _SENTENCE.findall(answer):
-        bullet = _BULLET.match(sentence)
-        found.append((sentence[bullet.end() :] if bullet else sentence).strip())
-    return [sentence for sentence in found if sentence]
+    sentences: list[str] = []
+    for line in answer.splitlines():
+        bullets = _BULLETS.match(line)
+        sentences += list_sentences(line[bullets.end() :] if bullets else line)
+    return sentences
 
 
 def _json_values(answer: str) -> list[str] | None:

@@ -14,6 +14,7 @@ from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.text.sanitize import sanitize
+from bookwheel.text.sentences import find_ends
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +27,6 @@ _BULLET: Final = re.compile(r"\s*(?:[-*•·]+|\(?\d{1,2}[.)、])\s+")
 _LABEL: Final = re.compile(r"[^:：]{1,40}[:：]\s")
 _SENTENCE_START: Final = re.compile(r"(?:^|[.!?。！？:：\n])[\s\"'“‘«(*]*$")
 _HEADING: Final = re.compile(r"\s*#|.*[:：][\s*]*$")
-_STOP: Final = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+|[。！？][”’」』]*|\n\s*\n")
 # Characters that a sentence may have on either side of the words searched for.
 _MOST_CONTEXT: Final = 240
 _LEAST_WORDS: Final = 3
@@ -151,10 +151,8 @@ class Passage:
     def expand_to_sentence(self, start: int, end: int) -> tuple[int, int]:
         """Return the span of the sentence or sentences around a span."""
         before, after = max(0, start - _MOST_CONTEXT), min(len(self.text), end + _MOST_CONTEXT)
-        stops = [stop.end() for stop in _STOP.finditer(self.text, before, start)]
-        first = stops[-1] if stops else before
-        stop = _STOP.search(self.text, end, after)
-        last = stop.end() if stop else after
+        first = max(find_ends(self.text, before, start), default=before)
+        last = next(find_ends(self.text, end, after), after)
         quote = self.text[first:last]
         return first + len(quote) - len(quote.lstrip()), first + len(quote.rstrip())
 

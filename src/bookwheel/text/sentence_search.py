@@ -6,11 +6,11 @@ of a claim's words is looked for with plain string searches, and only the senten
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.text.matching import drop_invisible
+from bookwheel.text.sentences import find_ends
 from bookwheel.text.statements import Statement, TermKind
 from bookwheel.text.stems import FORMS
 
@@ -31,11 +31,6 @@ _NEAR: Final = 200
 _MOST_SENTENCES: Final = 8
 # Words of a claim without names and numbers whose sentences are looked at.
 _MOST_ANCHORS: Final = 2
-_STOP: Final = re.compile(
-    r"[.!?][\"'”’)\]]*\s+|[。！？；][”’」』]*|\n\s*\n\s*|\n(?=\s*(?:[-*•#|=>]|\d+[.)、]\s|[^\n:：]{1,40}[:：]\s))"
-)
-_ABBREVIATION: Final = re.compile(r"(?:\b[A-Z]|\b(?:Mr|Mrs|Ms|Dr|St|No|vs|Prof|Sr|Jr|Capt|Col|Gen))$")
-_LONGEST_ABBREVIATION: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,21 +148,13 @@ class _SearchedBlock:
     def _expand(self, place: int) -> tuple[int, int]:
         """Return the sentence around a place."""
         before, after = max(0, place - _MOST_CONTEXT), min(len(self._text), place + _MOST_CONTEXT)
-        first = max((end for end in self._stops(before, place + 1) if end <= place), default=before)
-        last = next(self._stops(place, after), after)
+        first = max(find_ends(self._text, before, place), default=before)
+        last = next(find_ends(self._text, place, after), after)
         quote = self._text[first:last]
         return first + len(quote) - len(quote.lstrip()), first + len(quote.rstrip())
 
-    def _stops(self, start: int, end: int) -> Iterator[int]:
-        """Yield the places where sentences end."""
-        for stop in _STOP.finditer(self._text, start, end):
-            at = stop.start()
-            head = self._text[max(0, at - _LONGEST_ABBREVIATION) : at]
-            if self._text[at] != "." or not _ABBREVIATION.search(head):
-                yield stop.end()
-
     def _sentence(self, start: int, end: int) -> Sentence:
-        stops = list(self._stops(max(0, start - _MOST_CONTEXT), start))
+        stops = list(find_ends(self._text, max(0, start - _MOST_CONTEXT), start))
         previous = self._text[stops[-2] if len(stops) > 1 else max(0, start - _MOST_CONTEXT) : start]
         first, last = (self._offsets[start], self._offsets[end - 1] + 1) if self._offsets else (start, end)
         return Sentence(self._text[start:end], self._start + first, self._start + last, previous)

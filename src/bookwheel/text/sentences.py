@@ -3,37 +3,96 @@
 >>> text = "Ada lit it. It burned.  Then rain."
 >>> [text[start:end] for start, end in split_sentences(text)]
 ['Ada lit it. ', 'It burned.  ', 'Then rain.']
+
+A sentence ends with its mark, the quotes that close there and the blanks after them; at a blank line; and before a line
+that is an item, a heading, a row of a table or a label ("Depth: 40 m"). Everything that needs sentences takes them from
+here: quotes, the verdict on both of its sides, and the origins of memory lines.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-# A sentence ends with its mark and the blanks after it, at a blank line, or before a heading, a list item or a row.
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 _END: Final = re.compile(
-    r"(?:(?<!\b[A-Z])(?<!\b(?:Mr|Dr|St|No|vs))(?<!\b(?:Mrs|etc|e\.g|i\.e))[.!?…][\"'”’)\]]*\s+(?=[\"'“‘(\[]?[^a-z\s])"
-    r"|[。！？；][”’」』）]*\s*|\n\s*\n\s*|\n(?=\s*(?:[-*•·#|]|\(?\d{1,3}[.)])\s))"
+    r"(?P<mark>[.!?…])(?P<closed>[\"'”’»)\]]*)\s+"
+    r"|[。！？；][”’」』）》]*\s*"
+    r"|\n\s*\n\s*"
+    r"|\n(?=\s*(?:[•·|=>]|[-*+]\s|#+\s|\(?\d{1,3}[.)、]\s|[\w-]{1,40}[:：]\s|[^\sa-z][^\n:：!?;。！？；]{0,39}[:：]\s))"
 )
+# What stands before a dot that ends no sentence: what it shortens goes on, whatever comes.
+_TITLE_WORDS: Final = (
+    "Mr Mrs Ms Dr St Prof Rev Hon Capt Col Gen Lt Sgt Gov Sen Rep Messrs Mt Mme Mlle vs cf viz approx e.g i.e"
+)
+_TITLES: Final = frozenset(_TITLE_WORDS.split())
+# After these a sentence can end, but not before a small letter or a number ("No. 5", "est. 1871", "6 p.m. and").
+_SHORT_WORDS: Final = (
+    "al art bros ca ch co corp dept ed eds est etc excl fig figs govt inc incl jr ltd max min no nos op p pp resp "
+    "sec sr vol vols"
+)
+_SHORT: Final = frozenset(_SHORT_WORDS.split())
+# The letter before the dot of "J. Quill" or "U.S. Navy".
+_INITIAL: Final = re.compile(r"(?<![^\W_])[A-ZÀ-ÖØ-Þ]\Z|[\u2e80-\uffef][A-Z]\Z")
+_DOTTED: Final = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")
+# "1." at the beginning of a line is the number of an item.
+_ITEM_NUMBER: Final = re.compile(r"^[ \t]*\(?\d{1,3}\Z", re.MULTILINE)
+# Characters of the longest word in these lists, with an opening quote or bracket.
+_LONGEST_SHORT: Final = 10
+# A match that begins before a limit may end this much behind it.
+_MARGIN: Final = 64
 # A longer piece without an end is cut at a comma, a line or a blank.
-_LONGEST: Final = 400
+LONGEST: Final = 400
 _SOFT_END: Final = (re.compile(r"[;,，、:：]\s*"), re.compile(r"\s+"))
 
 
-def split_sentences(text: str) -> list[tuple[int, int]]:
-    """Return the spans of the sentences; together they are the whole text."""
-    ends = [match.end() for match in _END.finditer(text)]
+def split_sentences(text: str, longest: int = LONGEST) -> list[tuple[int, int]]:
+    """Return the spans of the sentences; together they are the whole text. Cut what is longer than `longest`."""
     spans: list[tuple[int, int]] = []
     start = 0
-    for end in (*ends, len(text)):
-        while end - start > _LONGEST:
-            cut = _find_soft_end(text, start, start + _LONGEST)
+    for end in (*find_ends(text), len(text)):
+        while end - start > longest:
+            cut = _find_soft_end(text, start, start + longest)
             spans.append((start, cut))
             start = cut
         if end > start:
             spans.append((start, end))
             start = end
     return spans
+
+
+def list_sentences(text: str) -> list[str]:
+    """Return the sentences of any length, without the blanks around them."""
+    return [text[start:end].strip() for start, end in split_sentences(text, len(text)) if not text[start:end].isspace()]
+
+
+def find_ends(text: str, start: int = 0, end: int | None = None) -> Iterator[int]:
+    """Yield the places from `start` to `end` where a sentence ends, blanks included; not the end of the text."""
+    last = len(text) if end is None else min(end, len(text))
+    for match in _END.finditer(text, start, min(last + _MARGIN, len(text))):
+        if match.end() > last:
+            return
+        if match["mark"] is None or _is_end(text, match):
+            yield match.end()
+
+
+def _is_end(text: str, match: re.Match[str]) -> bool:
+    """Tell if a Latin mark ends a sentence."""
+    at, after = match.start(), text[match.end() : match.end() + 1]
+    # '"Go!" she said', "the ... lamp"
+    if after.islower() and (match["closed"] or match["mark"] == "…" or text[at - 1 : at] == "."):
+        return False
+    if match["mark"] != ".":
+        return True
+    words = text[max(0, at - _LONGEST_SHORT) : at].rsplit(None, 1)
+    word = words[-1].lstrip("\"'“‘«([") if words else ""
+    if word in _TITLES or _INITIAL.search(word):
+        return False
+    if (after.islower() or after.isdigit()) and (word.lower() in _SHORT or _DOTTED.fullmatch(word)):
+        return False
+    return not (word.isdigit() and _ITEM_NUMBER.search(text, max(0, at - _LONGEST_SHORT), at))
 
 
 def _find_soft_end(text: str, start: int, end: int) -> int:

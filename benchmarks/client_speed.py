@@ -16,6 +16,7 @@ is a checkout of the official MemAgent, whose own client is imported from there.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import os
 import random
@@ -27,6 +28,10 @@ import tempfile
 import time
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator
 
 AT_ONCE, NOTES, REPLY = 16, 1024, 1024
 CHARACTERS_PER_TOKEN = 4.19
@@ -76,19 +81,23 @@ def texts_of(scenario: str, tokenizer: str) -> list[str]:
 # --- clients: each returns the number of calls that it made ---
 
 
-def run_aiohttp(texts: list[str], base: str, tokenizer: str) -> int:
-    import asyncio
+def read_side_by_side(texts: list[str], read: Callable[[str, asyncio.Semaphore], Awaitable[int]]) -> int:
+    """Read all texts at once, with a limit that `read` applies to its calls; return the number of calls."""
 
+    async def run() -> int:
+        gate = asyncio.Semaphore(AT_ONCE)
+        return sum(await asyncio.gather(*(read(text, gate) for text in texts)))
+
+    return asyncio.run(run())
+
+
+def run_bare(texts: list[str], base: str, split: Callable[[str], Iterator[str]]) -> int:
+    """Post the pieces of each text in turn."""
     import aiohttp
-    from tokenizers import Tokenizer
 
-    fast = Tokenizer.from_file(tokenizer)
-
-    async def read(text: str, session: aiohttp.ClientSession, gate: asyncio.Semaphore) -> int:
-        ids = fast.encode(text, add_special_tokens=False).ids
+    async def read(text: str, gate: asyncio.Semaphore, session: aiohttp.ClientSession) -> int:
         memory, calls = "", 0
-        for start in range(0, len(ids) + 1, CHUNK):
-            section = fast.decode(ids[start : start + CHUNK])
+        for section in split(text):
             prompt = f"Question: {QUESTION}\n\nNotes:\n{memory}\n\nSection:\n{section}\n\nWrite the new notes."
             body = {"model": "bare", "messages": [{"role": "user", "content": prompt}], "max_tokens": REPLY}
             async with gate, session.post(f"{base}/chat/completions", json=body) as response:
@@ -102,43 +111,34 @@ def run_aiohttp(texts: list[str], base: str, tokenizer: str) -> int:
         # Encoding blocks the loop, for longer than the default waits for a connection.
         patience = aiohttp.ClientTimeout(total=None, sock_connect=None)
         async with aiohttp.ClientSession(timeout=patience) as session:
-            return sum(await asyncio.gather(*(read(text, session, gate) for text in texts)))
+            return sum(await asyncio.gather(*(read(text, gate, session) for text in texts)))
 
     return asyncio.run(run())
+
+
+def run_aiohttp(texts: list[str], base: str, tokenizer: str) -> int:
+    from tokenizers import Tokenizer
+
+    fast = Tokenizer.from_file(tokenizer)
+
+    def split(text: str) -> Iterator[str]:
+        ids = fast.encode(text, add_special_tokens=False).ids
+        for start in range(0, len(ids) + 1, CHUNK):
+            yield fast.decode(ids[start : start + CHUNK])
+
+    return run_bare(texts, base, split)
 
 
 def run_ready(texts: list[str], base: str, tokenizer: str) -> int:
     """Post pieces of about the right length: the bare loop without a tokenizer."""
-    import asyncio
-
-    import aiohttp
-
     del tokenizer
-
-    async def read(text: str, session: aiohttp.ClientSession, gate: asyncio.Semaphore) -> int:
-        memory, calls, size = "", 0, int(CHUNK * CHARACTERS_PER_TOKEN)
-        for start in range(0, len(text) + size, size):
-            prompt = f"Question: {QUESTION}\n\nNotes:\n{memory}\n\nSection:\n{text[start : start + size]}"
-            body = {"model": "bare", "messages": [{"role": "user", "content": prompt}], "max_tokens": REPLY}
-            async with gate, session.post(f"{base}/chat/completions", json=body) as response:
-                reply = await response.json()
-            memory = reply["choices"][0]["message"]["content"]
-            calls += 1
-        return calls
-
-    async def run() -> int:
-        gate = asyncio.Semaphore(AT_ONCE)
-        # Encoding blocks the loop, for longer than the default waits for a connection.
-        patience = aiohttp.ClientTimeout(total=None, sock_connect=None)
-        async with aiohttp.ClientSession(timeout=patience) as session:
-            return sum(await asyncio.gather(*(read(text, session, gate) for text in texts)))
-
-    return asyncio.run(run())
+    size = int(CHUNK * CHARACTERS_PER_TOKEN)
+    return run_bare(
+        texts, base, lambda text: (text[start : start + size] for start in range(0, len(text) + size, size))
+    )
 
 
 def run_bookwheel(texts: list[str], base: str, tokenizer: str | None) -> int:
-    import asyncio
-
     from bookwheel.journal import Journal
     from bookwheel.models.openai import OpenAIModel
     from bookwheel.plan import Plan
@@ -172,8 +172,6 @@ def run_bookwheel_estimate(texts: list[str], base: str, tokenizer: str) -> int:
 
 
 def run_memagent(texts: list[str], base: str, tokenizer: str) -> int:
-    import asyncio
-
     folder = os.environ["MEMAGENT"]
     sys.path[:0] = [folder, f"{folder}/taskutils/memory_eval"]
     host, port = base.removeprefix("http://").removesuffix("/v1").split(":")
@@ -199,8 +197,6 @@ def run_memagent(texts: list[str], base: str, tokenizer: str) -> int:
 
 
 def run_langchain(texts: list[str], base: str, tokenizer: str) -> int:
-    import asyncio
-
     from langchain_classic.chains.summarize import load_summarize_chain
     from langchain_core.documents import Document
     from langchain_openai import ChatOpenAI
@@ -212,23 +208,17 @@ def run_langchain(texts: list[str], base: str, tokenizer: str) -> int:
     chain = load_summarize_chain(
         ChatOpenAI(model="bare", base_url=base, api_key="-", max_tokens=REPLY), chain_type="refine"
     )
-    gate = asyncio.Semaphore(AT_ONCE)
 
-    async def read(text: str) -> int:
+    async def read(text: str, gate: asyncio.Semaphore) -> int:
         pieces = splitter.split_text(text)
         async with gate:
             await chain.ainvoke({"input_documents": [Document(page_content=piece) for piece in pieces]})
         return len(pieces)
 
-    async def run() -> int:
-        return sum(await asyncio.gather(*(read(text) for text in texts)))
-
-    return asyncio.run(run())
+    return read_side_by_side(texts, read)
 
 
 def run_llamaindex(texts: list[str], base: str, tokenizer: str) -> int:
-    import asyncio
-
     from llama_index.core import Settings
     from llama_index.core.node_parser import SentenceSplitter
     from llama_index.core.response_synthesizers import ResponseMode, get_response_synthesizer
@@ -243,18 +233,14 @@ def run_llamaindex(texts: list[str], base: str, tokenizer: str) -> int:
         model="bare", api_base=base, api_key="-", is_chat_model=True, context_window=16_384, max_tokens=REPLY
     )
     synthesizer = get_response_synthesizer(llm=llm, response_mode=ResponseMode.REFINE)
-    gate = asyncio.Semaphore(AT_ONCE)
 
-    async def read(text: str) -> int:
+    async def read(text: str, gate: asyncio.Semaphore) -> int:
         pieces = splitter.split_text(text)
         async with gate:
             await synthesizer.aget_response(QUESTION, pieces)
         return len(pieces)
 
-    async def run() -> int:
-        return sum(await asyncio.gather(*(read(text) for text in texts)))
-
-    return asyncio.run(run())
+    return read_side_by_side(texts, read)
 
 
 CLIENTS = {

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import runpy
-from pathlib import Path
 
 import pytest
+from simulated_engine import EngineSpeed, simulate
 
-SIMULATION = runpy.run_path(str(Path(__file__).parent.parent / "benchmarks" / "simulated_engine.py"))
-SPEED = SIMULATION["EngineSpeed"](prefill=1000, base=0.02, prefill_batch=1000)
+SPEED = EngineSpeed(prefill=1000, base=0.02, prefill_batch=1000)
 
 
 def run(*calls: tuple[list[str], int], one_by_one: bool = False, speed=SPEED):
@@ -18,7 +16,7 @@ def run(*calls: tuple[list[str], int], one_by_one: bool = False, speed=SPEED):
             return [await engine.call(*call) for call in calls]
         return await asyncio.gather(*(engine.call(*call) for call in calls))
 
-    return SIMULATION["simulate"](speed, work)
+    return simulate(speed, work)
 
 
 def words(start: int, count: int) -> list[str]:
@@ -36,7 +34,7 @@ def test_replies_side_by_side_are_written_together():
 
 
 def test_a_prompt_holds_up_the_replies_beside_it():
-    late = SIMULATION["simulate"](
+    late = simulate(
         SPEED,
         lambda engine: asyncio.wait_for(_second_arrives_later(engine), None),
     )
@@ -59,12 +57,12 @@ def test_a_prefix_is_computed_once_and_only_by_whole_blocks():
 
 def test_calls_that_come_together_share_what_the_first_has_computed():
     same = words(0, 400)
-    speed = SIMULATION["EngineSpeed"](prefill=1000, base=0.02, prefill_batch=200)
+    speed = EngineSpeed(prefill=1000, base=0.02, prefill_batch=200)
     assert run(([*same, "a"], 1), ([*same, "b"], 1), speed=speed).outcome == [0, 400]
 
 
 def test_a_full_cache_forgets_the_oldest_prompt():
-    speed = SIMULATION["EngineSpeed"](prefill=1000, base=0.02, cache_tokens=160)
+    speed = EngineSpeed(prefill=1000, base=0.02, cache_tokens=160)
     first, second = words(0, 160), words(1000, 160)
     assert run((first, 1), (second, 1), (first, 1), one_by_one=True, speed=speed).outcome == [0, 0, 0]
     assert run((first, 1), (first, 1), one_by_one=True, speed=speed).outcome == [0, 159]
@@ -72,4 +70,4 @@ def test_a_full_cache_forgets_the_oldest_prompt():
 
 def test_waiting_for_ever_is_an_error_and_no_endless_loop():
     with pytest.raises(RuntimeError, match="will not come"):
-        SIMULATION["simulate"](SPEED, lambda _engine: asyncio.Event().wait())
+        simulate(SPEED, lambda _engine: asyncio.Event().wait())

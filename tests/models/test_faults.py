@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
-import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
+from fault_server import FaultServer, chain_reply, load_tls
+from faults import FAULTS, SLOW
 
 from bookwheel.errors import ModelError, QuotaUsedUp, Refused, UnknownModel, WindowExceeded
 from bookwheel.models.openai import OpenAIModel
@@ -20,15 +20,8 @@ from bookwheel.plan import Sampling
 from bookwheel.reading.guards import is_empty
 from bookwheel.types import Message
 
-_spec = importlib.util.spec_from_file_location(
-    "fault_server", Path(__file__).parents[2] / "benchmarks" / "fault_server.py"
-)
-faults = importlib.util.module_from_spec(_spec)
-sys.modules[_spec.name] = faults
-_spec.loader.exec_module(faults)
-
 PROMPT = "<question>\nWhy?\n</question>\n<memory>\n\n</memory>\n<section>\nThe lamp was lit.\n</section>"
-GOOD = faults.chain_reply(PROMPT)
+GOOD = chain_reply(PROMPT)
 STREAMS = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 
 
@@ -46,8 +39,8 @@ class Up:
 
     async def _serve(self) -> None:
         self._end = asyncio.Event()
-        tls = faults.load_tls(self._folder) if self._folder else None
-        self.faults = faults.FaultServer()
+        tls = load_tls(self._folder) if self._folder else None
+        self.faults = FaultServer()
         server = await asyncio.start_server(self.faults.serve, "127.0.0.1", 0, ssl=tls)
         self.port.set_result(server.sockets[0].getsockname()[1])
         await self._end.wait()
@@ -100,11 +93,13 @@ def ask(up: Up, name: str, *, stream: bool, patience: Patience | None = None) ->
 
 
 def test_there_are_faults_enough() -> None:
-    assert len(faults.FAULTS) >= 35
+    assert len(FAULTS) >= 35
 
 
 @STREAMS
-@pytest.mark.parametrize("name", sorted(faults.FAULTS))
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in sorted(FAULTS)]
+)
 def test_a_passing_fault_is_mended_by_the_next_try(plain: Up, name: str, stream: bool) -> None:
     assert ask(plain, name, stream=stream) == GOOD
     assert plain.faults.played[name] >= 1
@@ -112,14 +107,14 @@ def test_a_passing_fault_is_mended_by_the_next_try(plain: Up, name: str, stream:
 
 @pytest.mark.slow
 @STREAMS
-@pytest.mark.parametrize("name", sorted(faults.FAULTS))
+@pytest.mark.parametrize("name", sorted(FAULTS))
 def test_over_tls_too(tls: Up, name: str, stream: bool) -> None:
     assert ask(tls, name, stream=stream) == GOOD
     assert tls.faults.played[name] >= 1
 
 
 @STREAMS
-@pytest.mark.parametrize("name", sorted(set(faults.FAULTS) - faults.SLOW))
+@pytest.mark.parametrize("name", sorted(set(FAULTS) - SLOW))
 def test_without_patience_every_fault_is_an_error_of_ours_or_an_empty_reply(plain: Up, name: str, stream: bool) -> None:
     """No fault passes for a reply: otherwise the test above would prove nothing."""
     text, most_tries, is_passing, message = "", 2, False, ""

@@ -1,13 +1,12 @@
 """An answer is called found only where the document says it, and every passage shown speaks for it."""
 
 import asyncio
-import runpy
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from verdict_pairs import make_pairs
 
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Plan
@@ -273,9 +272,8 @@ def test_a_reading_ends_with_the_verdict_on_its_answer():
 
 
 def test_of_our_own_pairs_none_is_called_found_wrongly():
-    pairs = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "verdict_pairs.py"))
     found = right = 0
-    for pair in pairs["make_pairs"](72, seed=11):
+    for pair in make_pairs(72, seed=11):
         if {claim.verdict for claim in judge(pair.answer, pair.question, pair.document)[1]} == {Verdict.FOUND}:
             assert pair.is_right, pair.answer
             found += 1

@@ -2,14 +2,9 @@
 
 import shutil
 import subprocess
-import sys
-from pathlib import Path
-
-import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 import extraction
+import pytest
 
 from bookwheel.text.documents import open_document
 

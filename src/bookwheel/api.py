@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -34,10 +34,11 @@ from bookwheel.text.cancellation import run_cancellable
 from bookwheel.types import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
     from pathlib import Path
 
     from bookwheel.arguments import Source
+    from bookwheel.models.address import ModelAddress
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan
     from bookwheel.reading.loop import Way
@@ -108,8 +109,7 @@ async def aread_several(
     has_chunks = bool(plan or configuration.has_chunks or {"preset", "chunk_tokens", "memory_tokens"} & settings.keys())
     way_name, way_function = resolve_way(way or configuration.way)
     with Journal(resolve_journal(journal)) as store:
-        reader = await open_reader(model, address, connection)
-        try:
+        async with _open_model(model, address, connection) as reader:
             # Keeping a document reads it whole, which would block the caller's event loop.
             kept = await asyncio.to_thread(store.keep, document)
             complete = build_plan(plan, reader, settings, configuration, address)
@@ -138,9 +138,6 @@ async def aread_several(
                         readings[0], kept, reader, way=run, journal=store, watch=watch, patience=patience
                     )
             return [store.reading(reading.id, texts=True) for reading in readings]
-        finally:
-            if reader is not model:  # A model of the caller's stays open.
-                await reader.aclose()
 
 
 async def aresume(
@@ -171,8 +168,7 @@ async def aresume(
             return store.reading(old.id, texts=True)
         way_function = way or resolve_way(old.way)[1]
         address = find_address(model, connection, load_configuration(), store.address_of(old.id))
-        reader = await open_reader(model, address, connection)
-        try:
+        async with _open_model(model, address, connection) as reader:
             budget = {"tokens": None, "seconds": None, "cost": None, **budget_values(limits)}
             complete = old.plan.with_values({"budget": budget})
             begun = replace(old, plan=complete, status=Status.READING, model=reader.name, error="")
@@ -184,9 +180,19 @@ async def aresume(
                     begun, document, reader, way=run, journal=store, watch=watch, patience=patience
                 )
             return store.reading(old.id, texts=True)
-        finally:
-            if reader is not model:
-                await reader.aclose()
+
+
+@asynccontextmanager
+async def _open_model(
+    model: str | Model | None, address: ModelAddress, connection: Mapping[str, Any]
+) -> AsyncGenerator[Model]:
+    """Open the model and close it afterwards; one that the caller opened stays open."""
+    reader = await open_reader(model, address, connection)
+    try:
+        yield reader
+    finally:
+        if reader is not model:
+            await reader.aclose()
 
 
 def read(

@@ -1,10 +1,10 @@
 """What every way of reading owes: the contract of `Way`, whatever it does inside."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import pytest
+from way_runs import Text, make_pages, run_way
 
 from bookwheel.errors import DocumentTooLong, InputError, PlanError, PromptError, QuestionError, ServerFault
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
@@ -13,7 +13,7 @@ from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.bm25 import rank_passages
 from bookwheel.reading.ways.compose import ComposedWay
 from bookwheel.reading.ways.registry import BUILT_IN, load_way
-from bookwheel.types import Answer, Flag, Message, Part, Reply, Step
+from bookwheel.types import Answer, Flag, Message, Reply, Step
 
 QUESTION = "What is the colour of Ramelli's wheel?"
 FACT = "The colour of the wheel of Ramelli is vermilion."
@@ -22,37 +22,14 @@ WHOLE_WAYS = [way for way in BUILT_IN if way not in {"auto", "quotes"} and not i
 PLAN = Plan(question_tokens=60, chunk_tokens=120, memory_tokens=60, answer_tokens=40)
 
 
-@dataclass(frozen=True)
-class Text:
-    """A document that is one string."""
-
-    text: str
-    name: str = "text"
-
-    @property
-    def length(self) -> int:
-        return len(self.text)
-
-    def parts(self, start: int = 0) -> Iterator[Part]:
-        yield Part(text=self.text[start:], source=self.name)
-
-
 def pages(count: int, fact_at: int | None = None) -> Text:
-    lines = [
-        f"Page {n} tells of harvests, tolls and rain in plain words. Nothing else is on it.\n" for n in range(count)
-    ]
-    if fact_at is not None:
-        lines.insert(fact_at, FACT + "\n")
-    return Text("".join(lines))
+    return make_pages(count, {} if fact_at is None else {FACT: fact_at})
 
 
 def events(
     way: str, document: Text, model: ScriptedModel, plan: Plan = PLAN, done: Sequence[Step] = (), question=QUESTION
 ):
-    async def gather() -> list[Step | Answer]:
-        return [event async for event in load_way(way)(document, question, model, plan, done)]
-
-    return asyncio.run(gather())
+    return run_way(way, document, question, model, plan, done)
 
 
 def hears(reply: str = "vermilion", window: int | None = 900):

@@ -1,14 +1,9 @@
-"""Readings over MCP, with the official client: in memory, over standard input and output, and over HTTP."""
+"""Readings over MCP, with the official client in memory."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
-import signal
-import socket
-import sys
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,78 +11,19 @@ import pytest
 
 pytest.importorskip("mcp")
 
-import httpx2
 from mcp import Client, MCPError
-from mcp.client.stdio import StdioServerParameters
-from mcp.client.streamable_http import streamable_http_client
+from mcp_service import FILLER, QUESTION, SMALL, TEXT, Gate, call, client_of, refused, service_of
 
 from bookwheel import TextDocument
-from bookwheel.errors import InputError
+from bookwheel.errors import Refused
 from bookwheel.journal import Journal
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
-from bookwheel.plan import Budget, Plan
-from bookwheel.serve.app import wrap_app
+from bookwheel.plan import Budget
 from bookwheel.serve.engine.access_policy import AccessPolicy
-from bookwheel.serve.engine.service import Caller, ReadingSpec, Service
+from bookwheel.serve.engine.service import Caller, ReadingSpec
 from bookwheel.serve.engine.settings import Limits, ServerSettings
-from bookwheel.serve.mcp.http import make_key_ring, mount_tools
 from bookwheel.serve.mcp.server import build_server
-from bookwheel.serve.server import Server, bind_socket
 from bookwheel.types import Status
-
-QUESTION = "Who is the harbour master of Skarholm?"
-FILLER = "Gulls circle over the pier, and the keeper writes down the wind. " * 12 + "\n\n"
-TEXT = FILLER * 3 + "The harbour master of Skarholm is Ada Quill.\n\n" + FILLER * 3
-SMALL = Plan(chunk_tokens=100, memory_tokens=40, answer_tokens=40)
-KEY = "a-key-that-nobody-guesses"
-
-
-class Gate:
-    """A model that replies when it is let."""
-
-    def __init__(self) -> None:
-        self.open = asyncio.Event()
-        self.inner = ScriptedModel(keyword_reader, plan=SMALL)
-
-    def __getattr__(self, name: str):
-        return getattr(self.inner, name)
-
-    async def reply(self, messages, *, limit, sampling):
-        if self.inner.calls >= 2:
-            await self.open.wait()
-        return await self.inner.reply(messages, limit=limit, sampling=sampling)
-
-
-@asynccontextmanager
-async def service_of(folder: Path, model=None, *, plan: Plan = SMALL, **settings):
-    model = model or ScriptedModel(keyword_reader, plan=SMALL)
-    with Journal(folder / "journal.sqlite") as journal:
-        service = Service.create(journal=journal, models={"scripted": model}, plans={"scripted": plan}, **settings)
-        try:
-            yield service
-        finally:
-            await service.aclose()
-
-
-@asynccontextmanager
-async def client_of(folder: Path, model=None, *, reach: AccessPolicy | None = None, mode: str = "auto", **settings):
-    async with (
-        service_of(folder, model, **settings) as service,
-        Client(build_server(service, reach or AccessPolicy()), mode=mode) as client,
-    ):
-        yield client
-
-
-async def call(client: Client, tool: str, **arguments):
-    result = await client.call_tool(tool, arguments)
-    assert not result.is_error, result.content[0].text
-    return result.structured_content
-
-
-async def refused(client: Client, tool: str, **arguments) -> str:
-    result = await client.call_tool(tool, arguments)
-    assert result.is_error
-    return result.content[0].text
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -236,7 +172,7 @@ def test_hostile_text_arrives_without_control_characters_and_json_stays_valid(tm
         async with service_of(tmp_path) as service:
 
             async def opened():
-                return service.journal.keep(TextDocument(text)), ()
+                return service.journal.keep(TextDocument(text))
 
             wanted = ReadingSpec(question=QUESTION, model="scripted", plan=SMALL)
             id_ = (await service.start(wanted, opened, Caller())).reading.id
@@ -249,87 +185,6 @@ def test_hostile_text_arrives_without_control_characters_and_json_stays_valid(tm
         assert "Ada" in shown
         assert not any(mark in shown for mark in ("\x1b", "\\u001b", "\u202e", "\ud800"))
         assert json.loads(whole)["reading"] == id_
-
-    asyncio.run(main())
-
-
-@pytest.fixture
-def shelf(tmp_path: Path) -> Path:
-    shelf = tmp_path / "shelf"
-    (shelf / "inner").mkdir(parents=True)
-    (shelf / "book.txt").write_text(TEXT)
-    (shelf / ".env").write_text("The harbour master of Skarholm is a secret.")
-    (tmp_path / "private.txt").write_text("The harbour master of Skarholm is a secret.")
-    (shelf / "link.txt").symlink_to(tmp_path / "private.txt")
-    (shelf / "inner" / "up").symlink_to(tmp_path)
-    (shelf / "honest.txt").symlink_to(shelf / "book.txt")
-    return shelf
-
-
-@pytest.mark.parametrize("path", ["book.txt", "./inner/../book.txt", "honest.txt", ".", "{shelf}/book.txt"])
-def test_files_inside_a_root_are_read(tmp_path: Path, shelf: Path, path: str) -> None:
-    async def main() -> None:
-        async with client_of(tmp_path, reach=AccessPolicy.from_roots([shelf])) as client:
-            said = await call(client, "read", path=path.format(shelf=shelf), question=QUESTION)
-            assert "Ada Quill" in said["answer"]
-            assert "secret" not in json.dumps(said)
-
-    asyncio.run(main())
-
-
-@pytest.mark.parametrize(
-    "path",
-    ["../private.txt", "{shelf}/../private.txt", "link.txt", "inner/up/private.txt", "/etc/passwd", ".env", "a\0b"]
-    + ["../nothing.txt", "inner/../../private.txt"],
-)
-def test_nothing_outside_the_roots_or_hidden_in_them_is_read(tmp_path: Path, shelf: Path, path: str) -> None:
-    async def main() -> None:
-        async with client_of(tmp_path, reach=AccessPolicy.from_roots([shelf])) as client:
-            path_ = path.format(shelf=shelf)
-            said = await refused(client, "read", path=path_, question=QUESTION)
-            said = said.replace(path_, "PATH")
-            assert "PATH is not inside what may be read here (shelf), or is hidden there" in said
-            assert "private" not in said
-            assert (await call(client, "list_readings"))["readings"] == []
-
-    asyncio.run(main())
-
-
-def test_without_roots_no_file_is_read(tmp_path: Path, shelf: Path) -> None:
-    async def main() -> None:
-        async with client_of(tmp_path) as client:
-            assert "--root" in await refused(client, "read", path=str(shelf / "book.txt"), question=QUESTION)
-
-    asyncio.run(main())
-
-
-@pytest.mark.parametrize("url", ["/etc/passwd", "file:///etc/passwd", "-", "ftp://example.org/x", " http://x"])
-def test_only_web_addresses_are_addresses(tmp_path: Path, url: str) -> None:
-    async def main() -> None:
-        async with client_of(tmp_path) as client:
-            assert "must begin with http" in await refused(client, "read", url=url, question=QUESTION)
-
-    asyncio.run(main())
-
-
-def test_addresses_inside_the_network_are_refused_unless_allowed(tmp_path: Path) -> None:
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        body = TEXT.encode()
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n")
-        writer.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
-        await writer.drain()
-        writer.close()
-
-    async def main() -> None:
-        server = await asyncio.start_server(answer, "127.0.0.1", 0)
-        async with server:
-            url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/book.txt"
-            async with client_of(tmp_path) as client:
-                assert "not a public address" in await refused(client, "read", url=url, question=QUESTION)
-            async with client_of(tmp_path, reach=AccessPolicy(allow_private=True)) as client:
-                said = await call(client, "read", url=url, question=QUESTION)
-                assert "Ada Quill" in said["answer"]
 
     asyncio.run(main())
 
@@ -423,8 +278,6 @@ def test_a_client_cannot_lift_the_servers_budget(tmp_path: Path) -> None:
 
 
 def test_a_failing_model_is_told_and_the_reading_resumed(tmp_path: Path) -> None:
-    from bookwheel.errors import Refused
-
     async def main() -> None:
         model = ScriptedModel(keyword_reader, plan=SMALL, faults={2: Refused("the key was revoked")})
         async with client_of(tmp_path, model) as client:
@@ -433,174 +286,3 @@ def test_a_failing_model_is_told_and_the_reading_resumed(tmp_path: Path) -> None
             assert (await call(client, "resume", reading=said["reading"]))["status"] == "answered"
 
     asyncio.run(main())
-
-
-def test_a_document_that_cannot_be_opened_is_an_error_when_waited_for(tmp_path: Path, shelf: Path) -> None:
-    (shelf / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(2000))
-
-    async def main() -> None:
-        async with client_of(tmp_path, reach=AccessPolicy.from_roots([shelf])) as client:
-            assert "picture.png" in await refused(client, "read", path="picture.png", question=QUESTION)
-
-    asyncio.run(main())
-
-
-@asynccontextmanager
-async def served(folder: Path, key: str | None = None):
-    """A listening socket takes connections before the server has started, and lets them wait."""
-    async with service_of(folder, keys=make_key_ring("127.0.0.1", key)) as service:
-        tools = mount_tools(service, AccessPolicy(), survives_restart=False)
-        server = Server(wrap_app(service, *tools), bind_socket("127.0.0.1", 0))
-        task = asyncio.create_task(server.serve())
-        try:
-            yield f"{server.address}/mcp"
-        finally:
-            server.should_exit = True
-            await task
-
-
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_readings_over_http(tmp_path: Path, mode: str) -> None:
-    async def main() -> None:
-        heard: list[float] = []
-
-        async def hear(done: float, total: float | None, message: str | None) -> None:
-            heard.append(done)
-
-        async with served(tmp_path) as url, Client(url, mode=mode) as client:
-            arguments = {"text": TEXT, "question": QUESTION}
-            result = await client.call_tool("read", arguments, progress_callback=hear)
-            assert "Ada Quill" in result.structured_content["answer"]
-            assert heard
-            assert heard == sorted(set(heard))
-
-    asyncio.run(main())
-
-
-def test_with_a_key_only_its_holder_is_served(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with served(tmp_path, KEY) as url:
-            async with httpx2.AsyncClient() as stranger:
-                for header in ({}, {"Authorization": f"Bearer {KEY}x"}, {"Authorization": f"Basic {KEY}"}):
-                    said = await stranger.post(url, json={}, headers=header)
-                    assert said.status_code == 401
-                    assert KEY not in said.text
-            async with (
-                httpx2.AsyncClient(headers={"Authorization": f"Bearer {KEY}"}) as http,
-                Client(streamable_http_client(url, http_client=http)) as client,
-            ):
-                assert "Ada" in (await call(client, "read", text=TEXT, question=QUESTION))["answer"]
-
-    asyncio.run(main())
-
-
-@pytest.mark.parametrize("header", [{"Host": "evil.example"}, {"Origin": "http://evil.example"}])
-def test_a_page_from_elsewhere_cannot_reach_the_server(tmp_path: Path, header: dict) -> None:
-    async def main() -> None:
-        async with served(tmp_path) as url, httpx2.AsyncClient() as page:
-            headers = {"Accept": "application/json, text/event-stream", **header}
-            asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
-            assert (await page.post(url, json=asked, headers=headers)).status_code in {403, 421}
-
-    asyncio.run(main())
-
-
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.4", "example.org"])
-def test_others_are_not_served_without_a_key(host: str) -> None:
-    with pytest.raises(InputError, match="BOOKWHEEL_MCP_KEY"):
-        make_key_ring(host, None)
-    with pytest.raises(InputError, match="fewer than"):
-        make_key_ring(host, "short")
-    assert make_key_ring(host, KEY).find_by_secret(KEY)
-    assert not make_key_ring("127.0.0.1", None)
-
-
-def command(folder: Path, *more: str) -> StdioServerParameters:
-    given = ["-m", "bookwheel", "mcp", "--model", "scripted", "--journal", str(folder / "journal.sqlite"), *more]
-    return StdioServerParameters(
-        command=sys.executable, args=given, env={"PYTHONPATH": os.environ.get("PYTHONPATH", "")}
-    )
-
-
-@pytest.mark.slow
-def test_readings_over_standard_input_and_output(tmp_path: Path, shelf: Path) -> None:
-    async def main() -> None:
-        async with Client(command(tmp_path, "--root", str(shelf))) as client:
-            said = await call(client, "read", path="book.txt", question=QUESTION, plan={"chunk_tokens": 100})
-            assert "Ada Quill" in said["answer"]
-            await refused(client, "read", path="../private.txt", question=QUESTION)
-
-    asyncio.run(main())
-
-
-LONG = {"text": TEXT * 300, "question": QUESTION, "plan": {"chunk_tokens": 20}, "wait_seconds": 2}
-
-
-def status_of(folder: Path, id_: str) -> tuple[Status, bool]:
-    with Journal(folder / "journal.sqlite") as journal:
-        return journal.reading(id_).status, journal.progress(id_)[0] > 0
-
-
-async def line_from(process: asyncio.subprocess.Process, method: str, number: int, params: dict) -> dict:
-    message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
-    process.stdin.write(json.dumps(message).encode() + b"\n")
-    return json.loads(await process.stdout.readline())["result"]
-
-
-@pytest.mark.slow
-def test_a_terminated_server_ends_and_keeps_what_was_read(tmp_path: Path) -> None:
-    """Its standard input stays open: what ends it is the signal alone."""
-
-    async def main() -> str:
-        asked, pipe = command(tmp_path), asyncio.subprocess.PIPE
-        environment = {**os.environ, **asked.env}
-        process = await asyncio.create_subprocess_exec(
-            asked.command, *asked.args, env=environment, stdin=pipe, stdout=pipe, limit=1 << 24
-        )
-        hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}}
-        assert (await line_from(process, "initialize", 1, hello))["serverInfo"]["name"] == "bookwheel"
-        process.stdin.write(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}\n')
-        said = await line_from(process, "tools/call", 2, {"name": "read", "arguments": LONG})
-        assert said["structuredContent"]["status"] == "reading"
-        process.send_signal(signal.SIGTERM)
-        async with asyncio.timeout(60):
-            assert await process.wait() == 130
-        return said["structuredContent"]["reading"]
-
-    assert status_of(tmp_path, asyncio.run(main())) == (Status.CANCELLED, True)
-
-
-@pytest.mark.slow
-def test_a_terminated_http_server_keeps_what_was_read(tmp_path: Path) -> None:
-    async def main() -> str:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        asked = command(tmp_path, "--http", "--port", str(port))
-        environment = {**os.environ, **asked.env}
-        process = await asyncio.create_subprocess_exec(
-            asked.command, *asked.args, env=environment, stderr=asyncio.subprocess.PIPE
-        )
-        assert f":{port}/mcp" in (await process.stderr.readline()).decode()
-        await up(port)
-        async with Client(f"http://127.0.0.1:{port}/mcp") as client:
-            said = await call(client, "read", **LONG)
-        process.send_signal(signal.SIGTERM)
-        async with asyncio.timeout(60):
-            left = await process.stderr.read()
-            assert await process.wait() == 130
-        assert b"Traceback" not in left
-        return said["reading"]
-
-    assert status_of(tmp_path, asyncio.run(main())) == (Status.CANCELLED, True)
-
-
-async def up(port: int) -> None:
-    async with asyncio.timeout(60), httpx2.AsyncClient() as client:
-        while True:
-            try:
-                await client.get(f"http://127.0.0.1:{port}/")
-            except httpx2.ConnectError:
-                await asyncio.sleep(0.02)
-            else:
-                return

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bookwheel.journal import Journal, StoredDocument
-    from bookwheel.serve.engine.running_reading import OpenedDocument
     from bookwheel.serve.engine.settings import Limits
     from bookwheel.serve.engine.usage import UsageStore
     from bookwheel.text.sources import SourceFile
@@ -80,14 +79,14 @@ class DocumentStore:
         async with self._uploads.slot(client):
             yield
 
-    async def store_text(self, text: str, name: str | None, client: str) -> OpenedDocument:
+    async def store_text(self, text: str, name: str | None, client: str) -> StoredDocument:
         """Store a text that came with the request."""
         if not text.strip():
             raise SourceError("the text is empty: give a document with text in it")
         await self.check_disk()
         return await self._store(TextDocument(text, safe_name(name) if name else "text"), client)
 
-    async def store_path(self, path: Path, client: str) -> OpenedDocument:
+    async def store_path(self, path: Path, client: str) -> StoredDocument:
         """Convert a file or folder and store it."""
         await self.check_disk()
         self._conversions.check_capacity()
@@ -99,7 +98,7 @@ class DocumentStore:
                 return await self._store(folder, client)
             return await self._store(open_isolated(path, to_printable(path.name)), client)
 
-    async def store_url(self, url: str, client: str, *, allow_private: bool) -> OpenedDocument:
+    async def store_url(self, url: str, client: str, *, allow_private: bool) -> StoredDocument:
         """Fetch the document at an address and store it."""
         # A path must never reach what opens files, so anything but an address is declined first.
         if not url.lower().startswith(_WEB):
@@ -117,7 +116,7 @@ class DocumentStore:
             url, allow_private=allow_private, most_bytes=limits.upload_bytes, most_seconds=limits.fetch_seconds
         )
 
-    async def _store(self, document: Document, client: str) -> OpenedDocument:
+    async def _store(self, document: Document, client: str) -> StoredDocument:
         most = self._limits.journal_bytes
         try:
             stored: StoredDocument = await run_cancellable(
@@ -126,7 +125,7 @@ class DocumentStore:
         except JournalFull as error:
             raise _disk_error(most or 0) from error
         await asyncio.to_thread(self._usage.add_document, client, stored.id, stored.row)
-        return stored, tuple(getattr(document, "notes", ()))
+        return stored
 
     async def check_disk(self) -> None:
         """Raise a 507 when the journal fills the disk that it may fill."""

@@ -19,18 +19,19 @@ from bookwheel.types import Status
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from bookwheel.journal import StoredDocument
     from bookwheel.serve.engine.reading_pool import ReadingPool
-    from bookwheel.serve.engine.running_reading import DocumentOpener, OpenedDocument, RunningReading
+    from bookwheel.serve.engine.running_reading import DocumentOpener, RunningReading
     from bookwheel.serve.engine.service import Caller, ReadingSpec, Service
     from bookwheel.types import Reading
 
 
 def open_once(open_document: DocumentOpener) -> DocumentOpener:
     """Return an opener for several readings: the document is opened once, as long as any of them wants it."""
-    opening: asyncio.Task[OpenedDocument] | None = None
+    opening: asyncio.Task[StoredDocument] | None = None
     waiting = 0
 
-    async def open_shared() -> OpenedDocument:
+    async def open_shared() -> StoredDocument:
         nonlocal opening, waiting
         opening = opening or asyncio.create_task(open_document())
         waiting += 1

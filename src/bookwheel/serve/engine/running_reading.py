@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from bookwheel.serve.engine.worker_loop import WorkerJob
     from bookwheel.types import Reading, Step
 
-OpenedDocument: TypeAlias = tuple[StoredDocument, tuple[str, ...]]
-"""A document in the journal, and notes on what was left out of it."""
-DocumentOpener: TypeAlias = Callable[[], Coroutine[Any, Any, OpenedDocument]]
+DocumentOpener: TypeAlias = Callable[[], Coroutine[Any, Any, StoredDocument]]
+"""Puts the document of a reading into the journal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,8 +69,6 @@ class RunningReading:
     answer: Answer | None = None
     waiting: Waiting | None = None
     """Its model fails at the moment."""
-    notes: tuple[str, ...] = ()
-    """What was left out of the document."""
     is_started: bool = False
     """The journal has the reading; before that its document is being opened."""
     result: Reading | None = None
@@ -79,7 +76,7 @@ class RunningReading:
     is_paused: bool = False
     """Interrupted by the server's end and not by a person, so it stays open."""
     is_interrupted: bool = False
-    opening: asyncio.Task[OpenedDocument] | None = None
+    opening: asyncio.Task[StoredDocument] | None = None
     job: WorkerJob[Reading] | None = None
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     done: asyncio.Event = field(default_factory=asyncio.Event)

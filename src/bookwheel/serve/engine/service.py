@@ -14,6 +14,7 @@ from bookwheel.reading import runner
 from bookwheel.reading.choice import find_default_way
 from bookwheel.reading.prompts import shipped_prompt_sets
 from bookwheel.reading.ways.registry import check_abilities
+from bookwheel.serve.engine.budgets import lower_limits, raise_limits
 from bookwheel.serve.engine.documents import DocumentStore
 from bookwheel.serve.engine.errors import ApiError, not_found
 from bookwheel.serve.engine.fair_queue import FairQueue
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
     from bookwheel.journal import Journal, StoredDocument
     from bookwheel.models.base import Model
-    from bookwheel.plan import Budget, Plan
+    from bookwheel.plan import Plan
     from bookwheel.serve.engine.keys import Key
     from bookwheel.serve.engine.running_reading import DocumentOpener
 
@@ -144,7 +145,7 @@ class Service:
     def _apply_limits(self, reading: Reading) -> Reading:
         """Return the reading within the limits that the server has now."""
         limits = self.plans[self.readings.get_model(reading.model).name].budget
-        budget = _lower_limits(reading.plan.budget, limits)
+        budget = lower_limits(reading.plan.budget, limits)
         return replace(reading, plan=replace(reading.plan, budget=budget))
 
     def quota(self, key: Key | None) -> TokenQuota | None:
@@ -167,7 +168,7 @@ class Service:
             raise PlanError(
                 f"prompts is one of {', '.join(sorted(shipped_prompt_sets()))} here; a request cannot name a file"
             )
-        return replace(plan, budget=_lower_limits(plan.budget, base.budget))
+        return replace(plan, budget=lower_limits(plan.budget, base.budget))
 
     def sees_all(self, key: Key | None) -> bool:
         """Return True where a client sees what others have asked and uploaded."""
@@ -329,7 +330,7 @@ class Service:
             return reading
         limits, counted = self.make_plan(reading.model, {"budget": budget}).budget, Usage()
         if self.plans[reading.model].budget.has_limits:
-            limits, counted = _raise_limits(limits, reading.usage), reading.usage
+            limits, counted = raise_limits(limits, reading.usage), reading.usage
         reading = replace(reading, plan=replace(reading.plan, budget=limits))
         _, reading = await self.continue_reading(
             reading, Caller(key=key), survives_restart=survives_restart, counted=counted
@@ -356,25 +357,3 @@ def _request(
         idempotency_key=caller.idempotency_key,
         fingerprint=caller.fingerprint,
     )
-
-
-def _raise_limits(budget: Budget, spent: Usage) -> Budget:
-    """Return the limits of a run as limits of the whole reading."""
-    cost = budget.price(spent.prompt_tokens, spent.completion_tokens)
-    return replace(
-        budget,
-        tokens=None if budget.tokens is None else budget.tokens + spent.tokens,
-        seconds=None if budget.seconds is None else budget.seconds + spent.seconds,
-        cost=None if budget.cost is None else budget.cost + cost,
-    )
-
-
-def _lower_limits(budget: Budget, limits: Budget) -> Budget:
-    """Return the smaller of each limit; prices are the server's."""
-    least = {
-        name: min(
-            (value for value in (getattr(budget, name), getattr(limits, name)) if value is not None), default=None
-        )
-        for name in ("tokens", "seconds", "cost")
-    }
-    return replace(budget, **least, price_in=limits.price_in, price_out=limits.price_out)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from bookwheel.journal import StoredDocument
     from bookwheel.serve.engine.keys import Key, KeyRing
-    from bookwheel.serve.engine.running_reading import DocumentOpener, OpenedDocument
+    from bookwheel.serve.engine.running_reading import DocumentOpener
     from bookwheel.serve.engine.service import Service
     from bookwheel.types import Reading
 
@@ -69,8 +69,8 @@ class Routes:
 
     async def upload_document(self, request: Request) -> Response:
         """Store a document: a raw body, or a form's field `file`."""
-        document, notes, _ = await store_upload(request, self._service.documents)
-        payload = {"document": document.id, "name": document.name, "length": document.length, "notes": notes}
+        document, _ = await store_upload(request, self._service.documents)
+        payload = {"document": document.id, "name": document.name, "length": document.length, "notes": document.notes}
         return JsonResponse(payload, 201)
 
     async def get_text(self, request: Request) -> Response:
@@ -99,13 +99,13 @@ class Routes:
         return JsonResponse(payload[0] if body.questions is None else {"readings": payload}, 201 if is_new else 200)
 
     def _document_opener(self, body: ReadingShape, caller: Caller) -> DocumentOpener:
-        async def open_document() -> OpenedDocument:
+        async def open_document() -> StoredDocument:
             documents, allow_private = self._service.documents, self._service.settings.allow_private
             if body.text is not None:
                 return await documents.store_text(body.text, body.name, caller.key_name)
             if body.url is not None:
                 return await documents.store_url(body.url, caller.key_name, allow_private=allow_private)
-            return await self._service.get_document(body.document or "", caller.key), ()
+            return await self._service.get_document(body.document or "", caller.key)
 
         return open_document
 

@@ -28,14 +28,14 @@ _BLOCK: Final = 1 << 20
 _MOST_FIELDS: Final = 8
 
 
-async def store_upload(request: Request, documents: DocumentStore) -> tuple[StoredDocument, tuple[str, ...], int]:
-    """Store the uploaded document; return it, notes on what was left out, and its size in bytes."""
+async def store_upload(request: Request, documents: DocumentStore) -> tuple[StoredDocument, int]:
+    """Store the uploaded document; return it and its size in bytes."""
     client = Caller(key=request.state.key).key_name
     # A folder of its own, which only this user may enter; mkdtemp makes it so.
     with _make_folder() as folder:
         async with documents.receive_upload(client):
             path, size = await _receive(request, Path(folder))
-        return *await documents.store_path(path, client), size
+        return await documents.store_path(path, client), size
 
 
 async def _receive(request: Request, folder: Path) -> tuple[Path, int]:

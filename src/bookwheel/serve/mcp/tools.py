@@ -18,11 +18,12 @@ from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
 from bookwheel.errors import BookwheelError, SourceError
+from bookwheel.journal import StoredDocument
 from bookwheel.reading.provenance import find_origins
 from bookwheel.serve.engine.access_policy import AccessPolicy, SourceRequest
 from bookwheel.serve.engine.keys import Key
 from bookwheel.serve.engine.lockstep import start_several
-from bookwheel.serve.engine.running_reading import DocumentOpener, OpenedDocument, RunningReading
+from bookwheel.serve.engine.running_reading import DocumentOpener, RunningReading
 from bookwheel.serve.engine.service import Caller, ReadingSpec, Service
 from bookwheel.serve.http.schemas import BudgetValues, PlanValues
 from bookwheel.serve.mcp.render import (
@@ -179,7 +180,7 @@ class ReadingTools:
     def _make_opener(self, source: SourceRequest, ctx: Context) -> DocumentOpener:
         client, documents = Caller(key=get_key(ctx)).key_name, self._service.documents
 
-        async def open_document() -> OpenedDocument:
+        async def open_document() -> StoredDocument:
             if source.text is not None:
                 return await documents.store_text(source.text, source.name, client)
             if source.url is not None:

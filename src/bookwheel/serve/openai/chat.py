@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from bookwheel.errors import BookwheelError
     from bookwheel.journal import StoredDocument
-    from bookwheel.serve.engine.running_reading import DocumentOpener, OpenedDocument, RunningReading
+    from bookwheel.serve.engine.running_reading import DocumentOpener, RunningReading
     from bookwheel.serve.engine.service import Caller, Service
     from bookwheel.serve.openai.messages import ChatContents
     from bookwheel.types import Reading
@@ -74,7 +74,7 @@ class OpenAIRoutes:
 
     async def upload_file(self, request: Request) -> Response:
         """Store a document that later requests name by its id."""
-        document, _, size = await store_upload(request, self._service.documents)
+        document, size = await store_upload(request, self._service.documents)
         return JsonResponse(_file_to_json(document, size))
 
     async def get_file(self, request: Request) -> Response:
@@ -132,7 +132,7 @@ class OpenAIRoutes:
         return ChatResult(payload=_make_completion(reading, chat), headers=headers)
 
     def _make_opener(self, text: str | None, chat: ChatShape, contents: ChatContents, caller: Caller) -> DocumentOpener:
-        async def open_document() -> OpenedDocument:
+        async def open_document() -> StoredDocument:
             if text is not None:
                 return await self._service.documents.store_text(text, None, caller.key_name)
             name = chat.document if chat.document is not None else contents.files[0]
@@ -141,7 +141,7 @@ class OpenAIRoutes:
                 # Not the id of a file, so it is the text itself.
                 return await self._service.documents.store_text(chat.document, None, caller.key_name)
             try:
-                return await self._service.get_document(sha, caller.key), ()
+                return await self._service.get_document(sha, caller.key)
             except ApiError:
                 raise not_found(f"file {name[:80]}; upload it to /v1/files first") from None
 

@@ -1,0 +1,193 @@
+"""What each part of a composed way does: gates, early exit, ranks, segments, looks back and plans."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from halcyon import FIRST, PLAN, QUESTION, SECOND, events, facts_in, judge, model, pages, reader, tag
+from way_runs import Text
+
+from bookwheel.errors import InputError, ServerFault
+from bookwheel.models.scripted import ScriptedModel
+from bookwheel.plan import GatePlan
+from bookwheel.reading.prompts import prompts_for
+from bookwheel.reading.ways.registry import load_way
+from bookwheel.types import Answer, Flag, Message, Step
+
+
+def test_parallel_does_not_exit_early():
+    with pytest.raises(InputError, match="no segment knows"):
+        events("parallel+early-exit", pages(), model())
+
+
+def test_what_a_gate_skips_is_a_flagged_step_with_its_score():
+    reading = model()
+    *steps, _ = events("gated", pages(), reading)
+    skipped = [step for step in steps if Flag.SKIPPED in step.flags]
+    assert len(skipped) == len(steps) - 2
+    assert all(step.before == step.after for step in skipped)
+    assert all(step.score is not None and step.score < 0.5 for step in skipped)
+    assert [step.score > 0.5 for step in steps if step not in skipped] == [True, True]
+    assert reading.calls == len(steps) + 2 + 1
+
+
+def test_judgement_and_writing_share_the_words_up_to_the_end_of_the_memory():
+    prompts = prompts_for(PLAN, QUESTION)
+    shared = {"question": "Q?", "memory": "M.", "section": "S."}
+    turns = [prompts.turn(name, **shared)[-1].content for name in ("judge", "edits", "heads")]
+    update = prompts._messages(prompts.updates["section-first"], **shared)[-1].content
+    for turn in (*turns, update):
+        assert turn.partition("</memory>")[0] == update.partition("</memory>")[0]
+    about = prompts.turn("about", question="", section="S.")[-1].content
+    assert update.startswith(about.partition("\n\nWrite")[0])
+
+
+def test_early_exit_leaves_the_rest_unread_and_says_so():
+    document = pages()
+    reading = model()
+    *steps, answer = events("early-exit", document, reading)
+    assert answer.text == "Tern Point"
+    assert Flag.UNREAD in steps[-1].flags
+    assert steps[-1].chunk.end == document.length
+    assert len(steps) < 40
+    assert [Flag.UNREAD in step.flags for step in steps[:-1]] == [False] * (len(steps) - 1)
+
+
+def test_an_answer_that_the_text_does_not_bear_out_does_not_stop_the_reading():
+    def invent(messages: Sequence[Message]) -> str:
+        prompt = messages[-1].content
+        return "\\boxed{Gull Rock}" if "<section>" not in prompt and "<memory>" in prompt else reader(messages)
+
+    *steps, _ = events("early-exit", pages(), ScriptedModel(invent, judge=judge, window=900))
+    assert not any(Flag.UNREAD in step.flags for step in steps)
+
+
+def test_an_answer_that_there_is_none_does_not_stop_the_reading():
+    def deny(messages: Sequence[Message]) -> str:
+        prompt = messages[-1].content
+        # The words of the answer stand in the text, so evidence alone would bear it out.
+        return "\\boxed{not said}" if "<section>" not in prompt and "<memory>" in prompt else reader(messages)
+
+    document = Text(pages().text.replace("Nothing else", "It is not said what else"))
+    *steps, _ = events("early-exit", document, ScriptedModel(deny, judge=judge, window=900))
+    assert not any(Flag.UNREAD in step.flags for step in steps)
+
+
+def test_a_question_about_the_whole_document_is_read_to_its_end():
+    *steps, _ = events("early-exit", pages(), model(), question=f"{QUESTION} List all places.")
+    assert not any(Flag.UNREAD in step.flags for step in steps)
+
+
+def test_ranked_reads_what_the_question_and_then_the_memory_point_to():
+    document = pages(first=120, second=15)
+    *steps, answer = events("ranked", document, model())
+    read = [document.text[step.chunk.start : step.chunk.end] for step in steps if Flag.UNREAD not in step.flags]
+    assert FIRST in read[0]
+    assert SECOND in read[1]
+    assert len(read) == 2
+    assert answer.text == "Tern Point"
+
+
+def test_ranked_reads_everything_when_nothing_suffices():
+    reading = ScriptedModel(reader, judge=lambda _m, _o: [-4.0, -0.02], window=900)
+    *steps, _ = events("ranked", pages(), reading)
+    assert not any(Flag.UNREAD in step.flags for step in steps)
+
+
+def test_parallel_keeps_what_a_single_segment_found():
+    *steps, answer = events("parallel", pages(first=70, second=72), model())
+    assert answer.text == "Tern Point"
+    assert steps[-1].after.text.splitlines() == [FIRST, SECOND]
+
+
+def test_segments_read_side_by_side_and_each_waits_for_its_own_step():
+    calls: list[int] = []
+    stored: list[int] = []
+
+    class Watching(ScriptedModel):
+        async def reply(self, messages, *, limit, sampling):
+            calls.append(len(stored))
+            await asyncio.sleep(0)
+            return await super().reply(messages, limit=limit, sampling=sampling)
+
+    async def drive():
+        async for event in load_way("parallel")(pages(), QUESTION, Watching(reader, window=900), PLAN, ()):
+            stored.append(1)
+            if isinstance(event, Answer):
+                return
+
+    asyncio.run(drive())
+    assert calls[:8] == [0] * 8
+    # A segment's next call never starts before one more step was taken in.
+    assert all(calls[8 + n] >= n + 1 for n in range(len(calls) - 9))
+
+
+def test_a_failing_segment_loses_none_of_the_steps_that_ended_before_it():
+    seen: list[Step | Answer] = []
+
+    async def read_on():
+        reading = ScriptedModel(reader, window=900, faults={12: ServerFault("503")})
+        async for event in load_way("parallel")(pages(), QUESTION, reading, PLAN, ()):
+            seen.append(event)  # noqa: PERF401
+
+    with pytest.raises(ServerFault):
+        asyncio.run(read_on())
+    assert len(seen) >= 12
+    assert len({(step.chunk.start, step.chunk.end) for step in seen}) == len(seen)
+
+
+def test_look_back_reads_again_what_the_memory_points_to():
+    # The home is told first, when it means nothing yet; only the owner's name makes it matter.
+    def forgetful(messages: Sequence[Message]) -> str:
+        prompt = messages[-1].content
+        if "<section>" in prompt and FIRST not in tag(prompt, "section") and FIRST not in tag(prompt, "memory"):
+            return "UNCHANGED"
+        return reader(messages)
+
+    document = pages(first=120, second=15)
+    assert events("sequential", document, ScriptedModel(forgetful, window=900))[-1].text == "unknown"
+    *steps, answer = events("look-back", document, ScriptedModel(forgetful, window=900))
+    assert answer.text == "Tern Point"
+    spans = [(step.chunk.start, step.chunk.end) for step in steps]
+    again = [span for number, span in enumerate(spans) if span in spans[:number]]
+    assert 1 <= len(again) <= len(steps) // 10 + 1
+
+
+def test_a_chunk_near_the_threshold_is_looked_back_at():
+    def unsure(messages: Sequence[Message], options: Sequence[str]) -> list[float]:
+        return [-1.0, -0.9] if facts_in(tag(messages[-1].content, "section")) else [-6.0, -0.01]
+
+    *steps, answer = events("gated+look-back", pages(), ScriptedModel(reader, judge=unsure, window=900))
+    assert answer.text == "Tern Point"
+    assert sum(Flag.SKIPPED in step.flags for step in steps) == len(steps) - 2
+
+
+def test_the_plan_is_a_step_whose_memory_is_the_smaller_questions():
+    prompts: list[str] = []
+
+    def listen(messages: Sequence[Message]) -> str:
+        prompts.append(messages[-1].content)
+        return reader(messages)
+
+    first, *_ = events("planned", pages(), ScriptedModel(listen, window=900))
+    assert (first.chunk.start, first.chunk.end) == (0, 0)
+    assert first.after.text == "Who owns the ship Halcyon?\nWhere does this person live?"
+    assert all("Where does this person live?" in tag(prompt, "question") for prompt in prompts[1:])
+    assert tag(prompts[1], "memory") == "(no notes yet)"
+
+
+def test_gates_by_likelihood_ask_once_for_the_question_alone():
+    asked: list[str] = []
+
+    def likely(messages: Sequence[Message], continuation: str) -> list[float]:
+        asked.append(tag(messages[-1].content, "section"))
+        assert continuation == QUESTION
+        return [-1.0 if facts_in(asked[-1]) else -3.0] * 4
+
+    plan = replace(PLAN, gate=GatePlan(scorer="likelihood", threshold=0.5))
+    reading = ScriptedModel(reader, likelihood=likely, window=900)
+    *steps, answer = events("gated", pages(), reading, plan=plan)
+    assert answer.text == "Tern Point"
+    assert asked.count("") == 1
+    assert {round(step.score, 3) for step in steps} == {0.0, 2.0}

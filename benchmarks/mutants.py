@@ -2,19 +2,22 @@
 
     python benchmarks/mutants.py src/bookwheel/training/loss.py tests/training/test_loss.py --preload torch
 
-Every mutant is the file with one change: a comparison, an operator, a constant, a condition, a return value or a call.
-The script copies the tree to a temporary folder, so the work tree is never touched. Each mutant runs in a process of
-its own and is killed when a test fails, or when the tests take far longer than without it. What survives is either a
-missing test or a change that no caller can see.
+Every mutant is the file with one change, as mutations.py makes them. The script copies the tree to a temporary folder,
+so the work tree is never touched. Each mutant runs in a process of its own and is killed when a test fails, or when the
+tests take far longer than without it. What survives is either a missing test or a change that no caller can see.
+
+The first run, without a mutation, notes which tests run which lines, and which packages they import. Each mutant is
+given to the tests that run its line, in a process forked from one that has the packages. One that these do not kill is
+given to all tests.
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
-import copy
+import contextlib
 import importlib
 import importlib.util
+import json
 import os
 import random
 import shutil
@@ -22,62 +25,30 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import traceback
-from dataclasses import dataclass
+from collections import defaultdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 import hypothesis
 import pytest
+from mutations import find_mutants
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from types import FrameType
 
-Node: TypeAlias = ast.expr | ast.stmt
+    from mutations import Mutant
 
-COMPARISONS: Final[dict[type[ast.cmpop], type[ast.cmpop]]] = {
-    ast.Lt: ast.LtE,
-    ast.LtE: ast.Lt,
-    ast.Gt: ast.GtE,
-    ast.GtE: ast.Gt,
-    ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq,
-    ast.Is: ast.IsNot,
-    ast.IsNot: ast.Is,
-    ast.In: ast.NotIn,
-    ast.NotIn: ast.In,
-}
-OPERATORS: Final[dict[type[ast.operator], type[ast.operator]]] = {
-    ast.Add: ast.Sub,
-    ast.Sub: ast.Add,
-    ast.Mult: ast.Div,
-    ast.Div: ast.Mult,
-    ast.FloorDiv: ast.Mult,
-    ast.Mod: ast.Mult,
-    ast.Pow: ast.Mult,
-    ast.BitAnd: ast.BitOr,
-    ast.BitOr: ast.BitAnd,
-}
-FUNCTIONS: Final = {"min": "max", "max": "min", "any": "all", "all": "any"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mutant:
-    """One change, and the source with it."""
-
-    line: int
-    scope: str
-    """The qualified name of the function or class it is in."""
-    before: str
-    after: str
-    source: str
+# Code of a function; other code runs once, when a module is imported, and its effects are there for every test.
+_OPTIMIZED: Final = 0x1
 
 
 def main() -> None:
     """Run every mutant, or a sample of them, and print which survived."""
     options = parse_arguments()
-    root = Path.cwd()
     mutants = [mutant for mutant in find_mutants(options.source) if is_in_scope(mutant, options.only)]
     if options.sample and options.sample < len(mutants):
         chosen = set(random.Random(options.seed).sample(range(len(mutants)), options.sample))
@@ -90,14 +61,10 @@ def main() -> None:
         "mutants", phases=phases, max_examples=40, database=None, deadline=None, derandomize=True
     )
     with tempfile.TemporaryDirectory() as folder:
-        tree = copy_tree(root, Path(folder))
-        began = time.perf_counter()
-        if run_tests(tree, options.tests, timeout=600, show=True) != 0:
-            raise SystemExit("the tests fail without any mutation")
-        # Ten times the plain run: a busy machine must not turn a survivor into a kill.
-        timeout = max(10.0, 10 * (time.perf_counter() - began))
-        print(f"{options.source}: {len(mutants)} mutants, {timeout:.0f} s each at most", flush=True)
-        results = [try_mutant(tree, options.source, mutant, options.tests, timeout) for mutant in mutants]
+        run = MutationRun(copy_tree(Path.cwd(), Path(folder) / "tree"), options.source, options.tests)
+        run.look()
+        print(f"{options.source}: {len(mutants)} mutants, {run.timeout:.0f} s each at most", flush=True)
+        results = [run.try_mutant(mutant) for mutant in mutants]
     print(f"killed {sum(results)} of {len(results)}, survived {len(results) - sum(results)}")
 
 
@@ -109,7 +76,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--only", action="append", default=[], help="a function or class, such as Group.credit")
     parser.add_argument("--sample", type=int, default=0, help="try so many mutants, drawn at random")
     parser.add_argument("--seed", type=int, default=0, help="of the drawing")
-    parser.add_argument("--preload", action="append", default=[], help="a slow package, imported once for all mutants")
+    parser.add_argument("--preload", action="append", default=[], help="a slow package, imported before the first run")
     return parser.parse_args()
 
 
@@ -130,22 +97,113 @@ def copy_tree(root: Path, folder: Path) -> Path:
     return folder
 
 
-def try_mutant(tree: Path, source: Path, mutant: Mutant, tests: Sequence[str], timeout: float) -> bool:
-    """Run the tests against the mutant and print its fate; True where they noticed."""
-    path = tree / source
-    plain = path.read_text(encoding="utf-8")
-    path.write_text(mutant.source, encoding="utf-8")
-    try:
-        status = run_tests(tree, tests, timeout)
-    finally:
-        path.write_text(plain, encoding="utf-8")
-    fate = "survived" if status == 0 else "killed" if status else "timeout"
-    print(f"{fate:8}  {mutant.line:4}  {mutant.before}  ->  {mutant.after}", flush=True)
-    return status != 0
+class MutationRun:
+    """One source file in a copy of the tree, and its tests."""
+
+    def __init__(self, tree: Path, source: Path, tests: Sequence[str]) -> None:
+        self._tree = tree
+        self._source = tree / source
+        self._tests = tests
+        self._plain = self._source.read_text(encoding="utf-8")
+        self._tests_of: dict[int, set[str]] = {}
+        self.timeout = 600.0
+
+    def look(self) -> None:
+        """Run the tests without a mutation: note the tests of each line, and import the packages that they import."""
+        began = time.perf_counter()
+        notes = self._tree.parent / "notes.json"
+        recorder = Recorder(self._source, notes)
+        if self._run(self.timeout, recorder, show=True) != 0:
+            raise SystemExit("the tests fail without any mutation")
+        # Ten times the plain run: a busy machine must not turn a survivor into a kill.
+        self.timeout = max(10.0, 10 * (time.perf_counter() - began))
+        found = json.loads(notes.read_text())
+        self._tests_of = {int(line): set(tests) for line, tests in found["lines"].items()}
+        for name in found["modules"]:
+            # Some submodules cannot be imported by their name alone; they are imported when they are needed.
+            with contextlib.suppress(Exception):
+                importlib.import_module(name)
+
+    def try_mutant(self, mutant: Mutant) -> bool:
+        """Run the tests against the mutant and print its fate; True where they noticed."""
+        self._source.write_text(mutant.source, encoding="utf-8")
+        near = set().union(*(self._tests_of.get(line, set()) for line in mutant.lines))
+        try:
+            status = self._run(self.timeout, Selection(near)) if near and "" not in near else 0
+            if status == 0:
+                status = self._run(self.timeout)
+        finally:
+            self._source.write_text(self._plain, encoding="utf-8")
+        fate = "survived" if status == 0 else "killed" if status else "timeout"
+        print(f"{fate:8}  {mutant.line:4}  {mutant.before}  ->  {mutant.after}", flush=True)
+        return status != 0
+
+    def _run(self, timeout: float, plugin: object = None, *, show: bool = False) -> int | None:
+        plugins = [plugin] if plugin else []
+        return run_forked(lambda: run_pytest(self._tree, self._tests, plugins, show=show), timeout)
 
 
-def run_tests(tree: Path, tests: Sequence[str], timeout: float, *, show: bool = False) -> int | None:
-    """Run pytest in a forked process and return its exit status; None where it ran out of time.
+class Selection:
+    """Lets pytest run some of the tests that it has collected."""
+
+    def __init__(self, names: set[str]) -> None:
+        self._names = names
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Keep the chosen tests."""
+        items[:] = [item for item in items if item.nodeid in self._names]
+
+
+class Recorder:
+    """Notes which tests run which lines of a file, and the packages that are imported in the end."""
+
+    def __init__(self, source: Path, notes: Path) -> None:
+        self._file = str(source)
+        self._notes = notes
+        self._test = ""
+        self._lines: defaultdict[int, set[str]] = defaultdict(set)
+
+    def pytest_sessionstart(self) -> None:
+        """Trace this thread and those to come."""
+        # Servers run in threads of their own.
+        threading.settrace(self._trace)
+        sys.settrace(self._trace)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        """Remember which test runs."""
+        self._test = item.nodeid
+        result = yield
+        self._test = ""
+        return result
+
+    def pytest_sessionfinish(self) -> None:
+        """Write what was seen."""
+        sys.settrace(None)
+        threading.settrace(None)
+        modules = [
+            name
+            for name, module in list(sys.modules.items())
+            if (file := getattr(module, "__file__", None)) and not Path(file).is_relative_to(Path.cwd())
+        ]
+        lines = {line: sorted(names) for line, names in self._lines.items()}
+        self._notes.write_text(json.dumps({"modules": modules, "lines": lines}))
+
+    def _trace(self, frame: FrameType, _event: str, _value: object) -> Callable[..., Any] | None:
+        if frame.f_code.co_filename != self._file:
+            return None
+        is_function = bool(frame.f_code.co_flags & _OPTIMIZED)
+
+        def trace_line(frame: FrameType, _event: str, _value: object) -> Any:
+            self._lines[frame.f_lineno].add(self._test if is_function else "")
+            return trace_line
+
+        return trace_line(frame, _event, _value)
+
+
+def run_forked(work: Callable[[], int], timeout: float) -> int | None:
+    """Do the work in a forked process and return its exit status; None where it ran out of time.
 
     A fork inherits the packages that are imported already. Starting Python and importing torch anew would take longer
     than most tests.
@@ -154,7 +212,7 @@ def run_tests(tree: Path, tests: Sequence[str], timeout: float, *, show: bool = 
     if not child:
         os.setsid()
         try:
-            status = run_pytest(tree, tests, show=show)
+            status = work()
         except BaseException:  # noqa: BLE001 - the child must not go on as a second parent
             traceback.print_exc()
             status = int(pytest.ExitCode.INTERNAL_ERROR)
@@ -172,7 +230,7 @@ def run_tests(tree: Path, tests: Sequence[str], timeout: float, *, show: bool = 
     return None
 
 
-def run_pytest(tree: Path, tests: Sequence[str], *, show: bool) -> int:
+def run_pytest(tree: Path, tests: Sequence[str], plugins: list[object], *, show: bool) -> int:
     """Run the tests on the copied tree, in this process."""
     if not show:
         quiet = os.open(os.devnull, os.O_WRONLY)
@@ -187,155 +245,7 @@ def run_pytest(tree: Path, tests: Sequence[str], *, show: bool) -> int:
     options += ["-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning"]
     if importlib.util.find_spec("xdist"):
         options += ["-n", "0"]
-    return int(pytest.main([*options, *tests]))
-
-
-def find_mutants(path: Path) -> Iterator[Mutant]:
-    """Yield every mutant of a source file, in the order of its lines."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node, scope in sorted(walk(tree, ""), key=lambda site: (site[0].lineno, site[0].col_offset)):
-        for other in changes(node):
-            source = ast.unparse(replace_node(tree, node, other))
-            yield Mutant(line=node.lineno, scope=scope, before=describe(node), after=describe(other), source=source)
-
-
-def walk(node: ast.AST, scope: str) -> Iterator[tuple[Node, str]]:
-    """Yield the nodes that are run, each with the name of what it stands in.
-
-    Left out: imports, docstrings, annotations, decorators and the words of error messages. Bounds inside
-    `Annotated[...]` are run by the schema and stay in.
-    """
-    for name, value in ast.iter_fields(node):
-        for child in value if isinstance(value, list) else [value]:
-            if not isinstance(child, ast.AST) or is_left_out(name, child):
-                continue
-            inner = scope
-            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                inner = f"{scope}.{child.name}".lstrip(".")
-            if isinstance(child, ast.expr | ast.stmt):
-                yield child, inner
-            if not isinstance(child, ast.Raise | ast.JoinedStr):
-                yield from walk(child, inner)
-
-
-def is_left_out(field: str, child: ast.AST) -> bool:
-    """Tell if a mutation of the child says nothing about the tests."""
-    if field == "annotation":
-        return not (isinstance(child, ast.Subscript) and ast.unparse(child.value) == "Annotated")
-    if field in {"decorator_list", "returns", "bases", "type_params"} or isinstance(child, ast.Import | ast.ImportFrom):
-        return True
-    if isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant):
-        return True
-    return isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"
-
-
-def changes(node: Node) -> Iterator[Node]:
-    """Yield what the node becomes in its mutants."""
-    match node:
-        case ast.Constant(value=value):
-            yield from (ast.Constant(value=other) for other in other_constants(value))
-        case ast.Call(func=ast.Name(id=name)) if name in FUNCTIONS:
-            yield change(node, func=ast.Name(id=FUNCTIONS[name], ctx=ast.Load()))
-        case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test) if not is_inverted_by_itself(test):
-            yield change(node, test=ast.UnaryOp(op=ast.Not(), operand=test))
-        case ast.expr():
-            yield from operator_changes(node)
-        case ast.stmt():
-            yield from statement_changes(node)
-
-
-def operator_changes(node: ast.expr) -> Iterator[Node]:
-    """Yield an expression with another operator."""
-    match node:
-        case ast.Compare(ops=[op]) if type(op) in COMPARISONS:
-            yield change(node, ops=[COMPARISONS[type(op)]()])
-        case ast.BinOp(op=op) if type(op) in OPERATORS:
-            yield change(node, op=OPERATORS[type(op)]())
-        case ast.BoolOp(op=op):
-            yield change(node, op=ast.Or() if isinstance(op, ast.And) else ast.And())
-        case ast.UnaryOp(op=ast.Not() | ast.USub(), operand=operand):
-            yield operand
-
-
-def statement_changes(node: ast.stmt) -> Iterator[Node]:
-    """Yield what a statement becomes when it is left out or turned round."""
-    match node:
-        case ast.Return(value=ast.expr()):
-            yield ast.Return(value=ast.Constant(value=None))
-        case ast.AugAssign(op=op) if type(op) in OPERATORS:
-            yield change(node, op=OPERATORS[type(op)]())
-        case ast.Raise() | ast.Expr(value=ast.Call() | ast.Await()):
-            yield ast.Pass()
-        case ast.Break():
-            yield ast.Continue()
-        case ast.Continue():
-            yield ast.Break()
-
-
-def is_inverted_by_itself(test: ast.expr) -> bool:
-    """Tell if the condition has a mutant of its own that is its opposite."""
-    match test:
-        case ast.Compare(ops=[op]):
-            return not isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE)
-        case ast.UnaryOp(op=ast.Not()):
-            return True
-    return False
-
-
-def negate(test: ast.expr) -> ast.expr:
-    """Return the condition's opposite."""
-    return ast.UnaryOp(op=ast.Not(), operand=test)
-
-
-def other_constants(value: object) -> list[bool | float | str]:
-    """Return what a constant is replaced by."""
-    match value:
-        case bool():
-            return [not value]
-        case int():
-            return [value + 1]
-        case float():
-            return [value * 2 + 1]
-        case str() if value:
-            return [f"{value}?"]
-        case _:
-            return []
-
-
-def change(node: Node, **values: object) -> Node:
-    """Return a copy of the node with some fields replaced."""
-    other = copy.copy(node)
-    for name, value in values.items():
-        setattr(other, name, value)
-    return other
-
-
-class Replacement(ast.NodeTransformer):
-    """Puts one node in the place of another."""
-
-    def __init__(self, old: Node, new: Node) -> None:
-        self._old, self._new = old, new
-
-    def visit(self, node: ast.AST) -> Any:
-        """Return the node, or the other one in its place."""
-        return self._new if node is self._old else super().visit(node)
-
-
-def replace_node(tree: ast.Module, old: Node, new: Node) -> ast.Module:
-    """Return a copy of the tree with one node replaced."""
-    # One memo for both copies, so that the copy of `old` is found inside the copy of the tree.
-    memo: dict[int, Any] = {}
-    other = copy.deepcopy(tree, memo)
-    Replacement(memo[id(old)], new).visit(other)
-    return ast.fix_missing_locations(other)
-
-
-def describe(node: ast.AST, width: int = 70) -> str:
-    """Return the node's source on one line; of a branch or loop, the condition alone."""
-    if isinstance(node, ast.If | ast.While):
-        return f"{type(node).__name__.lower()} {describe(node.test)}"
-    line = " ".join(ast.unparse(node).split())
-    return line if len(line) <= width else f"{line[: width - 1]}…"
+    return int(pytest.main([*options, *tests], plugins=plugins))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bookwheel.cli import COMMANDS
+from bookwheel.cli.commands import COMMANDS
 from bookwheel.configuration import Configuration, find_project_file, load_configuration
 from bookwheel.errors import InputError
 from bookwheel.journal import Journal
@@ -281,7 +281,7 @@ def test_a_missing_extra_is_named_before_anything_is_fetched(
     assert not list((book.parent / "cache").rglob("*.gguf"))
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize("shell", ["bash", *(pytest.param(name, marks=pytest.mark.slow) for name in ("zsh", "fish"))])
 def test_the_completion_script_knows_the_commands_and_is_valid(run, shell: str, tmp_path: Path) -> None:
     script = run("completion", shell).out
     assert all(name in script for name in ("resume", "chunk-tokens", "json-events"))

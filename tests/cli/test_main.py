@@ -8,7 +8,7 @@ from importlib.metadata import version
 
 import pytest
 
-from bookwheel.cli import COMMANDS
+from bookwheel.cli.commands import COMMANDS
 
 
 def loaded_after(code: str) -> set[str]:

@@ -148,15 +148,6 @@ def test_processor_time_is_limited_for_each_piece_of_work(work) -> None:
     assert run(work.echo, 1, cpu_seconds=1) == [1]
 
 
-def test_the_callers_time_does_not_count() -> None:
-    expired = threading.Event()
-    with child._Deadline(0.02, expired.set) as deadline:
-        time.sleep(0.3)
-        assert not expired.is_set()
-        with deadline.waiting():
-            assert expired.wait(60)
-
-
 def test_closing_the_generator_kills_the_child(work) -> None:
     items = run_in_child(work.sleep, 600, name="a.pdf")
     pid = next(items)

@@ -14,7 +14,8 @@ def completion(shell: Literal["bash", "zsh", "fish"]) -> int:
         `bash`, `zsh` or `fish`.
 
     """
-    from bookwheel.cli import COMMANDS, build_app
+    from bookwheel.cli import build_app
+    from bookwheel.cli.commands import COMMANDS
     from bookwheel.cli.output import print_line
 
     print_line(build_app(tuple(COMMANDS)).generate_completion(shell=shell).rstrip("\n"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -14,6 +13,7 @@ from bookwheel.errors import JournalError
 from bookwheel.journal.checksums import IS_SOUND
 from bookwheel.journal.damage import find_damage
 from bookwheel.journal.documents import SpooledDocument, StoredDocument, delete_unread
+from bookwheel.journal.inserts import NEWEST_DOCUMENT, delete_reading, insert_reading, insert_step
 from bookwheel.journal.listing import SEARCH_CONDITION
 from bookwheel.journal.locks import LockTaken, hold_lock, is_held, lock_folder
 from bookwheel.journal.read_pool import ReadPool
@@ -28,7 +28,6 @@ from bookwheel.journal.rows import (
     reading_from_row,
     reading_to_row,
     step_from_row,
-    step_to_row,
     store_text,
 )
 from bookwheel.journal.schema import connect, connect_read_only, prepare_file, translate_errors
@@ -37,6 +36,7 @@ from bookwheel.models.address import ModelAddress
 from bookwheel.types import DocumentInfo, Flag, Memory, Reading, Status, Step, Usage
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Iterator, Sequence
     from pathlib import Path
     from types import TracebackType
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 
 # Steps that one query fetches.
 _STEPS_PER_QUERY: Final = 64
-_USAGE: Final = "calls = calls + ?, prompt_tokens = prompt_tokens + ?, completion_tokens = completion_tokens + ?"
 _CHANGING_COLUMNS: Final = ", ".join(f"{name} = ?" for name in READING_COLUMNS.split(", ")[FIXED_COLUMNS:])
 _TABLES: Final = (
     "FROM readings JOIN documents ON documents.id = readings.document JOIN texts ON texts.id = documents.text"
@@ -109,7 +108,7 @@ class Journal:
 
     def document(self, id_: str) -> StoredDocument:
         """Return the text of this SHA-256, with the name and places that it was last stored with."""
-        row = self._reader.fetch_one(_NEWEST_DOCUMENT, (id_, None))
+        row = self._reader.fetch_one(NEWEST_DOCUMENT, (id_, None))
         if row is None:
             raise JournalError(f"the journal {self.path} has no document {id_}")
         return StoredDocument(self._reader, row[0])
@@ -129,7 +128,7 @@ class Journal:
         """
         if not reading.created:
             reading = replace(reading, created=datetime.now(UTC).isoformat(timespec="seconds"))
-        self._writer.write_now(lambda connection: _insert_reading(connection, reading, address=address))
+        self._writer.write_now(lambda connection: insert_reading(connection, reading, address=address))
 
     def address_of(self, id_or_prefix: str) -> ModelAddress:
         """Return the way back to a reading's model: its kept address, or its name alone."""
@@ -144,7 +143,7 @@ class Journal:
 
     async def add_step(self, reading_id: str, step: Step) -> None:
         """Insert a step and return once it is on disk. Raise JournalError if the reading has a step of that index."""
-        await self._writer.write(lambda connection: _insert_step(connection, reading_id, step))
+        await self._writer.write(lambda connection: insert_step(connection, reading_id, step))
 
     async def set_plan(self, reading_id: str, plan: Plan) -> None:
         """Replace a reading's plan. Steps that it has were read by the old one."""
@@ -249,14 +248,14 @@ class Journal:
         )
         row = self._find(old.id)
         address = self.address_of(old.id)
-        self._writer.write_now(lambda connection: _insert_reading(connection, new, document=row[-1], address=address))
+        self._writer.write_now(lambda connection: insert_reading(connection, new, document=row[-1], address=address))
         return new
 
     def delete(self, id_or_prefix: str) -> None:
         """Delete a reading, and its document if no other reading refers to it."""
         row = self._find(id_or_prefix)
         with self.claim(row[0]):
-            self._writer.write_now(lambda connection: _delete_reading(connection, row[-2], row[-1]))
+            self._writer.write_now(lambda connection: delete_reading(connection, row[-2], row[-1]))
         from bookwheel.text.conversions import clear_conversions
 
         # The cache may hold the same text. Which of its entries does is not known, and it is only a cache.
@@ -322,75 +321,6 @@ class Journal:
         raise JournalError(f"the journal {self.path} has {missing}; `bookwheel list` shows what it has")
 
 
-_NEWEST_DOCUMENT: Final = (
-    "SELECT documents.id FROM documents JOIN texts ON texts.id = text "
-    "WHERE sha256 = ?1 AND (?2 IS NULL OR name = ?2) ORDER BY used DESC LIMIT 1"
-)
-
-
 def _info_from_row(row: Any) -> DocumentInfo:
     sha256, name, length, notes = row[-6:-2]
     return DocumentInfo(id=sha256, name=load_text(name), length=length, notes=notes_from_column(notes))
-
-
-def _insert_reading(
-    connection: sqlite3.Connection,
-    reading: Reading,
-    *,
-    document: int | None = None,
-    address: ModelAddress | None = None,
-) -> None:
-    if document is None:
-        kept = connection.execute(_NEWEST_DOCUMENT, (reading.document.id, store_text(reading.document.name))).fetchone()
-        if kept is None:
-            raise JournalError(
-                f"the document of reading {reading.id} is not in the journal; store it with keep() before begin()"
-            )
-        document = kept[0]
-    values = (document, address_to_row(address), *reading_to_row(reading))
-    places = ", ".join("?" * len(values))
-    try:
-        connection.execute(f"INSERT INTO readings (document, address, {READING_COLUMNS}) VALUES ({places})", values)
-    except sqlite3.IntegrityError as error:
-        raise JournalError(f"the journal already has a reading {reading.id}; resume it, or use a new id") from error
-    number = connection.execute("SELECT number FROM readings WHERE id = ?", (reading.id,)).fetchone()[0]
-    memory = Memory.blank(reading.plan.memory_tokens)
-    for step in reading.steps:
-        _insert_step_row(connection, number, step, follows=step.before == memory)
-        memory = step.after
-
-
-def _insert_step(connection: sqlite3.Connection, reading_id: str, step: Step) -> None:
-    found = connection.execute(
-        "SELECT number, memory, memory_tokens FROM readings LEFT JOIN steps ON reading = number "
-        "AND step = (SELECT max(step) FROM steps WHERE reading = number) WHERE id = ?",
-        (reading_id,),
-    ).fetchone()
-    if found is None:
-        raise JournalError(f"the journal has no reading {reading_id}; begin it before you add steps")
-    number, memory, tokens = found
-    before = (load_text(memory), tokens) if memory is not None else ("", 0)
-    try:
-        _insert_step_row(connection, number, step, follows=(step.before.text, step.before.tokens) == before)
-    except sqlite3.IntegrityError as error:
-        raise JournalError(
-            f"step {step.chunk.index} of reading {reading_id} is already in the journal; another process may have "
-            f"continued it: resume it from there"
-        ) from error
-    usage = step.conversation.reply.usage
-    connection.execute(
-        f"UPDATE readings SET {_USAGE}, seconds = seconds + ? WHERE number = ?",
-        (usage.calls, usage.prompt_tokens, usage.completion_tokens, usage.seconds, number),
-    )
-
-
-def _insert_step_row(connection: sqlite3.Connection, number: int, step: Step, *, follows: bool) -> None:
-    values = (number, *step_to_row(step, follows=follows))
-    places = ", ".join("?" * len(values))
-    connection.execute(f"INSERT INTO steps (reading, {STEP_COLUMNS}) VALUES ({places})", values)
-
-
-def _delete_reading(connection: sqlite3.Connection, number: int, document: int) -> None:
-    connection.execute("DELETE FROM readings WHERE number = ?", (number,))
-    delete_unread(connection, document)
-    connection.execute("PRAGMA incremental_vacuum").fetchall()

@@ -1,14 +1,10 @@
 """Any OpenAI-compatible endpoint as a model, through the official SDK: vLLM, llama.cpp, SGLang, Ollama, hosted ones.
 
-The SDK does HTTP and streaming. This module does the rest: it drops settings that a server rejects, parses replies, and
-records exact token ids where the server sends them. It asks once; `bookwheel.models.patience` asks again.
+The SDK does HTTP and streaming. This module does the rest: it drops settings that a server rejects, parses replies. It
+asks once; `bookwheel.models.patience` asks again.
 
     model = await OpenAIModel.connect("Qwen/Qwen3-8B", base_url="http://localhost:8000/v1")
     reply = await model.reply([Message(role="user", content="Hello")], limit=64, sampling=Sampling())
-
-Recorded log-probabilities are of the sampling distribution. llama.cpp sends those for any sampling. vLLM sends those of
-the unmodified model, which are the same only at temperature 1 and top_p 1; at other settings we record nothing.
-Recording switches off sampling limits that the plan does not have (top_k, min_p).
 """
 
 from __future__ import annotations
@@ -35,9 +31,10 @@ from bookwheel.models.sdk_errors import (
 from bookwheel.models.server_models import ServedModel, ServerSoftware, find_model, list_served_models
 from bookwheel.models.server_scores import ServerScores
 from bookwheel.models.server_tokenizer import ServerTokenizer
+from bookwheel.models.token_recorder import TokenRecorder
 from bookwheel.plan import Plan, Sampling
 from bookwheel.text.tokens import EstimatingTokenizer, FileTokenizer, Tokenizer, replace_surrogates
-from bookwheel.types import Reply, TokenRecord, Usage
+from bookwheel.types import Reply, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -51,12 +48,6 @@ _TEMPLATE_TOKENS: Final = 128
 _TEMPLATE_MARGIN: Final = 8
 # A server that counts less than this share of the prompt has cut it. Not 1: a tokenizer file may differ a little.
 _FULL_PROMPT_SHARE: Final = 0.95
-_UNLIMITED_SAMPLING: Final[Mapping[str, Any]] = {"logprobs": True, "top_k": -1, "min_p": 0}
-_RECORDING: Final[Mapping[ServerSoftware, Mapping[str, Any]]] = {
-    ServerSoftware.VLLM: {**_UNLIMITED_SAMPLING, "return_token_ids": True, "repetition_penalty": 1.0},
-    ServerSoftware.LLAMA_CPP: {**_UNLIMITED_SAMPLING, "top_logprobs": 1, "post_sampling_probs": True},
-    ServerSoftware.OTHER: {},
-}
 # Settings we drop if the server rejects them; max_tokens is then sent under its newer name.
 _OPTIONAL_SETTINGS: Final = (
     "max_tokens",
@@ -124,6 +115,7 @@ class OpenAIModel:
         # A try of the SDK's own would multiply those of the reading, and would pass its budget unseen.
         self._client = replace(self.endpoint, retries=0).open_client()
         self._scores = ServerScores(self._client, self.endpoint, name, self._find_software)
+        self._recorder = TokenRecorder(self._client, self.endpoint, self._find_software)
 
     @classmethod
     async def connect(
@@ -165,11 +157,11 @@ class OpenAIModel:
         sent_messages = [{"role": message.role, "content": replace_surrogates(message.content)} for message in messages]
         async with self._slots:
             started = time.perf_counter()
-            extras = await self._recording_settings(sampling) if self._record else {}
+            extras = await self._recorder.request_settings(sampling) if self._record else {}
             body = await self._request_in_time(sent_messages, limit, sampling, extras)
             completion = parse_completion(body, limit)
             await self._check_full_prompt(messages, completion)
-            tokens = await self._build_token_record(sent_messages, completion) if extras else None
+            tokens = await self._recorder.build_record(sent_messages, completion) if extras else None
             seconds = time.perf_counter() - started
         await self._prepare_count(completion)
         return Reply(
@@ -282,43 +274,10 @@ class OpenAIModel:
             raise parse_error_body(reply["error"], self.endpoint)
         return reply
 
-    async def _recording_settings(self, sampling: Sampling) -> Mapping[str, Any]:
-        """Return the settings that request exact tokens, or none if they would not match the sampling."""
-        software = await self._find_software()
-        is_unmodified = sampling.temperature == 1 and sampling.top_p == 1 and sampling.repeat_penalty in {None, 1}
-        return _RECORDING[software] if is_unmodified or software is ServerSoftware.LLAMA_CPP else {}
-
     async def _find_software(self) -> ServerSoftware:
         if self._software is None:
             self._software = find_model(await self.list_models(), self.name, self.endpoint).software
         return self._software
-
-    async def _build_token_record(self, messages: list[dict[str, str]], completion: Completion) -> TokenRecord | None:
-        """Return the exact tokens if the server sent all of them and its counts agree."""
-        prompt = completion.prompt_ids
-        if prompt is None and self._software is ServerSoftware.LLAMA_CPP:
-            prompt = await self._fetch_prompt_ids(messages)
-        if prompt is None or completion.reply_ids is None or completion.logprobs is None:
-            return None
-        counts = (completion.prompt_tokens, completion.completion_tokens, len(completion.logprobs))
-        if counts != (len(prompt), len(completion.reply_ids), len(completion.reply_ids)):
-            return None
-        return TokenRecord(prompt=prompt, reply=completion.reply_ids, logprobs=completion.logprobs)
-
-    async def _fetch_prompt_ids(self, messages: list[dict[str, str]]) -> tuple[int, ...] | None:
-        """Return the prompt's ids from llama.cpp's template and tokenizer: its chat route does not send them."""
-        root = self.endpoint.root
-        try:
-            rendered: Any = await self._client.post(
-                f"{root}/apply-template", cast_to=object, body={"messages": messages}
-            )
-            body = {"content": rendered["prompt"], "add_special": True, "parse_special": True}
-            reply: Any = await self._client.post(f"{root}/tokenize", cast_to=object, body=body)
-            return tuple(reply["tokens"])
-        except request_errors():
-            return None
-        except (KeyError, TypeError):
-            return None
 
     async def _check_full_prompt(self, messages: Sequence[Message], completion: Completion) -> None:
         """Raise WindowExceeded if the server cut the prompt silently, as Ollama does: its count shows it."""

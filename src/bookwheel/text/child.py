@@ -37,17 +37,17 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel import errors
 from bookwheel.errors import BookwheelError, ConversionLimit, ConverterCrash, SourceError, WorkCancelled
 from bookwheel.text.cancellation import check_cancelled, current_scope
 from bookwheel.text.child_main import EXIT_MEMORY, read_frame, write_frame
+from bookwheel.text.wait_deadline import WaitDeadline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
@@ -158,7 +158,7 @@ class _Child:
     def items(self, name: str, limits: ChildLimits) -> Iterator[Any]:
         """Yield the items; raise the error that ended the work."""
         left = limits.output_bytes
-        with _Deadline(limits.seconds, self.killer(_Kill.SECONDS)) as deadline:
+        with WaitDeadline(limits.seconds, self.killer(_Kill.SECONDS)) as deadline:
             while True:
                 with deadline.waiting():
                     try:
@@ -239,47 +239,6 @@ def _rebuild_error(kind: str, values: list[Any], name: str, limits: ChildLimits)
         f"{name} cannot be converted: {message or 'its converter broke'} ({type_name}). It may be damaged: save it "
         f"again, or convert it to text yourself."
     )
-
-
-class _Deadline:
-    """Calls `expire` once its owner has waited longer than `seconds` in all."""
-
-    def __init__(self, seconds: float, expire: Callable[[], None]) -> None:
-        self._left = seconds
-        self._expire = expire
-        self._is_over = False
-        self._since: float | None = None
-        self._timer = self._start_timer()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._is_over = True
-        self._timer.cancel()
-
-    @contextmanager
-    def waiting(self) -> Iterator[None]:
-        """Count the time of the block."""
-        self._since = time.monotonic()
-        try:
-            yield
-        finally:
-            since, self._since = self._since, None
-            self._left -= time.monotonic() - since
-
-    def _start_timer(self) -> threading.Timer:
-        timer = threading.Timer(max(_LOOK, self._left), self._look)
-        timer.daemon = True
-        timer.start()
-        return timer
-
-    def _look(self) -> None:
-        since = self._since
-        if since is not None and time.monotonic() - since >= self._left:
-            self._expire()
-        elif not self._is_over:  # its owner was busy with an item meanwhile
-            self._timer = self._start_timer()
 
 
 class _Pool:

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.text.decoding import decode
-from bookwheel.text.readers.markup import format_rows
+from bookwheel.text.readers.tables import format_rows
 from bookwheel.types import Part
 
 if TYPE_CHECKING:

@@ -13,65 +13,23 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from bookwheel.text.readers.tables import format_rows
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-UNSEEN: Final = frozenset(
-    (
-        *(
-            "script",
-            "style",
-            "template",
-            "head",
-            "meta",
-            "link",
-            "base",
-            "noscript",
-            "iframe",
-            "select",
-            "button",
-            "input",
-        ),
-        *("datalist", "audio", "video", "canvas", "param", "source", "track", "annotation", "annotation-xml", "rp"),
-    )
+_UNSEEN_TAGS: Final = (
+    "script style template head meta link base noscript iframe select button input datalist audio video canvas "
+    "param source track annotation annotation-xml rp"
 )
+UNSEEN: Final = frozenset(_UNSEEN_TAGS.split())
 """Elements that a page does not show as text."""
-_BLOCKS: Final = frozenset(
-    (
-        *(
-            "address",
-            "article",
-            "aside",
-            "blockquote",
-            "body",
-            "caption",
-            "center",
-            "dd",
-            "details",
-            "dialog",
-            "dir",
-            "div",
-        ),
-        *(
-            "dl",
-            "dt",
-            "fieldset",
-            "figcaption",
-            "figure",
-            "footer",
-            "form",
-            "frameset",
-            "h1",
-            "h2",
-            "h3",
-            "h4",
-            "h5",
-            "h6",
-        ),
-        *("header", "hgroup", "hr", "html", "legend", "li", "listing", "main", "menu", "nav", "ol", "p", "plaintext"),
-        *("pre", "search", "section", "summary", "table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul", "xmp"),
-    )
+_BLOCK_TAGS: Final = (
+    "address article aside blockquote body caption center dd details dialog dir div dl dt fieldset figcaption "
+    "figure footer form frameset h1 h2 h3 h4 h5 h6 header hgroup hr html legend li listing main menu nav ol p "
+    "plaintext pre search section summary table tbody td tfoot th thead tr ul xmp"
 )
+_BLOCKS: Final = frozenset(_BLOCK_TAGS.split())
 _HEADINGS: Final = {f"h{level}": "#" * level for level in range(1, 7)}
 _LAYOUT_CONTENT: Final = frozenset(("h1", "h2", "h3", "h4", "h5", "h6", "table", "pre", "blockquote"))
 _BLANKS: Final = re.compile(r"[ \t\r\n\f\xa0]+")
@@ -329,19 +287,6 @@ def _span(cell: Any, name: str) -> int:
 
 def _cell_text(cell: Any) -> str:
     return " ".join("; ".join(block.replace("\n- ", "; ").removeprefix("- ") for block in _blocks(cell)).split())
-
-
-def format_rows(rows: Iterator[list[str]]) -> Iterator[str]:
-    """Yield the lines of a Markdown table; the first row is its head. Empty rows are left out."""
-    is_head = True
-    for row in rows:
-        cells = [" ".join(cell.split()).replace("|", "\\|") for cell in row]
-        if not any(cells):
-            continue
-        yield f"| {' | '.join(cells)} |"
-        if is_head:
-            yield f"|{' --- |' * len(cells)}"
-            is_head = False
 
 
 def _render_stray_item(element: Any) -> list[str]:

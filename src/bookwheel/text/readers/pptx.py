@@ -6,7 +6,7 @@ import zipfile
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import MissingExtra, SourceError
-from bookwheel.text.readers.markup import format_rows
+from bookwheel.text.readers.tables import format_rows
 from bookwheel.types import Part
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import datetime as dt
 from typing import TYPE_CHECKING, Any
 
 from bookwheel.errors import MissingExtra, SourceError
-from bookwheel.text.readers.markup import format_rows
+from bookwheel.text.readers.tables import format_rows
 from bookwheel.text.sources import to_printable
 from bookwheel.types import Part
 

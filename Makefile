@@ -1,6 +1,6 @@
 # make ask        set everything up and answer a question about the sample document with the local model
 # make test       set everything up and run the quick tests: two minutes on two cores
-# make test-all   run every test, those with PyTorch and Chromium too
+# make test-all   run every test, those with PyTorch and Chromium too; AFTER_TEST=1 leaves out what `make test` has run
 # make check      lint, types, import floors
 # make docs       build the site of the documentation into site/
 # make lock       write requirements/ anew from pyproject.toml; UPGRADE=1 takes the newest versions
@@ -50,7 +50,7 @@ test: tools
 
 test-all: all
 	@command -v chromium chromium-browser google-chrome >/dev/null || $(BIN)/playwright install chromium
-	$(PYTEST) --hypothesis-profile=full
+	$(PYTEST) --hypothesis-profile=full $(if $(AFTER_TEST),-m "slow or torch or browser or hypothesis")
 
 check: tools
 	$(BIN)/ruff check .

@@ -105,6 +105,12 @@ def register(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     return write
 
 
+@pytest.fixture
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a reading try again at once what failed for a passing reason."""
+    monkeypatch.setattr("bookwheel.models.patience._choose_wait", lambda _state: 0.001)
+
+
 @pytest.fixture(scope="session")
 def made_runs(tmp_path_factory) -> Path:
     """Runs to look at: `first` is an evaluation, `deep/tiny` a training run."""

@@ -128,6 +128,7 @@ def test_patience_is_a_number_of_minutes(tmp_path: Path, minutes: object) -> Non
         read(TextDocument("words"), "Why?", model="scripted", journal=tmp_path / "j.sqlite", patience=minutes)
 
 
+@pytest.mark.usefixtures("short_waits")
 @pytest.mark.parametrize(("minutes", "status"), [(0, Status.FAILED), (1, Status.ANSWERED)])
 def test_a_fault_is_waited_out_as_long_as_patience_says(tmp_path: Path, minutes: float, status: Status) -> None:
     model = ScriptedModel(keyword_reader, faults={0: Overloaded("busy", retry_after=0)})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -52,7 +53,14 @@ def test_everything_reads_what_is_left_out_otherwise(run, tmp_path: Path, questi
     assert lengths["--everything",] > lengths[()]
 
 
-def test_standard_input_is_a_source(book: Path, question) -> None:
+def test_standard_input_is_a_source(run, book: Path, question, monkeypatch) -> None:
+    for sources in (("-",), ()):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(book.read_bytes())))
+        assert "Ada Quill" in run("ask", *sources, question, "--model", "scripted", "--quiet").out
+
+
+@pytest.mark.slow
+def test_a_pipe_is_a_source(book: Path, question) -> None:
     command = [sys.executable, "-m", "bookwheel", "ask", "-", question, "--model", "scripted", "--quiet"]
     done = subprocess.run(command, input=book.read_text(), capture_output=True, text=True, check=True)
     assert "Ada Quill" in done.stdout
@@ -72,6 +80,7 @@ def test_an_estimate_calls_nothing_and_keeps_nothing(run, book: Path, ask) -> No
     assert "calls" in ask("--estimate").out
 
 
+@pytest.mark.slow
 def test_a_broken_pipe_is_no_traceback(book: Path, question) -> None:
     command = f"{sys.executable} -m bookwheel ask {book} '{question}' --model scripted --json | head -c 1"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)

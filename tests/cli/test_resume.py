@@ -52,7 +52,7 @@ def read_until(process: subprocess.Popen[str], words: str) -> None:
         seen += line
 
 
-@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("kind", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_an_interrupt_keeps_everything_and_can_be_resumed(run, book: Path, kind: signal.Signals, question) -> None:
     command = [sys.executable, "-c", HELD, "ask", str(book), question, "--chunk-tokens", "60", "--memory-tokens", "40"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -71,6 +71,7 @@ def test_an_interrupt_keeps_everything_and_can_be_resumed(run, book: Path, kind:
     assert resumed["steps"][: len(kept["steps"])] == kept["steps"]
 
 
+@pytest.mark.slow
 def test_waiting_for_another_process_is_refused_with_a_reason(run, book: Path, question) -> None:
     command = [sys.executable, "-c", HELD, "ask", str(book), question, "--chunk-tokens", "60", "--memory-tokens", "40"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

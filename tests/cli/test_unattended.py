@@ -17,6 +17,7 @@ from bookwheel.models import registry
 from bookwheel.models.patience import Retry
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 
+pytestmark = pytest.mark.usefixtures("short_waits")
 BUSY = Overloaded("the server is busy. Try again later.", retry_after=0)
 BROKEN = ServerFault("the server broke. Look at its log.")
 

@@ -254,6 +254,7 @@ def test_nothing_from_a_model_or_an_error_is_obeyed():
     assert "<script" not in re.sub(r"\\<", "", markdown)
 
 
+@pytest.mark.slow
 def test_the_page_needs_nothing_from_anywhere():
     pytest.importorskip("matplotlib")
     found = build_report(grid())
@@ -278,8 +279,8 @@ def test_plots_are_the_same_for_the_same_results_and_bear_any_script():
     "records",
     [
         [record(length=333, seconds=0.0)],
-        [record(model=f"m{k}", length=333 + k, seconds=1 / 3) for k in range(3)],
-        [record(way=way, length=1000) for way in ("sequential", "whole")],
+        pytest.param([record(model=f"m{k}", length=333 + k, seconds=1 / 3) for k in range(3)], marks=pytest.mark.slow),
+        pytest.param([record(way=way, length=1000) for way in ("sequential", "whole")], marks=pytest.mark.slow),
     ],
     ids=["one", "one for each model", "two equal ones"],
 )

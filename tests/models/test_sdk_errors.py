@@ -243,7 +243,7 @@ def test_a_rejected_request_is_told_from_a_server_in_trouble(server, acts, model
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_server_that_hangs_is_given_up(server, acts, model, stream):
     server.plays(server.hangs)
-    assert "sent nothing for 0.5 s" in failure(acts, model, TimedOut, stream=stream, timeout=0.5)
+    assert "sent nothing for 0.2 s" in failure(acts, model, TimedOut, stream=stream, timeout=0.2)
 
 
 @pytest.mark.parametrize("stream", [False, True])

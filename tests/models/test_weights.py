@@ -258,7 +258,7 @@ class Hub(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def hub():
     server = http.server.HTTPServer(("127.0.0.1", 0), Hub)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()

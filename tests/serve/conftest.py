@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import httpx2
 import pytest
@@ -27,6 +28,16 @@ FACT = "The harbour master of Skarholm is Ada Quill. "
 QUESTION = "Who is the harbour master of Skarholm?"
 TEXT = "Gulls circle over the pier all day. " * 40 + FACT + "Rain fell on the roofs. " * 80
 PLAN = Plan(question_tokens=60, chunk_tokens=60, memory_tokens=40, answer_tokens=30)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _uvicorn_looks_often() -> Iterator[None]:
+    """Let uvicorn look every 5 ms whether it is to end. Its own 100 ms, three times a server, are most of a test."""
+    fast = SimpleNamespace(**vars(asyncio))
+    fast.sleep = lambda seconds: asyncio.sleep(seconds / 20)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("uvicorn.server.asyncio", fast)
+        yield
 
 
 class Gated(ScriptedModel):

@@ -25,7 +25,7 @@ def connect(up) -> socket.socket:
 
 @pytest.mark.parametrize("begin", [b"", b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "])
 def test_a_half_open_request_is_closed(limited, begin: bytes) -> None:
-    with limited(header_seconds=0.3) as up, closing(connect(up)) as client:
+    with limited(header_seconds=0.05) as up, closing(connect(up)) as client:
         client.sendall(begin)
         assert client.recv(100) == b""
 
@@ -42,13 +42,13 @@ def test_a_second_half_request_on_a_kept_connection_is_closed(limited) -> None:
 
 
 def test_a_silent_body_is_declined(limited) -> None:
-    with limited(body_silence=0.3) as up, closing(connect(up)) as client:
+    with limited(body_silence=0.1) as up, closing(connect(up)) as client:
         client.sendall(b"POST /documents HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000\r\n\r\nabc")
         assert b"408" in client.recv(10_000).split(b"\r\n")[0]
 
 
 def test_a_dripping_body_is_declined(limited) -> None:
-    with limited(body_silence=0.5, body_rate=1000) as up, closing(connect(up)) as client:
+    with limited(body_silence=0.2, body_rate=1000) as up, closing(connect(up)) as client:
         client.sendall(b"POST /documents HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000000\r\n\r\n")
         ended = threading.Event()
 

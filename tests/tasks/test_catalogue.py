@@ -195,6 +195,7 @@ def test_a_tokenizer_that_cannot_be_loaded_is_said_so(tmp_path):
 shared = DataDir.locate(None).root
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shared is None, reason="needs the shared data folder")
 @pytest.mark.parametrize(("name", "language"), EVERY)
 def test_real_data_makes_samples_that_an_oracle_solves(name, language, tokenizer, oracle):

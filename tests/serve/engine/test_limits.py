@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from bookwheel.errors import Overloaded
 from bookwheel.plan import Budget
 
@@ -63,6 +65,7 @@ def test_a_fork_has_the_servers_limit_whatever_its_parent_had(serving, gated) ->
         assert spent(up, fork["reading"]) - copied <= LIMIT
 
 
+@pytest.mark.slow
 def test_a_reading_that_waits_for_its_model_says_so_until_it_goes_on(serving, gated) -> None:
     busy = Overloaded("the model is busy", retry_after=0)
     model = gated(faults=dict.fromkeys(range(2, 6), busy))
@@ -78,6 +81,7 @@ def test_a_reading_that_waits_for_its_model_says_so_until_it_goes_on(serving, ga
     assert seen[-1][2]["gaps"] == []
 
 
+@pytest.mark.usefixtures("short_waits")
 def test_a_reading_waits_for_its_model_and_the_log_says_so(serving, gated, caplog) -> None:
     model = gated(faults={2: Overloaded("the model is busy", retry_after=0)})
     with caplog.at_level("WARNING"), serving(model) as up:

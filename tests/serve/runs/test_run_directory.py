@@ -183,6 +183,7 @@ def test_a_folder_that_is_none_is_refused_at_once(tmp_path):
         RunDirectory(tmp_path / "nowhere")
 
 
+@pytest.mark.slow
 def test_looking_needs_neither_torch_nor_a_plotting_package():
     source = Path(__file__).parents[3] / "src"
     code = "import sys, bookwheel.serve.app; sys.exit(bool({'torch', 'matplotlib', 'transformers'} & set(sys.modules)))"

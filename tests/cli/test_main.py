@@ -30,7 +30,7 @@ def test_the_import_is_light() -> None:
 def test_the_help_imports_no_command() -> None:
     main = "from bookwheel.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass"
     loaded = loaded_after(main)
-    assert {name for name in loaded if name.startswith("bookwheel.")} == {"bookwheel.cli"}
+    assert {name for name in loaded if name.startswith("bookwheel.")} == {"bookwheel.cli", "bookwheel.cli.commands"}
     assert not loaded & {"cyclopts", "rich", "dataclasses", "inspect", "json"}
 
 

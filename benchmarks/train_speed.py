@@ -17,9 +17,9 @@ from tempfile import TemporaryDirectory
 
 import torch
 
-from bookwheel.training.config import FreshSettings, TrainConfig
+from bookwheel.training.config import ROLLOUT, FreshSettings, TrainConfig
 from bookwheel.training.launch import build_policy, build_samples, build_trainer
-from bookwheel.training.policy_model import ROLLOUT, PolicyModel
+from bookwheel.training.policy_model import PolicyModel
 from bookwheel.training.rewards import RewardResult, build_reward
 from bookwheel.training.rollouts import RolloutSettings, roll
 from bookwheel.training.workflows import Episode, reading

@@ -14,7 +14,7 @@ from bookwheel.errors import BookwheelError  # noqa: E402
 from bookwheel.models.local import LocalModel  # noqa: E402
 from bookwheel.models.weights import find_local_weights  # noqa: E402
 from bookwheel.training.config import PolicySettings  # noqa: E402
-from bookwheel.training.policy import load_policy  # noqa: E402
+from bookwheel.training.loading import load_policy  # noqa: E402
 from bookwheel.types import Message  # noqa: E402
 
 SECTION = "The ferry Petrel sank off Gull Point in 1911. Nine men were saved by the keeper, Mara Quill."

@@ -1,10 +1,15 @@
-"""A run that kills itself without warning after so many records: `python killed_run.py FOLDER RECORDS`."""
+"""A run that kills itself without warning after so many records: `killed_run.py FOLDER RECORDS [sharded] [resume]`.
+
+One that lives to its end writes the bytes that each rank held into `memory-RANK.json`.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from bookwheel.tasks.memories import ideal_memories
@@ -41,21 +46,33 @@ def luck(episode, sample):
     return RewardResult(score=score, answer=score)
 
 
-def trainer(folder, **more):
+def trainer(folder, *, config=CONFIG, **more):
     import torch
 
     torch.set_num_threads(1)
     words = [*vocabulary(), "none same notes section question answer"]
     return Trainer(
-        build_fresh_policy(words, CONFIG.fresh, CONFIG.seed),
+        build_fresh_policy(words, config.fresh, config.seed),
         toy_records(tokens=48, count=10, seed=1),
         more.pop("reward", luck),
-        CONFIG,
+        config,
         folder=folder,
         held_out=toy_records(tokens=48, count=6, seed=2),
         oracle=ideal_memories,
         **more,
     )
+
+
+def held_bytes(run):
+    """Return what this rank holds of weights and optimizer state, in bytes."""
+
+    def size(tensor):
+        local = tensor.to_local() if hasattr(tensor, "to_local") else tensor
+        return local.numel() * local.element_size()
+
+    state = run.optimizer.optimizer.state.values()
+    moments = sum(size(value) for one in state for value in one.values() if value.ndim)
+    return {"weights": sum(map(size, run.policy.trainable)), "moments": moments}
 
 
 if __name__ == "__main__":
@@ -66,4 +83,9 @@ if __name__ == "__main__":
         if len(seen) == int(sys.argv[2]):
             os.kill(os.getpid(), signal.SIGKILL)
 
-    trainer(Path(sys.argv[1]), observe=die).train()
+    options = sys.argv[3:]
+    config = replace(CONFIG, policy=replace(CONFIG.policy, sharded="sharded" in options))
+    run = trainer(Path(sys.argv[1]), config=config, observe=die)
+    run.train(resume="resume" in options)
+    rank = os.environ.get("RANK", "0")
+    (Path(sys.argv[1]) / f"memory-{rank}.json").write_text(json.dumps(held_bytes(run)), encoding="utf-8")

@@ -9,8 +9,9 @@ pytest.importorskip("transformers")
 
 from bookwheel.training import checkpoint  # noqa: E402
 from bookwheel.training.checkpoint import TrainingProgress  # noqa: E402
-from bookwheel.training.config import TrainConfig  # noqa: E402
+from bookwheel.training.config import LossSettings, PolicySettings, TrainConfig  # noqa: E402
 from bookwheel.training.errors import CheckpointError  # noqa: E402
+from bookwheel.training.optim import MasterAdamW  # noqa: E402
 
 SETTINGS = TrainConfig().to_json()
 
@@ -80,11 +81,37 @@ def test_a_half_written_checkpoint_is_no_checkpoint(tmp_path):
 def test_another_configuration_is_refused_and_named(tmp_path):
     model, optimizer = trained(1)
     checkpoint.save(tmp_path / "step-000001", model, optimizer, TrainingProgress(), SETTINGS)
-    other = TrainConfig(learning_rate=0.5, steps=9).to_json()
-    with pytest.raises(CheckpointError, match=r"train.learning_rate \(there 1e-06, here 0.5\)") as refused:
+    other = TrainConfig(weight_decay=0.5, steps=9).to_json()
+    with pytest.raises(CheckpointError, match=r"train.weight_decay \(there 0.01, here 0.5\)") as refused:
         checkpoint.load(tmp_path / "step-000001", model, optimizer, other)
     assert "train.steps" not in str(refused.value)
     checkpoint.load(tmp_path / "step-000001", model, optimizer, TrainConfig(steps=9).to_json())
+
+
+def test_what_our_own_messages_advise_to_change_may_change_at_resume(tmp_path):
+    model, optimizer = trained(1)
+    checkpoint.save(tmp_path / "step-000001", model, optimizer, TrainingProgress(), SETTINGS)
+    policy = PolicySettings(row_tokens=9, rollout_tokens=9, gradient_checkpointing=True)
+    advised = TrainConfig(learning_rate=1e-7, loss=LossSettings(kl=0.1), policy=policy)
+    checkpoint.load(tmp_path / "step-000001", model, optimizer, advised.to_json())
+
+
+def test_master_weights_come_back_with_their_bits(tmp_path):
+    def trained_in_half(seed):
+        torch.manual_seed(seed)
+        model = Small().bfloat16()
+        optimizer = MasterAdamW(list(model.parameters()), rate=1e-4, weight_decay=0.0)
+        model.two(model.one(torch.ones(4, dtype=torch.bfloat16))).sum().backward()
+        optimizer.step()
+        return model, optimizer
+
+    model, optimizer = trained_in_half(1)
+    checkpoint.save(tmp_path / "step-000001", model, optimizer, TrainingProgress(step=1), SETTINGS)
+    other, further = trained_in_half(2)
+    checkpoint.load(tmp_path / "step-000001", other, further, SETTINGS)
+    assert [one.tolist() for one in further.masters] == [one.tolist() for one in optimizer.masters]
+    assert weights(other) == weights(model)
+    assert str(further.state_dict()) == str(optimizer.state_dict())
 
 
 def test_weights_of_another_model_are_refused(tmp_path):

@@ -17,7 +17,15 @@ def test_the_defaults_are_the_papers():
     config = TrainConfig()
     assert (config.samples, config.group_size, config.learning_rate, config.warmup_steps) == (128, 16, 1e-6, 20)
     assert (config.loss.clip_low, config.loss.clip_high, config.loss.kl) == (0.2, 0.2, 1e-3)
+    assert config.loss.dual_clip == 3.0
     assert config.estimator is Estimator.MEAN
+
+
+@pytest.mark.parametrize(("name", "samples", "each"), [("paper-7b", 128, 8), ("paper-14b", 256, 16)])
+def test_the_papers_presets_take_sixteen_optimizer_steps_a_batch(name, samples, each):
+    config = TrainConfig.load(name)
+    assert (config.samples, config.updates, config.samples // config.updates) == (samples, 16, each)
+    assert (config.loss.dual_clip, config.learning_rate, config.decay, config.policy.sharded) == (3.0, 1e-6, 0.0, True)
 
 
 def test_tables_are_taken_where_they_belong():
@@ -83,6 +91,16 @@ BAD = [
     ("[train.evaluation]\ntemperature = 'hot'", "train.evaluation.temperature must be a number, not 'hot'"),
     ("[train.evaluation]\ntemperature = -0.5", "train.evaluation.temperature must be at least 0, not -0.5"),
     ("[train.evaluation]\nsamples = 0", "train.evaluation.samples must be at least 1, not 0"),
+    ("[train.loss]\ndual_clip = 1.1", "train.loss.dual_clip must be 0 or above 1 + clip_high (1.2), not 1.1"),
+    ("[train.policy]\ndtype = 'float16'", "train.policy.dtype must be auto, float32 or bfloat16, not 'float16'"),
+    ("[train.policy]\nquantized = true", "set train.policy.lora_rank"),
+    ("[train.policy]\nquantized = true\nlora_rank = 8\nsharded = true", "cannot be sharded"),
+    ("[train.policy]\nquantized = true\nlora_rank = 8\npath = 'local'", "needs weights that are no GGUF"),
+    ("[train.server]\naddress = 'localhost:8000'", "must begin with http:// or https://, not 'localhost:8000'"),
+    ("[train.server]\nengine = 'tgi'", "train.server.engine must be vllm or sglang, not 'tgi'"),
+    ("[train]\nstaleness = 1\n[train.policy]\nsharded = true", "set train.server.address, or staleness = 0"),
+    ("[train.task]\nfile = 'a.jsonl'\nname = 'hqa'", "leave out name, tokens and options"),
+    ("[train.task]\nheld_out = 'a.jsonl'", "train.task.held_out goes with train.task.file"),
     ("[train.task]\nname = 'ledger'", "write 'toy-records'"),
     ("[train.task]\ntokens = -64", "train.task.tokens must be at least 0, not -64"),
     ("[train.task]\noptions = 3", "train.task.options must be a table, not 3"),
@@ -116,6 +134,39 @@ def test_a_wrong_setting_is_reported_before_torch_is_imported(tmp_path):
     ended = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=False, capture_output=True, text=True)
     assert ended.returncode == 2, ended.stderr
     assert "mine.toml: unknown setting 'step' in [train]; did you mean 'steps'?" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[train.task]\nname = 'niah_singel_2'\ntokens = 9\ncount = 9", "did you mean 'niah_single_2'?"),
+        ("[train.task]\nname = 'vt'\ntokens = 9\ncount = 9\noptions = { hop = 3 }", "has no option 'hop'"),
+        ("[train.task]\nname = 'toy-records'\ntokens = 9\ncount = 9\noptions = { entry = 1 }", "it takes: entries"),
+        ("[train.task]\nname = 'vt'\ntokens = 9\ncount = 9", "set train.policy.path to a model"),
+        ("[train.policy]\npath = './nowhere'", "there is nothing at './nowhere'"),
+        ("[train.policy]\npath = 'HuggingFaceTB/x'\n[train.task]\nfile = 'none.jsonl'", "none.jsonl"),
+        ("[train.policy]\npath = 'HuggingFaceTB/x'\n[train.task]\nfile = 'bad.jsonl'", "bad.jsonl, line 2"),
+        (
+            "[train.policy]\npath = 'a/b'\n[train.warm_start]\nsteps = 1\n[train.task]\nfile = 'plain.jsonl'",
+            "line 1: a warm start makes ideal memories from the sample's evidence",
+        ),
+        ("[train]", "set name, tokens and count in [train.task], or file"),
+    ],
+)
+def test_what_names_nothing_is_told_before_torch_is_imported(text, message, tmp_path):
+    (tmp_path / "mine.toml").write_text(text if text.startswith("[train]") else f"[train]\n{text}", encoding="utf-8")
+    (tmp_path / "bad.jsonl").write_text('\n{"question": "Who?"}\n', encoding="utf-8")
+    (tmp_path / "plain.jsonl").write_text(
+        '{"question": "Who?", "document": "Ada.", "answers": ["Ada"]}\n', encoding="utf-8"
+    )
+    script = (
+        "import sys; from bookwheel.cli import main\n"
+        "try: main(['train', 'mine.toml'])\n"
+        "except SystemExit as ended: sys.exit(ended.code + 40 * ('torch' in sys.modules))"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=False, capture_output=True, text=True)
+    assert ended.returncode == 2, ended.stderr
+    assert message in " ".join(ended.stderr.split())
 
 
 def test_a_wrong_number_on_the_command_line_is_refused_like_one_in_the_file(tmp_path, capsys):

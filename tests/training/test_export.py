@@ -16,7 +16,8 @@ from bookwheel.training.config import EvaluationSettings, PolicySettings, TrainC
 from bookwheel.training.errors import ConfigError  # noqa: E402
 from bookwheel.training.export import export  # noqa: E402
 from bookwheel.training.llamacpp import export_adapter, export_gguf  # noqa: E402
-from bookwheel.training.policy import Policy, add_adapters, load_policy  # noqa: E402
+from bookwheel.training.loading import add_adapters, load_policy  # noqa: E402
+from bookwheel.training.policy import Policy  # noqa: E402
 from bookwheel.types import Message  # noqa: E402
 
 ROWS_SHAPE = (2, 11)

@@ -114,3 +114,100 @@ def test_a_resumed_run_keeps_its_threads_for_another_number_adds_up_in_another_o
     finally:
         monkeypatch.undo()
         torch.set_num_threads(begun)
+
+
+OWN = """
+[plan]
+prompts = "tiny"
+language = "en"
+chunk_tokens = 16
+memory_tokens = 8
+answer_tokens = 8
+
+[train]
+steps = 1
+samples = 2
+group_size = 2
+[train.policy]
+path = "{path}"
+[train.task]
+file = "{file}"
+[train.evaluation]
+samples = 3
+"""
+
+
+@pytest.fixture
+def own(tmp_path, make_policy):
+    from bookwheel.tasks import write_samples
+    from bookwheel.training.toy_records import toy_records
+
+    make_policy().save(tmp_path / "model")
+    write_samples(toy_records(tokens=32, count=9, seed=3), tmp_path / "mine.jsonl")
+    file = tmp_path / "mine.toml"
+    file.write_text(OWN.format(path=tmp_path / "model", file=tmp_path / "mine.jsonl"), encoding="utf-8")
+    return file
+
+
+def test_a_run_trains_on_a_file_and_measures_on_what_it_holds_back(own, tmp_path):
+    trainer = build_trainer(TrainConfig.load(str(own)), tmp_path / "run")
+    assert (len(trainer.samples), len(trainer.held_out)) == (6, 3)
+    assert not {one.id for one in trainer.samples} & {one.id for one in trainer.held_out}
+    result = trainer.train()
+    assert result.steps == 1
+    assert result.after is not None
+
+
+def test_held_out_samples_may_have_a_file_of_their_own(own, tmp_path):
+    config = TrainConfig.load(str(own))
+    task = replace(config.task, held_out=config.task.file, count=4)
+    trainer = build_trainer(replace(config, task=task), tmp_path / "run")
+    assert (len(trainer.samples), len(trainer.held_out)) == (4, 3)
+
+
+def test_nothing_of_a_librarys_progress_bars_is_seen(own, tmp_path):
+    """In a process of its own: bars write to the standard error of the process."""
+    import os
+    import subprocess
+    import sys
+
+    script = (
+        "from bookwheel.training.config import TrainConfig\n"
+        "from bookwheel.training.launch import build_policy\n"
+        f"policy = build_policy(TrainConfig.load({str(own)!r}))\n"
+        "print(policy.model.config.model_type)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True, env=os.environ)
+    assert done.stdout == "llama\n"
+    assert done.stderr == ""
+
+
+def test_quantized_weights_are_refused_without_a_gpu(own, tmp_path):
+    config = TrainConfig.load(str(own))
+    quantized = replace(config.policy, quantized=True, lora_rank=4, device="cpu")
+    with pytest.raises(ConfigError, match=r"quantized needs a CUDA GPU, and the device is 'cpu'"):
+        build_policy(replace(config, policy=quantized))
+
+
+def test_a_gpu_gets_four_bit_weights_under_adapters(own, monkeypatch):
+    """Without a GPU here: what would be asked of transformers is looked at."""
+    import transformers
+
+    from bookwheel.training import loading
+
+    asked = {}
+
+    def from_pretrained(place, **options):
+        asked.update(options)
+        raise OSError("no GPU here")
+
+    monkeypatch.setattr(transformers.AutoModelForCausalLM, "from_pretrained", from_pretrained)
+    monkeypatch.setattr(loading, "find_spec", lambda name: name)
+    config = TrainConfig.load(str(own))
+    quantized = replace(config.policy, quantized=True, lora_rank=4, device="cuda:1")
+    with pytest.raises(ConfigError, match="no GPU here"):
+        build_policy(replace(config, policy=quantized))
+    settings = asked["quantization_config"]
+    assert (settings.load_in_4bit, settings.bnb_4bit_quant_type) == (True, "nf4")
+    assert asked["device_map"] == {"": "cuda:1"}
+    assert asked["dtype"] is settings.bnb_4bit_compute_dtype

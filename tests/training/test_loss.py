@@ -105,7 +105,7 @@ def test_the_cut_into_parts_changes_neither_loss_nor_gradient_nor_tally():
 
 
 def test_sums_begin_at_nothing_and_add_up_field_by_field():
-    one = LossSums(tokens=2, loss=0.5, ratio=2, clipped=1, entropy=3, kl=4, mismatch=5)
+    one = LossSums(tokens=2, loss=0.5, ratio=2, clipped=1, entropy=3, kl=4, mismatch=5, dual=1)
     assert LossSums() + one == one
     assert (one + one).means() == {
         "loss": 1.0,
@@ -114,4 +114,36 @@ def test_sums_begin_at_nothing_and_add_up_field_by_field():
         "entropy": 1.5,
         "kl": 2.0,
         "mismatch": 2.5,
+        "dual": 0.5,
     }
+
+
+def test_a_bad_token_that_became_likely_costs_no_more_than_the_dual_clip():
+    """Ratios 2, 3, 5 and 9 of bad tokens: the last two are held at 3 and give no gradient."""
+    new = logs(0.2, 0.3, 0.5, 0.9).requires_grad_()
+    loss, sums = loss_of(new, logs(0.1, 0.1, 0.1, 0.1), [-1.0, -1.0, -1.0, -1.0])
+    assert loss.item() == pytest.approx((2 + 3 + 3 + 3) / 4, rel=1e-5)
+    loss.backward()
+    assert new.grad[2:].tolist() == [0.0, 0.0]
+    assert new.grad[0].item() == pytest.approx(2 / 4, rel=1e-5)
+    assert sums.means()["dual"] == 0.5
+    unbounded, _ = loss_of(new, logs(0.1, 0.1, 0.1, 0.1), [-1.0] * 4, LossSettings(kl=0.0, dual_clip=0.0))
+    assert unbounded.item() == pytest.approx((2 + 3 + 5 + 9) / 4, rel=1e-5)
+
+
+def test_the_dual_clip_leaves_good_tokens_alone():
+    new, old = logs(0.9, 0.05, 0.1), logs(0.1, 0.5, 0.1)
+    with_it, sums = loss_of(new, old, [1.0, 1.0, 0.0])
+    without, _ = loss_of(new, old, [1.0, 1.0, 0.0], LossSettings(kl=0.0, dual_clip=0.0))
+    assert with_it.item() == without.item()
+    assert sums.means()["dual"] == 0.0
+
+
+def test_log_probabilities_far_apart_stay_finite_in_loss_and_gradient():
+    new = torch.tensor([-0.1, -200.0, -0.1]).requires_grad_()
+    old, reference = torch.tensor([-300.0, -0.1, -0.1]), torch.tensor([-300.0, -0.1, -150.0])
+    loss, sums = loss_of(new, old, [1.0, -1.0, 1.0], LossSettings(kl=0.1, dual_clip=0.0), reference=reference)
+    loss.backward()
+    assert loss.isfinite()
+    assert new.grad.isfinite().all()
+    assert sums.means()["kl"] <= 10

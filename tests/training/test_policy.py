@@ -10,8 +10,9 @@ pytest.importorskip("transformers")
 
 from bookwheel.training.config import LossSettings  # noqa: E402
 from bookwheel.training.errors import ConfigError  # noqa: E402
+from bookwheel.training.loading import gguf_path  # noqa: E402
 from bookwheel.training.loss import Logprobs, policy_loss  # noqa: E402
-from bookwheel.training.policy import Policy, gguf_path  # noqa: E402
+from bookwheel.training.policy import Policy  # noqa: E402
 from bookwheel.training.rows import Row, micro_batches  # noqa: E402
 
 
@@ -149,7 +150,7 @@ def test_the_reference_stays_where_it_was(policy):
 def test_adapters_alone_are_trained_and_the_base_is_the_reference(policy):
     pytest.importorskip("peft")
     from bookwheel.training.config import PolicySettings
-    from bookwheel.training.policy import add_adapters
+    from bookwheel.training.loading import add_adapters
 
     rows = some_rows(4)
     base = policy.score(rows).logprobs.detach()

@@ -11,7 +11,8 @@ pytest.importorskip("transformers")
 from bookwheel.journal import Journal
 from bookwheel.plan import Plan
 from bookwheel.training.advantages import Estimator
-from bookwheel.training.policy_model import ROLLOUT, PolicyModel
+from bookwheel.training.config import ROLLOUT
+from bookwheel.training.policy_model import PolicyModel
 from bookwheel.training.rewards import RewardResult
 from bookwheel.training.rollout_store import RolloutStore
 from bookwheel.training.rollouts import RolloutBatch, RolloutSettings, roll_group
@@ -46,6 +47,7 @@ def test_rollouts_are_readings_with_reward_and_advantage_beside_them(still_polic
             assert found.answer.text == rollout.episode.answer
             assert [step.after.text for step in found.steps] == [step.after.text for step in rollout.episode.steps]
             assert len(found.steps) == 3
+            assert found.plan.sampling == ROLLOUT, "not the plan's own: rollouts are drawn with temperature 1"
 
 
 def test_only_every_so_many_steps_are_kept(still_policy, tmp_path):

@@ -11,7 +11,7 @@ pytest.importorskip("transformers")
 from bookwheel.errors import PlanError
 from bookwheel.tasks.base import Sample, SampleDocument
 from bookwheel.training.advantages import Estimator
-from bookwheel.training.policy_model import ROLLOUT
+from bookwheel.training.config import ROLLOUT
 from bookwheel.training.rewards import RewardResult
 from bookwheel.training.rollouts import (
     Group,

@@ -18,7 +18,13 @@ from bookwheel.errors import PlanError  # noqa: E402
 from bookwheel.tasks.memories import ideal_memories  # noqa: E402
 from bookwheel.training.checkpoint import load_progress  # noqa: E402
 from bookwheel.training.config import RewardSettings, TrainConfig  # noqa: E402
-from bookwheel.training.errors import CheckpointError, ConfigError, LossNotFinite, NothingToLearn  # noqa: E402
+from bookwheel.training.errors import (  # noqa: E402
+    CheckpointError,
+    ConfigError,
+    DeviceFull,
+    LossNotFinite,
+    NothingToLearn,
+)
 from bookwheel.training.fresh import build_fresh_policy  # noqa: E402
 from bookwheel.training.rewards import RewardResult, build_reward  # noqa: E402
 from bookwheel.training.toy_records import toy_records, vocabulary  # noqa: E402
@@ -100,6 +106,86 @@ def test_a_run_tells_of_every_step_and_evaluation(whole):
 def test_optimizer_steps_count_samples_not_conversations(whole):
     """Three samples of four conversations in two updates: two optimizer steps a batch."""
     assert whole.optimizer.steps_taken == 5 * 2
+
+
+def test_rollouts_begun_for_their_own_step_are_those_of_a_loop_without_a_pipeline(whole, tmp_path, monkeypatch):
+    """Staleness 0 is the synchronous loop, bit for bit."""
+    run = killed_run.trainer(tmp_path / "run")
+
+    async def collect_now(step, last):
+        return await run._collect(), 0
+
+    monkeypatch.setattr(run._batches, "next_batch", collect_now)
+    run.train()
+    assert records(run.folder) == records(whole.folder)
+
+
+def test_stale_rollouts_come_from_older_weights_and_the_loss_is_told(whole, tmp_path):
+    config = replace(killed_run.CONFIG, staleness=2)
+    run = killed_run.trainer(tmp_path / "run", config=config)
+    run.train()
+    steps = [one for one in records(run.folder) if one["kind"] == "step"]
+    assert [one["staleness"] for one in steps] == [0, 1, 2, 2, 2]
+    # Log-probabilities of the newest weights equal the trainer's; those of older ones do not.
+    assert steps[0]["mismatch"] < 1e-5 < steps[1]["mismatch"]
+    assert [one["rollouts"] for one in steps] == [9] * 5
+    assert run.progress.samples_drawn == 15
+
+
+def test_a_start_that_failed_does_not_block_the_corrected_one(tmp_path, monkeypatch):
+    from bookwheel.training import policy_model
+
+    def full(*args, **kwargs):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    config = replace(killed_run.CONFIG, warm_start=replace(killed_run.CONFIG.warm_start, steps=0))
+    run = killed_run.trainer(tmp_path / "run", config=config)
+    plain = policy_model.generate
+    calls = []
+
+    def full_later(*args, **kwargs):
+        calls.append(1)
+        # The evaluation of 6 samples with 4 conversations comes first, and its record and checkpoints with it.
+        return plain(*args, **kwargs) if len(calls) <= 4 else full()
+
+    monkeypatch.setattr(policy_model, "generate", full_later)
+    with pytest.raises(DeviceFull, match=r"lower train\.policy\.rollout_tokens"):
+        run.train()
+    assert [one["kind"] for one in records(tmp_path / "run")] == ["evaluation"]
+    monkeypatch.setattr(policy_model, "generate", plain)
+    smaller = replace(config, policy=replace(config.policy, rollout_tokens=200), group_size=2)
+    again = killed_run.trainer(tmp_path / "run", config=smaller)
+    again.train()
+    assert [one["kind"] for one in records(tmp_path / "run")].count("step") == 5
+    with pytest.raises(CheckpointError, match="--resume"):
+        killed_run.trainer(tmp_path / "run", config=smaller).train()
+
+
+def test_a_run_of_nothing_but_failures_names_the_commonest(tmp_path):
+    async def broken(model, sample):
+        raise TimeoutError("the tool does not answer")
+
+    run = killed_run.trainer(tmp_path / "run", workflow=broken)
+    run.config = replace(run.config, patience=1)
+    with pytest.raises(NothingToLearn, match=r"9 of 9 rollouts failed, most often with TimeoutError: the tool"):
+        run.train()
+
+
+def test_mini_batches_move_the_policy_away_from_the_one_that_was_sampled(tmp_path):
+    """With one update a batch the ratio is 1; with three the later ones see how far the first have gone."""
+    config = replace(killed_run.CONFIG, warm_start=replace(killed_run.CONFIG.warm_start, steps=0), learning_rate=0.05)
+    ratios = {}
+    for updates in (1, 3):
+        run = killed_run.trainer(tmp_path / f"run-{updates}", config=replace(config, updates=updates))
+        run.train()
+        steps = [one for one in records(run.folder) if one["kind"] == "step"]
+        assert run.optimizer.steps_taken == 5 * updates
+        assert all(one["updates"] == updates and one["micro_batches"] >= updates for one in steps)
+        ratios[updates] = [one["ratio"] for one in steps]
+        clipped, dual = (sum(one[name] for one in steps) for name in ("clipped", "dual"))
+        assert (clipped > 0, dual > 0) == (updates > 1, updates > 1)
+    assert ratios[1] == pytest.approx([1.0] * 5, abs=1e-6)
+    assert max(abs(ratio - 1) for ratio in ratios[3]) > 0.01
 
 
 def test_a_run_is_not_begun_over_another(whole, tmp_path):

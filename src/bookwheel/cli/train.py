@@ -65,7 +65,10 @@ def train(
 
     """
     # Before torch, whose import takes seconds: a wrong setting is reported at once.
+    from bookwheel.training.checks import check_sources
+
     config = _load_config(settings, seed, steps)
+    check_sources(config, data)
     try:
         import torch
         import transformers  # noqa: F401 - imported here for a clear message where it is missing
@@ -130,14 +133,18 @@ def _open_observers(config: TrainConfig, folder: Path, *, quiet: bool, with_tens
 def _export_policy(trainer: Trainer, gguf_like: Path | None) -> None:
     """Export the best policy, with its card and curves."""
     from bookwheel.training.export import export
+    from bookwheel.training.launch import build_policy
     from bookwheel.training.llamacpp import ARCHITECTURES
-    from bookwheel.training.policy import gguf_path
+    from bookwheel.training.loading import gguf_path
 
-    config = trainer.config
+    config, policy = trainer.config, trainer.policy
+    if policy.is_sharded:
+        # The other ranks are gone, and their shards with them: the best weights are read into a whole model.
+        policy = build_policy(replace(config, policy=replace(config.policy, sharded=False, device="cpu")))
     base = config.policy.path or f"a fresh model (seed {config.seed})"
-    if gguf_like is None and trainer.policy.model.config.model_type in ARCHITECTURES:
+    if gguf_like is None and policy.model.config.model_type in ARCHITECTURES:
         gguf_like = gguf_path(config.policy.path)
-    export(trainer.policy, trainer.folder, config, base=base, gguf_like=gguf_like)
+    export(policy, trainer.folder, config, base=base, gguf_like=gguf_like)
 
 
 def _print_result(result: TrainingResult, *, as_json: bool) -> None:

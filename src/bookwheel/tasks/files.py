@@ -72,7 +72,7 @@ def read_samples(path: Path) -> Iterator[Sample]:
         with path.open(encoding="utf-8", newline="\n") as file:
             for number, line in enumerate(file, start=1):
                 if line.strip():
-                    yield _parse_line(line, path, number)
+                    yield parse_sample(line, path, number)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} cannot be read: {error}") from error
 
@@ -131,7 +131,8 @@ class _SampleRecord:
 _FIELDS: Final = frozenset(field.name for field in fields(_SampleRecord))
 
 
-def _parse_line(line: str, path: Path, number: int) -> Sample:
+def parse_sample(line: str, path: Path, number: int) -> Sample:
+    """Return the sample on a line of a file; InputError names the file and the line."""
     where, default_id = f"{path}, line {number}", f"{path.stem}-{number}"
     try:
         values = json.loads(line)

@@ -1,11 +1,13 @@
 """Checkpoints, complete or absent: weights, optimizer, random state and progress.
 
     RUN/checkpoints/step-000040/   weights.safetensors  optimizer.pt  progress.json
-    RUN/checkpoints/best/          the same, of the best evaluation so far
+                                   or, of a sharded run, shards/ and progress.json: every rank writes its own part
+    RUN/checkpoints/best/          the weights of the best evaluation so far
     RUN/reference.safetensors      the reference policy of the KL term, written once
 
-A checkpoint is written to a temporary folder and renamed when all of it is on the disk, so a kill or a full disk leaves
-the one before. `progress.json` holds the settings; a checkpoint of other settings is refused.
+Shards are loaded by any number of ranks. A checkpoint is written to a temporary folder and renamed when all of it is on
+the disk, so a kill or a full disk leaves the one before. `progress.json` holds the settings; a checkpoint of other
+settings is refused.
 """
 
 from __future__ import annotations
@@ -21,8 +23,10 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
+from bookwheel.training import ranks
 from bookwheel.training.atomic import replace_folder, restore_folders
 from bookwheel.training.errors import CheckpointError
+from bookwheel.training.sharding import copy_whole, gather_weights, is_sharded, load_shards, save_shards
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -30,8 +34,28 @@ if TYPE_CHECKING:
 
     from torch import nn
 
-# Settings of `[train]` that may change when a run is resumed.
-_MAY_DIFFER: Final = frozenset({"steps", "checkpoint_every", "keep", "keep_rollouts", "patience"})
+_SHARDS: Final = "shards"
+# Settings of `[train]` that may change when a run is resumed: how long and where it runs, what it needs to fit into
+# memory, and the two that the message on a loss without a number names.
+_MAY_DIFFER: Final = frozenset(
+    {
+        "steps",
+        "checkpoint_every",
+        "keep",
+        "keep_rollouts",
+        "patience",
+        "learning_rate",
+        "loss.kl",
+        "policy.device",
+        "policy.gradient_checkpointing",
+        "policy.head_tokens",
+        "policy.row_tokens",
+        "policy.rollout_tokens",
+        "server.address",
+        "server.concurrency",
+        "server.weights",
+    }
+)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -59,17 +83,23 @@ class TrainingProgress:
 def save(
     place: Path,
     model: nn.Module,
-    optimizer: torch.optim.Optimizer,
+    optimizer: torch.optim.Optimizer | None,
     progress: TrainingProgress,
     settings: Mapping[str, Any],
 ) -> None:
-    """Write a checkpoint, complete or not at all."""
-    with _write_atomically(place) as folder:
-        save_weights(folder / "weights.safetensors", model)
-        state = {"optimizer": optimizer.state_dict(), "random": torch.get_rng_state()}
-        torch.save(state, folder / "optimizer.pt")
-        record = {"progress": asdict(progress), "settings": settings}
-        (folder / "progress.json").write_text(json.dumps(record, indent=1), encoding="utf-8")
+    """Write a checkpoint, complete or not at all; without an optimizer it cannot be resumed. Shards need all ranks."""
+    has_shards = is_sharded(model)
+    with _write_atomically(place, together=has_shards) as folder:
+        if has_shards and optimizer is not None:
+            save_shards(folder / _SHARDS, model, optimizer)
+        else:
+            save_weights(folder / "weights.safetensors", model)
+            if optimizer is not None:
+                state = {"optimizer": optimizer.state_dict(), "random": torch.get_rng_state()}
+                torch.save(state, folder / "optimizer.pt")
+        if ranks.rank() == 0:
+            record = {"progress": asdict(progress), "settings": settings}
+            (folder / "progress.json").write_text(json.dumps(record, indent=1), encoding="utf-8")
 
 
 def load(
@@ -78,12 +108,17 @@ def load(
     """Load a checkpoint's weights into the model, and its state into the optimizer where one is given."""
     record = _read_progress(place)
     _check_same_settings(record["settings"], settings, place)
+    progress = TrainingProgress(**record["progress"])
+    if (place / _SHARDS).is_dir() and optimizer is not None:
+        load_shards(place / _SHARDS, model, optimizer, is_stepped=progress.optimizer_steps > 0)
+        return progress
     load_weights(place / "weights.safetensors", model)
     if optimizer is not None:
-        state = torch.load(place / "optimizer.pt", weights_only=True)
+        # To the CPU first: the GPU that wrote it may not be there, and every rank would load onto the same one.
+        state = torch.load(place / "optimizer.pt", weights_only=True, map_location="cpu")
         optimizer.load_state_dict(state["optimizer"])
         torch.set_rng_state(state["random"])
-    return TrainingProgress(**record["progress"])
+    return progress
 
 
 def load_progress(place: Path) -> TrainingProgress:
@@ -104,22 +139,32 @@ def prune(folder: Path, keep: int) -> None:
 
 
 def save_weights(path: Path, model: nn.Module) -> None:
-    """Save the weights that are trained, shared ones once."""
+    """Save the weights that are trained, shared ones once. Of a sharded model, all ranks call it together."""
+    if is_sharded(model):
+        weights = gather_weights(model)
+        if ranks.rank() == 0:
+            save_file(weights, path)
+        return
     save_file({name: weight.detach().contiguous() for name, weight in _trained_weights(model)}, path)
 
 
-def load_weights(path: Path, model: nn.Module) -> None:
-    """Load saved weights into the model, bit for bit."""
+def read_weights(path: Path) -> dict[str, torch.Tensor]:
+    """Return saved weights by name."""
     try:
-        saved = load_file(path)
+        return dict(load_file(path))
     except (OSError, SafetensorError) as error:
         raise CheckpointError(f"{path} cannot be read: {error}") from error
+
+
+def load_weights(path: Path, model: nn.Module) -> None:
+    """Load saved weights into the model, bit for bit where it has their precision."""
+    saved = read_weights(path)
     weights = dict(_trained_weights(model))
     if {name: tuple(w.shape) for name, w in weights.items()} != {name: tuple(w.shape) for name, w in saved.items()}:
         raise CheckpointError(f"{path} holds the weights of another model; give the run a folder of its own")
     with torch.no_grad():
         for name, weight in weights.items():
-            weight.copy_(saved[name])
+            copy_whole(weight, saved[name])
 
 
 def _trained_weights(model: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
@@ -163,17 +208,26 @@ def _flatten_settings(table: Mapping[str, Any], prefix: str = "") -> Iterator[tu
 
 
 @contextmanager
-def _write_atomically(place: Path) -> Iterator[Path]:
-    """Give a folder to fill, and rename it to `place` when all of it is on the disk."""
+def _write_atomically(place: Path, *, together: bool) -> Iterator[Path]:
+    """Give a folder to fill, and rename it to `place` when all of it is on the disk; `together` with all ranks."""
     building = place.with_name(f".{place.name}.new")
-    shutil.rmtree(building, ignore_errors=True)
+    is_writer = not together or ranks.rank() == 0
     try:
-        building.mkdir(parents=True)
+        if is_writer:
+            shutil.rmtree(building, ignore_errors=True)
+            building.mkdir(parents=True)
+        if together:
+            ranks.wait()
         yield building
-        for path in building.iterdir():
-            _flush_to_disk(path)
-        replace_folder(building, place)
-        _flush_to_disk(place.parent)
+        if together:
+            ranks.wait()
+        if is_writer:
+            for path in building.rglob("*"):
+                _flush_to_disk(path)
+            replace_folder(building, place)
+            _flush_to_disk(place.parent)
+        if together:
+            ranks.wait()
     except (OSError, RuntimeError, SafetensorError) as error:
         shutil.rmtree(building, ignore_errors=True)
         raise CheckpointError(

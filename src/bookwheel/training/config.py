@@ -1,13 +1,14 @@
 """The settings of a training run: one frozen dataclass a table, read from a preset or a TOML file.
 
     [train]              how many samples, rollouts and steps, the learning rate, the seed
-    [train.policy]       which model, all weights or adapters
+    [train.policy]       which model, all weights or adapters, in which numbers, on how many GPUs
     [train.fresh]        the shape of a new model, used where policy.path is empty
     [train.loss]         the bounds and weights of the loss
     [train.reward]       the weights of optional parts of the reward
     [train.warm_start]   supervised steps on ideal traces before the first rollout
     [train.evaluation]   when the policy is measured on held-out samples, and on how many
-    [train.task]         the samples, where they are generated
+    [train.task]         the samples: a task, or a file
+    [train.server]       a vLLM or SGLang server that samples the rollouts
     [plan]               the reading's token budgets
 
 The annotations state every bound. Nothing here imports torch, so a wrong setting is reported at once.
@@ -19,68 +20,49 @@ import tomllib
 from dataclasses import asdict, dataclass, field, replace
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from annotated_types import Ge, Gt, Le, Lt
+from annotated_types import Ge, Gt, Lt
 
-from bookwheel.plan import Plan, Sampling, Seed, Temperature, TopP, list_presets, load_preset
+from bookwheel.plan import Plan, Sampling, Temperature, TopP, list_presets, load_preset
 from bookwheel.schema import check_bounds, parse
 from bookwheel.training.advantages import Estimator
 from bookwheel.training.errors import ConfigError
+from bookwheel.training.sources import (
+    AtLeastOne,
+    FreshSettings,
+    NotNegative,
+    PolicySettings,
+    RolloutServerSettings,
+    Seed,
+    Share,
+    TaskSettings,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-NotNegative = Annotated[int, Ge(0)]
-AtLeastOne = Annotated[int, Ge(1)]
+__all__ = [
+    "ROLLOUT",
+    "EvaluationSettings",
+    "FreshSettings",
+    "LossSettings",
+    "PolicySettings",
+    "RewardSettings",
+    "RolloutServerSettings",
+    "TaskSettings",
+    "TrainConfig",
+    "WarmStart",
+    "WorkflowName",
+]
+
 Weight = Annotated[float, Ge(0), Lt(inf)]
-Share = Annotated[float, Ge(0), Le(1)]
 LearningRate = Annotated[float, Gt(0), Lt(inf)]
 WorkflowName = Literal["reading", "calculator", "single"]
 WayName = Literal["sequential", "quotes"]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PolicySettings:
-    """The model that is trained."""
-
-    path: str = ""
-    """A folder, .gguf file or name that transformers loads, or `local`; empty makes a model of `[train.fresh]`."""
-    lora_rank: NotNegative = 0
-    """0 trains every weight."""
-    lora_alpha: NotNegative = 0
-    """0 is twice the rank."""
-    device: str = ""
-    """Empty takes a GPU where there is one."""
-    gradient_checkpointing: bool = False
-    head_tokens: AtLeastOne = 1024
-    """Trained tokens whose logits are in memory at the same time."""
-    row_tokens: AtLeastOne = 16384
-    """Padded tokens of one micro-batch. Lower it when memory runs out in a step."""
-    rollout_tokens: AtLeastOne = 65536
-    """Padded tokens of one sampled batch. Lower it when memory runs out in a rollout."""
-
-    def __post_init__(self) -> None:
-        check_bounds(self, error=ConfigError, table="train.policy")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FreshSettings:
-    """The shape of a new model."""
-
-    hidden: AtLeastOne = 128
-    layers: AtLeastOne = 3
-    heads: AtLeastOne = 4
-    window: AtLeastOne = 512
-
-    def __post_init__(self) -> None:
-        check_bounds(self, error=ConfigError, table="train.fresh")
-        # Rotary position embeddings turn the two halves of every head.
-        if self.hidden % (2 * self.heads):
-            raise ConfigError(
-                f"train.fresh.hidden must be a multiple of twice train.fresh.heads ({2 * self.heads}), "
-                f"not {self.hidden}"
-            )
+ROLLOUT: Final = Sampling(temperature=1.0, top_p=1.0)
+"""The only sampling whose probabilities are the trainer's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +72,8 @@ class LossSettings:
     # Above 1 the lower bound of the ratio would be negative, and no ratio is.
     clip_low: Share = 0.2
     clip_high: Weight = 0.2
+    dual_clip: Weight = 3.0
+    """The most a bad token's ratio counts, times its advantage; 0 leaves it without bound."""
     kl: Weight = 1e-3
     """beta; 0 needs no reference model."""
     importance_cap: Annotated[float, Gt(0), Lt(inf)] | None = 2.0
@@ -97,6 +81,12 @@ class LossSettings:
 
     def __post_init__(self) -> None:
         check_bounds(self, error=ConfigError, table="train.loss")
+        # Below the upper bound of the ratio it would undo the clip.
+        if 0 < self.dual_clip <= 1 + self.clip_high:
+            raise ConfigError(
+                f"train.loss.dual_clip must be 0 or above 1 + clip_high ({1 + self.clip_high:g}), "
+                f"not {self.dual_clip:g}"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,26 +149,8 @@ class EvaluationSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TaskSettings:
-    """The samples to train on, where they are generated."""
-
-    name: str = ""
-    """toy-records, or a task of `bookwheel eval`."""
-    tokens: NotNegative = 0
-    count: NotNegative = 0
-    seed: Seed = 0
-    options: dict[str, Any] = field(default_factory=dict)
-    """Further arguments of the task, by its own names."""
-
-    def __post_init__(self) -> None:
-        check_bounds(self, error=ConfigError, table="train.task")
-        if self.name == "ledger":
-            raise ConfigError("train.task.name 'ledger' has a new name: write 'toy-records'")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TrainConfig:
-    """One run. The defaults are the paper's, for a 7B model."""
+    """One run. The defaults are the paper's for a 7B model; its mini-batches are `updates = 16`, as in its presets."""
 
     steps: NotNegative = 400
     samples: AtLeastOne = 128
@@ -187,14 +159,17 @@ class TrainConfig:
     group_size: Annotated[int, Ge(2)] = 16
     """Rollouts of one sample."""
     updates: AtLeastOne = 1
-    """Optimizer steps that a batch is cut into, by samples."""
+    """Mini-batches that a batch is cut into, by samples: each is an optimizer step. 16 of 128 samples are 8 each."""
     refills: NotNegative = 0
     """Rounds in which groups without spread are replaced by new ones; 0 keeps them."""
+    staleness: NotNegative = 0
+    """The most steps that the policy may have taken since a batch's rollouts began; above 0 they overlap training."""
     patience: AtLeastOne = 20
     """Steps in a row without any spread after which the run stops with an error."""
     estimator: Estimator = Estimator.MEAN
     learning_rate: LearningRate = 1e-6
     warmup_steps: NotNegative = 20
+    """Batches over which the learning rate rises to its full height."""
     decay: Share = 0.0
     """The share of the learning rate that is gone by the last step, linearly; 0 keeps it constant."""
     weight_decay: Weight = 0.01
@@ -216,6 +191,7 @@ class TrainConfig:
     warm_start: WarmStart = field(default_factory=WarmStart)
     evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
     task: TaskSettings = field(default_factory=TaskSettings)
+    server: RolloutServerSettings = field(default_factory=RolloutServerSettings)
     plan: Plan = field(default_factory=Plan)
     """From the table `[plan]`, beside `[train]`."""
 
@@ -223,6 +199,16 @@ class TrainConfig:
         check_bounds(self, error=ConfigError, table="train")
         if self.updates > self.samples:
             raise ConfigError(f"train.updates must be at most train.samples ({self.samples}), not {self.updates}")
+        if self.server.address and (self.policy.quantized or (self.policy.sharded and self.policy.lora_rank)):
+            raise ConfigError(
+                "train.server gets whole weights, and adapters on quantized or sharded weights cannot be merged into "
+                "theirs: set quantized and sharded to false"
+            )
+        if self.staleness and self.policy.sharded and not self.server.address:
+            raise ConfigError(
+                "train.staleness needs a second copy of the weights to sample from, and sharded weights have none: "
+                "set train.server.address, or staleness = 0"
+            )
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values, nested; `[plan]` beside `[train]`."""

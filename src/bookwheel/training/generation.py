@@ -75,7 +75,7 @@ class _TokenSampler:
     """Draws the next token of every request; each has a random generator of its own."""
 
     def __init__(self, requests: Sequence[GenerationRequest], device: torch.device) -> None:
-        self._generators = [Random(_mix_seed(request.seed, request.prompt)) for request in requests]  # noqa: S311 - sampling
+        self._generators = [Random(mix_seed(request.seed, request.prompt)) for request in requests]  # noqa: S311 - sampling
         temperatures = [request.temperature for request in requests]
         self._temperature = torch.tensor(temperatures, device=device)[:, None]
         self._top_p = torch.tensor([request.top_p for request in requests], device=device)[:, None]
@@ -105,7 +105,7 @@ class _TokenSampler:
         return tokens[:, 0], logprobs.gather(1, tokens)[:, 0]
 
 
-def _mix_seed(seed: int, prompt: tuple[int, ...]) -> int:
+def mix_seed(seed: int, prompt: tuple[int, ...]) -> int:
     """Return a seed for this prompt: conversations of one rollout must not repeat each other's draws."""
     digest = blake2b(repr((seed, prompt)).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big")

@@ -6,26 +6,30 @@ from its other split, so the policy is never measured on what it was trained on.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.tasks import sample_series
 from bookwheel.tasks.memories import ideal_memories
+from bookwheel.training.checks import check_sources
 from bookwheel.training.errors import ConfigError
 from bookwheel.training.fresh import build_fresh_policy
-from bookwheel.training.policy import Policy, load_policy
+from bookwheel.training.loading import load_policy
 from bookwheel.training.policy_model import PolicyModel
 from bookwheel.training.rewards import build_reward
 from bookwheel.training.rollout_store import RolloutStore
+from bookwheel.training.sample_file import SampleFile
+from bookwheel.training.servers import open_server
 from bookwheel.training.toy_records import TASK, toy_records, vocabulary
 from bookwheel.training.trainer import Trainer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
 
     from bookwheel.tasks import Sample
     from bookwheel.training.config import TrainConfig
+    from bookwheel.training.policy import Policy
 
 # Added to the seed for held-out samples.
 _HELD_OUT_OFFSET: Final = 7919
@@ -39,14 +43,17 @@ def build_trainer(
     observe: Callable[[Mapping[str, Any]], None] | None = None,
 ) -> Trainer:
     """Return the trainer of these settings, ready to run in `folder`; `data` is the folder of question sets."""
+    check_sources(config, data)
     policy = build_policy(config)
+    samples, held_out = build_sample_sets(config, policy, data=data)
     return Trainer(
         policy,
-        build_samples(config, policy, config.task.count, data=data),
+        samples,
         build_reward(config.reward),
         config,
         folder=folder,
-        held_out=build_samples(config, policy, config.evaluation.samples, data=data, held_out=True),
+        held_out=held_out,
+        server=open_server(config.server, policy.stop_ids),
         oracle=ideal_memories,
         warm_samples=build_samples(config, policy, config.task.count, tokens=config.warm_start.tokens, data=data)
         if config.warm_start.tokens
@@ -68,6 +75,24 @@ def build_policy(config: TrainConfig) -> Policy:
     prompts = prompts_for(config.plan, "")
     words = [*vocabulary(), prompts.blank, prompts.unchanged, prompts.answer_template, *prompts.updates.values()]
     return build_fresh_policy(words, config.fresh, config.seed)
+
+
+def build_sample_sets(
+    config: TrainConfig, policy: Policy, *, data: Path | None = None
+) -> tuple[Sequence[Sample], Sequence[Sample]]:
+    """Return the samples to train on and the held-out ones: of the settings' file, or of their task."""
+    task, held_out = config.task, config.evaluation.samples
+    if not task.file:
+        return (
+            build_samples(config, policy, task.count, data=data),
+            build_samples(config, policy, held_out, data=data, held_out=True),
+        )
+    whole = SampleFile(Path(task.file), needs_evidence=config.warm_start.steps > 0)
+    if task.held_out:
+        training, measured = whole, SampleFile(Path(task.held_out))
+    else:
+        training, measured = whole.split(held_out, task.seed)
+    return training.take(range(min(task.count or len(training), len(training)))), measured
 
 
 def build_samples(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from bookwheel.training.atomic import write_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 
@@ -26,10 +26,14 @@ class MetricsLog:
         """Tell if a run has begun in the folder."""
         return self._path.exists()
 
+    def has_steps(self) -> bool:
+        """Tell if the run in the folder has taken a step: a start that failed may have measured and no more."""
+        return self.exists() and any(record["kind"] in ("warm", "step") for record in self._records())
+
     def create(self) -> None:
         """Create the folder and an empty file."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._path.touch()
+        write_text(self._path, "")
 
     def truncate(self, lines: int) -> None:
         """Keep the first `lines` records: a killed run may have written more after its last checkpoint."""
@@ -46,5 +50,9 @@ class MetricsLog:
 
     def accuracies(self) -> list[float]:
         """Return the held-out accuracy of every evaluation."""
-        records = map(json.loads, self._path.read_text(encoding="utf-8").splitlines())
-        return [record["accuracy"] for record in records if record["kind"] == "evaluation"]
+        return [record["accuracy"] for record in self._records() if record["kind"] == "evaluation"]
+
+    def _records(self) -> Iterator[dict[str, Any]]:
+        text = self._path.read_text(encoding="utf-8")
+        # A kill can leave half a line.
+        return map(json.loads, text[: text.rfind("\n") + 1].splitlines())

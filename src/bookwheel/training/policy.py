@@ -1,48 +1,29 @@
 """The model that is trained: a Hugging Face causal language model, whole or through LoRA adapters.
 
-    log p(x_t) = z_t[x_t] - logsumexp(z_t),   z_t = W h_(t-1)
-
-Only the hidden states before sampled tokens go through the head W, a slice at a time and recomputed for the backward
-pass, so the logits of a long row are never all in memory. Rows with the same ids are read once. This file knows token
-ids and rows, and nothing of their text.
+It scores rows (scorer.py), keeps the frozen reference of the KL term, and can be sharded over ranks (sharding.py).
 """
 
 from __future__ import annotations
 
 import contextlib
 import copy
-import warnings
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from threading import Lock
+from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.utils.checkpoint import checkpoint
 
-from bookwheel.models.weights import find_local_weights
-from bookwheel.training import ranks
 from bookwheel.training.errors import ConfigError
+from bookwheel.training.rows import micro_batches
+from bookwheel.training.scorer import RowScorer, ScoredRows, score_rows
+from bookwheel.training.sharding import Shards, gather_weights, shard_model
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from torch import Tensor, nn
 
-    from bookwheel.training.config import PolicySettings
     from bookwheel.training.rows import Row
-
-
-LOCAL: Final = "local"
-"""Names the local model's weights as a policy."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScoredRows:
-    """One entry for every trained token of some rows, in the rows' order."""
-
-    logprobs: Tensor
-    entropy: Tensor
-    """Of the distribution that the token was drawn from; carries no gradient."""
 
 
 class Policy:
@@ -60,8 +41,13 @@ class Policy:
         self.tokenizer = tokenizer
         self.head_tokens = head_tokens
         self._recompute = gradient_checkpointing
+        self._scorer = RowScorer(model, head_tokens)
+        self._shards: Shards | None = None
+        self._dtype = torch.float32
         self._reference: Any = None
-        _disable_dropout(model)
+        self._snapshot: Any = None
+        self._sampling = Lock()
+        self._disable_dropout()
         if gradient_checkpointing:
             model.activation_checkpointing_enable()
         model.eval()
@@ -90,35 +76,96 @@ class Policy:
         """The weights that are trained: all of them, or the adapters'."""
         return [parameter for parameter in self.model.parameters() if parameter.requires_grad]
 
+    @property
+    def is_sharded(self) -> bool:
+        """True once the ranks share the weights out among themselves."""
+        return self._shards is not None
+
+    def shard(self, device: str, dtype: torch.dtype) -> None:
+        """Keep 1/W of every float32 weight on each of W ranks, and compute in `dtype`. All ranks call it together."""
+        self._dtype = dtype
+        if self._shards is None:
+            self._shards = shard_model(self._scorer, torch.device(device), dtype)
+
+    @contextlib.contextmanager
+    def gathered(self) -> Iterator[None]:
+        """Hold the whole model on every rank, so that each can sample at its own pace."""
+        with self._shards.gathered() if self._shards else contextlib.nullcontext():
+            yield
+
+    @contextlib.contextmanager
+    def sampling(self) -> Iterator[Any]:
+        """Give the model to sample from, alone: the snapshot if one was taken, and its weights stay as they are."""
+        with self._sampling:
+            yield self.model if self._snapshot is None else self._snapshot
+
+    @torch.no_grad()
+    def take_snapshot(self) -> None:
+        """Copy the weights for sampling, so that rollouts can go on while the policy is trained."""
+        with self._sampling:
+            if self._snapshot is None:
+                self._snapshot = copy.deepcopy(self.model).requires_grad_(requires_grad=False).eval()
+                return
+            for held, weight in zip(self._snapshot.parameters(), self.model.parameters(), strict=True):
+                held.copy_(weight)
+
+    def micro_batches(self, rows: Sequence[Row], budget: int) -> list[list[Row]]:
+        """Return the rows in parts that are read together; `budget` bounds the tokens that the model reads for one."""
+        return micro_batches(rows, budget)
+
     def score(self, rows: Sequence[Row]) -> ScoredRows:
         """Return log-probability and entropy of the rows' trained tokens; the caller may turn gradients off."""
-        return self._score(self.model, rows)
+        return score_rows(self._scorer, rows, self.device)
 
     def score_frozen(self, rows: Sequence[Row]) -> Tensor:
-        """Return log-probabilities of the rows' trained tokens, without gradients."""
-        with torch.no_grad():
-            return self._score(self.model, rows).logprobs
+        """Return log-probabilities of the rows' trained tokens by the model that is sampled from."""
+        with torch.no_grad(), self.sampling() as model:
+            scorer = self._scorer if model is self.model else RowScorer(model, self.head_tokens)
+            return score_rows(scorer, rows, self.device).logprobs
 
     def score_by_reference(self, rows: Sequence[Row]) -> Tensor:
         """Return log-probabilities by the frozen reference; by the model without its adapters where none was frozen."""
-        if self._reference is None and not hasattr(self.model, "disable_adapter"):
-            raise ConfigError("a KL term needs a reference: call freeze_reference before training, or set kl = 0")
-        with torch.no_grad():
-            if self._reference is not None:
-                return self._score(self._reference, rows).logprobs
+        (logprobs,) = self.score_all_by_reference([rows])
+        return logprobs
+
+    @torch.no_grad()
+    def score_all_by_reference(self, batches: Sequence[Sequence[Row]]) -> list[Tensor]:
+        """Return the reference's log-probabilities of several micro-batches."""
+        with self._reference_scorer() as scorer:
+            return [score_rows(scorer, rows, self.device).logprobs for rows in batches]
+
+    @contextlib.contextmanager
+    def _reference_scorer(self) -> Iterator[nn.Module]:
+        if self._shards and self._shards.has_reference:
+            with self._shards.as_reference():
+                yield self._scorer
+        elif self._reference is not None:
+            yield self._reference
+        elif hasattr(self.model, "disable_adapter"):
             with self.model.disable_adapter():
-                return self._score(self.model, rows).logprobs
+                yield self._scorer
+        else:
+            raise ConfigError("a KL term needs a reference: call freeze_reference before training, or set kl = 0")
 
     def freeze_reference(self) -> None:
         """Keep a frozen copy for the KL term; LoRA needs none, unless the adapters were already warm."""
-        self._reference = copy.deepcopy(self.model).requires_grad_(requires_grad=False).eval()
+        if self._shards:
+            self._shards.freeze_reference()
+        else:
+            frozen = copy.deepcopy(self.model).requires_grad_(requires_grad=False).eval()
+            self._reference = RowScorer(frozen, self.head_tokens)
 
     @property
     def reference_model(self) -> Any:
         """The frozen copy, for checkpoints."""
         if self._reference is None:
             raise ConfigError("no reference was frozen: call freeze_reference first")
-        return self._reference
+        return self._reference.model
+
+    def load_reference(self, weights: Mapping[str, Tensor]) -> None:
+        """Give a sharded policy its reference back, from whole weights by name."""
+        assert self._shards is not None
+        self._shards.load_reference(weights)
 
     @contextlib.contextmanager
     def training(self) -> Iterator[None]:
@@ -129,137 +176,28 @@ class Policy:
         finally:
             self.model.eval()
 
-    def _score(self, model: Any, rows: Sequence[Row]) -> ScoredRows:
-        distinct = list({(row.ids, row.trained): row for row in rows}.values())
-        ids, places, targets = _flatten(distinct)
-        hidden = _get_decoder(model)(input_ids=ids.to(self.device), use_cache=False).last_hidden_state
-        states = hidden.flatten(0, 1)[places.to(self.device)]
-        parts = [
-            _score_targets(model, part, part_targets)
-            for part, part_targets in zip(
-                torch.split(states, self.head_tokens),
-                torch.split(targets.to(self.device), self.head_tokens),
-                strict=True,
-            )
-        ]
-        index = _index_into_distinct(rows, distinct).to(self.device)
-        logprobs = torch.cat([logprobs for logprobs, _ in parts])[index]
-        return ScoredRows(logprobs=logprobs, entropy=torch.cat([entropy for _, entropy in parts])[index])
-
     def save(self, folder: Path) -> None:
-        """Save a folder that transformers loads; with LoRA, the adapter's alone."""
-        options = {"save_embedding_layers": False} if hasattr(self.model, "peft_config") else {}
+        """Save a folder that transformers loads; with LoRA, the adapter's alone. Of a sharded policy, on all ranks."""
+        options: dict[str, Any] = {"save_embedding_layers": False} if hasattr(self.model, "peft_config") else {}
+        if self._shards:
+            options["state_dict"] = gather_weights(self.model, self._dtype)
+            if not options["state_dict"]:
+                return
         self.model.save_pretrained(folder, **options)
         self.tokenizer.save_pretrained(folder)
 
+    def save_whole(self, folder: Path) -> None:
+        """Save all weights, adapters merged into a copy of theirs, for a server that samples from them."""
+        if self._shards or not hasattr(self.model, "merge_and_unload"):
+            self.save(folder)
+        else:
+            copy.deepcopy(self.model).merge_and_unload().save_pretrained(folder)
+            self.tokenizer.save_pretrained(folder)
 
-def _flatten(rows: Sequence[Row]) -> tuple[Tensor, Tensor, Tensor]:
-    """Return right-padded ids, the flat positions that predict the trained tokens, and those tokens.
-
-    Attention looks left and the padding stands on the right, so no trained token sees it and no mask is needed.
-    """
-    longest = max(len(row.ids) for row in rows)
-    ids = torch.zeros(len(rows), longest, dtype=torch.long)
-    places, targets = [], []
-    for i, row in enumerate(rows):
-        ids[i, : len(row.ids)] = torch.tensor(row.ids)
-        trained = [t for t, is_trained in enumerate(row.trained) if is_trained]
-        places += [i * longest + t - 1 for t in trained]
-        targets += [row.ids[t] for t in trained]
-    return ids, torch.tensor(places), torch.tensor(targets)
-
-
-def _index_into_distinct(rows: Sequence[Row], distinct: Sequence[Row]) -> Tensor:
-    """Return, for every trained token of all rows, its index among those of the distinct rows."""
-    starts, total = {}, 0
-    for row in distinct:
-        starts[row.ids, row.trained] = total
-        total += row.tokens
-    return torch.cat([torch.arange(row.tokens) + starts[row.ids, row.trained] for row in rows])
-
-
-def _score_targets(model: Any, states: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-    """Return each target's log-probability and the entropy of its distribution."""
-    output = model.get_output_embeddings()
-
-    def score_slice(states: Tensor) -> tuple[Tensor, Tensor]:
-        logs = torch.log_softmax(output(states).float(), dim=-1)
-        with torch.no_grad():
-            entropy = -(logs.exp() * logs).sum(-1)
-        return logs.gather(1, targets[:, None])[:, 0], entropy
-
-    if not torch.is_grad_enabled():
-        return score_slice(states)
-    # Recomputed in the backward pass: the logits are freed as soon as the slice is scored.
-    logprobs, entropy = checkpoint(score_slice, states, use_reentrant=False)
-    return logprobs, entropy
-
-
-def _get_decoder(model: Any) -> Any:
-    """Return the model without its head, with its adapters."""
-    base = model.get_base_model() if hasattr(model, "get_base_model") else model
-    config = base.config
-    if getattr(config, "final_logit_softcapping", None) or getattr(config, "logit_scale", None):
-        raise ConfigError(f"{config.model_type} changes its logits after the head, which the trainer does not support")
-    return base.get_decoder()
-
-
-def _disable_dropout(model: Any) -> None:
-    """Set every dropout to 0: the ratio compares probabilities, and dropout would make them random."""
-    for module in model.modules():
-        if isinstance(module, torch.nn.Dropout):
-            module.p = 0.0
-        if hasattr(module, "attention_dropout"):
-            module.attention_dropout = 0.0
-
-
-def load_policy(settings: PolicySettings) -> Policy:
-    """Return the policy that the settings name, on their device, with adapters where they ask for them."""
-    from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
-
-    device = settings.device or ranks.device()
-    dtype = torch.float32 if device == "cpu" else torch.bfloat16
-    file = gguf_path(settings.path)
-    place: str = str(file.parent) if file else settings.path
-    options: dict[str, Any] = {"gguf_file": file.name} if file else {}
-    try:
-        tokenizer: Any = AutoTokenizer.from_pretrained(place, **options)
-        if options:
-            options["quantization_config"] = GgufConfig(dequantize=True)
-        model: Any = AutoModelForCausalLM.from_pretrained(place, dtype=dtype, **options)
-    except (OSError, ValueError, ImportError) as error:
-        raise ConfigError(f"no model can be loaded from {settings.path!r}: {error}") from error
-    if settings.lora_rank:
-        model = add_adapters(model, settings)
-    return Policy(
-        model.to(device),
-        tokenizer,
-        head_tokens=settings.head_tokens,
-        gradient_checkpointing=settings.gradient_checkpointing,
-    )
-
-
-def gguf_path(path: str) -> Path | None:
-    """Return the GGUF file that a policy's path names, or None; `local` is the local model's."""
-    if path != LOCAL:
-        return Path(path) if path.endswith(".gguf") else None
-    if file := find_local_weights():
-        return file
-    raise ConfigError("the local model's weights are not on this machine: fetch them with `bookwheel models --fetch`")
-
-
-def add_adapters(model: Any, settings: PolicySettings) -> Any:
-    """Return the model with low-rank adapters on every linear layer; they alone are trained."""
-    from peft import LoraConfig, get_peft_model
-
-    lora = LoraConfig(
-        r=settings.lora_rank,
-        lora_alpha=settings.lora_alpha or 2 * settings.lora_rank,
-        target_modules="all-linear",
-        lora_dropout=0.0,
-        task_type="CAUSAL_LM",
-    )
-    with warnings.catch_warnings():
-        # peft calls transformers by a name that is deprecated there.
-        warnings.filterwarnings("ignore", message="`is_gradient_checkpointing`", category=FutureWarning)
-        return get_peft_model(model, lora)
+    def _disable_dropout(self) -> None:
+        """Set every dropout to 0: the ratio compares probabilities, and dropout would make them random."""
+        for module in self.model.modules():
+            if isinstance(module, torch.nn.Dropout):
+                module.p = 0.0
+            if hasattr(module, "attention_dropout"):
+                module.attention_dropout = 0.0

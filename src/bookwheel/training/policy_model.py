@@ -1,8 +1,8 @@
 """The policy behind the Model protocol, so that the common reading loop can use it.
 
-All waiting conversations are sampled together. Every reply carries the exact ids sent and sampled, and their
-log-probabilities. `PolicyModel.for_rollout` fixes sampling and seed whatever the plan says: the trainer must compute
-the probabilities of the distribution that was sampled.
+All waiting conversations are sampled together, in this process or by a server (servers.py). Every reply carries the
+exact ids sent and sampled, and their log-probabilities. `PolicyModel.for_rollout` fixes sampling and seed whatever the
+plan says: the trainer must compute the probabilities of the distribution that was sampled.
 """
 
 from __future__ import annotations
@@ -13,31 +13,49 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from bookwheel.errors import InputError, WindowExceeded
 from bookwheel.models.base import Ability, find_first_tokens
-from bookwheel.plan import Plan, Sampling
+from bookwheel.plan import Plan
 from bookwheel.text.tokens import FileTokenizer
+from bookwheel.training import ranks
+from bookwheel.training.config import ROLLOUT
 from bookwheel.training.generation import GenerationRequest, GenerationResult, generate
+from bookwheel.training.memory import name_memory_setting
 from bookwheel.training.rows import build_row
 from bookwheel.types import Finish, Judgement, Likelihood, Message, Reply, TokenRecord, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from bookwheel.plan import Sampling
     from bookwheel.training.policy import Policy
 
-ROLLOUT: Final = Sampling(temperature=1.0, top_p=1.0)
-"""The only sampling whose probabilities are the trainer's own."""
 # Turns of the event loop without a new request, after which the waiting batch is sampled.
 _QUIET_TURNS: Final = 8
 
 
-class PolicyModel:
-    """Keeps the Model protocol; `budget` bounds the padded tokens that are sampled in one batch."""
+class RolloutSampler(Protocol):
+    """Continues prompts, token ids in and out."""
 
-    def __init__(self, policy: Policy, *, plan: Plan | None = None, budget: int = 65536, name: str = "policy") -> None:
+    async def submit(self, request: GenerationRequest) -> GenerationResult:
+        """Return what was sampled after the request's prompt."""
+        ...
+
+
+class PolicyModel:
+    """Keeps the Model protocol; `budget` bounds the padded tokens of a batch where no other `sampler` is given."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        *,
+        plan: Plan | None = None,
+        budget: int = 65536,
+        name: str = "policy",
+        sampler: RolloutSampler | None = None,
+    ) -> None:
         self.name = name
         self.plan = plan or Plan()
         self.window = policy.window
@@ -46,13 +64,13 @@ class PolicyModel:
         self._sampling: Sampling | None = None
         self._exact_ids: dict[tuple[Message, ...], tuple[int, ...]] = {}
         self._policy = policy
-        self._queue = _BatchQueue(policy, budget)
+        self._sampler = sampler or _BatchQueue(policy, budget)
         self._scoring = asyncio.Lock()
 
     def for_rollout(self, seed: int, sampling: Sampling = ROLLOUT) -> PolicyModel:
         """Return the same policy with sampling and seed fixed for one rollout."""
         model = object.__new__(PolicyModel)
-        # The tokenizer and the queue are shared: a new one for every rollout would batch nothing.
+        # The tokenizer and the sampler are shared: a new one for every rollout would batch nothing.
         model.__dict__.update(self.__dict__)
         model._sampling = replace(sampling, seed=seed)
         model._exact_ids = {}
@@ -75,7 +93,7 @@ class PolicyModel:
             top_p=1.0 if chosen.top_p is None else chosen.top_p,
             seed=chosen.seed or 0,
         )
-        result = await self._queue.submit(request)
+        result = await self._sampler.submit(request)
         text = str(self._policy.tokenizer.decode(result.ids, skip_special_tokens=True)).strip()
         self._exact_ids[(*messages, Message(role="assistant", content=text))] = (*prompt, *result.ids)
         return Reply(
@@ -180,13 +198,7 @@ class _BatchQueue:
             batch = [(request, future) for request, future in self._pending if not future.done()]
             self._pending.clear()
             try:
-                results = await asyncio.to_thread(
-                    generate,
-                    self._policy.model,
-                    [request for request, _ in batch],
-                    stop=self._policy.stop_ids,
-                    budget=self._budget,
-                )
+                results = await asyncio.to_thread(self._generate, [request for request, _ in batch])
             except Exception as error:  # noqa: BLE001 - every waiting rollout gets the error
                 for _, future in batch:
                     future.set_exception(error)
@@ -195,6 +207,11 @@ class _BatchQueue:
                     if not future.done():
                         future.set_result(result)
             await asyncio.sleep(0)
+
+    def _generate(self, requests: Sequence[GenerationRequest]) -> list[GenerationResult]:
+        ranks.claim_device()
+        with name_memory_setting("rollout_tokens"), self._policy.sampling() as model:
+            return generate(model, requests, stop=self._policy.stop_ids, budget=self._budget)
 
     async def _wait_until_quiet(self) -> None:
         quiet, seen = 0, len(self._pending)

@@ -4,7 +4,7 @@
     gradient   rank r takes micro-batches r, r + W, ...; gradients are summed, not averaged,
                because the loss's denominator is the whole batch's already
 
-Every rank holds the whole model. Without torchrun there is one rank, and nothing is sent.
+Every rank holds the whole model, or its shards (sharding.py). Without torchrun there is one rank, and nothing is sent.
 """
 
 from __future__ import annotations
@@ -21,10 +21,29 @@ if TYPE_CHECKING:
 _Item = TypeVar("_Item")
 
 
-def join() -> None:
-    """Join the group that torchrun started, if there is one."""
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1 and not distributed.is_initialized():
-        distributed.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+def join(*, alone: bool = False) -> None:
+    """Join the group that torchrun started, if there is one; with `alone`, make one of this process otherwise."""
+    if distributed.is_initialized():
+        return
+    claim_device()
+    backend = "nccl" if torch.cuda.is_available() else "gloo"
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        distributed.init_process_group(backend)
+    elif alone:
+        library: Any = distributed
+        distributed.init_process_group(backend, store=library.HashStore(), rank=0, world_size=1)
+
+
+def claim_device() -> None:
+    """Make this rank's GPU the current one of this thread; every thread begins with the first."""
+    if torch.cuda.is_available():
+        torch.cuda.set_device(device())
+
+
+def wait() -> None:
+    """Wait until all ranks have reached this point."""
+    if size() > 1:
+        distributed.barrier()
 
 
 def leave() -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from bookwheel.journal import Journal, new_id
+from bookwheel.training.config import ROLLOUT
 from bookwheel.training.errors import CheckpointError
 from bookwheel.types import Reading, Status, Usage
 
@@ -68,7 +69,9 @@ class RolloutStore:
     def __init__(
         self, folder: Path, plan: Plan, estimator: Estimator, *, every: int = 10, way: str = "sequential"
     ) -> None:
-        self._folder, self._plan, self._estimator, self._every, self._way = folder, plan, estimator, every, way
+        self._folder, self._estimator, self._every, self._way = folder, estimator, every, way
+        # Rollouts are not sampled as the plan says, and a kept reading states how it came about.
+        self._plan = replace(plan, sampling=ROLLOUT)
 
     def __call__(self, step: int, batch: RolloutBatch) -> None:
         """Keep a step's rollouts, if the step is a multiple of `every`."""

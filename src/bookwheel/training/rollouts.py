@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from bookwheel.training.workflows import Episode, Workflow
 
 _SMALLEST_GROUP = 2
+# Where all rewards are equal, from here on they are more likely all right than all wrong.
+_SOLVED = 0.5
 
 
 class RolloutOutcome(StrEnum):
@@ -123,6 +125,19 @@ class RolloutBatch:
             "prompt_tokens": sum(usage.prompt_tokens for usage in usages),
             "reply_tokens": sum(usage.completion_tokens for usage in usages),
         }
+
+    def advice(self) -> str:
+        """Return what to change when there is nothing to learn from rollouts such as these."""
+        failed = [rollout.error for rollout in self.rollouts if rollout.outcome is not RolloutOutcome.SCORED]
+        if 2 * len(failed) > len(self.rollouts):
+            ((error, _),) = Counter(failed).most_common(1)
+            return f"{len(failed)} of {len(self.rollouts)} rollouts failed, most often with {error}"
+        if self.metrics()["reward"] < _SOLVED:
+            return (
+                "the samples are too hard for the policy: warm-start longer, make them shorter, or raise "
+                "train.group_size"
+            )
+        return "the policy solves all of them: take harder samples"
 
 
 _Drawn = TypeVar("_Drawn")
@@ -219,6 +234,12 @@ def rows_of_groups(groups: Sequence[Group], estimator: Estimator) -> list[Row]:
         if rollout.episode is not None
         for row in rows_of(rollout.episode.conversations, advantage, rollout.id)
     ]
+
+
+def split_updates(groups: Sequence[Group], updates: int) -> list[Sequence[Group]]:
+    """Return the groups in `updates` mini-batches of similar size, each of whole samples."""
+    size = -(-len(groups) // updates)
+    return [groups[i : i + size] for i in range(0, len(groups), size)] if groups else []
 
 
 def derive_seed(seed: int, name: str) -> int:

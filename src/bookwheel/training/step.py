@@ -1,34 +1,49 @@
 """One batch of rows becomes one or more optimizer steps.
 
-    for each update:       g = sum over micro-batches of the gradient of their share of the loss
+    before:                old and reference log-probabilities, each rank for its own rows
+    for each mini-batch:   g = sum over micro-batches of the gradient of their share of the loss
                            clip |g|, then AdamW
 
-An update takes whole rollouts of whole samples, so the number of optimizer steps depends on samples, never on how
-many conversations they took. With one update a batch, the old policy is the one being scored, and costs nothing.
+A mini-batch takes whole rollouts of whole samples, so the number of optimizer steps depends on samples, never on how
+many conversations they took. With one mini-batch the old policy is the one being scored, and costs nothing. A
+micro-batch is what fits into memory: `policy.row_tokens` padded tokens, and its cut changes no figure.
 """
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from dataclasses import astuple
+from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING
 
 import torch
 
 from bookwheel.training import ranks
-from bookwheel.training.errors import DeviceFull, LossNotFinite
+from bookwheel.training.errors import LossNotFinite
 from bookwheel.training.loss import Logprobs, LossSums, policy_loss
-from bookwheel.training.rows import Row, micro_batches, padding_share
+from bookwheel.training.memory import name_memory_setting
+from bookwheel.training.optim import MasterAdamW
+from bookwheel.training.rows import Row, padding_share
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from torch import Tensor
 
     from bookwheel.training.config import TrainConfig
     from bookwheel.training.policy import Policy
 
-    MicroLoss = Callable[[Sequence[Row], float], tuple[Tensor, LossSums]]
+    MicroLoss = Callable[["MicroBatch", float], tuple[Tensor, LossSums]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MicroBatch:
+    """Rows that go through the model together, with what is known of them before the updates."""
+
+    rows: Sequence[Row]
+    old: Tensor | None = None
+    """Log-probabilities before the batch's updates; None where this is the only one."""
+    reference: Tensor | None = None
+    is_filler: bool = False
+    """True for a copy that only keeps this rank in step with the others; it counts for nothing."""
 
 
 def schedule(peak: float, warmup: int, *, steps: int = 0, decay: float = 0.0) -> Callable[[int], float]:
@@ -47,89 +62,114 @@ class PolicyOptimizer:
     def __init__(self, policy: Policy, config: TrainConfig, rate: Callable[[int], float]) -> None:
         self.policy = policy
         self.config = config
-        self.optimizer = torch.optim.AdamW(policy.trainable, lr=rate(0), weight_decay=config.weight_decay, fused=False)
+        self.optimizer = MasterAdamW(policy.trainable, rate=rate(0), weight_decay=config.weight_decay)
         self.steps_taken = 0
         self._rate = rate
 
     def reinforce(self, parts: Sequence[Sequence[Row]]) -> dict[str, float]:
-        """Train on rollouts, one optimizer step for each part, and return the metrics over all of them."""
-        old = [self._score_before(rows) if len(parts) > 1 else None for rows in parts]
-        sums = LossSums()
-        norms: list[float] = []
-        padding: list[float] = []
-        for rows, before in zip(parts, old, strict=True):
-            part, norm = self._step(rows, self._build_policy_loss(before))
+        """Train on rollouts, one optimizer step for each mini-batch, and return the metrics over all of them."""
+        ranks.claim_device()
+        cut = [self._cut(rows) for rows in parts]
+        prepared = [self._score_before(micros, is_only=len(parts) == 1) for micros in cut]
+        sums, norms = LossSums(), []
+        for rows, micros in zip(parts, prepared, strict=True):
+            part, norm = self._step(rows, micros, self._policy_loss)
             sums = sums + part
             norms.append(norm)
-            padding.append(padding_share(micro_batches(rows, self.config.policy.row_tokens)))
         means = sums.means()
         return {
             **means,
             "loss": means["loss"] / len(parts),
             "gradient": max(norms),
-            "padding": max(padding),
+            "padding": max(map(padding_share, cut)),
             "tokens": sums.tokens,
+            "updates": len(parts),
+            "micro_batches": sum(map(len, cut)),
         }
 
     def imitate(self, rows: Sequence[Row]) -> dict[str, float]:
         """Train on ideal traces by the mean negative log-probability of their replies, and return the metrics."""
 
-        def loss(micro: Sequence[Row], denominator: float) -> tuple[Tensor, LossSums]:
-            scored = self.policy.score(micro)
+        def loss(micro: MicroBatch, denominator: float) -> tuple[Tensor, LossSums]:
+            scored = self.policy.score(micro.rows)
             loss = -scored.logprobs.sum() / denominator
             entropy = scored.entropy.sum().item()
             return loss, LossSums(tokens=float(scored.logprobs.numel()), loss=loss.item(), entropy=entropy)
 
-        sums, norm = self._step(rows, loss)
+        cut = self._cut(rows)
+        sums, norm = self._step(rows, self._share(cut), loss)
         means = sums.means()
-        return {"loss": means["loss"], "entropy": means["entropy"], "gradient": norm, "tokens": sums.tokens}
+        return {
+            "loss": means["loss"],
+            "entropy": means["entropy"],
+            "gradient": norm,
+            "tokens": sums.tokens,
+            "micro_batches": len(cut),
+        }
 
-    def _step(self, rows: Sequence[Row], loss_of: MicroLoss) -> tuple[LossSums, float]:
+    def _step(self, rows: Sequence[Row], micros: Sequence[MicroBatch], loss_of: MicroLoss) -> tuple[LossSums, float]:
         denominator = float(sum(row.tokens for row in rows))
         sums = LossSums()
         self.optimizer.zero_grad(set_to_none=True)
-        with self.policy.training(), _name_memory_setting("row_tokens"):
-            for micro in ranks.share(micro_batches(rows, self.config.policy.row_tokens)):
+        with self.policy.training(), name_memory_setting("row_tokens"):
+            for micro in micros:
                 loss, part = loss_of(micro, denominator)
-                torch.autograd.backward(loss)
-                sums = sums + part
+                torch.autograd.backward(loss * 0.0 if micro.is_filler else loss)
+                sums = sums if micro.is_filler else sums + part
         sums = LossSums(*ranks.total(astuple(sums)))
-        ranks.sum_gradients(self.policy.trainable)
-        norm = float(torch.nn.utils.clip_grad_norm_(self.policy.trainable, self.config.clip_norm))
+        if not self.policy.is_sharded:
+            ranks.sum_gradients(self.optimizer.masters)
+        norm = clip_gradients(self.optimizer.masters, self.config.clip_norm)
         _check_finite(sums.loss, norm, rows)
-        for group in self.optimizer.param_groups:
-            group["lr"] = self._rate(self.steps_taken)
+        self.optimizer.set_rate(self._rate(self.steps_taken))
         self.optimizer.step()
         self.steps_taken += 1
         return sums, norm
 
-    def _build_policy_loss(self, old: dict[Row, Tensor] | None) -> MicroLoss:
-        how = self.config.loss
+    def _policy_loss(self, micro: MicroBatch, denominator: float) -> tuple[Tensor, LossSums]:
+        scored = self.policy.score(micro.rows)
+        device = scored.logprobs.device
+        logprobs = Logprobs(
+            new=scored.logprobs,
+            old=scored.logprobs.detach() if micro.old is None else micro.old,
+            rollout=torch.tensor([one for row in micro.rows for one in row.logprobs], device=device),
+            reference=micro.reference,
+            entropy=scored.entropy,
+        )
+        advantages = torch.tensor([row.advantage for row in micro.rows for _ in row.logprobs], device=device)
+        return policy_loss(logprobs, advantages, denominator, self.config.loss)
 
-        def loss(micro: Sequence[Row], denominator: float) -> tuple[Tensor, LossSums]:
-            scored = self.policy.score(micro)
-            device = scored.logprobs.device
-            before = scored.logprobs.detach() if old is None else torch.cat([old[row] for row in micro])
-            logprobs = Logprobs(
-                new=scored.logprobs,
-                old=before,
-                rollout=torch.tensor([one for row in micro for one in row.logprobs], device=device),
-                reference=self.policy.score_by_reference(micro) if how.kl else None,
-                entropy=scored.entropy,
+    def _score_before(self, cut: Sequence[Sequence[Row]], *, is_only: bool) -> list[MicroBatch]:
+        """Return this rank's micro-batches with their log-probabilities before any of the batch's updates."""
+        with torch.no_grad(), name_memory_setting("row_tokens"):
+            mine = self._share(cut)
+            olds = [None if is_only else self.policy.score(micro.rows).logprobs for micro in mine]
+            references = (
+                self.policy.score_all_by_reference([micro.rows for micro in mine]) if self.config.loss.kl else []
             )
-            advantages = torch.tensor([row.advantage for row in micro for _ in row.logprobs], device=device)
-            return policy_loss(logprobs, advantages, denominator, how)
+        return [
+            MicroBatch(
+                rows=micro.rows, old=old, reference=references[i] if references else None, is_filler=micro.is_filler
+            )
+            for i, (micro, old) in enumerate(zip(mine, olds, strict=True))
+        ]
 
-        return loss
+    def _cut(self, rows: Sequence[Row]) -> list[list[Row]]:
+        return self.policy.micro_batches(rows, self.config.policy.row_tokens)
 
-    def _score_before(self, rows: Sequence[Row]) -> dict[Row, Tensor]:
-        """Return the log-probabilities of the rows before any of the batch's updates."""
-        before: dict[Row, Tensor] = {}
-        for micro in micro_batches(rows, self.config.policy.row_tokens):
-            with torch.no_grad():
-                scored = torch.split(self.policy.score(micro).logprobs, [row.tokens for row in micro])
-            before.update(zip(micro, scored, strict=True))
-        return before
+    def _share(self, cut: Sequence[Sequence[Row]]) -> list[MicroBatch]:
+        """Return this rank's micro-batches; ranks that hold shards of one model all get the same number."""
+        mine = [MicroBatch(rows=rows) for rows in ranks.share(cut)]
+        if self.policy.is_sharded and len(mine) * ranks.size() < len(cut):
+            mine.append(MicroBatch(rows=cut[-1], is_filler=True))
+        return mine
+
+
+def clip_gradients(weights: Sequence[torch.nn.Parameter], most: float) -> float:
+    """Scale the gradients to a norm of at most `most`, over all ranks' shards, and return the norm before."""
+    norm = torch.nn.utils.clip_grad_norm_(weights, most)
+    # A sharded norm holds this rank's part until all parts are added.
+    return float(norm.full_tensor() if hasattr(norm, "full_tensor") else norm)
 
 
 def _check_finite(loss: float, norm: float, rows: Sequence[Row]) -> None:
@@ -140,14 +180,3 @@ def _check_finite(loss: float, norm: float, rows: Sequence[Row]) -> None:
             f"the loss is {loss} and its gradient {norm} on the batch of {listing}; the weights are unchanged. "
             f"Lower train.learning_rate or raise train.loss.kl, and go on with --resume from the last checkpoint"
         )
-
-
-@contextmanager
-def _name_memory_setting(setting: str) -> Iterator[None]:
-    """Turn running out of memory into an error that names the setting to lower."""
-    try:
-        yield
-    except torch.OutOfMemoryError as error:
-        raise DeviceFull(
-            f"out of memory: lower train.policy.{setting}, or set train.policy.gradient_checkpointing = true ({error})"
-        ) from error

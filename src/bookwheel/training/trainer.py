@@ -10,20 +10,18 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from random import Random
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-import torch
-
-from bookwheel.reading.ways.registry import load_way
-from bookwheel.tasks import SampleSeries
 from bookwheel.training import checkpoint, ranks, warmstart
+from bookwheel.training.batches import BatchPipeline
 from bookwheel.training.checkpoint import TrainingProgress
-from bookwheel.training.errors import CheckpointError, ConfigError, NothingToLearn
-from bookwheel.training.metrics_log import MetricsLog
-from bookwheel.training.policy_model import ROLLOUT, PolicyModel
+from bookwheel.training.checks import check_inputs
+from bookwheel.training.config import ROLLOUT
+from bookwheel.training.errors import ConfigError, NothingToLearn
+from bookwheel.training.loading import choose_device, choose_dtype
+from bookwheel.training.policy_model import PolicyModel
 from bookwheel.training.quote_traces import quote_trace
 from bookwheel.training.rollouts import (
     Group,
@@ -33,27 +31,26 @@ from bookwheel.training.rollouts import (
     measure,
     roll_group,
     rows_of_groups,
+    split_updates,
 )
+from bookwheel.training.run_folder import TrainingFolder
+from bookwheel.training.sample_order import SampleOrder
 from bookwheel.training.step import PolicyOptimizer, schedule
-from bookwheel.training.workflows import Workflow, calculator, reading, single
+from bookwheel.training.weight_sync import WeightSync
+from bookwheel.training.workflows import WORKFLOWS, Workflow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 
     from bookwheel.plan import Sampling
     from bookwheel.tasks import Sample
-    from bookwheel.training.config import TrainConfig, WorkflowName
+    from bookwheel.training.config import TrainConfig
     from bookwheel.training.policy import Policy
     from bookwheel.training.rewards import Reward
     from bookwheel.training.rows import Row
+    from bookwheel.training.servers import RolloutServer
     from bookwheel.training.warmstart import Oracle
     from bookwheel.types import Message
-
-_WORKFLOWS: Final[dict[WorkflowName, Callable[[TrainConfig], Workflow]]] = {
-    "reading": lambda config: reading(config.plan, load_way(config.way)),
-    "single": lambda config: single(config.plan),
-    "calculator": lambda config: calculator(config.plan),
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,29 +80,36 @@ class Trainer:
         workflow: Workflow | None = None,
         oracle: Oracle | None = None,
         warm_samples: Sequence[Sample] = (),
+        server: RolloutServer | None = None,
         observe: Callable[[Mapping[str, Any]], None] | None = None,
         store: Callable[[int, RolloutBatch], None] | None = None,
         rows_of: Callable[[Sequence[Group]], list[Row]] | None = None,
     ) -> None:
         """Take what a run needs. `rows_of` replaces the advantages of `config.estimator`.
 
-        The warm start imitates `warm_samples`, or else `samples`. `observe` is called with every record, and `store`
-        with the rollouts of every reinforcement step.
+        The warm start imitates `warm_samples`, or else `samples`. A `server` samples the rollouts. `observe` is called
+        with every record, and `store` with the rollouts of every reinforcement step.
         """
-        _check_inputs(samples, config, workflow, oracle)
+        check_inputs(samples, config, oracle)
+        if workflow is None and config.workflow not in WORKFLOWS:
+            raise ConfigError(f"no workflow {config.workflow!r}; there are: {', '.join(WORKFLOWS)}")
         if config.warm_start.steps and config.warm_start.until and not held_out:
             raise ConfigError("warm_start.until is measured on held-out samples, and there are none")
         self.policy, self.samples, self.reward, self.config = policy, samples, reward, config
         self.folder, self.held_out = folder, held_out[: config.evaluation.samples]
-        self.workflow = workflow or _WORKFLOWS[config.workflow](config)
+        self.workflow = workflow or WORKFLOWS[config.workflow](config)
         self.oracle, self.warm_samples = oracle, warm_samples or samples
-        self.model = PolicyModel(policy, plan=config.plan, budget=config.policy.rollout_tokens)
+        self.model = PolicyModel(policy, plan=config.plan, budget=config.policy.rollout_tokens, sampler=server)
         self.progress = TrainingProgress()
         self._observe, self._store = observe, store
         self._rows_of = rows_of or (lambda groups: rows_of_groups(groups, config.estimator))
-        self._order: tuple[int, list[int]] = (-1, [])
+        self._order = SampleOrder(samples, config.seed)
         self._optimizer: PolicyOptimizer | None = None
-        self._metrics = MetricsLog(folder)
+        self._files = TrainingFolder(folder, config)
+        self._sync = WeightSync(policy, server, folder, config)
+        self._batches = BatchPipeline(
+            self._collect, staleness=config.staleness, cursor=lambda: self.progress.samples_drawn
+        )
 
     @property
     def is_warming_up(self) -> bool:
@@ -119,11 +123,18 @@ class Trainer:
 
     def train(self, *, resume: bool = False) -> TrainingResult:
         """Run to the end; with `resume`, from the newest checkpoint in the folder."""
-        ranks.join()
+        settings = self.config.policy
+        ranks.join(alone=settings.sharded)
+        if self.config.staleness and ranks.size() > 1:
+            raise ConfigError(
+                "train.staleness needs one training process: rollouts of several ranks would mix their turns"
+            )
+        if settings.sharded:
+            self.policy.shard(choose_device(settings), choose_dtype(settings))
         self._begin(resume=resume)
         asyncio.run(self._run())
         ranks.leave()
-        accuracies = self._metrics.accuracies()
+        accuracies = self._files.metrics.accuracies()
         return TrainingResult(
             folder=self.folder,
             steps=self.progress.step,
@@ -134,20 +145,25 @@ class Trainer:
 
     async def _run(self) -> None:
         config, progress = self.config, self.progress
-        while self.is_warming_up or self.steps_done < config.steps:
-            if self.is_warming_up and await self._is_warm_start_done():
-                await self._start_reinforcement()
-                continue
-            began = time.perf_counter()
-            kind = "warm" if self.is_warming_up else "step"
-            record = self._imitate() if self.is_warming_up else await self._reinforce()
-            progress.step += 1
-            self._log({"kind": kind, "step": progress.step, **record}, began)
-            is_last, every = self.steps_done == config.steps and not self.is_warming_up, config.evaluation.every
-            if is_last or (every and self.steps_done and self.steps_done % every == 0):
-                await self._evaluate()
-            if is_last or progress.step % config.checkpoint_every == 0:
-                self._save()
+        try:
+            while self.is_warming_up or self.steps_done < config.steps:
+                if self.is_warming_up and await self._is_warm_start_done():
+                    await self._start_reinforcement()
+                    continue
+                began = time.perf_counter()
+                kind = "warm" if self.is_warming_up else "step"
+                record = self._imitate() if self.is_warming_up else await self._reinforce()
+                self._sync.mark_changed()
+                progress.step += 1
+                self._log({"kind": kind, "step": progress.step, **record}, began)
+                is_last, every = self.steps_done == config.steps and not self.is_warming_up, config.evaluation.every
+                if is_last or (every and self.steps_done and self.steps_done % every == 0):
+                    await self._evaluate()
+                if is_last or progress.step % config.checkpoint_every == 0:
+                    self._save()
+        finally:
+            await self._batches.cancel()
+            await self._sync.aclose()
 
     async def _is_warm_start_done(self) -> bool:
         """Tell if the warm start took all its steps or reached the accuracy it was to reach."""
@@ -161,13 +177,14 @@ class Trainer:
     async def _start_reinforcement(self) -> None:
         """Begin with a new optimizer, measure, and freeze the policy as reference."""
         self.progress.warm_steps = self.progress.step
+        if self._optimizer:
+            self._optimizer.optimizer.close()
         self._optimizer = self._build_optimizer()
         await self._evaluate()
         # Adapters that the warm start left untouched can be switched off instead of copied.
         if self.config.loss.kl and (self.config.warm_start.steps or not self.config.policy.lora_rank):
             self.policy.freeze_reference()
-            if ranks.rank() == 0:
-                checkpoint.save_weights(self.folder / "reference.safetensors", self.policy.reference_model)
+            self._files.save_reference(self.policy)
         self._save()
 
     def _imitate(self) -> dict[str, Any]:
@@ -185,6 +202,27 @@ class Trainer:
 
     async def _reinforce(self) -> dict[str, Any]:
         config = self.config
+        # Rollouts that are under way go on with the weights they had, or take the new ones at their next reply.
+        await self._sync.refresh()
+        batch, age = await self._batches.next_batch(self.steps_done, config.steps)
+        if self._store and ranks.rank() == 0:
+            self._store(self.steps_done, batch)
+        record = batch.metrics() | ({"staleness": age} if config.staleness else {})
+        updates = map(self._rows_of, split_updates(batch.groups, config.updates))
+        parts = [rows for rows in updates if rows]
+        if any(row.advantage for rows in parts for row in rows):
+            self.progress.steps_without_signal = 0
+            return {**record, **await asyncio.to_thread(self.optimizer.reinforce, parts)}
+        self.progress.steps_without_signal += 1
+        if self.progress.steps_without_signal >= config.patience:
+            raise NothingToLearn(
+                f"for {self.progress.steps_without_signal} steps all rollouts of every sample had the same reward "
+                f"(mean {record['reward']:.2f}, {record['failed']} failed in the last step); {batch.advice()}"
+            )
+        return {**record, "skipped": True}
+
+    async def _collect(self) -> RolloutBatch:
+        config = self.config
         settings = self._rollout_settings(ROLLOUT)
 
         def roll(drawn: tuple[int, Sample]) -> Coroutine[Any, Any, Group]:
@@ -192,38 +230,17 @@ class Trainer:
             names = [f"{number}/{sample.id}/{k}" for k in range(config.group_size)]
             return roll_group(sample, names, settings)
 
-        batch = await collect_rollouts(self._draw, groups=config.samples, refills=config.refills, roll=roll)
-        if self._store and ranks.rank() == 0:
-            self._store(self.steps_done, batch)
-        record = batch.metrics()
-        updates = map(self._rows_of, _split_updates(batch.groups, config.updates))
-        parts = [rows for rows in updates if rows]
-        if any(row.advantage for rows in parts for row in rows):
-            self.progress.steps_without_signal = 0
-            return {**record, **await asyncio.to_thread(self.optimizer.reinforce, parts)}
-        self.progress.steps_without_signal += 1
-        self._stop_if_no_signal(record)
-        return {**record, "skipped": True}
-
-    def _stop_if_no_signal(self, record: Mapping[str, Any]) -> None:
-        if self.progress.steps_without_signal < self.config.patience:
-            return
-        advice = (
-            "the samples are too hard for the policy: warm-start longer, make them shorter, or raise train.group_size"
-            if record["reward"] < 0.5  # noqa: PLR2004
-            else "the policy solves all of them: take harder samples"
-        )
-        raise NothingToLearn(
-            f"for {self.progress.steps_without_signal} steps all rollouts of every sample had the same reward "
-            f"(mean {record['reward']:.2f}, {record['failed']} failed in the last step); {advice}"
-        )
+        with self._sync.sampling():
+            return await collect_rollouts(self._draw, groups=config.samples, refills=config.refills, roll=roll)
 
     async def _evaluate(self, kind: str = "evaluation") -> float:
         """Measure and log the accuracy on held-out samples, always with the same draws; save the best policy."""
         if not self.held_out:
             return 0.0
         began = time.perf_counter()
-        scores = await measure(self.held_out, self._rollout_settings(self.config.evaluation.sampling))
+        await self._sync.refresh()
+        with self._sync.sampling():
+            scores = await measure(self.held_out, self._rollout_settings(self.config.evaluation.sampling))
         self._log({"kind": kind, "step": self.progress.step, **scores}, began)
         accuracy = float(scores["accuracy"])
         # Of equally good policies the last is kept: it has seen more.
@@ -242,14 +259,10 @@ class Trainer:
         )
 
     def _draw(self) -> tuple[int, Sample]:
-        """Return the next sample and its number in the run; every epoch has an order of its own."""
-        epoch, place = divmod(self.progress.samples_drawn, len(self.samples))
-        if self._order[0] != epoch:
-            order = list(range(len(self.samples)))
-            Random(f"{self.config.seed}/epoch/{epoch}").shuffle(order)  # noqa: S311 - reproducible, no secrets
-            self._order = (epoch, order)
+        """Return the next sample and its number in the run."""
+        number = self.progress.samples_drawn
         self.progress.samples_drawn += 1
-        return self.progress.samples_drawn - 1, self.samples[self._order[1][place]]
+        return number, self._order.pick(number)
 
     @property
     def optimizer(self) -> PolicyOptimizer:
@@ -262,76 +275,30 @@ class Trainer:
         config, warm = self.config, self.config.warm_start
         if self.is_warming_up:
             return PolicyOptimizer(self.policy, config, schedule(warm.learning_rate, warm.warmup_steps))
-        steps = config.steps * config.updates
-        rate = schedule(config.learning_rate, config.warmup_steps, steps=steps, decay=config.decay)
+        # The settings count batches; the optimizer takes a step for each of a batch's mini-batches.
+        warmup, steps = config.warmup_steps * config.updates, config.steps * config.updates
+        rate = schedule(config.learning_rate, warmup, steps=steps, decay=config.decay)
         return PolicyOptimizer(self.policy, config, rate)
 
     def _begin(self, *, resume: bool) -> None:
-        if ranks.rank() and not resume:
-            return
-        place = checkpoint.find_newest(self.folder / "checkpoints")
         if not resume:
-            if place or self._metrics.exists():
-                raise CheckpointError(
-                    f"{self.folder} holds a run already: continue it with --resume, or choose another folder"
-                )
-            self._metrics.create()
+            self._files.begin()
             self._save()
             return
-        if place is None:
-            raise CheckpointError(f"{self.folder} holds no checkpoint to resume from")
+        place = self._files.find_checkpoint()
         self.progress = checkpoint.load_progress(place)
         self._optimizer = self._build_optimizer()
-        checkpoint.load(place, self.policy.model, self._optimizer.optimizer, self.config.to_json())
-        self._optimizer.steps_taken = self.progress.optimizer_steps
-        reference = self.folder / "reference.safetensors"
-        if self.config.loss.kl and not self.is_warming_up and reference.exists():
-            self.policy.freeze_reference()
-            checkpoint.load_weights(reference, self.policy.reference_model)
-        if ranks.rank():
-            return
-        self._metrics.truncate(self.progress.metrics_lines)
+        self._files.load(place, self.policy, self._optimizer, self.progress)
 
     def _save(self, name: str = "") -> None:
-        folder = self.folder / "checkpoints"
-        self.progress.optimizer_steps = self.optimizer.steps_taken
-        self.progress.threads = torch.get_num_threads()
-        if ranks.rank():
-            return
-        place = folder / (name or f"step-{self.progress.step:06d}")
-        checkpoint.save(place, self.policy.model, self.optimizer.optimizer, self.progress, self.config.to_json())
-        checkpoint.prune(folder, self.config.keep)
+        # Batches under way are lost with the process: a resumed run draws their samples again.
+        progress = replace(self.progress, samples_drawn=self._batches.resume_cursor())
+        self._files.save(name or f"step-{progress.step:06d}", self.policy, self.optimizer, progress)
 
     def _log(self, record: dict[str, Any], began: float) -> None:
         self.progress.metrics_lines += 1
         if ranks.rank():
             return
-        full = self._metrics.append(record, began)
+        full = self._files.metrics.append(record, began)
         if self._observe:
             self._observe(full)
-
-
-def _check_inputs(
-    samples: Sequence[Sample], config: TrainConfig, workflow: Workflow | None, oracle: Oracle | None
-) -> None:
-    if not samples:
-        raise ConfigError("there are no samples to train on")
-    # Every sample of a task has a gold answer; looking at them all would make them all.
-    given = () if isinstance(samples, SampleSeries) else samples
-    without_gold = [sample.id for sample in given if not sample.golds]
-    if without_gold:
-        raise ConfigError(
-            f"{len(without_gold)} samples have no gold answer to verify by, {without_gold[0]} first: leave them out"
-        )
-    if config.warm_start.steps and oracle is None:
-        raise ConfigError(
-            "a warm start needs an oracle that gives ideal memories: pass one, or set warm_start.steps = 0"
-        )
-    if workflow is None and config.workflow not in _WORKFLOWS:
-        raise ConfigError(f"no workflow {config.workflow!r}; there are: {', '.join(_WORKFLOWS)}")
-
-
-def _split_updates(groups: Sequence[Group], updates: int) -> list[Sequence[Group]]:
-    """Return the groups in `updates` parts of similar size: an update is a number of samples."""
-    size = -(-len(groups) // updates)
-    return [groups[i : i + size] for i in range(0, len(groups), size)] if groups else []

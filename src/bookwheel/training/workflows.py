@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from bookwheel.reading.loop import Way, read
+from bookwheel.reading.ways.registry import load_way
 from bookwheel.types import Answer, Conversation, Message, Step
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan
     from bookwheel.tasks import Sample
+    from bookwheel.training.config import TrainConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +115,13 @@ def calculator(plan: Plan, *, turns: int = 6, rules: str = _RULES) -> Workflow:
 
     return run
 
+
+WORKFLOWS: Final[Mapping[str, Callable[[TrainConfig], Workflow]]] = {
+    "reading": lambda config: reading(config.plan, load_way(config.way)),
+    "single": lambda config: single(config.plan),
+    "calculator": lambda config: calculator(config.plan),
+}
+"""The built-in workflows by the names that `train.workflow` takes."""
 
 _BOX: Final = re.compile(r"\\boxed\s*\{([^{}]*)\}")
 

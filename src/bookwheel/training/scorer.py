@@ -1,0 +1,120 @@
+"""From rows to the log-probabilities of their trained tokens.
+
+    log p(x_t) = z_t[x_t] - logsumexp(z_t),   z_t = W h_(t-1)
+
+Only the hidden states before sampled tokens go through the head W, a slice at a time and recomputed for the backward
+pass, so the logits of a long row are never all in memory. Rows with the same ids are read once. This file knows token
+ids and rows, and nothing of their text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bookwheel.training.rows import Row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoredRows:
+    """One entry for every trained token of some rows, in the rows' order."""
+
+    logprobs: Tensor
+    entropy: Tensor
+    """Of the distribution that the token was drawn from; carries no gradient."""
+
+
+class RowScorer(nn.Module):
+    """Decoder and head as one module: where weights are sharded, one forward gathers them all."""
+
+    def __init__(self, model: Any, head_tokens: int) -> None:
+        super().__init__()
+        self.model = model
+        self.head_tokens = head_tokens
+
+    def forward(self, places: Tensor, targets: Tensor, **inputs: Any) -> tuple[Tensor, Tensor]:
+        """Return log-probability and entropy of each target, predicted at its flat place in the decoder's inputs."""
+        hidden = get_decoder(self.model)(**inputs, use_cache=False).last_hidden_state
+        states = hidden.flatten(0, 1)[places]
+        parts = [
+            _score_targets(self.model, part, part_targets)
+            for part, part_targets in zip(
+                torch.split(states, self.head_tokens), torch.split(targets, self.head_tokens), strict=True
+            )
+        ]
+        return torch.cat([logprobs for logprobs, _ in parts]), torch.cat([entropy for _, entropy in parts])
+
+
+def score_rows(scorer: nn.Module, rows: Sequence[Row], device: torch.device) -> ScoredRows:
+    """Return the scores of the rows' trained tokens; rows with the same ids go through the model once."""
+    distinct = list({(row.ids, row.trained): row for row in rows}.values())
+    inputs, paths = _lay_out([row.ids for row in distinct], device)
+    places, targets = _find_trained(distinct, paths)
+    logprobs, entropy = scorer(places.to(device), targets.to(device), **inputs)
+    index = _index_into_distinct(rows, distinct).to(device)
+    return ScoredRows(logprobs=logprobs[index], entropy=entropy[index])
+
+
+def get_decoder(model: Any) -> Any:
+    """Return the model without its head, with its adapters."""
+    base = model.get_base_model() if hasattr(model, "get_base_model") else model
+    return base.get_decoder()
+
+
+def _lay_out(
+    sequences: Sequence[tuple[int, ...]], device: torch.device
+) -> tuple[dict[str, Tensor], Sequence[Sequence[int]]]:
+    """Return the decoder's inputs, and for each sequence where its tokens stand among all of them.
+
+    Padded sequences need no mask: attention looks left and the padding stands on the right.
+    """
+    longest = max(map(len, sequences))
+    ids = torch.zeros(len(sequences), longest, dtype=torch.long)
+    for i, sequence in enumerate(sequences):
+        ids[i, : len(sequence)] = torch.tensor(sequence)
+    return {"input_ids": ids.to(device)}, [range(i * longest, (i + 1) * longest) for i in range(len(sequences))]
+
+
+def _find_trained(rows: Sequence[Row], paths: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
+    """Return where the states stand that predict the trained tokens, and those tokens."""
+    trained = [
+        (path[t - 1], row.ids[t])
+        for row, path in zip(rows, paths, strict=True)
+        for t, is_trained in enumerate(row.trained)
+        if is_trained
+    ]
+    places, targets = zip(*trained, strict=True)
+    return torch.tensor(places), torch.tensor(targets)
+
+
+def _index_into_distinct(rows: Sequence[Row], distinct: Sequence[Row]) -> Tensor:
+    """Return, for every trained token of all rows, its index among those of the distinct rows."""
+    starts, total = {}, 0
+    for row in distinct:
+        starts[row.ids, row.trained] = total
+        total += row.tokens
+    return torch.cat([torch.arange(row.tokens) + starts[row.ids, row.trained] for row in rows])
+
+
+def _score_targets(model: Any, states: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+    """Return each target's log-probability and the entropy of its distribution."""
+    output = model.get_output_embeddings()
+
+    def score_slice(states: Tensor) -> tuple[Tensor, Tensor]:
+        logs = torch.log_softmax(output(states).float(), dim=-1)
+        with torch.no_grad():
+            entropy = -(logs.exp() * logs).sum(-1)
+        return logs.gather(1, targets[:, None])[:, 0], entropy
+
+    if not torch.is_grad_enabled():
+        return score_slice(states)
+    # Recomputed in the backward pass: the logits are freed as soon as the slice is scored.
+    logprobs, entropy = checkpoint(score_slice, states, use_reentrant=False)
+    return logprobs, entropy

@@ -16,6 +16,7 @@ from bookwheel.errors import JournalError
 from bookwheel.journal.checksums import IS_SOUND
 from bookwheel.journal.locks import LockTaken, hold_lock, lock_folder
 from bookwheel.journal.schema import connect, connect_read_only, prepare_file, translate_errors
+from bookwheel.journal.search import search_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,6 +82,8 @@ def repair(path: Path) -> tuple[Path, list[str]]:
             if beside.exists():
                 beside.rename(old.with_name(old.name + end))
         fresh.rename(path)
+        # The numbers in the index were those of the old file.
+        search_path(path).unlink(missing_ok=True)
         for end in ("-wal", "-shm"):
             fresh.with_name(fresh.name + end).unlink(missing_ok=True)
     return old, lost

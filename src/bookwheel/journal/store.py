@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
+    from bookwheel.journal.search import SearchHit
     from bookwheel.plan import Plan
     from bookwheel.types import Document
 
@@ -186,19 +187,26 @@ class Journal:
         return steps, stop
 
     def readings(
-        self, *, limit: int | None = None, search: str | None = None, ids: Sequence[str] | None = None
+        self,
+        *,
+        limit: int | None = None,
+        search: str | None = None,
+        ids: Sequence[str] | None = None,
+        document: str | None = None,
     ) -> list[Reading]:
         """Return readings without steps, newest first; `search` looks in question, answer, document name and model.
 
         Damaged ones are left out; `find_damage` names them.
 
-        With `ids`, only these.
+        With `ids`, only these; with `document`, only those of the text with this SHA-256.
         """
         conditions = [_IS_SOUND, *([SEARCH_CONDITION] if search else [])]
+        conditions += ["texts.sha256 = ?4"] if document else []
         values: list[Any] = [store_text(search or ""), -1 if limit is None else limit]
         if ids is not None:
             conditions.append("readings.id IN (SELECT value FROM json_each(?3))")
-            values.append(json.dumps(list(ids)))
+        if ids is not None or document:
+            values += [json.dumps(list(ids or ())), *([document] if document else [])]
         query = f"{_READINGS} WHERE {' AND '.join(conditions)} ORDER BY number DESC LIMIT ?2"
         rows = self._reader.fetch_all(query, values)
         return [reading_from_row(row, _info_from_row(row)) for row in rows]
@@ -260,10 +268,28 @@ class Journal:
 
         # The cache may hold the same text. Which of its entries does is not known, and it is only a cache.
         clear_conversions()
+        self._forget_deleted()
 
     def delete_unread(self, *, all_: bool = False) -> None:
         """Delete the documents that no reading is of: those older than a day, or with `all_` every one."""
         self._writer.write_now(lambda connection: delete_unread(connection, all_=all_))
+        self._forget_deleted()
+
+    def search(
+        self, query: str, *, limit: int = 20, ids: Sequence[str] | None = None, documents: Sequence[str] | None = None
+    ) -> list[SearchHit]:
+        """Return readings and passages of documents that have all the words of the query, the best first.
+
+        With `ids` and `documents`, only these readings and the texts with these SHA-256s.
+        """
+        from bookwheel.journal.search import search
+
+        return search(self._reader, query, limit=limit, ids=ids, documents=documents)
+
+    def _forget_deleted(self) -> None:
+        from bookwheel.journal.search import forget_deleted
+
+        forget_deleted(self._reader)
 
     def find_id(self, id_or_prefix: str) -> str:
         """Return a reading's whole id, also of a damaged one."""

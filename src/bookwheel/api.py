@@ -156,6 +156,7 @@ async def aresume(
     are those of Connection, and limits and prices as in `aread`; the old limits do not hold any more.
     """
     from bookwheel.journal import Journal
+    from bookwheel.reading.follow_up import continue_way
     from bookwheel.reading.structured import apply_schema
 
     connection = {name: settings.pop(name) for name in CONNECTION if name in settings}
@@ -173,7 +174,7 @@ async def aresume(
             complete = old.plan.with_values({"budget": budget})
             begun = replace(old, plan=complete, status=Status.READING, model=reader.name, error="")
             store.keep_address(old.id, address.complete(reader))
-            run = apply_schema(way_function, complete)
+            run = apply_schema(continue_way(old.steps, way_function), complete)
             with store.claim(old.id):
                 document = store.document_of(old.id)
                 await runner.run_reading(

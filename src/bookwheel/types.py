@@ -81,6 +81,8 @@ class Flag(StrEnum):
     """The reply could not be used as changes to the memory, so a second one wrote the memory anew."""
     REREAD = "reread"
     """The section was read again after the end, because it was not taken in the first time."""
+    CARRIED = "carried"
+    """The last step of an earlier reading of the document, whose memory this reading begins with."""
     NO_ANSWER = "no-answer"
     """The answer turn gave no text."""
 
@@ -341,7 +343,7 @@ class Reading:
     error: str = ""
     """The reason it failed or stopped, in a sentence; else empty."""
     parent: str = ""
-    """The reading that an edit forked this one from."""
+    """The reading that an edit forked this one from, or whose memory it began with."""
     created: str = ""
     """ISO 8601, UTC."""
 

@@ -14,6 +14,7 @@ from bookwheel.cli.options import BudgetOptions, FilePath, ModelOptions, OutputO
 from bookwheel.cli.resume import continue_reading, load_way_of
 from bookwheel.configuration import load_configuration
 from bookwheel.errors import InputError
+from bookwheel.reading.follow_up import continue_way
 from bookwheel.types import Memory
 
 
@@ -79,7 +80,7 @@ async def _edit(
         if tokens > limit:
             raise InputError(f"the new memory has {tokens} tokens and the plan allows {limit}; shorten it")
         fork = journal.fork(old.id, step, Memory(text=text, tokens=tokens, limit=limit))
-        return await continue_reading(fork, journal, models, budget, output, way)
+        return await continue_reading(fork, journal, models, budget, output, continue_way(fork.steps, way))
 
 
 def _choose_memory(old: str, text: str | None, file: Path | None) -> str:

@@ -61,7 +61,8 @@ async def _resume(
     threshold: float | None,
 ) -> int:
     from bookwheel.cli.output import print_answer
-    from bookwheel.reading.reread import find_unread_sections, is_rereading, reread, reread_above
+    from bookwheel.reading.follow_up import continue_way
+    from bookwheel.reading.reread import find_unread_sections, reread, reread_above
 
     journal = output.require_journal(name)
     with journal:
@@ -72,7 +73,7 @@ async def _resume(
         if flagged and not is_answered:
             raise InputError(f"reading {old.id[:8]} has no answer yet: continue it first, without --flagged")
         again = reread if threshold is None else reread_above(threshold)
-        way = again if flagged or is_rereading(old.steps) else load_way_of(old)
+        way = again if flagged else continue_way(old.steps, load_way_of(old))
         return await continue_reading(old, journal, models, budget, output, way)
 
 

@@ -8,7 +8,7 @@ import os
 import secrets
 import sys
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Group, Parameter
 
@@ -48,6 +48,7 @@ def serve(
     shared: Annotated[bool, Parameter(group=_SERVER, negative="")] = False,
     journal_limit: Annotated[PositiveInt | None, Parameter(group=_SERVER)] = None,
     runs: Annotated[FilePath | None, Parameter(group=_SERVER)] = None,
+    follow_up: Annotated[Literal["memory", "read"], Parameter(group=_SERVER)] = "memory",
     models: ModelOptions | None = None,
     plan: PlanOptions | None = None,
     budget: BudgetOptions | None = None,
@@ -82,6 +83,9 @@ def serve(
         MiB that the journal may take; when it has them, no document is stored and no reading begun.
     runs
         A folder of evaluations and training runs to show on the page; it is only read.
+    follow_up
+        How a further question of a chat is answered: from the `memory` that the last reading of the document left,
+        which reads again only if the memory cannot answer; or always by a new reading (`read`).
 
     """
     from bookwheel.cli.output import print_line
@@ -99,7 +103,9 @@ def serve(
     keys = read_keys(key_file) if key_file else KeyRing()
     settings = _build_settings(host, keys, allow_host, models or ModelOptions(), readings, private=allow_private)
     limits = replace(settings.limits, journal_bytes=None if journal_limit is None else journal_limit << 20)
-    settings = replace(settings, runs_folder=runs, is_shared=shared or not keys, limits=limits)
+    settings = replace(
+        settings, runs_folder=runs, is_shared=shared or not keys, limits=limits, follow_up=follow_up
+    )
     secret = "" if keys else _make_token(token)
     if secret:
         keys = KeyRing([Key(name="local", sha256=hash_secret(secret))])

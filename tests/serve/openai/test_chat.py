@@ -77,7 +77,7 @@ def test_a_long_request_is_read_and_its_usage_is_the_sum(up, words) -> None:
         kept.usage.prompt_tokens,
         kept.usage.completion_tokens,
     )
-    assert kept.question == f"Be brief.\n\n{words[1]}"
+    assert kept.question == f"system: Be brief.\n\nuser: {words[1]}"
     assert up.journal.document_of(kept.id).length == len(words[0])
 
 
@@ -213,9 +213,14 @@ PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA
         ),
         ({"messages": [{"role": "user", "content": "Hi?"}], "document": "x", "n": 2}, 400, "unsupported_parameter"),
         (
-            {"messages": [{"role": "user", "content": "Hi?"}], "document": "x", "tools": [{}]},
+            {"messages": [{"role": "user", "content": "Hi?"}], "document": "x", "functions": [{}]},
             400,
             "unsupported_parameter",
+        ),
+        (
+            {"messages": [{"role": "user", "content": "Hi?"}], "document": "x", "tools": [{}]},
+            400,
+            "invalid_request",
         ),
         ({"messages": [{"role": "user", "content": "Hi?"}], "document": " "}, 400, "source_error"),
         ({"messages": [{"role": "user", "content": "Hi? " * 99}], "document": "x"}, 400, "question_error"),

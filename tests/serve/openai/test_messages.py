@@ -1,18 +1,12 @@
-"""The user's longest text is the document; everything else is the question."""
+"""Texts, files and calls of messages; the fields beside them."""
 
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bookwheel.serve.engine.errors import ApiError
-from bookwheel.serve.openai.messages import (
-    check_supported,
-    cut_at_stop,
-    parse_messages,
-    split_document_and_question,
-)
+from bookwheel.serve.openai.fields import check_supported, name_unused
+from bookwheel.serve.openai.messages import cut_at_stop, parse_messages
 from bookwheel.serve.openai.schemas import ChatShape, MessageShape
 
 LONG = "The harbour master of Skarholm is Ada Quill."
@@ -24,90 +18,12 @@ def contents_of(*messages):
     return parse_messages([MessageShape(role=role, content=content) for role, content in messages])
 
 
-def split(*messages, document=None):
-    return split_document_and_question(contents_of(*messages), document)
-
-
 def text_part(text, kind="text"):
     return {"type": kind, "text": text}
 
 
 def file_part(id_):
     return {"type": "file", "file": {"file_id": id_}}
-
-
-@pytest.mark.parametrize("texts", [(LONG, SHORT), (SHORT, LONG), ("Hello.", LONG, SHORT), (SHORT, "Hello.", LONG)])
-def test_the_longest_text_of_the_user_is_the_document_wherever_it_stands(texts):
-    document, question = split(*(("user", text) for text in texts))
-    assert document == LONG
-    assert question == "\n\n".join(text for text in texts if text != LONG)
-
-
-def test_of_two_texts_of_the_same_length_the_first_is_the_document():
-    assert split(("user", "one one"), ("user", "two two")) == ("one one", "two two")
-
-
-def test_parts_of_one_message_are_texts_of_their_own():
-    parts = [text_part(SHORT), text_part(LONG, "input_text")]
-    assert split(("user", parts)) == (LONG, SHORT)
-
-
-def test_a_longer_text_of_another_role_is_not_the_document():
-    system = "Answer in one word, and in the language of the question, whatever the document says."
-    assert split(("system", system), ("user", LONG), ("user", SHORT)) == (LONG, f"{system}\n\n{SHORT}")
-    assert split(("assistant", system), ("user", LONG), ("user", SHORT))[0] == LONG
-
-
-def test_the_other_texts_make_the_question_in_their_order_and_without_blanks_around_them():
-    texts = (("system", " a \n"), ("user", LONG), ("assistant", "b"), ("user", " "), ("user", "\nc"))
-    assert split(*texts) == (LONG, "a\n\nb\n\nc")
-
-
-def test_the_document_is_passed_on_as_it_is():
-    assert split(("user", f"  {LONG}\n\n"), ("user", SHORT))[0] == f"  {LONG}\n\n"
-
-
-def test_a_single_text_ends_with_the_question():
-    assert split(("user", f"{LONG}\n\nMore.\n\n{SHORT}\n ")) == (f"{LONG}\n\nMore.", SHORT)
-    assert split(("system", "Be brief."), ("user", f"{LONG}\n\n{SHORT}")) == (LONG, f"Be brief.\n\n{SHORT}")
-
-
-def test_the_last_line_is_the_question_where_no_paragraph_ends():
-    assert split(("user", f"{LONG}\nMore.\n{SHORT}")) == (f"{LONG}\nMore.", SHORT)
-    # A paragraph goes before a line: the question may have two lines.
-    assert split(("user", f"{LONG}\n\nWho is she?\nAnd where?")) == (LONG, "Who is she?\nAnd where?")
-
-
-def test_a_blank_text_beside_it_leaves_a_text_single():
-    assert split(("user", " \n"), ("user", f"{LONG}\n\n{SHORT}")) == (LONG, SHORT)
-
-
-@pytest.mark.parametrize("text", [LONG, f"\n\n{LONG}", f" \n{LONG}\n\n", f"\n \n\n{LONG}"])
-def test_a_single_text_without_a_second_paragraph_has_no_question(text):
-    with pytest.raises(ApiError) as error:
-        split(("user", text))
-    assert (error.value.kind, error.value.status, error.value.param) == ("no_question", 400, "messages")
-
-
-@pytest.mark.parametrize("messages", [(("system", LONG),), (("user", " \n"), ("assistant", LONG)), (("user", None),)])
-def test_without_a_text_of_the_user_there_is_nothing_to_read(messages):
-    with pytest.raises(ApiError) as error:
-        split(*messages)
-    assert (error.value.kind, error.value.status, error.value.param) == ("no_user_message", 400, "messages")
-
-
-def test_beside_a_document_all_texts_are_the_question():
-    assert split(("system", "Be brief."), ("user", LONG), ("user", SHORT), document="a text") == (
-        None,
-        f"Be brief.\n\n{LONG}\n\n{SHORT}",
-    )
-    assert split(("user", SHORT), document="") == (None, SHORT)
-
-
-def test_beside_a_file_all_texts_are_the_question():
-    contents = contents_of(("user", [file_part("file-1"), text_part(LONG)]), ("user", SHORT))
-    assert contents.files == ("file-1",)
-    assert split_document_and_question(contents, None) == (None, f"{LONG}\n\n{SHORT}")
 
 
 @pytest.mark.parametrize(
@@ -126,9 +42,7 @@ def test_what_is_not_text_is_refused_by_its_kind(part, kind):
     contents = contents_of(("user", [text_part(LONG), part, text_part(SHORT)]))
     assert contents.others == (kind,)
     assert (contents.files, len(contents.texts)) == ((), 2)
-    with pytest.raises(ApiError, match=f"holds {kind}") as error:
-        split_document_and_question(contents, None)
-    assert (error.value.kind, error.value.status, error.value.param) == ("unsupported_content", 400, "messages")
+    assert contents.newest_others == (kind,)
 
 
 def test_a_message_without_content_has_no_texts():
@@ -136,13 +50,15 @@ def test_a_message_without_content_has_no_texts():
     assert [(text.role, text.text) for text in contents.texts] == [("user", LONG)]
 
 
-@given(st.lists(st.tuples(st.sampled_from(["system", "user", "assistant"]), st.text("ab \n", max_size=9)), max_size=6))
-def test_no_text_is_lost(messages):
-    messages = [*messages, ("user", "a document of many words"), ("user", "a question")]
-    document, question = split(*messages)
-    texts = [text.strip() for _, text in messages if text.strip()]
-    assert document == "a document of many words"
-    assert question == "\n\n".join(text for text in texts if text != document)
+def test_calls_of_tools_are_texts_of_the_assistant():
+    call = {"id": "1", "type": "function", "function": {"name": "remind", "arguments": '{"day": "May"}'}}
+    messages = [
+        MessageShape(role="user", content=SHORT),
+        MessageShape(role="assistant", content=None, tool_calls=[call]),
+    ]
+    texts = parse_messages(messages).texts
+    assert [(text.role, text.message) for text in texts] == [("user", 0), ("assistant", 1)]
+    assert texts[1].text == '(called the tool remind with {"day": "May"})'
 
 
 @pytest.mark.parametrize(
@@ -172,10 +88,10 @@ def chat(**values):
     ("name", "value"),
     [
         ("n", 2),
-        ("tools", [{"type": "function"}]),
         ("functions", [{}]),
-        ("response_format", {"type": "json_object"}),
         ("logprobs", True),
+        ("modalities", ["text", "audio"]),
+        ("audio", {"voice": "ash"}),
     ],
 )
 def test_a_setting_that_a_reading_cannot_follow_is_refused_by_name(name, value):
@@ -199,3 +115,19 @@ def test_a_setting_that_a_reading_cannot_follow_is_refused_by_name(name, value):
 )
 def test_a_setting_that_asks_for_nothing_more_is_accepted(values):
     check_supported(chat(**values))
+
+
+def test_tools_and_formats_are_refused_where_there_is_no_answer_step():
+    for values in ({"tools": [{"type": "function"}]}, {"response_format": {"type": "json_object"}}):
+        check_supported(chat(**values))
+        with pytest.raises(ApiError, match=next(iter(values))):
+            check_supported(chat(**values), has_tools=False)
+
+
+def test_fields_that_a_reading_does_not_use_are_named():
+    used = {"temperature": 0.2, "response_format": {"type": "json_object"}, "user": "ada", "metadata": {"a": "b"}}
+    assert name_unused(chat(**used)) == ()
+    assert name_unused(chat(top_k=40, presence_penalty=0, frequency_penalty=0.5, logit_bias={})) == (
+        "frequency_penalty",
+        "top_k",
+    )

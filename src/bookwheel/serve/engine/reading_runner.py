@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.errors import BookwheelError, InputError
 from bookwheel.models.patience import Patience, format_duration
 from bookwheel.reading import runner
-from bookwheel.reading.reread import is_rereading, reread
+from bookwheel.reading.follow_up import continue_way
 from bookwheel.reading.several import follow
+from bookwheel.reading.structured import apply_schema
 from bookwheel.reading.ways.registry import load_way
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.running_reading import Waiting
@@ -109,6 +110,7 @@ class ReadingRunner:
             await self._journal.end(running.reading)
         else:
             running.reading = replace(request.reading, document=document.info)
+            running.steps.extend(request.reading.steps)
             await asyncio.to_thread(self._journal.begin, running.reading)
         running.is_started = True
         running.notify()
@@ -141,9 +143,10 @@ class ReadingRunner:
         def watch(event: Step | Answer) -> None:
             loop.call_soon_threadsafe(running.publish, event)
 
-        way = reread if is_rereading(reading.steps) else load_way(reading.way)
+        way = continue_way(reading.steps, load_way(reading.way))
         if request.lockstep:
             way = follow(request.lockstep, request.member, way)
+        way = apply_schema(way, reading.plan)
         work = runner.run_reading(
             reading,
             document,

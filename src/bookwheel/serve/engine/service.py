@@ -12,6 +12,7 @@ from weakref import WeakValueDictionary
 from bookwheel.errors import JournalError, PlanError
 from bookwheel.reading import runner
 from bookwheel.reading.choice import find_default_way
+from bookwheel.reading.follow_up import carry_steps
 from bookwheel.reading.prompts import shipped_prompt_sets
 from bookwheel.reading.ways.registry import check_abilities
 from bookwheel.serve.engine.budgets import lower_limits, raise_limits
@@ -53,6 +54,8 @@ class ReadingSpec:
     plan: Plan
     way: str = ""
     """Empty: the one that suits the model."""
+    finished: Reading | None = None
+    """An answered reading of the same document, with whose memory this one begins."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -295,6 +298,8 @@ class Service:
             quota.check()
         await self.documents.check_disk()
         reading = runner.new_reading(_NO_DOCUMENT, spec.question, model, spec.plan, way)
+        if spec.finished:
+            reading = replace(reading, parent=spec.finished.id, steps=carry_steps(spec.finished.steps))
         # In a thread: a server's tokenizer waits for the network to count the question.
         await asyncio.to_thread(runner.check_reading, reading, model)
         return _request(reading, open_document, caller, quota, is_stored=False, survives_restart=survives_restart)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+FollowUp: TypeAlias = Literal["memory", "read"]
+"""How a further question about a document is answered: from its finished memory first, or by reading it again."""
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -61,6 +63,8 @@ class ServerSettings:
     limits: Limits = field(default_factory=Limits)
     allow_private: bool = False
     """Documents may be fetched from private addresses."""
+    follow_up: FollowUp = "memory"
+    """For chats that do not say it themselves."""
     is_shared: bool = False
     """All keys see each other's readings and documents."""
     runs_folder: Path | None = None

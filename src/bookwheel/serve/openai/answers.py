@@ -57,6 +57,7 @@ class ChatMessageJson(TypedDict):
     content: str | None
     reasoning_content: NotRequired[str | None]
     """The final memory, where the document was read."""
+    tool_calls: NotRequired[list[dict[str, Any]]]
 
 
 class ChatChoiceJson(TypedDict):
@@ -84,7 +85,7 @@ class ChatCompletionJson(TypedDict):
     """The sentences of the answer, each with its verdict."""
     evidence: NotRequired[list[Evidence]]
     notes: NotRequired[list[str]]
-    """What was left out of the document or guessed."""
+    """What was left out of the document or guessed, and the fields of the request that were not used."""
 
 
 class SummaryTextJson(TypedDict):

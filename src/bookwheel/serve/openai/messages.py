@@ -1,19 +1,18 @@
-"""Find the document and the question in the messages of a chat. Pure."""
+"""The texts, files and calls of a chat's messages, in their order. Pure."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.serve.engine.errors import ApiError
-
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from bookwheel.serve.openai.schemas import ChatShape, MessageShape
+    from bookwheel.serve.openai.schemas import MessageShape
 
 _TEXTS: Final = {"text", "input_text"}
-_USER: Final = "user"
+USER: Final = "user"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +21,8 @@ class MessageText:
 
     role: str
     text: str
+    message: int = 0
+    """The position of its message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,30 +33,32 @@ class ChatContents:
     files: tuple[str, ...]
     others: tuple[str, ...]
     """Kinds of content that are not text: pictures, sounds."""
+    newest_others: tuple[str, ...] = ()
+    """Those of the newest message of the user."""
 
 
 def parse_messages(messages: Sequence[MessageShape]) -> ChatContents:
     """Return the texts, the files and the other contents of messages, in their order."""
-    texts, files, others = [], [], []
-    for message in messages:
+    texts: list[MessageText] = []
+    files, others, newest = [], [], []
+    last_user = max((at for at, message in enumerate(messages) if message.role == USER), default=-1)
+    for at, message in enumerate(messages):
         for kind, value in _split_parts(message):
             if kind == "text":
-                texts.append(MessageText(role=message.role, text=value))
+                texts.append(MessageText(role=message.role, text=value, message=at))
             elif kind == "file":
                 files.append(value)
             else:
                 others.append(value)
-    return ChatContents(texts=tuple(texts), files=tuple(files), others=tuple(others))
+                newest += [value] if at == last_user else []
+    return ChatContents(texts=tuple(texts), files=tuple(files), others=tuple(others), newest_others=tuple(newest))
 
 
 def _split_parts(message: MessageShape) -> Iterator[tuple[str, str]]:
     """Yield `text` with the text, `file` with its id, or `other` with the kind of what is not text."""
-    if message.content is None:
-        return
     if isinstance(message.content, str):
         yield "text", message.content
-        return
-    for part in message.content:
+    for part in message.content if isinstance(message.content, list) else ():
         kind = str(part.get("type"))
         if kind in _TEXTS and isinstance(part.get("text"), str):
             yield "text", part["text"]
@@ -63,71 +66,19 @@ def _split_parts(message: MessageShape) -> Iterator[tuple[str, str]]:
             yield "file", file["file_id"]
         else:
             yield "other", kind
+    calls = (message.model_extra or {}).get("tool_calls")
+    for call in calls if isinstance(calls, list) else ():
+        yield "text", _describe_call(call)
 
 
-def split_document_and_question(contents: ChatContents, document: str | None) -> tuple[str | None, str]:
-    """Return the document's text and the question. The text is None where `document` or a file gives it.
-
-    The user's longest text is the document, and all other texts are the question. If the user sent only one text, its
-    last paragraph is the question. ApiError where there is no question or something that is not text.
-    """
-    if contents.others:
-        raise ApiError(
-            400,
-            f"a document must be text, and this request holds {contents.others[0]}: take its text out of it first",
-            kind="unsupported_content",
-            param="messages",
-        )
-    from_user = [at for at, text in enumerate(contents.texts) if text.role == _USER and text.text.strip()]
-    if not from_user:
-        raise ApiError(400, "there is no user message with text in it", kind="no_user_message", param="messages")
-    if document is not None or contents.files:
-        return None, _join(text.text for text in contents.texts)
-    longest = max(from_user, key=lambda at: len(contents.texts[at].text))
-    longest_text = contents.texts[longest].text
-    rest = [text.text for at, text in enumerate(contents.texts) if at != longest]
-    if len(from_user) > 1:
-        return longest_text, _join(rest)
-    body, question = _split_last_paragraph(longest_text)
-    return body, _join([*rest, question])
-
-
-def _split_last_paragraph(text: str) -> tuple[str, str]:
-    text = text.rstrip()
-    for boundary in ("\n\n", "\n"):
-        before, separator, last = text.rpartition(boundary)
-        if separator and before.strip():
-            return before, last
-    raise ApiError(
-        400,
-        "put the question in a message of its own, or in the last paragraph, after the document",
-        kind="no_question",
-        param="messages",
-    )
-
-
-def _join(texts: Iterable[str]) -> str:
-    return "\n\n".join(text.strip() for text in texts if text.strip())
-
-
-def check_supported(chat: ChatShape) -> None:
-    """Raise ApiError for settings that a reading cannot follow, instead of ignoring them."""
-    more: dict[str, Any] = chat.model_extra or {}
-    unsupported = {
-        "n": (chat.n or 1) != 1,
-        "tools": bool(more.get("tools")),
-        "functions": bool(more.get("functions")),
-        "response_format": more.get("response_format") not in (None, {"type": "text"}),
-        "logprobs": bool(more.get("logprobs")),
-    }
-    for name, is_set in unsupported.items():
-        if is_set:
-            raise ApiError(
-                400,
-                f"a reading does not support {name}: leave it out, or send less than the model's window",
-                kind="unsupported_parameter",
-                param=name,
-            )
+def _describe_call(call: Any) -> str:
+    """Return a call of a tool as a line of the conversation: what it gave follows in the next message."""
+    function = call.get("function") if isinstance(call, dict) else None
+    if not isinstance(function, dict):
+        return json.dumps(call, ensure_ascii=False)
+    arguments = function.get("arguments")
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+    return f"(called the tool {function.get('name')} with {text})"
 
 
 def cut_at_stop(text: str, stop: str | list[str] | None) -> str:

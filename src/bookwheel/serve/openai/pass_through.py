@@ -19,7 +19,8 @@ from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.shared_model import SharedModel
 from bookwheel.serve.http.errors import code_of, openai_error, status_of
 from bookwheel.serve.openai.chat_result import ChatResult
-from bookwheel.serve.openai.messages import check_supported, cut_at_stop
+from bookwheel.serve.openai.fields import check_supported
+from bookwheel.serve.openai.messages import cut_at_stop
 from bookwheel.serve.openai.passed_call import PassedCall, check_budget, set_limit, worst_prompt_tokens
 from bookwheel.serve.openai.schemas import chunk_to_json, completion_to_json, usage_to_json
 from bookwheel.types import Message, Usage
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 _ROUTE: Final = "/chat/completions"
 # Fields of a chat body that no other endpoint knows.
-_READING_FIELDS: Final = ("document", "plan", "way")
+_READING_FIELDS: Final = ("document", "plan", "way", "follow_up")
 _ROLES: Final[dict[str, Any]] = {"developer": "system", "function": "tool"}
 # A longer text cannot fit, so that it need not be tokenized.
 _MOST_CHARACTERS_PER_TOKEN: Final = 64
@@ -63,18 +64,19 @@ def reply_limit(chat: ChatShape, model: Model) -> int:
 def fits_by_bytes(contents: ChatContents, chat: ChatShape, model: Model) -> bool:
     """Return whether the conversation fits even if each byte is a token."""
     size = sum(len(text.text.encode("utf-8", "replace")) for text in contents.texts)
-    return size <= _prompt_room(chat, model)
+    return size <= prompt_room(chat, model)
 
 
 def fits_by_tokens(contents: ChatContents, chat: ChatShape, model: Model) -> bool:
     """Return whether the conversation fits, by its tokens; may wait for a server's tokenizer."""
-    room = _prompt_room(chat, model)
+    room = prompt_room(chat, model)
     if sum(len(text.text) for text in contents.texts) > room * _MOST_CHARACTERS_PER_TOKEN:
         return False
     return sum(model.tokenizer.count(text.text) for text in contents.texts) <= room
 
 
-def _prompt_room(chat: ChatShape, model: Model) -> int:
+def prompt_room(chat: ChatShape, model: Model) -> int:
+    """Return the tokens that the messages may have beside the reply."""
     return window_tokens(model) - model.template_tokens - reply_limit(chat, model)
 
 
@@ -111,7 +113,7 @@ class PassThrough:
         self, chat: ChatShape, contents: ChatContents, model: Model, owner: str, key: Key | None
     ) -> ChatResult:
         """Ask a model in this process."""
-        check_supported(chat)
+        check_supported(chat, has_tools=False)
         if contents.others or contents.files:
             unreadable = contents.others[0] if contents.others else "a file"
             raise ApiError(

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict
 
 from bookwheel.plan import Temperature, TopP
 from bookwheel.serve.engine.errors import ApiError
+from bookwheel.serve.engine.settings import FollowUp
 from bookwheel.serve.http.schemas import PlanValues, TokenLimit
 from bookwheel.serve.openai.schemas import ChatShape
 
@@ -69,6 +70,8 @@ class ResponsesShape(BaseModel):
     plan: PlanValues = {}
     way: str = ""
     """The way of reading; by default, the one that suits the model."""
+    follow_up: FollowUp | None = None
+    """`memory`: a further question about a document begins with its finished memory; `read`: it is read again."""
 
 
 def to_chat_request(shape: ResponsesShape) -> tuple[ChatShape, bytes]:
@@ -94,6 +97,7 @@ def to_chat_request(shape: ResponsesShape) -> tuple[ChatShape, bytes]:
         "reasoning_effort": reasoning.get("effort"),
         "document": shape.document,
         "way": shape.way,
+        "follow_up": shape.follow_up,
     }
     values = {name: value for name, value in values.items() if value is not None}
     if not values["messages"]:

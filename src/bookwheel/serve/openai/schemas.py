@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from bookwheel.plan import Seed, Temperature, TopP
+from bookwheel.serve.engine.settings import FollowUp
 from bookwheel.serve.http.schemas import PlanValues, TokenLimit
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ class ChatShape(BaseModel):
     plan: PlanValues = {}
     way: str = ""
     """The way of reading; by default, the one that suits the model."""
+    follow_up: FollowUp | None = None
+    """`memory`: a further question about a document begins with its finished memory; `read`: it is read again."""
 
     @property
     def limit(self) -> int | None:

@@ -292,6 +292,7 @@ export default {
   "flag.cleaned": "reply tidied",
   "flag.unchanged": "nothing new",
   "flag.reread": "read again after the end",
+  "flag.carried": "the memory of an earlier reading, where this one begins",
   "flag.kept-empty": "empty reply, memory kept",
   "flag.kept-refusal": "refusal, memory kept",
   "flag.kept-comment": "only a remark, memory kept",

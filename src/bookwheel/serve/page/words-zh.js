@@ -292,6 +292,7 @@ export default {
   "flag.cleaned": "回复经整理",
   "flag.unchanged": "没有新内容",
   "flag.reread": "读完后重新阅读",
+  "flag.carried": "沿用先前阅读的记忆，本次阅读由此开始",
   "flag.kept-empty": "回复为空，保留记忆",
   "flag.kept-refusal": "拒答，保留记忆",
   "flag.kept-comment": "只是评语，保留记忆",

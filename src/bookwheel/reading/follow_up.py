@@ -1,0 +1,100 @@
+"""Answer another question about a document from the memory that a finished reading left; read again if it cannot.
+
+    steps 0 … k    those of the finished reading; the last one has the flag `carried`
+    answer         from its memory, if that answers the new question
+    else           the way reads the document from its beginning for the new question, as steps k + 1 …
+
+A memory answers a question when its answer is not that the document does not say, and holds no number or name that
+stands nowhere in the document.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from bookwheel.reading import loop
+from bookwheel.reading.prompts import prompts_for
+from bookwheel.reading.remarks import is_absence
+from bookwheel.reading.reread import is_rereading, reread
+from bookwheel.reading.verdict import judge_answer
+from bookwheel.types import Answer, Flag, Step, Usage, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Sequence
+
+    from bookwheel.models.base import Model
+    from bookwheel.plan import Plan
+    from bookwheel.reading.loop import Way
+    from bookwheel.types import Document
+
+
+def carry_steps(steps: Sequence[Step]) -> tuple[Step, ...]:
+    """Return the steps of a finished reading as the beginning of another one."""
+    *before, last = (
+        replace(step, flags=tuple(flag for flag in step.flags if flag is not Flag.CARRIED)) for step in steps
+    )
+    return (*before, replace(last, flags=(*last.flags, Flag.CARRIED)))
+
+
+def count_carried(steps: Sequence[Step]) -> int:
+    """Return how many steps another reading has made."""
+    return next((at + 1 for at in reversed(range(len(steps))) if Flag.CARRIED in steps[at].flags), 0)
+
+
+def continue_way(steps: Sequence[Step], way: Way) -> Way:
+    """Return the way by which a reading with these steps goes on."""
+    carried = count_carried(steps)
+    if is_rereading(steps[carried:]):
+        return reread
+    return follow_up(way) if carried else way
+
+
+def follow_up(way: Way) -> Way:
+    """Return a way that answers from the carried memory, and reads in the given way if that fails."""
+
+    async def read_follow_up(
+        document: Document, question: str, model: Model, plan: Plan, done: Sequence[Step] = ()
+    ) -> AsyncGenerator[Step | Answer]:
+        carried = count_carried(done)
+        spent = Usage()
+        if carried == len(done):
+            prompts = prompts_for(plan, question)
+            loop.check(question, model, plan, prompts)
+            final = await loop.answer(question, done[-1].after, model, plan, prompts)
+            if await asyncio.to_thread(_suffices, final, document, question, done):
+                yield final
+                return
+            spent = final.conversation.reply.usage
+        own = tuple(_renumber(step, -carried) for step in done[carried:])
+        events = way(document, question, model, plan, own)
+        async with aclosing(events):
+            async for event in events:
+                paid = _add_usage(event, spent)
+                spent = Usage()
+                yield _renumber(paid, carried) if isinstance(paid, Step) else paid
+
+    return read_follow_up
+
+
+def _suffices(final: Answer, document: Document, question: str, steps: Sequence[Step]) -> bool:
+    """Return whether the answer from the memory stands."""
+    if Flag.NO_ANSWER in final.flags or is_absence(final.text.casefold()):
+        return False
+    _, claims = judge_answer(final.text, question, steps, document)
+    return bool(claims) and not any(claim.missing or claim.verdict is Verdict.ABSENT for claim in claims)
+
+
+def _renumber(step: Step, offset: int) -> Step:
+    return replace(step, chunk=replace(step.chunk, index=step.chunk.index + offset))
+
+
+def _add_usage(event: Step | Answer, usage: Usage) -> Step | Answer:
+    """Return the event with the cost of the answer that did not stand."""
+    if not usage.calls:
+        return event
+    conversation = event.conversation
+    reply = replace(conversation.reply, usage=conversation.reply.usage + usage)
+    return replace(event, conversation=replace(conversation, reply=reply))

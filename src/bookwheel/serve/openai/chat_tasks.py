@@ -1,0 +1,112 @@
+"""Prompts that chat clients send about a chat, not about its document: titles, tags, follow-up questions. Pure.
+
+They carry the whole chat, or follow it as its last message. The newest turns are enough to answer them, so they are
+shortened to what fits the window and go to the model without a reading.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from bookwheel.serve.openai.messages import USER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from bookwheel.serve.openai.schemas import MessageShape
+
+# Characters at the ends of a message where its instruction can stand.
+_INSTRUCTION: Final = 1500
+_MAKES: Final = (
+    r"(?:generate|create|write|suggest|propose|provide|give|return|come up with|think of|make|summari[sz]e|analy[sz]e|"
+    r"name|生成|为|给|起|总结|建议)"
+)
+_THING: Final = (
+    r"(?:\btitle\b|\bname (?:for|of) (?:this|the) (?:chat|conversation)|\btags?\b|\bfollow-?ups?\b|"
+    r"\bsearch quer(?:y|ies)\b|\bautocomplet\w+|\bemojis?\b|标题|标签|后续问题|追问|搜索)"
+)
+_ABOUT: Final = re.compile(
+    r"\b(?:chat|conversation|dialog(?:ue)?|discussion|messages?|user'?s? (?:query|input|message))\b"
+    r"|对话|聊天|会话|消息",
+    re.IGNORECASE,
+)
+_TASK: Final = re.compile(rf"{_MAKES}.{{0,160}}?{_THING}", re.IGNORECASE | re.DOTALL)
+_HISTORY: Final = re.compile(r"<(chat_history|conversation|messages|history)>\n?(.*)</\1>", re.DOTALL | re.IGNORECASE)
+_TURN: Final = re.compile(r"^(?=(?:user|assistant|system|human|ai|tool)\s*:)", re.IGNORECASE | re.MULTILINE)
+# Characters of one turn that are kept: titles need no documents.
+_LONGEST_TURN: Final = 1200
+_LEFT_OUT: Final = " […] "
+# The longest that a request without a chat inside can be: a longer one holds a document to work on.
+_LONGEST_PLAIN: Final = 1000
+
+
+def is_chat_task(messages: Sequence[MessageShape]) -> bool:
+    """Return whether the newest message asks for a title, tags or the like of the chat."""
+    last = messages[-1]
+    if last.role != USER or not isinstance(last.content, str):
+        return False
+    text = last.content
+    if history := _HISTORY.search(text):
+        return bool(_TASK.search(text[: history.start(2)] + text[history.end(2) :]))
+    if len(text) > _LONGEST_PLAIN:
+        return _has_turns(text) and _asks_about_chat(text[:_INSTRUCTION])
+    # Without an answer there is no chat yet: the other messages may be a document and its instructions.
+    return any(message.role == "assistant" for message in messages) and _asks_about_chat(text)
+
+
+def _has_turns(text: str) -> bool:
+    """Return whether the text holds turns of a chat, each with its role."""
+    return len(_TURN.findall(text)) >= 2  # noqa: PLR2004  a question and its answer
+
+
+def _asks_about_chat(text: str) -> bool:
+    return bool(_TASK.search(text) and _ABOUT.search(text))
+
+
+def shorten_chat(messages: Sequence[dict[str, Any]], count: Callable[[str], int], room: int) -> list[dict[str, Any]]:
+    """Return the messages of a task with the newest turns that fit: the last message whole but for the chat in it."""
+    *before, last = messages
+    text = str(last["content"])
+    history = _HISTORY.search(text)
+    start, end = history.span(2) if history else _span_turns(text)
+    frame = count(text[:start]) + count(text[end:])
+    kept = _keep_newest(_split_turns(text[start:end]), count, room - frame)
+    newest = {**last, "content": f"{text[:start]}{kept}{text[end:]}"}
+    room -= count(newest["content"])
+    taken: list[dict[str, Any]] = []
+    for message in reversed(before):
+        if not isinstance(message.get("content"), str) or message.get("role") not in {USER, "assistant", "system"}:
+            continue
+        short = {**message, "content": _shorten(message["content"])}
+        room -= count(short["content"])
+        if room < 0:
+            break
+        taken.append(short)
+    return [*reversed(taken), newest]
+
+
+def _span_turns(text: str) -> tuple[int, int]:
+    """Return where the turns inside a message begin and end; nothing of it where there are none."""
+    starts = [turn.start() for turn in _TURN.finditer(text)]
+    return (starts[0], len(text)) if len(text) > _LONGEST_PLAIN and starts else (len(text), len(text))
+
+
+def _split_turns(text: str) -> list[str]:
+    return [turn for turn in _TURN.split(text) if turn.strip()]
+
+
+def _keep_newest(turns: Sequence[str], count: Callable[[str], int], room: int) -> str:
+    kept: list[str] = []
+    for turn in reversed(turns):
+        short = _shorten(turn.rstrip()) + "\n"
+        room -= count(short)
+        if room < 0:
+            break
+        kept.append(short)
+    return "".join(reversed(kept))
+
+
+def _shorten(text: str) -> str:
+    half = _LONGEST_TURN // 2
+    return text if len(text) <= _LONGEST_TURN else f"{text[:half]}{_LEFT_OUT}{text[-half:]}"

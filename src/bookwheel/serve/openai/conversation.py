@@ -1,0 +1,191 @@
+"""Find the document, the question and the earlier turns in the messages of a chat. Pure.
+
+The newest turn of the user is the question. The document is the longest text of any role, or the whole conversation
+before the question where no text is most of it. What is neither goes along with the question, each turn with its role:
+
+    user: Who wound the clock?
+    assistant: The keeper's daughter.
+    user: And who oiled it?
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from bookwheel.serve.engine.errors import ApiError
+from bookwheel.serve.openai.messages import USER, MessageText
+from bookwheel.serve.openai.question_split import split_message
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from bookwheel.serve.openai.messages import ChatContents
+
+# Roles whose texts say how to answer; they end no turn of the user.
+_INSTRUCTIONS: Final = frozenset({"system", "developer"})
+_LEFT_OUT: Final = "[…]"
+# Characters; a longer newest turn is a document, even beside a longer history.
+_LONGEST_QUESTION: Final = 4000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversation:
+    """A chat as a reading takes it."""
+
+    question: str
+    """The newest turn of the user, without the document."""
+    document: str | None = None
+    """None where a file or the request's own field gives it."""
+    earlier: tuple[MessageText, ...] = field(default=())
+    """The other texts before the question, in their order."""
+    later: tuple[MessageText, ...] = field(default=())
+    """Texts after the question: calls of tools and what they gave."""
+    is_history: bool = False
+    """The document is the conversation itself."""
+
+    @property
+    def is_follow_up(self) -> bool:
+        """The document was talked about before: someone has answered."""
+        return not self.is_history and any(turn.role == "assistant" for turn in self.earlier)
+
+    def format_question(self, count: Callable[[str], int], room: int) -> tuple[str, tuple[str, ...]]:
+        """Return the question with the other turns before it, at most `room` tokens, and notes on what is left out.
+
+        The newest turns are kept. The question itself is never cut.
+        """
+        if not self.earlier and not self.later:
+            return self.question, ()
+        asked = [_label(MessageText(role=USER, text=self.question)), *map(_label, self.later)]
+        room -= count("\n\n".join(asked))
+        # Instructions first: they hold for every answer, and are short.
+        order = sorted(range(len(self.earlier)), key=lambda at: (self.earlier[at].role not in _INSTRUCTIONS, -at))
+        taken: dict[int, str] = {}
+        for at in order:
+            line = _fit(_label(self.earlier[at]), count, room)
+            if line:
+                taken[at], room = line, room - count(line) - 1
+        lines = [taken[at] for at in sorted(taken)]
+        # Of a history, nothing is lost: it is the document too.
+        missing = 0 if self.is_history else len(self.earlier) - len(taken)
+        notes = (f"{missing} earlier turns of the conversation did not fit beside the question",) if missing else ()
+        return "\n\n".join((*lines, *asked)), notes
+
+
+def _label(turn: MessageText) -> str:
+    return f"{turn.role}: {turn.text.strip()}"
+
+
+def _fit(line: str, count: Callable[[str], int], room: int) -> str:
+    """Return the line, its beginning and end if it is too long, or nothing if even those are."""
+    if room <= 0:
+        return ""
+    for most in (len(line), 1200, 300):
+        short = line if len(line) <= most else f"{line[: most // 2]} {_LEFT_OUT} {line[-most // 2 :]}"
+        if count(short) <= room:
+            return short
+    return ""
+
+
+def find_conversation(contents: ChatContents, document: str | None, *, is_outgrown: bool = False) -> Conversation:
+    """Return the parts of a chat. `is_outgrown`: it does not fit the window, so its history may be the document.
+
+    Raise ApiError where there is no question, or the newest turn holds something that is not text.
+    """
+    if contents.newest_others:
+        raise ApiError(
+            400,
+            f"a document must be text, and this request holds {contents.newest_others[0]}: take its text out of it "
+            f"first",
+            kind="unsupported_content",
+            param="messages",
+        )
+    texts = [text for text in contents.texts if text.text.strip()]
+    turn = _find_newest_turn(texts)
+    if not turn:
+        raise ApiError(400, "there is no user message with text in it", kind="no_user_message", param="messages")
+    if document is not None or contents.files:
+        return _arrange(texts, turn, question=_join(texts[at].text for at in turn))
+    longest = max(range(len(texts)), key=lambda at: len(texts[at].text))
+    length = len(texts[longest].text)
+    is_question = longest not in turn or length <= _LONGEST_QUESTION
+    if is_outgrown and is_question and 2 * length < sum(len(text.text) for text in texts):
+        return _read_history(texts, turn)
+    return _split_longest(texts, turn, longest)
+
+
+def _find_newest_turn(texts: Sequence[MessageText]) -> list[int]:
+    """Return the positions of the last run of texts of the user."""
+    users = [at for at, text in enumerate(texts) if text.role == USER]
+    if not users:
+        return []
+    first = users[-1]
+    for at, before in pairwise(reversed([-1, *users])):
+        if before < 0 or any(text.role not in _INSTRUCTIONS for text in texts[before + 1 : at]):
+            first = at
+            break
+    return [at for at in users if at >= first]
+
+
+def _split_longest(texts: Sequence[MessageText], turn: Sequence[int], longest: int) -> Conversation:
+    """Take the longest text for the document; find the question in it where it stands nowhere else."""
+    asked = [at for at in turn if at != longest]
+    if longest in turn and not asked:
+        before = [at for at, text in enumerate(texts) if text.role == USER and at < longest]
+        halves = split_message(texts[longest].text, must=not before)
+        if halves:
+            return _arrange(texts, turn, question=halves[1], document=halves[0])
+        if not before:
+            raise ApiError(
+                400,
+                "put the question in a message of its own, or in the last paragraph, after the document",
+                kind="no_question",
+                param="messages",
+            )
+        if 2 * len(texts[longest].text) < sum(len(text.text) for text in texts):
+            return _read_history(texts, turn)
+        # The question came first: "Which text shall I read?" was answered with the text.
+        return _arrange(texts, [before[-1], longest], question=texts[before[-1]].text, document=texts[longest].text)
+    question = _join(texts[at].text for at in asked)
+    halves = None
+    if longest not in turn and texts[longest].role == USER and _stands_alone(texts, longest):
+        # As when it was asked, so that the document is the same one in every turn.
+        halves = split_message(texts[longest].text)
+    rest = list(texts)
+    skipped = [*turn, longest]
+    if halves:
+        rest[longest] = replace(texts[longest], text=halves[1])
+        skipped = list(turn)
+    return _arrange(rest, skipped, question=question, document=halves[0] if halves else texts[longest].text)
+
+
+def _stands_alone(texts: Sequence[MessageText], at: int) -> bool:
+    """Return whether a text of the user was a whole turn: nothing else was said in it."""
+    beside = [text.role for text in (*texts[max(0, at - 1) : at], *texts[at + 1 : at + 2])]
+    return USER not in beside
+
+
+def _read_history(texts: Sequence[MessageText], turn: Sequence[int]) -> Conversation:
+    """Take the conversation before the question for the document. Its newest turns stay with the question too."""
+    document = "\n\n".join(_label(text) for text in texts[: turn[0]] if text.role not in _INSTRUCTIONS)
+    question = _join(texts[at].text for at in turn)
+    return replace(_arrange(texts, turn, question=question, document=document), is_history=True)
+
+
+def _arrange(
+    texts: Sequence[MessageText], skipped: Sequence[int], *, question: str, document: str | None = None
+) -> Conversation:
+    """Return the conversation with every text that is not skipped before or after the question."""
+    last = max(at for at in skipped if texts[at].role == USER)
+    rest = [(at, text) for at, text in enumerate(texts) if at not in skipped]
+    return Conversation(
+        question=question,
+        document=document,
+        earlier=tuple(text for at, text in rest if at < last),
+        later=tuple(text for at, text in rest if at > last and text.role not in _INSTRUCTIONS),
+    )
+
+
+def _join(texts: Iterable[str]) -> str:
+    return "\n\n".join(text.strip() for text in texts if text.strip())

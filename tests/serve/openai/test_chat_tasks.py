@@ -1,0 +1,92 @@
+"""Titles, tags and follow-up questions are asked about the chat, so its newest turns answer them."""
+
+import pytest
+
+from bookwheel.serve.openai.chat_tasks import is_chat_task, shorten_chat
+from bookwheel.serve.openai.schemas import MessageShape
+
+BOOK = "Gulls circle over the pier all day. " * 400
+TITLE = (
+    "### Task:\nGenerate a concise, 3-5 word title with an emoji summarizing the chat history.\n### Guidelines:\n"
+    '- The title should clearly represent the main theme.\n### Output:\nJSON format: { "title": "your title" }\n'
+    "### Chat History:\n<chat_history>\nUSER: {book}\n\nWho keeps the pier?\nASSISTANT: Ada Quill keeps it.\n</chat_history>"
+).replace("{book}", BOOK)
+TAGS = TITLE.replace("a concise, 3-5 word title with an emoji summarizing", "1-3 broad tags categorizing the themes of")
+FOLLOW = TITLE.replace(
+    "Generate a concise, 3-5 word title with an emoji summarizing", "Suggest 3-5 relevant follow-up questions for"
+)
+
+
+def count(text):
+    return len(text.split())
+
+
+def shapes(*messages):
+    return [MessageShape(role=role, content=content) for role, content in messages]
+
+
+CHAT = (("user", BOOK), ("user", "Who keeps the pier?"), ("assistant", "Ada Quill."))
+
+
+@pytest.mark.parametrize("task", [TITLE, TAGS, FOLLOW])
+def test_a_prompt_with_the_chat_inside_is_a_task(task):
+    assert is_chat_task(shapes(("user", task)))
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        "Provide a concise, 5-word-or-less title for the conversation, using its same language.",
+        "Generate three tags for this chat.",
+        "Suggest follow-up questions the user could ask in this conversation.",
+        "请为这段对话生成一个标题",
+    ],
+)
+def test_an_instruction_after_the_chat_is_a_task(task):
+    assert is_chat_task(shapes(*CHAT, ("user", task)))
+    # With no answer there is no chat: the message before may be a document.
+    assert not is_chat_task(shapes(("user", BOOK), ("user", task)))
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        (("user", "Who keeps the pier?"),),
+        (*CHAT, ("user", "What is the title of the book?")),
+        (*CHAT, ("user", "Who spoke in the conversation on the pier?")),
+        (("user", f"Suggest a title for this article:\n\n{BOOK}"),),
+        (("user", f"<chat_history>\n{BOOK}\n</chat_history>\nWho keeps the pier?"),),
+        (*CHAT, ("assistant", "Generate a title for this chat.")),
+    ],
+)
+def test_other_messages_are_not(messages):
+    assert not is_chat_task(shapes(*messages))
+
+
+def test_of_a_chat_inside_the_newest_turns_are_kept_and_the_instruction_whole():
+    (short,) = shorten_chat([{"role": "user", "content": TITLE}], count, 300)
+    assert short["content"].startswith("### Task:\nGenerate a concise")
+    assert "ASSISTANT: Ada Quill keeps it." in short["content"]
+    assert "Who keeps the pier?" in short["content"]
+    assert "[…]" in short["content"]
+    assert short["content"].endswith("</chat_history>")
+    assert count(short["content"]) <= 300
+
+
+def test_old_turns_go_where_there_is_no_room():
+    (short,) = shorten_chat([{"role": "user", "content": TITLE}], count, 70)
+    assert "Gulls" not in short["content"]
+    assert "Ada Quill" in short["content"]
+
+
+def test_of_a_chat_before_the_newest_turns_are_kept_with_their_roles():
+    messages = [{"role": role, "content": text} for role, text in (*CHAT, ("user", "Generate a title for this chat."))]
+    short = shorten_chat(messages, count, 30)
+    assert [message["role"] for message in short] == ["user", "assistant", "user"]
+    assert short[-1] == messages[-1]
+    assert [message["role"] for message in shorten_chat(messages, count, 10_000)] == [
+        "user",
+        "user",
+        "assistant",
+        "user",
+    ]

@@ -1,0 +1,186 @@
+"""The newest turn is the question, the longest text of any role the document; what is neither keeps its role."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bookwheel.serve.engine.errors import ApiError
+from bookwheel.serve.openai.conversation import find_conversation
+from bookwheel.serve.openai.messages import parse_messages
+from bookwheel.serve.openai.schemas import MessageShape
+
+LONG = "The harbour master of Skarholm is Ada Quill, and the keeper of the lamp is her brother."
+SHORT = "Who is she?"
+NEXT = "And who keeps the lamp?"
+PICTURE = {"type": "image_url", "image_url": {"url": "data:,"}}
+
+
+def contents_of(*messages):
+    return parse_messages([MessageShape(role=role, content=content) for role, content in messages])
+
+
+def find(*messages, document=None, is_outgrown=False):
+    return find_conversation(contents_of(*messages), document, is_outgrown=is_outgrown)
+
+
+def count(text):
+    return len(text.split())
+
+
+def asked(conversation, room=1000):
+    return conversation.format_question(count, room)[0]
+
+
+def text_part(text, kind="text"):
+    return {"type": kind, "text": text}
+
+
+def file_part(id_):
+    return {"type": "file", "file": {"file_id": id_}}
+
+
+@pytest.mark.parametrize("texts", [(LONG, SHORT), (SHORT, LONG), ("Hello.", LONG, SHORT), (SHORT, "Hello.", LONG)])
+def test_the_longest_text_of_the_newest_turn_is_the_document_wherever_it_stands(texts):
+    found = find(*(("user", text) for text in texts))
+    assert found.document == LONG
+    assert asked(found) == "\n\n".join(text for text in texts if text != LONG)
+    assert not found.is_follow_up
+
+
+def test_of_two_texts_of_the_same_length_the_first_is_the_document():
+    found = find(("user", "one one"), ("user", "two two"))
+    assert (found.document, found.question) == ("one one", "two two")
+
+
+def test_parts_of_one_message_are_texts_of_their_own():
+    found = find(("user", [text_part(SHORT), text_part(LONG, "input_text")]))
+    assert (found.document, found.question) == (LONG, SHORT)
+
+
+@pytest.mark.parametrize("role", ["system", "developer", "assistant", "tool"])
+def test_the_document_may_come_from_any_role(role):
+    found = find((role, LONG), ("user", SHORT))
+    assert (found.document, asked(found)) == (LONG, SHORT)
+
+
+def test_instructions_and_earlier_turns_keep_their_roles_and_the_newest_turn_is_the_question():
+    found = find(("system", "Be brief."), ("user", LONG), ("user", SHORT), ("assistant", "Ada Quill."), ("user", NEXT))
+    assert found.document == LONG
+    assert found.question == NEXT
+    assert asked(found) == f"system: Be brief.\n\nuser: {SHORT}\n\nassistant: Ada Quill.\n\nuser: {NEXT}"
+    assert found.is_follow_up
+
+
+def test_the_document_of_a_follow_up_is_the_same_text_as_when_it_was_first_asked():
+    first = find(("user", f"{LONG}\n\n{SHORT}"))
+    later = find(("user", f"{LONG}\n\n{SHORT}"), ("assistant", "Ada Quill."), ("user", NEXT))
+    assert later.document == first.document == LONG
+    assert asked(later) == f"user: {SHORT}\n\nassistant: Ada Quill.\n\nuser: {NEXT}"
+
+
+def test_a_text_sent_for_an_earlier_question_is_the_document_of_that_question():
+    found = find(("user", SHORT), ("assistant", "Which text?"), ("user", LONG))
+    assert (found.document, found.question) == (LONG, SHORT)
+
+
+def test_what_tools_gave_comes_after_the_question():
+    found = find(("user", LONG), ("user", SHORT), ("assistant", "(called)"), ("tool", "42"))
+    assert asked(found) == f"user: {SHORT}\n\nassistant: (called)\n\ntool: 42"
+
+
+def test_a_long_result_of_a_tool_is_the_document():
+    found = find(("user", SHORT), ("assistant", "(called)"), ("tool", LONG))
+    assert found.document == LONG
+    assert asked(found) == f"user: {SHORT}\n\nassistant: (called)"
+
+
+def test_a_history_that_outgrew_the_window_is_the_document():
+    turns = [("user", "My name is Ada."), ("assistant", "Hello Ada."), ("user", "I keep a lamp."), ("assistant", "Oh.")]
+    found = find(("system", "Be kind."), *turns, ("user", "What is my name?"), is_outgrown=True)
+    assert found.document == "\n\n".join(f"{role}: {text}" for role, text in turns)
+    assert found.question == "What is my name?"
+    assert asked(found, room=12).startswith("system: Be kind.")
+    # Nothing of it is lost, so there is no note of it.
+    assert found.format_question(count, 12)[1] == ()
+    assert find(*turns, ("user", "What is my name?")).document == found.document
+
+
+def test_one_text_that_is_most_of_the_chat_is_the_document_of_an_outgrown_one_too():
+    assert find(("user", LONG), ("assistant", "Yes."), ("user", SHORT), is_outgrown=True).document == LONG
+
+
+def test_turns_that_do_not_fit_are_left_out_oldest_first_and_told():
+    turns = [(("user", "assistant")[at % 2], f"turn {at} " + "word " * 8) for at in range(8)]
+    found = find(("system", "Be brief."), ("user", LONG * 20), *turns, ("user", SHORT))
+    question, notes = found.format_question(count, 30)
+    assert count(question) <= 30
+    assert question.startswith("system: Be brief.")
+    assert "turn 7" in question
+    assert "turn 0" not in question
+    assert "earlier turns" in notes[0]
+
+
+def test_a_long_turn_beside_the_question_is_shortened_at_its_middle():
+    found = find(("user", LONG * 100), ("assistant", "so " + "it is " * 600 + "here"), ("user", SHORT))
+    question, notes = found.format_question(lambda text: len(text) // 4, 200)
+    assert "so it is" in question
+    assert "[…]" in question
+    assert "is here" in question
+    assert notes == ()
+
+
+def test_the_document_is_passed_on_as_it_is():
+    assert find(("user", f"  {LONG}\n\n"), ("user", SHORT)).document == f"  {LONG}\n\n"
+
+
+def test_a_single_text_has_its_question_beside_its_instructions():
+    found = find(("system", "Be brief."), ("user", f"{LONG}\n\n{SHORT}"))
+    assert found.document == LONG
+    assert asked(found) == f"system: Be brief.\n\nuser: {SHORT}"
+
+
+@pytest.mark.parametrize("text", [LONG, f"\n\n{LONG}", f" \n{LONG}\n\n", f"\n \n\n{LONG}"])
+def test_a_single_text_without_a_second_paragraph_has_no_question(text):
+    with pytest.raises(ApiError) as error:
+        find(("user", text))
+    assert (error.value.kind, error.value.status, error.value.param) == ("no_question", 400, "messages")
+
+
+@pytest.mark.parametrize("messages", [(("system", LONG),), (("user", " \n"), ("assistant", LONG)), (("user", None),)])
+def test_without_a_text_of_the_user_there_is_nothing_to_read(messages):
+    with pytest.raises(ApiError) as error:
+        find(*messages)
+    assert (error.value.kind, error.value.status, error.value.param) == ("no_user_message", 400, "messages")
+
+
+def test_beside_a_document_or_a_file_the_newest_turn_is_the_question():
+    found = find(("system", "Be brief."), ("user", LONG), ("user", SHORT), document="a text")
+    assert found.document is None
+    assert asked(found) == f"system: Be brief.\n\nuser: {LONG}\n\n{SHORT}"
+    found = find(("user", [file_part("file-1"), text_part(SHORT)]), ("assistant", "Ada."), ("user", NEXT))
+    assert (found.document, found.question, found.is_follow_up) == (None, NEXT, True)
+
+
+def test_a_picture_in_the_newest_turn_is_refused_and_one_before_it_is_not():
+    with pytest.raises(ApiError, match="holds image_url") as error:
+        find(("user", [text_part(LONG), PICTURE, text_part(SHORT)]))
+    assert (error.value.kind, error.value.status, error.value.param) == ("unsupported_content", 400, "messages")
+    found = find(("user", [text_part(LONG), PICTURE]), ("assistant", "Yes."), ("user", SHORT))
+    assert (found.document, found.question) == (LONG, SHORT)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["system", "user", "assistant", "tool"]), st.text("ab \n", max_size=9)), max_size=6
+    )
+)
+def test_no_text_is_lost(messages):
+    messages = [*messages, ("user", "a document of many words"), ("user", "a question")]
+    found = find(*messages)
+    assert found.document == "a document of many words"
+    words = [word for _, text in messages for word in text.split()]
+    kept = f"{found.document} {asked(found)}".split()
+    for word in set(words):
+        assert kept.count(word) >= words.count(word)

@@ -26,6 +26,15 @@ COMMANDS = {
         'cat minutes.txt | bookwheel ask "What was decided?" --json',
         "bookwheel ask contract.pdf --template parties --schema parties.json",
     ),
+    "batch": Command(
+        "batch:batch",
+        "TABLE|FOLDER",
+        "Answer many questions about many documents, into a table.",
+        "bookwheel batch contracts.csv --max-cost 5",
+        "bookwheel batch contracts/ --questions fields.txt --out answers.jsonl",
+        "bookwheel batch contracts.parquet --estimate",
+        "bookwheel batch contracts.csv --ray auto",
+    ),
     "list": Command(
         "history:list_readings",
         "",

@@ -103,9 +103,7 @@ def serve(
     keys = read_keys(key_file) if key_file else KeyRing()
     settings = _build_settings(host, keys, allow_host, models or ModelOptions(), readings, private=allow_private)
     limits = replace(settings.limits, journal_bytes=None if journal_limit is None else journal_limit << 20)
-    settings = replace(
-        settings, runs_folder=runs, is_shared=shared or not keys, limits=limits, follow_up=follow_up
-    )
+    settings = replace(settings, runs_folder=runs, is_shared=shared or not keys, limits=limits, follow_up=follow_up)
     secret = "" if keys else _make_token(token)
     if secret:
         keys = KeyRing([Key(name="local", sha256=hash_secret(secret))])

@@ -1,0 +1,1 @@
+"""Many questions about many documents: a table in, a table with answers out."""

@@ -1,0 +1,121 @@
+"""The rows of a batch: what to read and what to ask, and what came of it. Pure but for listing a folder."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from bookwheel.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bookwheel.types import Reading
+
+_WEB: Final = ("http://", "https://")
+DONE: Final = frozenset({"answered", "failed"})
+"""Statuses of rows that are not read again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchRow:
+    """One question about one document."""
+
+    number: int
+    source: str
+    """A path, a folder or an address."""
+    question: str
+    given: dict[str, Any] = field(default_factory=dict)
+    """All columns of the table's row."""
+
+    def make_key(self, fingerprint: str) -> str:
+        """Return what tells this row from every other one, and from itself with other settings."""
+        content = json.dumps([self.source, self.question, fingerprint])
+        return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:24]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowOutcome:
+    """What came of a row: these are the columns that are added to the table."""
+
+    status: str
+    """`answered`, `failed`, `stopped` by the budget, or `cancelled`."""
+    answer: str = ""
+    verdict: str = ""
+    quote: str = ""
+    """The first passage that the answer rests on."""
+    page: int | None = None
+    error: str = ""
+    """The reason, where there is no answer."""
+    notes: str = ""
+    """What was left out of the document."""
+    reading: str = ""
+    """Its id in the journal."""
+    tokens: int = 0
+    cost: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the columns."""
+        return asdict(self)
+
+
+def make_outcome(reading: Reading) -> RowOutcome:
+    """Return the outcome of a reading."""
+    passage = next(iter(reading.evidence), None)
+    is_answered = reading.status == "answered" and reading.answer is not None
+    return RowOutcome(
+        status=str(reading.status),
+        answer=reading.answer.text if is_answered and reading.answer else "",
+        verdict=str(reading.verdict or ""),
+        quote=passage.quote if passage else "",
+        page=passage.pages[0] if passage and passage.pages else None,
+        error="" if is_answered else reading.error or "no answer",
+        notes="; ".join(reading.document.notes),
+        reading=reading.id,
+        tokens=reading.usage.tokens,
+        cost=reading.cost,
+    )
+
+
+def make_rows(table: Sequence[dict[str, Any]], questions: Sequence[str], folder: Path, where: str) -> list[BatchRow]:
+    """Return a row for each question about each source. Paths begin at the table's folder.
+
+    Rows name their own question, or get all of `questions`. InputError names the first row that lacks something.
+    """
+    rows: list[BatchRow] = []
+    for line, given in enumerate(table, start=1):
+        source = given.get("source")
+        if not isinstance(source, str) or not source.strip():
+            raise InputError(f'{where}, row {line}: it needs a "source": a file, a folder or an address')
+        asked = [given["question"]] if given.get("question") else list(questions)
+        if not asked or not all(isinstance(question, str) and question.strip() for question in asked):
+            raise InputError(f'{where}, row {line}: it needs a "question", or give --question or --questions')
+        place = source.strip() if source.lower().startswith(_WEB) else str(folder / Path(source).expanduser())
+        rows += [
+            BatchRow(number=len(rows) + at, source=place, question=question, given={**given, "question": question})
+            for at, question in enumerate(asked)
+        ]
+    return rows
+
+
+def list_folder(folder: Path) -> list[dict[str, Any]]:
+    """Return a table's row for each file in a folder, in the order of their names; hidden ones are left out."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    names = [path.relative_to(folder) for path in files]
+    rows: list[dict[str, Any]] = [
+        {"source": str(name)} for name in names if not any(part.startswith(".") for part in name.parts)
+    ]
+    if not rows:
+        raise InputError(f"{folder} has no files")
+    return rows
+
+
+def group_rows(rows: Sequence[BatchRow]) -> list[list[BatchRow]]:
+    """Return the rows of each source together, so that it is opened and read once."""
+    groups: dict[str, list[BatchRow]] = {}
+    for row in rows:
+        groups.setdefault(row.source, []).append(row)
+    return list(groups.values())

@@ -1,0 +1,109 @@
+"""Tables of rows with named columns: CSV, JSON lines and Parquet. The format is told by the name's ending."""
+
+from __future__ import annotations
+
+import csv
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from bookwheel.errors import InputError
+from bookwheel.plugins import require_extra
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+Row = dict[str, Any]
+FORMATS: Final = (".csv", ".jsonl", ".parquet")
+# Spreadsheets write a mark of their own at the beginning of a CSV file.
+_ENCODING: Final = "utf-8-sig"
+
+
+def check_format(path: Path) -> str:
+    """Return the format of a table; InputError where it is none of ours."""
+    kind = path.suffix.lower()
+    if kind not in FORMATS:
+        raise InputError(f"{path} is no table: its name must end in {', '.join(FORMATS)}")
+    if kind == ".parquet":
+        require_extra("Parquet tables", "parquet", "pyarrow")
+    return kind
+
+
+def read_table(path: Path) -> list[Row]:
+    """Return the rows of a table."""
+    kind = check_format(path)
+    try:
+        rows = _READERS[kind](path)
+    except (OSError, ValueError, csv.Error) as error:
+        raise InputError(f"{path} cannot be read: {error}") from error
+    if not rows:
+        raise InputError(f"{path} has no rows")
+    return rows
+
+
+def write_table(path: Path, rows: Sequence[Row]) -> None:
+    """Write the rows, with every column that any of them has. The old file stays until the new one is whole."""
+    kind = check_format(path)
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    new = path.with_name(f"{path.name}.new")
+    try:
+        _WRITERS[kind](new, rows, columns)
+        new.replace(path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def _read_csv(path: Path) -> list[Row]:
+    with path.open(encoding=_ENCODING, newline="") as file:
+        return [dict(row) for row in csv.DictReader(file)]
+
+
+def _read_lines(path: Path) -> list[Row]:
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    if not all(isinstance(row, dict) for row in rows):
+        raise ValueError("each line must be a JSON object")
+    return rows
+
+
+def _read_parquet(path: Path) -> list[Row]:
+    from pyarrow import parquet
+
+    rows: list[Row] = parquet.read_table(path).to_pylist()
+    return rows
+
+
+def _write_csv(path: Path, rows: Sequence[Row], columns: Sequence[str]) -> None:
+    with path.open("w", encoding="utf-8", newline="", errors="replace") as file:
+        writer = csv.DictWriter(file, columns)
+        writer.writeheader()
+        writer.writerows({name: _to_cell(value) for name, value in row.items()} for row in rows)
+
+
+def _to_cell(value: Any) -> Any:
+    """Return a value for a cell; a text that a spreadsheet would run as a formula gets a quote before it."""
+    if isinstance(value, list | dict):
+        return json.dumps(value, ensure_ascii=False)
+    return f"'{value}" if isinstance(value, str) and value[:1] in {"=", "+", "@", "\t", "\r"} else value
+
+
+def _write_lines(path: Path, rows: Sequence[Row], columns: Sequence[str]) -> None:
+    del columns
+    lines = (json.dumps(row, default=str) for row in rows)
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def _write_parquet(path: Path, rows: Sequence[Row], columns: Sequence[str]) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    whole = [{name: _to_printable(row.get(name)) for name in columns} for row in rows]
+    parquet.write_table(pa.Table.from_pylist(whole), path)
+
+
+def _to_printable(value: Any) -> Any:
+    """Return a text without lone surrogates, which Parquet cannot hold."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+
+
+_READERS: Final = {".csv": _read_csv, ".jsonl": _read_lines, ".parquet": _read_parquet}
+_WRITERS: Final = {".csv": _write_csv, ".jsonl": _write_lines, ".parquet": _write_parquet}

@@ -1,0 +1,76 @@
+"""Tables come out as they went in, in every format."""
+
+import json
+
+import pytest
+
+from bookwheel.batch.tables import read_table, write_table
+from bookwheel.errors import InputError
+
+ROWS = [
+    {"source": "a.txt", "question": 'Who, "exactly"?\nAnd when?', "page": 3},
+    {"source": "b.txt", "question": "谁？", "page": None, "cost": 0.5},
+]
+
+
+def test_json_lines_keep_their_values(tmp_path):
+    path = tmp_path / "t.jsonl"
+    write_table(path, ROWS)
+    assert read_table(path) == ROWS
+
+
+def test_csv_keeps_its_texts(tmp_path):
+    path = tmp_path / "t.csv"
+    write_table(path, ROWS)
+    assert read_table(path) == [
+        {"source": "a.txt", "question": 'Who, "exactly"?\nAnd when?', "page": "3", "cost": ""},
+        {"source": "b.txt", "question": "谁？", "page": "", "cost": "0.5"},
+    ]
+    # As Excel writes it.
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert "source" in read_table(path)[0]
+
+
+def test_parquet_keeps_its_values(tmp_path):
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "t.parquet"
+    write_table(path, ROWS)
+    assert read_table(path) == [{**ROWS[0], "cost": None}, ROWS[1]]
+
+
+def test_a_text_of_a_document_cannot_become_a_formula(tmp_path):
+    path = tmp_path / "t.csv"
+    write_table(path, [{"answer": "=HYPERLINK(1)"}])
+    assert read_table(path)[0]["answer"] == "'=HYPERLINK(1)"
+
+
+def test_lone_surrogates_can_be_written(tmp_path):
+    for name in ("t.csv", "t.jsonl"):
+        write_table(tmp_path / name, [{"answer": "a\ud800b"}])
+        assert read_table(tmp_path / name)[0]["answer"].startswith("a")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("t.xlsx", "x"), ("t", "x"), ("t.jsonl", "[1]"), ("t.jsonl", "{"), ("t.csv", ""), ("t.jsonl", ""), ("t.csv", "a")],
+)
+def test_what_is_no_table_is_refused_by_name(tmp_path, name, content):
+    path = tmp_path / name
+    path.write_text(content)
+    with pytest.raises(InputError, match=name):
+        read_table(path)
+
+
+def test_a_missing_or_binary_file_is_refused(tmp_path):
+    (tmp_path / "b.jsonl").write_bytes(b"\xff\xfe\x00")
+    for name in ("b.jsonl", "none.csv"):
+        with pytest.raises(InputError, match=name):
+            read_table(tmp_path / name)
+
+
+def test_the_old_table_stays_until_the_new_one_is_whole(tmp_path):
+    path = tmp_path / "t.jsonl"
+    write_table(path, [{"a": 1}])
+    with pytest.raises(TypeError):
+        write_table(path, [{(1, 2): "no key of JSON"}])
+    assert json.loads(path.read_text()) == {"a": 1}

@@ -47,7 +47,7 @@ class BatchEstimate:
 
 
 @dataclass(kw_only=True)
-class Batch:
+class BatchRun:
     """The rows of one batch and how far they have come."""
 
     rows: Sequence[BatchRow]

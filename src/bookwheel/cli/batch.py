@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from bookwheel.batch.ledger import BatchLedger
     from bookwheel.batch.rows import BatchRow
-    from bookwheel.batch.run import Batch, BatchEstimate
+    from bookwheel.batch.run import BatchEstimate, BatchRun
     from bookwheel.models.base import Model
     from bookwheel.plan import Budget
 
@@ -137,7 +137,7 @@ def _name_output(table: Path) -> Path:
 
 async def _run(job: _BatchJob) -> int:
     from bookwheel.batch.documents import BatchSettings
-    from bookwheel.batch.run import Batch
+    from bookwheel.batch.run import BatchRun
     from bookwheel.plan import Budget
     from bookwheel.reading.ways.registry import load_way
 
@@ -160,7 +160,7 @@ async def _run(job: _BatchJob) -> int:
                 has_chunks=options.plan.has_chunks or configuration.has_chunks,
                 everything=job.everything,
             )
-            work = Batch(rows=job.rows, ledger=job.ledger, settings=settings, journal=journal)
+            work = BatchRun(rows=job.rows, ledger=job.ledger, settings=settings, journal=journal)
             if job.only_estimate or not job.cluster:
                 await work.open_documents(model)
                 _print_estimate(await work.estimate(model), model, budget, options, only=job.only_estimate)
@@ -171,7 +171,7 @@ async def _run(job: _BatchJob) -> int:
     return 0 if job.only_estimate else _print_summary(work, job.out, options)
 
 
-async def _read(job: _BatchJob, work: Batch, model: Model, budget: Budget) -> None:
+async def _read(job: _BatchJob, work: BatchRun, model: Model, budget: Budget) -> None:
     """Read here or on the cluster, and write the table, however that ends."""
     from bookwheel.batch.tables import write_table
     from bookwheel.cli.batch_progress import show_batch
@@ -190,7 +190,7 @@ async def _read(job: _BatchJob, work: Batch, model: Model, budget: Budget) -> No
             write_table(job.out, work.build_table())
 
 
-def _read_on_cluster(job: _BatchJob, work: Batch, budget: Budget) -> None:
+def _read_on_cluster(job: _BatchJob, work: BatchRun, budget: Budget) -> None:
     from bookwheel.batch.cluster import ClusterSettings, read_on_cluster
 
     models = job.options.models
@@ -228,7 +228,7 @@ def _print_estimate(cost: BatchEstimate, model: Model, budget: Budget, options: 
             stderr().print(Line(f"note: {line}", style="yellow"))
 
 
-def _print_summary(work: Batch, out: Path, options: ReadingOptions) -> int:
+def _print_summary(work: BatchRun, out: Path, options: ReadingOptions) -> int:
     """Print how many rows have an answer and what they cost, and return the exit code."""
     from collections import Counter
 

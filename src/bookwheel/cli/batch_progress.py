@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from bookwheel.batch.rows import BatchRow, RowOutcome
-    from bookwheel.batch.run import Batch
+    from bookwheel.batch.run import BatchRun
     from bookwheel.models.patience import Retry
 
 
 class BatchWatcher:
     """Counts the rows that are done, and their cost."""
 
-    def __init__(self, batch: Batch, *, is_silent: bool) -> None:
+    def __init__(self, batch: BatchRun, *, is_silent: bool) -> None:
         self._console = stderr()
         self._is_silent = is_silent
         self._waits = WaitLines(self._console)
@@ -60,7 +60,7 @@ class BatchWatcher:
 
 
 @contextmanager
-def show_batch(batch: Batch, *, is_silent: bool) -> Iterator[BatchWatcher]:
+def show_batch(batch: BatchRun, *, is_silent: bool) -> Iterator[BatchWatcher]:
     """Yield what is called with each outcome."""
     watcher = BatchWatcher(batch, is_silent=is_silent)
     if is_silent or not stderr().is_terminal:

@@ -28,7 +28,19 @@ def shapes(*messages):
 CHAT = (("user", BOOK), ("user", "Who keeps the pier?"), ("assistant", "Ada Quill."))
 
 
-@pytest.mark.parametrize("task", [TITLE, TAGS, FOLLOW])
+# As Open WebUI 0.12 begins them; they end with the chat.
+NEXT = (
+    "### Task:\nPredict 3-5 useful messages this user might naturally send next to advance their current objective.\n"
+    '### Output:\nJSON format: { "follow_ups": ["Suggested next message 1"] }\n### Chat History:\n<chat_history>\n'
+    f"USER: {BOOK}\nASSISTANT: Yes.\n</chat_history>"
+)
+COMPLETE = (
+    "### Task:\nYou are an autocompletion system. Continue the text in `<text>`.\n### Output Rules:\n- Respond only in "
+    f"JSON format.\n<chat_history>\nUSER: {BOOK}\n</chat_history>\n<type>General</type>\n<text>Who is</text>\n#### Output:"
+)
+
+
+@pytest.mark.parametrize("task", [TITLE, TAGS, FOLLOW, NEXT, COMPLETE])
 def test_a_prompt_with_the_chat_inside_is_a_task(task):
     assert is_chat_task(shapes(("user", task)))
 

@@ -43,6 +43,20 @@ def test_a_long_last_paragraph_is_no_question():
     assert split_message(f"Lease.\n\n{'The rent is nine crowns. ' * 200}") is None
 
 
+def test_blocks_of_a_document_are_not_the_document():
+    message = f"# Notes\n\n```sh\nmake\n```\n\n{TEXT}\n\n```sh\nmake test\n```\n\n{ASKED}"
+    assert split_message(message) == (message.removesuffix(f"\n\n{ASKED}"), ASKED)
+
+
+def test_instructions_of_retrieval_around_the_passages_stay_with_the_question():
+    rules = "### Task:\nRespond to the user query using the provided context.\n\n### Guidelines:\n- Cite as [1].\n" * 9
+    sources = f'<source id="1" name="lease.txt">{TEXT * 40}</source>\n'
+    document, question = split_message(f"{rules}\n<context>\n{sources}</context>\n\n\n{ASKED}")
+    assert document == sources
+    assert question.startswith("### Task:")
+    assert question.endswith(f"\n\n{ASKED}")
+
+
 @pytest.mark.parametrize("text", ["one line", "", " \n\n ", "\n\none line\n\n"])
 def test_one_paragraph_has_no_question(text):
     assert split_message(text) is None

@@ -122,6 +122,10 @@ class UsageStore:
         rows = self._execute("SELECT document FROM documents WHERE owner = ? AND sha256 = ?", (key_name, sha256))
         return int(rows[0][0]) if rows else None
 
+    def list_documents(self, key_name: str) -> list[str]:
+        """Return the SHA-256 of each text that a key has brought."""
+        return [row[0] for row in self._execute("SELECT sha256 FROM documents WHERE owner = ?", (key_name,))]
+
     def add_tokens(self, key_name: str, tokens: int) -> None:
         """Add to the tokens that a key has used today."""
         self._execute(

@@ -13,6 +13,7 @@ from bookwheel.views.verdicts import describe_claim
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from bookwheel.journal.search import SearchHit
     from bookwheel.reading.provenance import LineOrigin
     from bookwheel.serve.engine.running_reading import RunningReading, Waiting
     from bookwheel.serve.mcp.schemas import (
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
         Quote,
         ReadingState,
         ReadingSummary,
+        SearchHitInfo,
         StepChanges,
     )
     from bookwheel.types import Claim, Evidence, Reading, Step, Verdict
@@ -118,6 +120,20 @@ def reading_summary(reading: Reading) -> ReadingSummary:
         "verdict": _verdict(reading.verdict),
         "created": reading.created,
         "resource": resource_uri(reading.id),
+    }
+
+
+def search_hit(hit: SearchHit) -> SearchHitInfo:
+    """Return one hit of a search."""
+    return {
+        "document": hit.document,
+        "name": sanitize(hit.name),
+        "snippet": sanitize(hit.snippet),
+        "reading": hit.reading or None,
+        "question": sanitize(hit.question) if hit.reading else None,
+        "start": hit.start,
+        "end": hit.end,
+        "pages": list(hit.pages),
     }
 
 

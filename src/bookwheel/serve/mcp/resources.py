@@ -12,8 +12,8 @@ from mcp_types import Resource
 
 from bookwheel.errors import BookwheelError
 from bookwheel.record import reading_to_json
+from bookwheel.serve.mcp.calls import get_key
 from bookwheel.serve.mcp.render import reading_summary, reading_text
-from bookwheel.serve.mcp.tools import get_key
 
 if TYPE_CHECKING:
     from bookwheel.serve.engine.service import Service

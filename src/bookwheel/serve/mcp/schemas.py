@@ -88,6 +88,27 @@ class ReadingSummary(TypedDict):
     resource: str
 
 
+class SearchHitInfo(TypedDict):
+    """A passage of a document, or a reading, that has all the words."""
+
+    document: str
+    """For `read`."""
+    name: str
+    snippet: str
+    reading: str | None
+    """The reading whose question, answer or memory has the words; null for a passage."""
+    question: str | None
+    start: int
+    end: int
+    pages: list[int]
+
+
+class SearchResults(TypedDict):
+    """What has all the words: readings first, each kind with the best first."""
+
+    hits: list[SearchHitInfo]
+
+
 class ReadingList(TypedDict):
     """Readings, newest first."""
 

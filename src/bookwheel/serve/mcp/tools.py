@@ -8,8 +8,8 @@ The MCP SDK reads the annotations of the tools at run time, so this file does no
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated, Any, Final, TypeAlias
 
@@ -17,35 +17,50 @@ from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
-from bookwheel.errors import BookwheelError, SourceError
+from bookwheel.errors import SourceError
 from bookwheel.journal import StoredDocument
-from bookwheel.reading.provenance import find_origins
 from bookwheel.serve.engine.access_policy import AccessPolicy, SourceRequest
-from bookwheel.serve.engine.keys import Key
 from bookwheel.serve.engine.lockstep import start_several
 from bookwheel.serve.engine.running_reading import DocumentOpener, RunningReading
 from bookwheel.serve.engine.service import Caller, ReadingSpec, Service
 from bookwheel.serve.http.schemas import BudgetValues, PlanValues
-from bookwheel.serve.mcp.render import (
-    opening_state,
-    origin_info,
-    reading_state,
-    reading_summary,
-    step_changes,
-)
-from bookwheel.serve.mcp.schemas import ReadingList, ReadingState, ReadingStates, Timeline
+from bookwheel.serve.mcp.calls import get_key, translate_errors
+from bookwheel.serve.mcp.render import opening_state, reading_state
+from bookwheel.serve.mcp.schemas import ReadingState, ReadingStates
+from bookwheel.types import Reading, Status
 
 LONGEST_WAIT: Final = 50.0
 """Seconds; clients commonly give up on a call after 60."""
-_MOST_STEPS: Final = 200
 WaitSeconds = Annotated[float, Field(ge=0, le=LONGEST_WAIT, description="The most seconds to wait.")]
 ReadingId = Annotated[str, Field(description='The id of a reading, its beginning, or "last".')]
-Question = Annotated[str, Field(description="What to find out from the document.")]
-Questions = Annotated[
-    list[Annotated[str, Field(min_length=1)]], Field(min_length=1, description="What to find out from the document.")
+Question = Annotated[
+    str,
+    Field(
+        description="What to find out from the document: one whole question with all it needs. The reader sees "
+        "nothing of this conversation."
+    ),
 ]
-Way = Annotated[str, Field(description="The way of reading; by default, the one that suits the model.")]
-PlanField = Annotated[PlanValues | None, Field(description="What differs from the model's recommended plan.")]
+Questions = Annotated[
+    list[Annotated[str, Field(min_length=1)]],
+    Field(min_length=1, description="What to find out from the document: whole questions, each for itself."),
+]
+Way = Annotated[
+    str,
+    Field(
+        description="The way of reading; by default, the one that suits the model. `sequential` reads every section, "
+        "`whole` sends a document that fits the window in one call, `gated` skips sections that a judgement finds "
+        "useless, `bm25` reads only sections that share words with the question."
+    ),
+]
+PlanField = Annotated[
+    PlanValues | None,
+    Field(
+        description='What differs from the recommended plan, such as {"answer_tokens": 400, "schema": "a JSON Schema '
+        'as text, if the answer is to be JSON", "budget": {"tokens": 200000, "seconds": 600}}. Larger '
+        "chunks cost fewer calls and lose more; a larger memory holds more facts."
+    ),
+]
+Document = Annotated[str | None, Field(description="The id of a document that was read before, as `search` gives it.")]
 BudgetField = Annotated[BudgetValues | None, Field(description="Limits for what is still to be read; they count anew.")]
 
 ProgressReport: TypeAlias = Callable[[RunningReading], Coroutine[Any, Any, None]]
@@ -69,16 +84,27 @@ class ReadingTools:
         path: Annotated[str | None, Field(description="A file or folder inside the configured roots.")] = None,
         url: Annotated[str | None, Field(description="An http(s) address.")] = None,
         text: Annotated[str | None, Field(description="The text itself.")] = None,
+        document: Document = None,
         name: Annotated[str | None, Field(description="What to call the text.")] = None,
         plan: PlanField = None,
         way: Way = "",
         wait_seconds: WaitSeconds = 10.0,
     ) -> ReadingState:
-        """Start reading a document (one of path, url, text) to answer a question; returns the reading's id."""
-        source = SourceRequest(path=path, url=url, text=text, name=name)
-        with translate_errors():
-            self._access.check(source)
-        return await self._start(ctx, self._make_opener(source, ctx), question, plan, way, wait=wait_seconds)
+        """Read one document (one of path, url, text, document) from beginning to end to answer a question.
+
+        Worth it where the document is longer than you can see at once, where the answer may stand anywhere or in
+        several places, or where you need proof: a verdict and verbatim quotes come with the answer. Not worth it for a
+        text that you have before you, or for one word that `search` finds.
+
+        Costs one model call for each section (some 20,000 characters) and one for the answer, and takes seconds to
+        hours. Returns the reading's id; call `wait` with it until the status is no longer opening or reading.
+
+        The verdict: `found`, the document says it; `partly`, it says part of it; `not-found`, do not rely on it;
+        `absent`, the model says that the document does not have it; `by-hand`, it rests on a memory that a person
+        edited.
+        """
+        opener = await self._find_opener(ctx, SourceRequest(path=path, url=url, text=text, name=name), document)
+        return await self._start(ctx, opener, self._make_spec(question, plan, way), wait=wait_seconds)
 
     async def read_several(
         self,
@@ -88,24 +114,24 @@ class ReadingTools:
         path: Annotated[str | None, Field(description="A file or folder inside the configured roots.")] = None,
         url: Annotated[str | None, Field(description="An http(s) address.")] = None,
         text: Annotated[str | None, Field(description="The text itself.")] = None,
+        document: Document = None,
         name: Annotated[str | None, Field(description="What to call the text.")] = None,
         reading: Annotated[str | None, Field(description="The id of a reading whose document to read again.")] = None,
         plan: PlanField = None,
         way: Way = "",
         wait_seconds: WaitSeconds = 10.0,
     ) -> ReadingStates:
-        """Read a document (one of path, url, text, reading) once for several questions; each has a reading's id."""
-        source = SourceRequest(path=path, url=url, text=text, name=name)
-        with translate_errors():
-            if reading is None:
-                self._access.check(source)
-            elif (path, url, text) != (None, None, None):
-                raise SourceError("give one of path, url, text and reading")
-        opener = (
-            self._readings.document_opener(await self._find_id(ctx, reading))
-            if reading is not None
-            else self._make_opener(source, ctx)
-        )
+        """Read one document (one of path, url, text, document, reading) once for several questions at the same time.
+
+        Costs and verdicts are those of `read`, but servers that keep what they have computed read each section once for
+        all questions. Each question has a reading of its own with an id: `wait` for each.
+        """
+        if reading is not None:
+            if (path, url, text, document) != (None, None, None, None):
+                raise ToolError("give one of path, url, text, document and reading")
+            opener = self._readings.document_opener(await self._find_id(ctx, reading))
+        else:
+            opener = await self._find_opener(ctx, SourceRequest(path=path, url=url, text=text, name=name), document)
         with translate_errors():
             spec, caller = self._make_spec("", plan, way), Caller(key=get_key(ctx))
             running = await start_several(
@@ -127,13 +153,30 @@ class ReadingTools:
         *,
         reading: ReadingId,
         question: Question,
+        from_memory: Annotated[
+            bool,
+            Field(
+                description="Answer from the memory of that reading, for the cost of one call, and read again only if"
+                " the memory cannot answer. Right for details of what it found; wrong for another subject"
+                " or for counts."
+            ),
+        ] = False,
         plan: PlanField = None,
         way: Way = "",
         wait_seconds: WaitSeconds = 10.0,
     ) -> ReadingState:
-        """Ask the document of a reading another question; it is read again with that question in mind."""
-        opener = self._readings.document_opener(await self._find_id(ctx, reading))
-        return await self._start(ctx, opener, question, plan, way, wait=wait_seconds)
+        """Ask the document of an earlier reading another question, by its plan and way unless you name others.
+
+        It is read again with the new question in mind, at the cost of `read`: a memory holds only what served the old
+        one.
+        """
+        id_ = await self._find_id(ctx, reading)
+        with translate_errors():
+            old = await asyncio.to_thread(self._journal.reading, id_)
+        spec = self._make_spec(question, plan, way, old)
+        if from_memory and old.status is Status.ANSWERED and old.memory.text:
+            spec = replace(spec, finished=old)
+        return await self._start(ctx, self._readings.document_opener(id_), spec, wait=wait_seconds)
 
     async def resume(
         self, ctx: Context, *, reading: ReadingId, budget: BudgetField = None, wait_seconds: WaitSeconds = 10.0
@@ -151,32 +194,6 @@ class ReadingTools:
         await self._readings.interrupt(id_)
         return await self._get_state(id_)
 
-    async def list_readings(
-        self,
-        ctx: Context,
-        *,
-        search: Annotated[str | None, Field(description="Words of a question, answer, document or model.")] = None,
-        limit: Annotated[int, Field(ge=1, le=200)] = 20,
-    ) -> ReadingList:
-        """List the readings of the journal, newest first."""
-        with translate_errors():
-            readings = await self._service.list_readings(get_key(ctx), limit=limit, search=search)
-        return {"readings": [reading_summary(reading) for reading in readings]}
-
-    async def timeline(
-        self,
-        ctx: Context,
-        *,
-        reading: ReadingId,
-        first: Annotated[int, Field(ge=0, description="The step to begin with.")] = 0,
-        count: Annotated[int, Field(ge=1, le=_MOST_STEPS)] = 50,
-        changes_only: Annotated[bool, Field(description="Leave out steps that left the memory as it was.")] = True,
-    ) -> Timeline:
-        """List what each step added to the memory, reworded and removed, and where the final lines come from."""
-        id_ = await self._find_id(ctx, reading)
-        with translate_errors():
-            return await asyncio.to_thread(self._build_timeline, id_, first, count, changes_only=changes_only)
-
     def _make_opener(self, source: SourceRequest, ctx: Context) -> DocumentOpener:
         client, documents = Caller(key=get_key(ctx)).key_name, self._service.documents
 
@@ -189,17 +206,38 @@ class ReadingTools:
 
         return open_document
 
-    async def _start(
-        self, ctx: Context, opener: DocumentOpener, question: str, plan: PlanValues | None, way: str, *, wait: float
-    ) -> ReadingState:
+    async def _find_opener(self, ctx: Context, source: SourceRequest, document: str | None) -> DocumentOpener:
+        """Return what opens the document that the caller names; it is checked first."""
         with translate_errors():
-            spec, caller = self._make_spec(question, plan, way), Caller(key=get_key(ctx))
+            if document is None:
+                self._access.check(source)
+                return self._make_opener(source, ctx)
+            if (source.path, source.url, source.text) != (None, None, None):
+                raise SourceError("give one of path, url, text and document")
+            kept = await self._service.get_document(document, get_key(ctx))
+
+        async def open_document() -> StoredDocument:
+            return kept
+
+        return open_document
+
+    async def _start(self, ctx: Context, opener: DocumentOpener, spec: ReadingSpec, *, wait: float) -> ReadingState:
+        with translate_errors():
+            caller = Caller(key=get_key(ctx))
             running = await self._service.start(spec, opener, caller, survives_restart=self._survives_restart)
         return await self._wait_for_state(ctx, running.reading.id, wait)
 
-    def _make_spec(self, question: str, plan: PlanValues | None, way: str) -> ReadingSpec:
-        model = next(iter(self._service.models))
-        return ReadingSpec(question=question, model=model, plan=self._service.make_plan(model, plan or {}), way=way)
+    def _make_spec(self, question: str, plan: PlanValues | None, way: str, old: Reading | None = None) -> ReadingSpec:
+        """Return how to read: by the plan and the way of an earlier reading, if there is one, with these changes."""
+        model, kept = next(iter(self._service.models)), {}
+        if old:
+            model = old.model if old.model in self._service.models else model
+            # Limits count anew, and a request cannot name a file with prompts.
+            kept = {name: value for name, value in old.plan.to_json().items() if name not in {"budget", "prompts"}}
+            way = way or old.way
+        with translate_errors():
+            values = self._service.make_plan(model, kept, plan or {})
+        return ReadingSpec(question=question, model=model, plan=values, way=way)
 
     async def _wait_for_state(
         self, ctx: Context, id_: str, seconds: float, report: ProgressReport | None = None
@@ -230,34 +268,6 @@ class ReadingTools:
         if running and running.error and not reading.error:
             reading = replace(reading, error=str(running.error))
         return reading_state(reading, running.waiting if running else None)
-
-    def _build_timeline(self, id_: str, first: int, count: int, *, changes_only: bool) -> Timeline:
-        reading = self._journal.reading(id_)
-        steps = [step for step in reading.steps[first:] if not changes_only or step.before.text != step.after.text]
-        origins = find_origins(reading.steps, self._journal.document_of(id_)) if first == 0 else ()
-        return {
-            "reading": reading.id,
-            "status": str(reading.status),
-            "steps": len(reading.steps),
-            "changes": [step_changes(step) for step in steps[:count]],
-            "more_from": steps[count].chunk.index if len(steps) > count else None,
-            "origins": [origin_info(line) for line in origins],
-        }
-
-
-@contextmanager
-def translate_errors() -> Iterator[None]:
-    """Turn an error of bookwheel into a tool error with the same message, which says what to do."""
-    try:
-        yield
-    except BookwheelError as error:
-        raise ToolError(str(error)) from error
-
-
-def get_key(ctx: Context) -> Key | None:
-    """Return the key of the caller, where the request came over HTTP and the server asks for keys."""
-    request = ctx.request_context.request
-    return request.state.key if request else None
 
 
 def _make_reporter(ctx: Context) -> ProgressReport:

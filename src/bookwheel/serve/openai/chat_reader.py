@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from bookwheel.journal import StoredDocument
     from bookwheel.serve.engine.running_reading import DocumentOpener, RunningReading
     from bookwheel.serve.engine.service import Caller, Service
-    from bookwheel.serve.openai.conversation import Conversation
+    from bookwheel.serve.openai.conversation import ChatParts
     from bookwheel.serve.openai.messages import ChatContents
     from bookwheel.serve.openai.schemas import ChatShape
     from bookwheel.types import Reading
@@ -47,7 +47,7 @@ class ChatReader:
         self._service = service
 
     async def answer(
-        self, request: Request, chat: ChatShape, contents: ChatContents, conversation: Conversation, name: str
+        self, request: Request, chat: ChatShape, contents: ChatContents, conversation: ChatParts, name: str
     ) -> ChatResult:
         """Read the chat's document for its question."""
         check_supported(chat)
@@ -72,7 +72,7 @@ class ChatReader:
         return ChatResult(payload=make_completion(reading, chat, notes), headers=headers)
 
     async def _find_finished(
-        self, chat: ChatShape, conversation: Conversation, sha: str, name: str, caller: Caller
+        self, chat: ChatShape, conversation: ChatParts, sha: str, name: str, caller: Caller
     ) -> Reading | None:
         """Return the reading whose memory this chat begins with."""
         wanted = chat.follow_up or self._service.settings.follow_up
@@ -120,7 +120,7 @@ class ChatReader:
                     yield chunk
 
 
-def _find_text(chat: ChatShape, contents: ChatContents, conversation: Conversation) -> tuple[str | None, str]:
+def _find_text(chat: ChatShape, contents: ChatContents, conversation: ChatParts) -> tuple[str | None, str]:
     """Return the document's text, or None where a file has it, and the SHA-256 of its text."""
     if len(contents.files) > 1 or (contents.files and chat.document is not None):
         raise ApiError(400, "one document at a time: name one file", kind="invalid_request", param="messages")

@@ -33,6 +33,8 @@ _ABOUT: Final = re.compile(
 )
 _TASK: Final = re.compile(rf"{_MAKES}.{{0,160}}?{_THING}", re.IGNORECASE | re.DOTALL)
 _HISTORY: Final = re.compile(r"<(chat_history|conversation|messages|history)>\n?(.*)</\1>", re.DOTALL | re.IGNORECASE)
+# Answers of tasks are for programs; questions of people are answered in words.
+_JSON: Final = re.compile(r"\bJSON\b")
 _TURN: Final = re.compile(r"^(?=(?:user|assistant|system|human|ai|tool)\s*:)", re.IGNORECASE | re.MULTILINE)
 # Characters of one turn that are kept: titles need no documents.
 _LONGEST_TURN: Final = 1200
@@ -48,7 +50,8 @@ def is_chat_task(messages: Sequence[MessageShape]) -> bool:
         return False
     text = last.content
     if history := _HISTORY.search(text):
-        return bool(_TASK.search(text[: history.start(2)] + text[history.end(2) :]))
+        instruction = text[: history.start(2)] + text[history.end(2) :]
+        return bool(_TASK.search(instruction) or _JSON.search(instruction))
     if len(text) > _LONGEST_PLAIN:
         return _has_turns(text) and _asks_about_chat(text[:_INSTRUCTION])
     # Without an answer there is no chat yet: the other messages may be a document and its instructions.

@@ -31,7 +31,7 @@ _LONGEST_QUESTION: Final = 4000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Conversation:
+class ChatParts:
     """A chat as a reading takes it."""
 
     question: str
@@ -88,7 +88,7 @@ def _fit(line: str, count: Callable[[str], int], room: int) -> str:
     return ""
 
 
-def find_conversation(contents: ChatContents, document: str | None, *, is_outgrown: bool = False) -> Conversation:
+def find_conversation(contents: ChatContents, document: str | None, *, is_outgrown: bool = False) -> ChatParts:
     """Return the parts of a chat. `is_outgrown`: it does not fit the window, so its history may be the document.
 
     Raise ApiError where there is no question, or the newest turn holds something that is not text.
@@ -128,7 +128,7 @@ def _find_newest_turn(texts: Sequence[MessageText]) -> list[int]:
     return [at for at in users if at >= first]
 
 
-def _split_longest(texts: Sequence[MessageText], turn: Sequence[int], longest: int) -> Conversation:
+def _split_longest(texts: Sequence[MessageText], turn: Sequence[int], longest: int) -> ChatParts:
     """Take the longest text for the document; find the question in it where it stands nowhere else."""
     asked = [at for at in turn if at != longest]
     if longest in turn and not asked:
@@ -166,7 +166,7 @@ def _stands_alone(texts: Sequence[MessageText], at: int) -> bool:
     return USER not in beside
 
 
-def _read_history(texts: Sequence[MessageText], turn: Sequence[int]) -> Conversation:
+def _read_history(texts: Sequence[MessageText], turn: Sequence[int]) -> ChatParts:
     """Take the conversation before the question for the document. Its newest turns stay with the question too."""
     document = "\n\n".join(_label(text) for text in texts[: turn[0]] if text.role not in _INSTRUCTIONS)
     question = _join(texts[at].text for at in turn)
@@ -175,11 +175,11 @@ def _read_history(texts: Sequence[MessageText], turn: Sequence[int]) -> Conversa
 
 def _arrange(
     texts: Sequence[MessageText], skipped: Sequence[int], *, question: str, document: str | None = None
-) -> Conversation:
+) -> ChatParts:
     """Return the conversation with every text that is not skipped before or after the question."""
     last = max(at for at in skipped if texts[at].role == USER)
     rest = [(at, text) for at, text in enumerate(texts) if at not in skipped]
-    return Conversation(
+    return ChatParts(
         question=question,
         document=document,
         earlier=tuple(text for at, text in rest if at < last),

@@ -17,11 +17,15 @@ from typing import Final
 # Characters. A question of several paragraphs is rare, and a first page without a break is no question.
 _LONGEST_QUESTION: Final = 2000
 _TAGS: Final = "context|documents?|docs?|text|passages?|content|files?|source|sources|article|chunk|data|input"
-_BLOCK: Final = re.compile(
-    rf"^[ \t]*<(?P<tag>{_TAGS})\b[^<>\n]*>\n?(?P<tagged>.*)</(?P=tag)>"
-    r"|(?P<fence>\"{3}|'{3}|`{3}|^-{3,}$|^={3,}$|^#{3,}$)[^\n]*\n(?P<fenced>.*)\n?(?P=fence)",
-    re.DOTALL | re.IGNORECASE | re.MULTILINE,
+_TAGGED: Final = re.compile(
+    rf"^[ \t]*<({_TAGS})\b[^<>\n]*>\n?(?P<inside>.*)</\1>", re.DOTALL | re.IGNORECASE | re.MULTILINE
 )
+_FENCED: Final = tuple(
+    re.compile(rf"^{fence}[^\n]*\n(?P<inside>.*)\n?^{fence}", re.DOTALL | re.MULTILINE)
+    for fence in ("`{3}", '"{3}', "'{3}")
+)
+# Instructions around a block can be long: those of retrieval are some 2000 characters.
+_LONGEST_AROUND: Final = 6000
 _ENDS_AS_QUESTION: Final = re.compile(r"[?？](?:[\"'”’)\]\s]*)$")
 _ASKS: Final = re.compile(
     r"^\W*(?:please\W+|can you\W+|could you\W+|i (?:need|want)\b.*|now\W+|then\W+|and\W+|task\W+|question\W+|q\W+|"
@@ -63,14 +67,21 @@ def split_message(text: str, *, must: bool = True) -> tuple[str, str] | None:
 
 
 def _split_at_block(text: str) -> tuple[str, str] | None:
-    """Return the largest block in tags or fences, if it is most of the text, and what stands around it."""
-    blocks = [found for found in _BLOCK.finditer(text) if (found["tagged"] or found["fenced"] or "").strip()]
-    if not blocks:
+    """Return the block in tags or fences, if it is most of the text, and what stands around it."""
+    fenced = (fence.search(text) for fence in _FENCED if _has_one_block(fence, text))
+    block = _TAGGED.search(text) or next((found for found in fenced if found), None)
+    if block is None:
         return None
-    block = max(blocks, key=lambda found: found.end() - found.start())
-    inside = block["tagged"] or block["fenced"]
+    inside = block["inside"]
     around = "\n\n".join(part for part in (text[: block.start()].strip(), text[block.end() :].strip()) if part)
-    return (inside, around) if around and len(inside) >= len(around) else None
+    is_document = inside.strip() and len(inside) >= len(around) and 0 < len(around) <= _LONGEST_AROUND
+    return (inside, around) if is_document else None
+
+
+def _has_one_block(fence: re.Pattern[str], text: str) -> bool:
+    """Return whether a fence opens and closes once: a document may have blocks of its own."""
+    mark = fence.pattern.partition("[")[0]
+    return len(re.findall(mark, text, re.MULTILINE)) == 2  # noqa: PLR2004
 
 
 def _split_last(text: str) -> tuple[str, str] | None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan
     from bookwheel.serve.engine.service import Service
-    from bookwheel.serve.openai.conversation import Conversation
+    from bookwheel.serve.openai.conversation import ChatParts
     from bookwheel.serve.openai.schemas import ChatShape
 
 
@@ -27,7 +27,7 @@ class PlannedQuestion:
     notes: tuple[str, ...] = ()
 
 
-def plan_question(service: Service, chat: ChatShape, conversation: Conversation, model: Model) -> PlannedQuestion:
+def plan_question(service: Service, chat: ChatShape, conversation: ChatParts, model: Model) -> PlannedQuestion:
     """Return what to ask and how to read. It counts tokens, which may wait for a server's tokenizer."""
     values: dict[str, Any] = {"sampling": _list_sampling(chat)}
     if schema := find_answer_schema(chat):

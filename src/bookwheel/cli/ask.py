@@ -18,13 +18,15 @@ from bookwheel.configuration import Configuration, load_configuration
 from bookwheel.errors import InputError, JournalError, QuestionError, SourceError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bookwheel.cli.options import OutputOptions
     from bookwheel.journal import Journal
     from bookwheel.models.address import ModelAddress
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan
     from bookwheel.reading.choice import WayChoice
-    from bookwheel.types import Document
+    from bookwheel.types import Document, Reading
 
 _READING: Final = re.compile(r"last|[0-9a-f]{4,12}")
 _QUESTION: Final = Group("Question", sort_key=1)
@@ -41,12 +43,22 @@ class QuestionOptions:
     "NAME=TEXT for a {NAME} in the template; can be repeated."
     question: Annotated[tuple[Text, ...], Parameter(negative="", show_default=False)] = ()
     "Another question about the same document, in a reading of its own beside the first; can be repeated."
+    questions: FilePath | None = None
+    "A file with such questions, one a line."
+    copy: Annotated[bool, Parameter(negative="")] = False
+    "Copy the answer to the clipboard too."
     schema: FilePath | None = None
     "A file with a JSON Schema; the answer is JSON that fits it."
     estimate: Annotated[bool, Parameter(negative="")] = False
     "Print how many calls and tokens the reading would take, and stop."
     everything: Annotated[bool, Parameter(negative="")] = False
     "Read menus, cookie notices, running titles and page numbers too."
+
+    def list_more(self) -> list[str]:
+        """Return the questions beside the first one."""
+        from bookwheel.cli.questions import read_questions
+
+        return [*self.question, *(read_questions(self.questions) if self.questions else ())]
 
     def build(self, words: tuple[str, ...], settings: Configuration) -> tuple[list[str], str]:
         """Return the sources and the question."""
@@ -132,7 +144,7 @@ async def _ask(
 
     if not question.strip():
         raise QuestionError("the question is empty; ask something about the document")
-    if asking.question and options.output.json_events:
+    if (asking.question or asking.questions) and options.output.json_events:
         raise InputError("--json-events tells of one reading: ask the questions one by one, or take --json")
     if named := options.way or settings.way:
         load_way(named)  # A mistyped way is refused before a document is converted.
@@ -151,7 +163,7 @@ async def _ask(
                 journal.document_of(old) if old else await asyncio.to_thread(journal.keep, cast("Document", document))
             )
             print_warnings(document or stored, model, options.output)
-            questions = (question, *asking.question)
+            questions = (question, *asking.list_more())
             choice = _choose_way(stored, question, model, plan, options, settings)
             await check_abilities(choice.way, model, plan)
             # Needed with --quiet too: it refuses what cannot be read before the journal has a reading of it.
@@ -167,11 +179,27 @@ async def _ask(
             way, patience = load_way(choice.way), options.models.patience
             if len(readings) > 1:
                 work = read_several_to_end(readings, stored, model, journal, options.output, way=way, patience=patience)
-                return await work
-            reading = readings[0]
-            return await read_to_end(reading, stored, model, journal, options.output, way=way, patience=patience)
+            else:
+                work = read_to_end(readings[0], stored, model, journal, options.output, way=way, patience=patience)
+            code = await work
+            if asking.copy:
+                _copy_answers([journal.reading(reading.id) for reading in readings])
+            return code
         finally:
             await model.aclose()
+
+
+def _copy_answers(readings: Sequence[Reading]) -> None:
+    """Put the answers on the clipboard, or say that there is none."""
+    from rich.text import Text as Line
+
+    from bookwheel.cli.clipboard import copy_text
+    from bookwheel.cli.output import stderr
+    from bookwheel.text.sanitize import sanitize
+
+    answers = [sanitize(reading.answer.text) for reading in readings if reading.answer]
+    if answers and not copy_text("\n\n".join(answers)):
+        stderr().print(Line("note: nothing to copy to: install wl-copy, xclip or xsel", style="yellow"))
 
 
 def _find_reading_name(sources: list[str]) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from cyclopts import Group, Parameter
 
 from bookwheel.cli.options import FilePath, ReadingOptions, Text
+from bookwheel.cli.questions import read_questions
 from bookwheel.configuration import load_configuration
 from bookwheel.errors import InputError
 from bookwheel.plugins import require_extra
@@ -111,20 +112,10 @@ def _load_rows(table: Path, question: tuple[str, ...], file: Path | None) -> lis
     from bookwheel.batch.rows import list_folder, make_rows
     from bookwheel.batch.tables import read_table
 
-    asked = [*question, *(_read_questions(file) if file else [])]
+    asked = [*question, *(read_questions(file) if file else [])]
     if table.is_dir():
         return make_rows(list_folder(table), asked, table, str(table))
     return make_rows(read_table(table), asked, table.parent, str(table))
-
-
-def _read_questions(file: Path) -> list[str]:
-    try:
-        lines = file.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{file} cannot be read: {error}") from error
-    if not (questions := [line.strip() for line in lines if line.strip()]):
-        raise InputError(f"{file} has no questions: write one a line")
-    return questions
 
 
 def _name_output(table: Path) -> Path:

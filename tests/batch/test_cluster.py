@@ -1,0 +1,60 @@
+"""A batch over a real Ray cluster of two nodes on this machine."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import pytest
+
+from bookwheel.batch.cluster import BudgetKeeper, ClusterSettings, read_on_cluster
+from bookwheel.batch.documents import BatchSettings
+from bookwheel.batch.rows import make_rows
+from bookwheel.models.address import ModelAddress
+from bookwheel.plan import Budget, Plan
+
+FACTS = {name: f"The rent of the {name} is {price} crowns." for name, price in (("pier", "nine"), ("mill", "four"))}
+PLAN = Plan(chunk_tokens=100, memory_tokens=40, answer_tokens=40)
+
+
+def test_the_keeper_counts_what_was_used_and_refuses_what_could_pass_the_limit():
+    keeper = BudgetKeeper(asdict(Budget(tokens=100)))
+    assert keeper.reserve(50, 30) == ""
+    assert "limit" in keeper.reserve(20, 10)
+    keeper.settle((50, 30), (40, 5))
+    assert keeper.reserve(20, 10) == ""
+    dear = BudgetKeeper(asdict(Budget(cost=1.0, price_in=1e6, price_out=1e6)))
+    assert "limit" in dear.reserve(1, 1)
+    assert dear.reserve(1, 0) == ""
+
+
+@pytest.fixture
+def cluster():
+    pytest.importorskip("ray")
+    from ray.cluster_utils import Cluster
+
+    nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    nodes.add_node(num_cpus=1)
+    yield nodes.address
+    nodes.shutdown()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+def test_rows_are_read_by_the_nodes_and_fail_alone(cluster, tmp_path):
+    for name, fact in FACTS.items():
+        (tmp_path / name).write_text("Gulls circle over the bay. " * 60 + fact)
+    table = [{"source": name, "question": f"What is the rent of the {name}?"} for name in (*FACTS, "none")]
+    rows = make_rows(table, [], tmp_path, "table")
+    settings = ClusterSettings(batch=BatchSettings(plan=PLAN, address=ModelAddress(model="scripted")), connection={})
+    outcomes = {
+        row.question: outcome for row, outcome in read_on_cluster(rows, cluster, settings, Budget(), most_actors=2)
+    }
+    assert [outcomes[row["question"]].status for row in table] == ["answered", "answered", "failed"]
+    assert [outcomes[row["question"]].answer for row in table[:2]] == list(FACTS.values())
+    assert "none" in outcomes[table[2]["question"]].error
+    few = {
+        row.question: outcome
+        for row, outcome in read_on_cluster(rows[:2], cluster, settings, Budget(tokens=1500), most_actors=2)
+    }
+    assert "stopped" in {outcome.status for outcome in few.values()}
+    assert sum(outcome.tokens for outcome in few.values()) <= 1500

@@ -19,6 +19,7 @@ from pydantic import Field
 
 from bookwheel.errors import SourceError
 from bookwheel.journal import StoredDocument
+from bookwheel.reading.ways.registry import is_known
 from bookwheel.serve.engine.access_policy import AccessPolicy, SourceRequest
 from bookwheel.serve.engine.lockstep import start_several
 from bookwheel.serve.engine.running_reading import DocumentOpener, RunningReading
@@ -234,7 +235,7 @@ class ReadingTools:
             model = old.model if old.model in self._service.models else model
             # Limits count anew, and a request cannot name a file with prompts.
             kept = {name: value for name, value in old.plan.to_json().items() if name not in {"budget", "prompts"}}
-            way = way or old.way
+            way = way or (old.way if is_known(old.way) else "")
         with translate_errors():
             values = self._service.make_plan(model, kept, plan or {})
         return ReadingSpec(question=question, model=model, plan=values, way=way)

@@ -48,7 +48,7 @@ def test_a_long_request_is_read_and_its_usage_is_the_sum(up, words) -> None:
         kept.usage.tokens,
     )
     assert (said.model_extra["reading"], kept.status) == (kept.id, Status.ANSWERED)
-    assert kept.question == f"Be brief.\n\n{words[1]}"
+    assert kept.question == f"system: Be brief.\n\nuser: {words[1]}"
 
 
 def test_a_forced_model_and_one_text_are_read_as_in_a_chat(up, words) -> None:

@@ -51,7 +51,7 @@ async def main() -> None:
         kept += was_captured and gold.casefold() in memories[-1].casefold()
         took = time.perf_counter() - began
         print(
-            f"{'right' if is_right else 'wrong'}  {took:5.1f} s  {len(memories)} chunks  {question}  {said[:90]!r}",
+            f"{'right' if is_right else 'wrong'}  {took:5.1f} s  {len(memories)} chunks  {question}  {said!r}",
             flush=True,
         )
     print(f"captured {captured}, kept to the end {kept}, right {right} of {len(QUESTIONS)}")

@@ -1,65 +1,102 @@
-"""The samples that the local model's reader is measured on: questions about whole articles, answered there or not.
+"""The samples that the local model's reader is measured on: several questions about each of some articles.
 
-    python benchmarks/reader_samples.py OUT [--count 200] [--tokens 4000]
-    bookwheel eval --samples OUT/answered.jsonl --samples OUT/absent.jsonl --way quotes --way bm25 --model ADAPTER.gguf
+    python benchmarks/reader_samples.py OUT [--articles 20] [--questions 10] [--absent 4] [--tokens 4000]
 
-`answered` holds SQuAD's development questions, each in a document of paragraphs of its own article. `absent` holds the
-same questions, each in the same paragraphs without those that hold one of its answers.
+A document is the beginning of a Wikipedia article from SQuAD's development set, in its own order. The questions
+`answered` are on its paragraphs, each on another one; the questions `absent` are on later paragraphs of the same
+article, and none of their answers stands in the document. Questions on one document follow each other, so that a
+model with a prompt cache computes its sections once.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
 
 from bookwheel.models.local import LocalModel
-from bookwheel.tasks import Sample, SampleDocument, make_samples, write_samples
+from bookwheel.tasks import Sample, SampleDocument, write_samples
 from bookwheel.tasks.bridges import ABSENT
+from bookwheel.tasks.data_dir import DataDir
+from bookwheel.tasks.formats import load_items
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bookwheel.tasks.formats import QuestionItem
+    from bookwheel.text.tokens import Tokenizer
 
 
-def remove_answers(sample: Sample) -> Sample:
-    """Return the sample without the paragraphs that hold an answer, and with the answer that it has none."""
-    golds = [gold.casefold() for gold in sample.golds]
-    paragraphs = sample.text.split("\n\n")
-    left = [one for one in paragraphs if not any(gold in one.casefold() for gold in golds)]
-    return replace(
-        sample,
-        id=f"{sample.id}-absent",
-        task="qa_1-absent",
-        golds=(ABSENT["en"],),
-        metric="unanswerable",
-        document=SampleDocument(f"{sample.id}-absent", ["\n\n".join(left)]),
-        evidence=(),
-    )
+def take_beginning(items: list[QuestionItem], tokenizer: Tokenizer, tokens: int) -> list[str]:
+    """Return the article's first paragraphs, as many as fit."""
+    paragraphs: list[str] = []
+    for text in dict.fromkeys(item.paragraphs[0].text for item in items):
+        if tokenizer.count("\n\n".join((*paragraphs, text))) > tokens:
+            break
+        paragraphs.append(text)
+    return paragraphs
+
+
+def draw(items: list[QuestionItem], count: int, random: Random) -> list[QuestionItem]:
+    """Draw questions, each on another paragraph."""
+    shuffled = random.sample(items, len(items))
+    return list({item.paragraphs[0].text: item for item in shuffled}.values())[:count]
+
+
+def make_samples(
+    title: str, items: list[QuestionItem], tokenizer: Tokenizer, options: argparse.Namespace
+) -> Iterator[Sample]:
+    """Yield the samples of one article; none where it is too short."""
+    random = Random(f"reader/{title}")
+    paragraphs = take_beginning(items, tokenizer, options.tokens)
+    text = "\n\n".join(paragraphs)
+    inside = [item for item in items if item.paragraphs[0].text in paragraphs]
+    outside = [
+        item
+        for item in items
+        if item.paragraphs[0].text not in paragraphs
+        and not any(gold.casefold() in text.casefold() for gold in item.golds)
+    ]
+    if len(paragraphs) < options.questions or len(outside) < options.absent:
+        return
+    answered = [(item, item.golds, "contains") for item in draw(inside, options.questions, random)]
+    absent = [(item, (ABSENT["en"],), "unanswerable") for item in draw(outside, options.absent, random)]
+    for item, golds, metric in answered + absent:
+        yield Sample(
+            id=f"{title}/{item.id}",
+            task="article" if metric == "contains" else "article-absent",
+            question=item.question,
+            golds=golds,
+            document=SampleDocument(title, [text]),
+            metric=metric,
+            length=options.tokens,
+            tokens=tokenizer.count(text),
+            seed=0,
+        )
 
 
 async def main() -> None:
-    """Write both files."""
+    """Write the samples of as many articles as are asked for, in a seeded order."""
     parser = argparse.ArgumentParser()
     parser.add_argument("out", type=Path)
-    parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--articles", type=int, default=20)
+    parser.add_argument("--questions", type=int, default=10)
+    parser.add_argument("--absent", type=int, default=4)
     parser.add_argument("--tokens", type=int, default=4000)
     parser.add_argument("--data", type=Path)
     options = parser.parse_args()
-    options.out.mkdir(parents=True, exist_ok=True)
+    items = load_items(DataDir.locate(options.data).require("qa_en/squad_v1.1_dev.json", "this benchmark"))
+    articles = [(title, list(group)) for title, group in groupby(items, lambda item: item.paragraphs[0].title)]
+    Random(0).shuffle(articles)
     model = await LocalModel.open(threads=1)
-    samples = list(
-        make_samples(
-            "qa_1",
-            tokens=options.tokens,
-            count=options.count,
-            seed=0,
-            tokenizer=model.tokenizer,
-            data=options.data,
-            split="dev",
-            article=True,
-        )
-    )
+    drawn = (list(make_samples(title, group, model.tokenizer, options)) for title, group in articles)
+    chosen = [samples for samples in drawn if samples][: options.articles]
     await model.aclose()
-    write_samples(samples, options.out / "answered.jsonl", force=True)
-    write_samples(map(remove_answers, samples), options.out / "absent.jsonl", force=True)
+    count = write_samples([sample for samples in chosen for sample in samples], options.out, force=True)
+    print(f"{count} samples of {len(chosen)} articles")
 
 
 if __name__ == "__main__":

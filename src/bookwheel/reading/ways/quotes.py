@@ -1,4 +1,4 @@
-"""Quotes: a way for models too small to take notes. Nothing is written but the answer.
+"""Quotes: a way for models too small to write. Memory and answer are the document's own words.
 
 The memory holds verbatim passages of the document, a passage a line, the best first. Passages are chosen by one
 measure, the likelihood of the question:
@@ -10,11 +10,11 @@ measure, the likelihood of the question:
                             rank = score(window) + score(chunk) / 2
         memory              the best windows of all chunks so far that fit its size
     answer                  if the best window explains the question hardly better than no text: not in the document
-                            else answer from the one sentence that the question's likelihood rests on;
-                            where that is not enough, from the best window; then from all windows
+                            else that window, from the sentence on that the question's likelihood rests on
 
-A small model judges far better than it writes: it can tell which text a question is about, but not copy that text
-without errors. Every line of the memory is the document's own wording, so its place in the document is exact.
+A small model judges far better than it writes: it can tell which text a question is about, but not repeat that text
+without errors. Every line of the memory is the document's own wording, so its place in the document is exact. With a
+prompt set for larger models the last line is instead what the model says to the question and the whole memory.
 A line that the user wrote into the memory is never dropped.
 """
 
@@ -28,7 +28,6 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.models.base import Ability, require_ability
 from bookwheel.reading import loop
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.reading.remarks import says_absent
 from bookwheel.reading.ways.judging import score_question
 from bookwheel.text.ahead import split_ahead
 from bookwheel.text.matching import parse_words
@@ -75,7 +74,7 @@ class ScoredQuote:
 async def quotes(
     document: Document, question: str, model: Model, plan: Plan, done: Sequence[Step] = ()
 ) -> AsyncGenerator[Step | Answer]:
-    """Read past a memory of verbatim passages, chosen by likelihood; the model writes nothing but the answer."""
+    """Read past a memory of verbatim passages, chosen by likelihood, and answer with the best one's sentence."""
     judge = await require_ability(model, Ability.LIKELIHOOD, "quotes")
     prompts = prompts_for(plan, question)
     loop.check(question, model, plan, prompts)
@@ -197,29 +196,27 @@ def _build_step(
 async def _answer(
     kept: Sequence[ScoredQuote], memory: Memory, scorer: QuestionScorer, model: Model, plan: Plan, prompts: Prompts
 ) -> Answer:
-    """Answer from the best passage, or say that the document has nothing on the question."""
+    """Return the sentence that answers, or that the document has nothing on the question."""
     if not kept:
         return await loop.answer(scorer.question, memory, model, plan, prompts)
     best = kept[0]
     if plan.least_gain and best.chunk < inf and best.window - await scorer.score("") < plan.least_gain:
         reply = Reply(text=prompts.not_found, usage=scorer.take_usage())
         return loop.conclude(Conversation(messages=scorer.messages(best.text), reply=reply))
-    texts = [memory.text]
     if prompts.quotes:
-        texts = [await _choose_sentence(best, scorer), best.text, memory.text]
-    usage = Usage()
-    for text in dict.fromkeys(texts):
-        shown = replace(memory, text=text, tokens=model.tokenizer.count(text))
-        answer = await loop.answer(scorer.question, shown, model, plan, prompts)
-        usage += answer.conversation.reply.usage
-        # One sentence can lack what the passages around it say.
-        if not says_absent(answer.text):
-            break
-    return _replace_usage(answer, usage + scorer.take_usage())
+        text = await _trim(best, scorer)
+        reply = Reply(text=text, usage=scorer.take_usage())
+        return loop.conclude(Conversation(messages=scorer.messages(best.text), reply=reply))
+    answer = await loop.answer(scorer.question, memory, model, plan, prompts)
+    return _add_usage(answer, scorer.take_usage())
 
 
-async def _choose_sentence(quote: ScoredQuote, scorer: QuestionScorer) -> str:
-    """Return the sentence without which the window explains the question worst."""
+async def _trim(quote: ScoredQuote, scorer: QuestionScorer) -> str:
+    """Return the window from the sentence on without which it explains the question worst.
+
+    That sentence has the question's words; what is asked is often in the next one: "The new boat has come. She is
+    called ..."
+    """
     sentences = [quote.text[start:end].strip() for start, end in split_sentences(quote.text)]
     if len(sentences) == 1:
         return quote.text
@@ -227,9 +224,10 @@ async def _choose_sentence(quote: ScoredQuote, scorer: QuestionScorer) -> str:
         quote.window - await scorer.score(" ".join((*sentences[:at], *sentences[at + 1 :])))
         for at in range(len(sentences))
     ]
-    return sentences[losses.index(max(losses))]
+    return " ".join(sentences[losses.index(max(losses)) :])
 
 
-def _replace_usage(answer: Answer, usage: Usage) -> Answer:
+def _add_usage(answer: Answer, usage: Usage) -> Answer:
     said = answer.conversation
-    return replace(answer, conversation=replace(said, reply=replace(said.reply, usage=usage)))
+    reply = replace(said.reply, usage=usage + said.reply.usage)
+    return replace(answer, conversation=replace(said, reply=reply))

@@ -1,0 +1,152 @@
+"""How well the local model reads articles in the way `quotes`, and what a threshold for "not there" would do.
+
+    python benchmarks/reader_samples.py SAMPLES.jsonl
+    python benchmarks/reader.py SAMPLES.jsonl --out RESULTS.jsonl [--model ADAPTER.gguf] [--threads 1]
+    python benchmarks/reader.py SAMPLES.jsonl --out RESULTS.jsonl --report
+
+A line of RESULTS is one reading: the answer, whether it holds a gold answer, and the gain of its best passage. Killed,
+the same command goes on. Beside it stand the sentence and the window that BM25 ranks first in the same document, and
+the answer that the same weights write from that window. The report gives shares and paired differences, with intervals
+by article, and for each threshold the share of unanswerable questions that it would refuse and of right answers that it
+would lose.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import time
+from itertools import chain
+from pathlib import Path
+from statistics import fmean as mean
+from typing import Any
+
+import bm25s
+
+from bookwheel.models.local import LocalModel
+from bookwheel.reading import loop
+from bookwheel.reading.prompts import prompts_for
+from bookwheel.reading.ways.judging import score_question
+from bookwheel.reading.ways.quotes import quotes, split_windows
+from bookwheel.scoring import load_metric
+from bookwheel.tasks import Sample, read_samples
+from bookwheel.text.sentences import split_sentences
+from bookwheel.types import Memory
+
+BASELINES = ("bm25_sentence", "bm25_window", "bm25_written")
+
+
+async def measure(sample: Sample, model: LocalModel) -> dict[str, Any]:
+    """Read one sample and return what is known of it."""
+    began = time.perf_counter()
+    *steps, answer = [event async for event in quotes(sample.document, sample.question, model, model.plan)]
+    seconds = time.perf_counter() - began
+    best = steps[-1].after.text.splitlines()[0]
+    prompts = prompts_for(model.plan, sample.question)
+    window, alone = [(await score_question(model, prompts, sample.question, text)).mean for text in (best, "")]
+    usages = [*(step.conversation.reply.usage for step in steps), answer.conversation.reply.usage]
+    judge, golds = load_metric(sample.metric), sample.golds
+    record = {
+        "id": sample.id,
+        "question": sample.question,
+        "golds": golds,
+        "answer": answer.text,
+        "right": judge(answer.text, golds).score,
+        "in_first": judge(best, golds).score,
+        "in_memory": judge(steps[-1].after.text, golds).score,
+        "gain": window - alone,
+        "chunk": max(step.score for step in steps) - alone,
+        "chunks": len(steps),
+        "seconds": seconds,
+        "prompt_tokens": sum(usage.prompt_tokens for usage in usages),
+    }
+    if sample.metric == "contains":
+        record |= await measure_bm25(sample, model)
+    return record
+
+
+def rank_first(texts: list[str], question: str) -> str:
+    """Return the text that BM25 ranks first."""
+    index = bm25s.BM25(method="lucene")
+    index.index(bm25s.tokenize(texts, stopwords="en", show_progress=False), show_progress=False)
+    found, _ = index.retrieve(bm25s.tokenize([question], stopwords="en", show_progress=False), k=1, show_progress=False)
+    return texts[int(found[0, 0])]
+
+
+async def measure_bm25(sample: Sample, model: LocalModel) -> dict[str, Any]:
+    """Return what BM25's first sentence and window are worth, and what the same weights write from that window."""
+    judge = load_metric(sample.metric)
+    sentences = [" ".join(sample.text[start:end].split()) for start, end in split_sentences(sample.text)]
+    window = rank_first(split_windows(sample.text, model.tokenizer, model.plan.memory_tokens // 2), sample.question)
+    memory = Memory(text=window, tokens=model.tokenizer.count(window), limit=model.plan.memory_tokens)
+    prompts = prompts_for(model.plan, sample.question)
+    written = await loop.answer(sample.question, memory, model, model.plan, prompts)
+    texts = {
+        "bm25_sentence": rank_first([one for one in sentences if one], sample.question),
+        "bm25_window": window,
+        "bm25_written": written.text,
+    }
+    return {name: judge(text, sample.golds).score for name, text in texts.items()}
+
+
+def interval(groups: dict[str, list[float]], seed: int = 1) -> str:
+    """Return the mean with its bootstrap interval of 95 %, drawn by article."""
+    draw, articles = random.Random(seed), list(groups.values())
+    means = sorted(mean(chain.from_iterable(draw.choices(articles, k=len(articles)))) for _ in range(4000))
+    return f"{mean(chain.from_iterable(articles)):.3f} ({means[100]:.3f} to {means[3899]:.3f})"
+
+
+def group(records: list[dict[str, Any]], name: str, minus: str = "") -> dict[str, list[float]]:
+    """Return a value, or a difference of two, by article."""
+    groups: dict[str, list[float]] = {}
+    for one in records:
+        groups.setdefault(one["id"].split("/")[0], []).append(one[name] - (one[minus] if minus else 0))
+    return groups
+
+
+def report(records: list[dict[str, Any]]) -> None:
+    """Print the shares, the paired differences and the thresholds."""
+    answered = [one for one in records if "bm25_window" in one]
+    absent = [one for one in records if "bm25_window" not in one]
+    print(f"{len(answered)} answered and {len(absent)} unanswerable, of {len(group(records, 'gain'))} articles")
+    for name in ("right", "in_first", "in_memory", *BASELINES):
+        print(f"{name:22} {interval(group(answered, name))}")
+    for name in BASELINES:
+        print(f"right - {name:14} {interval(group(answered, 'right', name))}")
+    print(f"words of an answer: {mean([len(one['answer'].split()) for one in answered]):.1f}")
+    print(f"seconds: {mean([one['seconds'] for one in records]):.1f}")
+    print("threshold, refused of the unanswerable, right answers lost")
+    for threshold in sorted({round(one["gain"], 1) for one in records}):
+        refused = mean([one["gain"] < threshold for one in absent])
+        lost = mean([one["right"] * (one["gain"] < threshold) for one in answered])
+        print(f"{threshold:5.1f}  {refused:.2f}  {lost:.3f}")
+
+
+async def main() -> None:
+    """Measure what is not measured yet, or report."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("samples", type=Path)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--model", type=Path)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--report", action="store_true")
+    options = parser.parse_args()
+    records = [json.loads(line) for line in options.out.open()] if options.out.exists() else []
+    if options.report:
+        report(records)
+        return
+    done = {one["id"] for one in records}
+    model = await LocalModel.open(options.model, threads=options.threads)
+    with options.out.open("a") as out:
+        for sample in read_samples(options.samples):
+            if sample.id not in done:
+                record = await measure(sample, model)
+                out.write(json.dumps(record, ensure_ascii=False) + "\n")
+                out.flush()
+    await model.aclose()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

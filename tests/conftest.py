@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 
 from bookwheel.evaluation.run import RunOptions, evaluate
 from bookwheel.evaluation.settings import Evaluation, ModelSpec
-from bookwheel.journal import Journal
+from bookwheel.journal import Journal, schema
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Plan
 from bookwheel.reading import runner
@@ -103,6 +103,14 @@ def register(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.syspath_prepend(str(tmp_path))
 
     return write
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_waits_for_the_disk() -> Iterator[None]:
+    """Let SQLite go on before the disk has what it writes: nobody cuts the power, and tests commit all the time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(schema, "SYNCHRONOUS", "OFF")
+        yield
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from journal_readings import MILL, QUESTION, begin_reading, read_to_end, step
 
 from bookwheel.errors import JournalError
 from bookwheel.journal import Journal, journal_path, schema
+from bookwheel.journal.schema import SYNCHRONOUS
 from bookwheel.models.address import ModelAddress
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.types import Memory, Status
@@ -137,3 +139,12 @@ def test_a_journal_from_before_opens_and_its_interrupted_reading_ends_like_the_w
         assert [step.after for step in resumed.steps] == [step.after for step in whole.steps]
         assert journal.reading(half.id).answer.text == whole.answer.text
         assert {step.score for step in journal.reading(half.id).steps} == {None}
+
+
+def test_a_commit_waits_for_the_disk(tmp_path, monkeypatch):
+    # As it was when this file was imported: later all tests do without.
+    monkeypatch.setattr(schema, "SYNCHRONOUS", SYNCHRONOUS)
+    with Journal(tmp_path / "journal.sqlite"):
+        connection = schema.connect(tmp_path / "journal.sqlite")
+    with closing(connection):
+        assert connection.execute("PRAGMA synchronous").fetchone()[0] >= 2

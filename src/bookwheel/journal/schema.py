@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # Marks an SQLite file as a journal of ours ("BOKW").
 _APPLICATION: Final = 0x424F4B57
+SYNCHRONOUS: Final = "FULL"
+"""SQLite waits for the disk at every commit, so that a power cut takes no step that was paid for."""
 # Seconds to wait for another process that is writing.
 _BUSY_SECONDS: Final = 60
 
@@ -181,7 +183,7 @@ def make_private(path: Path) -> None:
 def connect(path: Path) -> sqlite3.Connection:
     """Open a connection in autocommit mode; writers use BEGIN IMMEDIATE."""
     connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
     connection.execute("PRAGMA foreign_keys = ON")
     # What is deleted is overwritten, not only left to be overwritten some day.
     connection.execute("PRAGMA secure_delete = ON")

@@ -27,6 +27,8 @@ def test_the_first_step_is_the_mean_advantage():
     assert loss.item() == pytest.approx(-(1 + 1 - 0.5) / 4)
     assert tally.means()["ratio"] == 1.0
     assert tally.means()["clipped"] == 0.0
+    # Nothing was given to compare with.
+    assert [tally.means()[name] for name in ("entropy", "kl", "mismatch")] == [0.0, 0.0, 0.0]
 
 
 def test_a_good_token_gains_no_more_beyond_the_high_bound():

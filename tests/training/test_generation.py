@@ -12,8 +12,13 @@ from bookwheel.training.generation import GenerationRequest, generate  # noqa: E
 from bookwheel.training.rows import Row  # noqa: E402
 
 
+@pytest.fixture(params=[0, 10**6], ids=["alone", "sharing"])
+def sharing_limit(request):
+    return request.param
+
+
 def requests(**more):
-    prompts = [(7, 8, 9), (7, 8, 9, 10, 11, 12, 30, 31), (5,), (7, 8, 9), tuple(range(20, 50))]
+    prompts = [(7, 8, 9), (7, 8, 9, 10, 11, 12, 30, 31), (5,), (7, 8, 9), tuple(range(20, 50)), (*range(20, 45), 7)]
     return [GenerationRequest(prompt=prompt, limit=6 + i, seed=i, **more) for i, prompt in enumerate(prompts)]
 
 
@@ -21,9 +26,9 @@ def said(policy, asked, **how):
     return generate(policy.model, asked, stop=policy.stop_ids, **how)
 
 
-def test_log_probabilities_are_those_that_training_computes(still_policy):
+def test_log_probabilities_are_those_that_training_computes(still_policy, sharing_limit):
     asked = requests()
-    sampled = said(still_policy, asked)
+    sampled = said(still_policy, asked, sharing_limit=sharing_limit)
     rows = [
         Row(
             ids=(*request.prompt, *one.ids),
@@ -39,10 +44,10 @@ def test_log_probabilities_are_those_that_training_computes(still_policy):
     assert torch.allclose(trained, torch.tensor([p for row in rows for p in row.logprobs]), atol=1e-5)
 
 
-def test_what_a_request_draws_does_not_depend_on_its_neighbours(still_policy):
-    together = [one.ids for one in said(still_policy, requests())]
+def test_what_a_request_draws_does_not_depend_on_its_neighbours(still_policy, sharing_limit):
+    together = [one.ids for one in said(still_policy, requests(), sharing_limit=sharing_limit)]
     alone = [said(still_policy, [request])[0].ids for request in requests()]
-    in_small_batches = [one.ids for one in said(still_policy, requests(), budget=40)]
+    in_small_batches = [one.ids for one in said(still_policy, requests(), budget=40, sharing_limit=sharing_limit)]
     assert together == alone == in_small_batches
 
 
@@ -58,8 +63,9 @@ def test_the_same_prompt_is_read_once_and_drawn_from_apart(still_policy):
     assert len({tuple(one.ids) for one in drawn}) > 1
 
 
-def test_limits_and_stops_end_a_reply(still_policy):
-    for request, one in zip(requests(), said(still_policy, requests()), strict=True):
+def test_limits_and_stops_end_a_reply(still_policy, sharing_limit):
+    replies = said(still_policy, requests(), sharing_limit=sharing_limit)
+    for request, one in zip(requests(), replies, strict=True):
         assert len(one.ids) == len(one.logprobs) <= request.limit
         assert one.stopped == (one.ids[-1] in still_policy.stop_ids)
         assert one.stopped or len(one.ids) == request.limit

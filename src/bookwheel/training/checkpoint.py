@@ -50,6 +50,7 @@ _MAY_DIFFER: Final = frozenset(
         "policy.gradient_checkpointing",
         "policy.head_tokens",
         "policy.row_tokens",
+        "policy.share_prefixes",
         "policy.rollout_tokens",
         "server.address",
         "server.concurrency",

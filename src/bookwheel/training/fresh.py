@@ -50,7 +50,7 @@ def build_word_tokenizer(texts: Iterable[str]) -> Any:
     return tokenizer
 
 
-def build_fresh_policy(texts: Iterable[str], shape: FreshSettings, seed: int) -> Policy:
+def build_fresh_policy(texts: Iterable[str], shape: FreshSettings, seed: int, *, share_prefixes: bool = True) -> Policy:
     """Return a policy with random weights; the same seed gives the same weights."""
     tokenizer = build_word_tokenizer(texts)
     config = LlamaConfig(
@@ -69,4 +69,4 @@ def build_fresh_policy(texts: Iterable[str], shape: FreshSettings, seed: int) ->
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         model = LlamaForCausalLM(config)
-    return Policy(model, tokenizer)
+    return Policy(model, tokenizer, share_prefixes=share_prefixes)

@@ -2,9 +2,9 @@
 
     x_t ~ softmax(z_t / temperature) cut to the top_p most likely;  the log-probability is that distribution's own
 
-Token ids in, token ids out; no text. A batch is left-padded and decoded in lock-step. Equal prompts are read once, and
-rows that have ended leave the batch when half of it has. What a request draws depends on its own seed and prompt alone,
-never on other requests, so a run can be repeated.
+Token ids in, token ids out; no text. A batch is decoded in lock-step. What prompts have in common at their beginning is
+read once, where the model allows it, and rows that have ended leave the batch when half of it has. What a request draws
+depends on its own seed and prompt alone, never on other requests, so a run can be repeated.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor
-from transformers import DynamicCache
+
+from bookwheel.training.caches import PaddedCache, PrefixCache, ReplyCache
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from collections.abc import Set as AbstractSet
+
+    from torch import Tensor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,26 +48,36 @@ class GenerationResult:
 
 
 def generate(
-    model: Any, requests: Sequence[GenerationRequest], *, stop: AbstractSet[int], budget: int = 65536
+    model: Any,
+    requests: Sequence[GenerationRequest],
+    *,
+    stop: AbstractSet[int],
+    budget: int = 65536,
+    sharing_limit: int = 0,
 ) -> list[GenerationResult]:
-    """Return one result for each request, in order; `budget` bounds the padded tokens of a batch."""
+    """Return one result for each request, in order.
+
+    `budget` bounds the padded tokens of a batch; conversations of at most `sharing_limit` tokens share prefixes.
+    """
     results = [GenerationResult() for _ in requests]
+    can_share = all(len(request.prompt) + request.limit <= sharing_limit for request in requests)
     with torch.inference_mode():
-        for batch in _split_batches(requests, budget):
-            _decode(model, [requests[i] for i in batch], [results[i] for i in batch], stop)
+        for batch in _split_batches(requests, budget, by_prefix=can_share):
+            _decode(model, [requests[i] for i in batch], [results[i] for i in batch], stop, can_share=can_share)
     return results
 
 
-def _split_batches(requests: Sequence[GenerationRequest], budget: int) -> Iterator[list[int]]:
-    """Yield batches of requests of similar length, longest first."""
-    order = sorted(range(len(requests)), key=lambda i: (-len(requests[i].prompt), requests[i].prompt, i))
+def _split_batches(requests: Sequence[GenerationRequest], budget: int, *, by_prefix: bool) -> Iterator[list[int]]:
+    """Yield batches of requests that begin alike, or else of similar length."""
+    order = sorted(
+        range(len(requests)), key=lambda i: (0 if by_prefix else -len(requests[i].prompt), requests[i].prompt, i)
+    )
     batch: list[int] = []
     for i in order:
-        if batch:
-            longest = len(requests[batch[0]].prompt) + max(requests[j].limit for j in (*batch, i))
-            if (len(batch) + 1) * longest > budget:
-                yield batch
-                batch = []
+        longest = max(len(requests[j].prompt) for j in (*batch, i)) + max(requests[j].limit for j in (*batch, i))
+        if batch and (len(batch) + 1) * longest > budget:
+            yield batch
+            batch = []
         batch.append(i)
     if batch:
         yield batch
@@ -120,13 +132,18 @@ def _mask_outside_nucleus(logits: Tensor, top_p: Tensor) -> Tensor:
 
 
 def _decode(
-    model: Any, requests: Sequence[GenerationRequest], results: Sequence[GenerationResult], stop: AbstractSet[int]
+    model: Any,
+    requests: Sequence[GenerationRequest],
+    results: Sequence[GenerationResult],
+    stop: AbstractSet[int],
+    *,
+    can_share: bool,
 ) -> None:
     """Sample all requests in lock-step and fill their results."""
     sampler = _TokenSampler(requests, model.device)
-    logits, cache, mask = _prefill(model, requests)
+    kind: type[ReplyCache] = PrefixCache if can_share else PaddedCache
+    logits, cache = kind.read(model, [request.prompt for request in requests])
     active = list(range(len(requests)))
-    position = mask.sum(-1)
     while True:
         tokens, logprobs = sampler(logits)
         for row, token, logprob in zip(active, tokens.tolist(), logprobs.tolist(), strict=True):
@@ -144,44 +161,9 @@ def _decode(
             return
         # Selecting rows copies the cache, so it waits until half of the batch has ended.
         if len(going) <= len(active) // 2:
-            index = torch.tensor(going, device=mask.device)
-            cache.batch_select_indices(index)
-            tokens, mask, position = tokens[index], mask[index], position[index]
+            index = torch.tensor(going, device=tokens.device)
+            cache.select(index)
+            tokens = tokens[index]
             sampler.select(going)
             active = [active[i] for i in going]
-        mask = torch.cat([mask, mask.new_ones(len(active), 1)], dim=1)
-        logits = _forward(model, tokens[:, None], mask, position[:, None], cache)
-        position = position + 1
-
-
-def _prefill(model: Any, requests: Sequence[GenerationRequest]) -> tuple[Tensor, DynamicCache, Tensor]:
-    """Return the logits after each prompt, the cache and the attention mask; equal prompts are read once."""
-    distinct = {prompt: i for i, prompt in enumerate(dict.fromkeys(request.prompt for request in requests))}
-    longest = max(map(len, distinct))
-    ids = torch.zeros(len(distinct), longest, dtype=torch.long)
-    mask = torch.zeros_like(ids)
-    for prompt, i in distinct.items():
-        ids[i, longest - len(prompt) :] = torch.tensor(prompt)
-        mask[i, longest - len(prompt) :] = 1
-    ids, mask = ids.to(model.device), mask.to(model.device)
-    cache = DynamicCache(config=model.config)
-    logits = _forward(model, ids, mask, (mask.cumsum(-1) - 1).clamp(min=0), cache)
-    if len(distinct) < len(requests):
-        index = torch.tensor([distinct[request.prompt] for request in requests], device=model.device)
-        cache.batch_select_indices(index)
-        logits, mask = logits[index], mask[index]
-    return logits, cache, mask
-
-
-def _forward(model: Any, ids: Tensor, mask: Tensor, positions: Tensor, cache: Any) -> Tensor:
-    """Return the logits of each row's last position, and extend the cache."""
-    out = model(
-        input_ids=ids,
-        attention_mask=mask,
-        position_ids=positions,
-        past_key_values=cache,
-        use_cache=True,
-        logits_to_keep=1,
-    )
-    logits: Tensor = out.logits[:, -1]
-    return logits
+        logits = cache.extend(tokens)

@@ -74,7 +74,7 @@ def build_policy(config: TrainConfig) -> Policy:
         )
     prompts = prompts_for(config.plan, "")
     words = [*vocabulary(), prompts.blank, prompts.unchanged, prompts.answer_template, *prompts.updates.values()]
-    return build_fresh_policy(words, config.fresh, config.seed)
+    return build_fresh_policy(words, config.fresh, config.seed, share_prefixes=config.policy.share_prefixes)
 
 
 def build_sample_sets(

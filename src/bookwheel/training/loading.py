@@ -40,6 +40,7 @@ def load_policy(settings: PolicySettings) -> Policy:
         tokenizer,
         head_tokens=settings.head_tokens,
         gradient_checkpointing=settings.gradient_checkpointing,
+        share_prefixes=settings.share_prefixes,
     )
     check_architecture(policy)
     return policy

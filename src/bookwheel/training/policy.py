@@ -16,6 +16,8 @@ from bookwheel.training.errors import ConfigError
 from bookwheel.training.rows import micro_batches
 from bookwheel.training.scorer import RowScorer, ScoredRows, score_rows
 from bookwheel.training.sharding import Shards, gather_weights, shard_model
+from bookwheel.training.sharing import enable_sharing
+from bookwheel.training.tries import trie_batches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -36,12 +38,13 @@ class Policy:
         *,
         head_tokens: int = 1024,
         gradient_checkpointing: bool = False,
+        share_prefixes: bool = True,
     ) -> None:
         self.model = model
         self.tokenizer = tokenizer
         self.head_tokens = head_tokens
         self._recompute = gradient_checkpointing
-        self._scorer = RowScorer(model, head_tokens)
+        self._scorer = RowScorer(model, head_tokens, enable_sharing(model) if share_prefixes else 0)
         self._shards: Shards | None = None
         self._dtype = torch.float32
         self._reference: Any = None
@@ -109,9 +112,20 @@ class Policy:
             for held, weight in zip(self._snapshot.parameters(), self.model.parameters(), strict=True):
                 held.copy_(weight)
 
+    @property
+    def sharing_limit(self) -> int:
+        """The longest row of which the model may read prefixes once; 0 reads every row by itself."""
+        return self._scorer.sharing_limit
+
+    def can_share(self, rows: Sequence[Row]) -> bool:
+        """Tell if what these rows have in common at their beginning is read once."""
+        return self._scorer.can_share(rows)
+
     def micro_batches(self, rows: Sequence[Row], budget: int) -> list[list[Row]]:
         """Return the rows in parts that are read together; `budget` bounds the tokens that the model reads for one."""
-        return micro_batches(rows, budget)
+        sharing = [row for row in rows if self.can_share([row])]
+        alone = [row for row in rows if not self.can_share([row])]
+        return trie_batches(sharing, budget) + micro_batches(alone, budget)
 
     def score(self, rows: Sequence[Row]) -> ScoredRows:
         """Return log-probability and entropy of the rows' trained tokens; the caller may turn gradients off."""
@@ -120,7 +134,7 @@ class Policy:
     def score_frozen(self, rows: Sequence[Row]) -> Tensor:
         """Return log-probabilities of the rows' trained tokens by the model that is sampled from."""
         with torch.no_grad(), self.sampling() as model:
-            scorer = self._scorer if model is self.model else RowScorer(model, self.head_tokens)
+            scorer = self._scorer if model is self.model else RowScorer(model, self.head_tokens, self.sharing_limit)
             return score_rows(scorer, rows, self.device).logprobs
 
     def score_by_reference(self, rows: Sequence[Row]) -> Tensor:
@@ -135,7 +149,7 @@ class Policy:
             return [score_rows(scorer, rows, self.device).logprobs for rows in batches]
 
     @contextlib.contextmanager
-    def _reference_scorer(self) -> Iterator[nn.Module]:
+    def _reference_scorer(self) -> Iterator[RowScorer]:
         if self._shards and self._shards.has_reference:
             with self._shards.as_reference():
                 yield self._scorer
@@ -153,7 +167,7 @@ class Policy:
             self._shards.freeze_reference()
         else:
             frozen = copy.deepcopy(self.model).requires_grad_(requires_grad=False).eval()
-            self._reference = RowScorer(frozen, self.head_tokens)
+            self._reference = RowScorer(frozen, self.head_tokens, self.sharing_limit)
 
     @property
     def reference_model(self) -> Any:

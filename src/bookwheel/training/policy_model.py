@@ -211,7 +211,13 @@ class _BatchQueue:
     def _generate(self, requests: Sequence[GenerationRequest]) -> list[GenerationResult]:
         ranks.claim_device()
         with name_memory_setting("rollout_tokens"), self._policy.sampling() as model:
-            return generate(model, requests, stop=self._policy.stop_ids, budget=self._budget)
+            return generate(
+                model,
+                requests,
+                stop=self._policy.stop_ids,
+                budget=self._budget,
+                sharing_limit=self._policy.sharing_limit,
+            )
 
     async def _wait_until_quiet(self) -> None:
         quiet, seen = 0, len(self._pending)

@@ -3,8 +3,8 @@
     log p(x_t) = z_t[x_t] - logsumexp(z_t),   z_t = W h_(t-1)
 
 Only the hidden states before sampled tokens go through the head W, a slice at a time and recomputed for the backward
-pass, so the logits of a long row are never all in memory. Rows with the same ids are read once. This file knows token
-ids and rows, and nothing of their text.
+pass, so the logits of a long row are never all in memory. What rows have in common at their beginning is read once,
+where the model allows it. This file knows token ids and rows, and nothing of their text.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
+
+from bookwheel.training.trie_attention import packed_inputs
+from bookwheel.training.tries import pack
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,10 +37,15 @@ class ScoredRows:
 class RowScorer(nn.Module):
     """Decoder and head as one module: where weights are sharded, one forward gathers them all."""
 
-    def __init__(self, model: Any, head_tokens: int) -> None:
+    def __init__(self, model: Any, head_tokens: int, sharing_limit: int = 0) -> None:
         super().__init__()
         self.model = model
         self.head_tokens = head_tokens
+        self.sharing_limit = sharing_limit
+
+    def can_share(self, rows: Sequence[Row]) -> bool:
+        """Tell if the rows are read together, prefixes once."""
+        return all(len(row.ids) <= self.sharing_limit for row in rows)
 
     def forward(self, places: Tensor, targets: Tensor, **inputs: Any) -> tuple[Tensor, Tensor]:
         """Return log-probability and entropy of each target, predicted at its flat place in the decoder's inputs."""
@@ -52,10 +60,10 @@ class RowScorer(nn.Module):
         return torch.cat([logprobs for logprobs, _ in parts]), torch.cat([entropy for _, entropy in parts])
 
 
-def score_rows(scorer: nn.Module, rows: Sequence[Row], device: torch.device) -> ScoredRows:
+def score_rows(scorer: RowScorer, rows: Sequence[Row], device: torch.device) -> ScoredRows:
     """Return the scores of the rows' trained tokens; rows with the same ids go through the model once."""
     distinct = list({(row.ids, row.trained): row for row in rows}.values())
-    inputs, paths = _lay_out([row.ids for row in distinct], device)
+    inputs, paths = _lay_out([row.ids for row in distinct], device, shared=scorer.can_share(rows))
     places, targets = _find_trained(distinct, paths)
     logprobs, entropy = scorer(places.to(device), targets.to(device), **inputs)
     index = _index_into_distinct(rows, distinct).to(device)
@@ -69,12 +77,15 @@ def get_decoder(model: Any) -> Any:
 
 
 def _lay_out(
-    sequences: Sequence[tuple[int, ...]], device: torch.device
-) -> tuple[dict[str, Tensor], Sequence[Sequence[int]]]:
+    sequences: Sequence[tuple[int, ...]], device: torch.device, *, shared: bool
+) -> tuple[dict[str, Any], Sequence[Sequence[int]]]:
     """Return the decoder's inputs, and for each sequence where its tokens stand among all of them.
 
     Padded sequences need no mask: attention looks left and the padding stands on the right.
     """
+    if shared:
+        packed = pack(sequences)
+        return packed_inputs(packed, device), packed.paths
     longest = max(map(len, sequences))
     ids = torch.zeros(len(sequences), longest, dtype=torch.long)
     for i, sequence in enumerate(sequences):

@@ -46,11 +46,13 @@ class PolicySettings:
     device: str = ""
     """Empty takes a GPU where there is one."""
     gradient_checkpointing: bool = False
+    share_prefixes: bool = True
+    """Read what rows have in common at their beginning once, where that gives the figures of whole rows."""
     head_tokens: AtLeastOne = 1024
     """Trained tokens whose logits are in memory at the same time."""
     row_tokens: AtLeastOne = 16384
-    """Padded tokens of one micro-batch: gradients of as many as needed are added up. Lower it when memory runs out in
-    a step."""
+    """Tokens of one micro-batch, shared ones once: gradients of as many as needed are added up. Lower it when memory
+    runs out in a step."""
     rollout_tokens: AtLeastOne = 65536
     """Padded tokens of one sampled batch. Lower it when memory runs out in a rollout."""
 

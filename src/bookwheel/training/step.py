@@ -22,6 +22,7 @@ from bookwheel.training.loss import Logprobs, LossSums, policy_loss
 from bookwheel.training.memory import name_memory_setting
 from bookwheel.training.optim import MasterAdamW
 from bookwheel.training.rows import Row, padding_share
+from bookwheel.training.tries import shared_share
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -81,7 +82,7 @@ class PolicyOptimizer:
             **means,
             "loss": means["loss"] / len(parts),
             "gradient": max(norms),
-            "padding": max(map(padding_share, cut)),
+            **self._measure_cut(cut),
             "tokens": sums.tokens,
             "updates": len(parts),
             "micro_batches": sum(map(len, cut)),
@@ -153,6 +154,12 @@ class PolicyOptimizer:
             )
             for i, (micro, old) in enumerate(zip(mine, olds, strict=True))
         ]
+
+    def _measure_cut(self, cut: Sequence[Sequence[Sequence[Row]]]) -> dict[str, float]:
+        """Return which share of what is read is padding, and which share of the rows is not read."""
+        together = [micro for micros in cut for micro in micros if self.policy.can_share(micro)]
+        alone = [[micro for micro in micros if not self.policy.can_share(micro)] for micros in cut]
+        return {"padding": max(map(padding_share, alone)), "shared": shared_share(together)}
 
     def _cut(self, rows: Sequence[Row]) -> list[list[Row]]:
         return self.policy.micro_batches(rows, self.config.policy.row_tokens)

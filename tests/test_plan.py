@@ -7,7 +7,15 @@ import json
 import pytest
 
 from bookwheel.errors import PlanError
-from bookwheel.plan import Budget, Layout, Plan, list_presets, load_preset_plan
+from bookwheel.plan import (
+    Budget,
+    Layout,
+    Plan,
+    find_family_preset,
+    list_presets,
+    load_family,
+    load_preset_plan,
+)
 
 
 def test_the_defaults_are_the_papers() -> None:
@@ -19,6 +27,30 @@ def test_the_defaults_are_the_papers() -> None:
 def test_plans_survive_json() -> None:
     plan = Plan(chunk_tokens=900, layout=Layout.SECTION_FIRST, budget=Budget(tokens=5000, seconds=3.5))
     assert Plan.from_json(json.loads(json.dumps(plan.to_json()))) == plan
+
+
+@pytest.mark.parametrize(
+    ("model", "preset"),
+    [
+        ("Qwen/Qwen2.5-7B-Instruct", "qwen2.5"),
+        ("BytedTsinghua-SIA/RL-MemoryAgent-14B", "qwen2.5"),
+        ("qwen3:8b", "qwen3"),
+        ("meta-llama/Llama-3.1-8B-Instruct", "llama-3"),
+        ("mistralai/Mistral-Small-3.2-24B-Instruct-2506", "mistral"),
+        ("google/gemma-3-12b-it", "gemma"),
+        ("gpt-4o", None),
+        ("local", None),
+    ],
+)
+def test_a_models_name_leads_to_the_preset_of_its_family(model: str, preset: str | None) -> None:
+    assert find_family_preset(model) == preset
+
+
+def test_a_preset_for_a_family_says_what_was_measured() -> None:
+    families = {name: family for name in list_presets() if (family := load_family(name))}
+    assert set(families) == {"qwen2.5", "qwen3", "llama-3", "mistral", "gemma"}
+    assert all(family.measured.startswith("nothing") for family in families.values())
+    assert load_preset_plan("qwen3").sampling.thinking is False
 
 
 @pytest.mark.parametrize("name", list_presets())

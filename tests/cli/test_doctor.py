@@ -19,6 +19,36 @@ def test_doctor_and_models_tell_what_is_here(run, book: Path) -> None:
     assert "127.0.0.1:9" in ill.out
 
 
+def test_the_named_model_is_tried_and_its_ways_are_told(run, book: Path) -> None:
+    told = run("models", "--model", "scripted", "--json").json
+    assert {offer["name"]: offer["offered"] for offer in told["offers"]["offers"]} == {
+        "judge": True,
+        "likelihood": True,
+        "token ids": False,
+        "tokenizer": True,
+        "window": None,
+    }
+    assert {"edits", "ranked", "quotes"} <= set(told["offers"]["ways"]["open"])
+    assert "gated" in told["offers"]["ways"]["uncalibrated"]
+    assert told["offers"]["ways"]["closed"] == {}
+    assert "not measured" not in told["families"]["qwen3"]["known"]
+    shown = run("models", "--model", "scripted").out
+    assert "log-probabilities of one-word answers" in shown
+    assert "after `bookwheel calibrate` by gated" in shown
+    findings = {one["what"]: one for one in run("doctor", "--model", "scripted", "--json").json["findings"]}
+    assert findings["judge"]["health"] == "ok"
+    assert findings["token ids"] == {
+        "what": "token ids",
+        "health": "note",
+        "says": "no: no exact ids of prompts and replies, which training needs",
+    }
+    assert "reads by sequential" in findings["ways"]["says"]
+
+
+def test_without_a_named_model_none_is_asked(run, book: Path) -> None:
+    assert run("models", "--json").json["offers"] is None
+
+
 def test_a_damaged_journal_is_named_and_repaired(run, tmp_path: Path) -> None:
     path = tmp_path / "damaged.sqlite"
     with Journal(path) as journal:

@@ -50,6 +50,22 @@ def test_only_settings_that_are_set_are_sent(server, acts, model):
     assert body["repeat_penalty"] == body["repetition_penalty"] == 1.2
 
 
+@pytest.mark.parametrize("thinking", [True, False])
+def test_thinking_is_asked_for_or_forbidden_where_the_plan_says_so(server, acts, model, thinking):
+    server.plays(acts.sends(acts.completion()))
+    acts.ask(model(), sampling=Sampling(thinking=thinking))
+    assert server.bodies()[-1]["chat_template_kwargs"] == {"enable_thinking": thinking}
+
+
+def test_a_server_that_knows_no_thinking_is_asked_without_it(server, acts, model):
+    refusal = acts.fault(
+        400, "Unrecognized request argument supplied: chat_template_kwargs", param="chat_template_kwargs"
+    )
+    server.plays(refusal, acts.sends(acts.completion()))
+    assert acts.ask(model(), sampling=Sampling(thinking=False)).text == "Noted."
+    assert "chat_template_kwargs" not in server.bodies()[-1]
+
+
 def test_a_server_without_a_key_is_asked_all_the_same(server, acts, model):
     server.plays(acts.sends(acts.completion()))
     assert acts.ask(model()).text == "Noted."

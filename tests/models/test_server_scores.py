@@ -96,6 +96,21 @@ def test_a_server_is_asked_once_what_it_offers(server, model, acts, served, play
     assert len(server.bodies()) == (0 if plays is None else 1)
 
 
+@pytest.mark.parametrize(("served", "has_setting"), [(VLLM, True), (LLAMA, True), (OTHER, False)])
+def test_a_model_is_asked_not_to_think_before_it_judges_where_the_server_knows_how(
+    server, model, acts, served, has_setting
+):
+    server.plays(acts.sends(served), route="/v1/models")
+    server.plays(acts.sends(acts.completion("Yes", choice=listed(Yes=-0.2, No=-2.5))))
+
+    async def judge(m):
+        await m.abilities()
+        await m.judge(TALK, ("Yes", "No"))
+
+    run(model(), judge)
+    assert ("chat_template_kwargs" in server.bodies()[-1]) is has_setting
+
+
 def vllm_scores(*logprobs: float):
     entries = [
         None,

@@ -14,6 +14,7 @@ from math import ceil, log
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.reading.ways.compose import ComposedWay, ReadingContext
+from bookwheel.reading.ways.gated import is_near
 from bookwheel.text.matching import Passage, parse_words
 from bookwheel.types import Flag
 
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 # A second pass that cost more than a tenth of the first would be a second reading.
 _SHARE: Final = 0.1
 _LEAST: Final = 2
-# A score counts as near the threshold from this share of it on.
-_NEAR: Final = 0.5
 
 
 def count_room(steps: int) -> int:
@@ -53,7 +52,7 @@ def _is_near(context: ReadingContext, step: Step) -> bool:
     gate = context.plan.gate
     if Flag.SKIPPED not in step.flags or step.score is None or gate is None:
         return False
-    return step.score >= gate.threshold * (_NEAR if gate.threshold > 0 else 1 / _NEAR)
+    return is_near(step.score, gate.threshold)
 
 
 def _rank_by_memory(context: ReadingContext, steps: Sequence[Step], memory: str) -> list[Step]:

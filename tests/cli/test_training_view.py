@@ -3,7 +3,7 @@ import io
 import pytest
 from rich.console import Console
 
-from bookwheel.cli.training_view import RunView, format_record, open_tensorboard, sparkline
+from bookwheel.cli.training_view import RunView, format_record, sparkline
 
 WARM = {"kind": "warm", "step": 2, "loss": 0.25, "clock": {"seconds": 0.5}}
 CHECK = {"kind": "evaluation", "step": 2, "accuracy": 0.5, "n": 64, "failed": 1, "clock": {"seconds": 1.0}}
@@ -52,22 +52,3 @@ def test_a_sparkline_never_outgrows_its_width(count):
     line = sparkline([index / count for index in range(count)])
     assert 1 <= len(line) <= 48
     assert sorted(line) == list(line)
-
-
-def test_figures_go_to_tensorboard(tmp_path):
-    pytest.importorskip("torch")
-    pytest.importorskip("tensorboard")
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    with open_tensorboard(tmp_path) as write:
-        for record in (WARM, CHECK, *STEPS):
-            write(record)
-    found = EventAccumulator(str(tmp_path))
-    found.Reload()
-    assert [(event.step, event.value) for event in found.Scalars("step/reward")] == [
-        (3, 0.0),
-        (4, 0.25),
-        (5, 0.5),
-        (6, 0.75),
-    ]
-    assert {"warm/loss", "evaluation/accuracy", "step/seconds"} <= set(found.Tags()["scalars"])

@@ -46,10 +46,18 @@ def test_every_figure_of_the_card_comes_from_the_records():
     assert "| 3 | 75.0 % | 63.2 to 84.0 | 64 | 0 |" in told
 
 
-def test_curves_are_drawn(tmp_path):
+def test_curves_are_drawn_with_the_intervals_of_their_accuracies(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
+    from matplotlib.axes import Axes
+
+    drawn, plain = [], Axes.errorbar
+    monkeypatch.setattr(
+        Axes, "errorbar", lambda self, *args, **options: drawn.append(options["yerr"]) or plain(self, *args, **options)
+    )
     plot_curves({"one": RECORDS, "two": RECORDS}, tmp_path / "curves.svg")
     assert "<svg" in (tmp_path / "curves.svg").read_text()
+    below, above = drawn[0]
+    assert [25 - below[0], 25 + above[0]] == [pytest.approx(16.0, abs=0.05), pytest.approx(36.8, abs=0.05)]
 
 
 @pytest.mark.parametrize("kinds", [("warm",), ("step",), ("evaluation",), ("step", "evaluation")])

@@ -15,7 +15,7 @@ from bookwheel.cli.options import Count, FilePath, PositiveInt, Text, WholeNumbe
 from bookwheel.errors import MissingExtra
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from bookwheel.cli.training_view import Observer
     from bookwheel.training.config import TrainConfig
@@ -33,6 +33,8 @@ def train(
     gguf_like: FilePath | None = None,
     threads: PositiveInt | None = None,
     with_tensorboard: Annotated[bool, Parameter(name="--tensorboard", negative="")] = False,
+    with_wandb: Annotated[bool, Parameter(name="--wandb", negative="")] = False,
+    with_trackio: Annotated[bool, Parameter(name="--trackio", negative="")] = False,
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
     quiet: Annotated[bool, Parameter(name=("--quiet", "-q"), negative="")] = False,
 ) -> int:
@@ -58,6 +60,10 @@ def train(
         CPU threads; by default as many as are idle, or with --resume as many as the run began with.
     with_tensorboard
         Also write the metrics for TensorBoard, into the run's folder.
+    with_wandb
+        Also log the metrics to Weights & Biases; WANDB_MODE=offline keeps them here.
+    with_trackio
+        Also log the metrics to trackio.
     as_json
         Print one JSON object and nothing else.
     quiet
@@ -79,7 +85,9 @@ def train(
     folder = out or Path("runs") / f"{Path(settings).stem}-{config.seed}"
     if threads or "RANK" not in os.environ:
         torch.set_num_threads(threads or _choose_threads(folder if resume else None))
-    with _open_observers(config, folder, quiet=quiet or as_json, with_tensorboard=with_tensorboard) as observe:
+    chosen = {"tensorboard": with_tensorboard, "wandb": with_wandb, "trackio": with_trackio}
+    trackers = [name for name, is_chosen in chosen.items() if is_chosen]
+    with _open_observers(config, folder, quiet=quiet or as_json, trackers=trackers) as observe:
         trainer = build_trainer(config, folder, data=data, observe=observe)
         try:
             result = trainer.train(resume=resume)
@@ -110,9 +118,10 @@ def _choose_threads(resumed: Path | None) -> int:
 
 
 @contextmanager
-def _open_observers(config: TrainConfig, folder: Path, *, quiet: bool, with_tensorboard: bool) -> Iterator[Observer]:
-    """Give a function that passes every record to the view and to TensorBoard, where they are wanted."""
-    from bookwheel.cli.training_view import RunView, open_tensorboard
+def _open_observers(config: TrainConfig, folder: Path, *, quiet: bool, trackers: Sequence[str]) -> Iterator[Observer]:
+    """Give a function that passes every record to the view and to the trackers that are wanted."""
+    from bookwheel.cli.trackers import open_tensorboard, open_tracker
+    from bookwheel.cli.training_view import RunView
 
     with ExitStack() as stack:
         observers: list[Observer] = []
@@ -120,8 +129,14 @@ def _open_observers(config: TrainConfig, folder: Path, *, quiet: bool, with_tens
             view = RunView(f"{folder} · seed {config.seed}", warm=config.warm_start.steps, steps=config.steps)
             stack.callback(view.close)
             observers.append(view)
-        if with_tensorboard:
-            observers.append(stack.enter_context(open_tensorboard(folder / "tensorboard")))
+        # With several processes, each would log a run of its own.
+        for name in trackers if os.environ.get("RANK", "0") == "0" else ():
+            opened = (
+                open_tensorboard(folder / "tensorboard")
+                if name == "tensorboard"
+                else open_tracker(name, folder, config.to_json())
+            )
+            observers.append(stack.enter_context(opened))
 
         def observe(record: Mapping[str, Any]) -> None:
             for observer in observers:

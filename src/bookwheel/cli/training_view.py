@@ -1,8 +1,7 @@
-"""The terminal view of a training run, and its TensorBoard files."""
+"""The terminal view of a training run."""
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Group
@@ -13,11 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from bookwheel.cli.output import stderr
-from bookwheel.errors import MissingExtra
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Mapping, Sequence
 
     from rich.console import Console, RenderableType
 
@@ -133,23 +130,3 @@ def _format_held_out(records: Sequence[Record]) -> Text:
 
 def _format_figure(value: float) -> str:
     return str(value) if isinstance(value, int) else f"{value:.3g}"
-
-
-@contextmanager
-def open_tensorboard(folder: Path) -> Iterator[Observer]:
-    """Give a function that writes every metric of every record into TensorBoard's event files."""
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError as error:
-        raise MissingExtra("--tensorboard", "tensorboard") from error
-
-    with SummaryWriter(folder) as writer:
-
-        def write(record: Record) -> None:
-            for name, value in record.items():
-                if isinstance(value, int | float) and name != "step":
-                    writer.add_scalar(f"{record['kind']}/{name}", value, record["step"])
-            seconds = record["clock"]["seconds"]
-            writer.add_scalar(f"{record['kind']}/seconds", seconds, record["step"])
-
-        yield write

@@ -12,15 +12,22 @@ if TYPE_CHECKING:
 
 
 def plot_curves(runs: Mapping[str, Sequence[Mapping[str, Any]]], path: Path) -> None:
-    """Plot held-out accuracy and reward against steps, one colour a run, in any format that matplotlib writes."""
+    """Plot held-out accuracy with its intervals, and reward, against steps; the file's suffix says the format."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.subplots()
     for name, records in runs.items():
         steps = [one for one in records if one["kind"] == "step"]
-        held = [one for one in records if one["kind"] == "evaluation"]
-        (line,) = axes.plot([one["step"] for one in held], [100 * one["accuracy"] for one in held], "o-", label=name)
+        held = [one for one in held_out_scores(records) if not one.warm]
+        line, _, _ = axes.errorbar(
+            [one.step for one in held],
+            [100 * one.accuracy for one in held],
+            yerr=[[100 * (one.accuracy - one.low) for one in held], [100 * (one.high - one.accuracy) for one in held]],
+            fmt="o-",
+            capsize=2,
+            label=name,
+        )
         rewards = [100 * one["reward"] for one in steps]
         axes.plot([one["step"] for one in steps], rewards, color=line.get_color(), alpha=0.3)
     n = {one["n"] for records in runs.values() for one in records if one["kind"] == "evaluation"}
@@ -28,7 +35,7 @@ def plot_curves(runs: Mapping[str, Sequence[Mapping[str, Any]]], path: Path) -> 
         xlabel="step",
         ylabel="percent",
         ylim=(0, 100),
-        title=f"held-out accuracy (dots, n = {_join_numbers(n)}), reward",
+        title=f"held-out accuracy (dots, 95 % intervals, n = {_join_numbers(n)}), reward",
     )
     axes.grid(alpha=0.3)
     axes.legend()

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import shutil
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -23,7 +23,7 @@ from bookwheel.tasks.base import Sample, SampleDocument
 PLAN = {"question_tokens": 60, "chunk_tokens": 120, "memory_tokens": 60, "answer_tokens": 60}
 EVIL = "<img src=x onerror=alert(1)>"
 LEFT_OUT = pytest.StashKey[Counter[str]]()
-UNREAD = pytest.StashKey[set[Path]]()
+UNREAD = pytest.StashKey[dict[str, set[Path]]]()
 
 # Neither time limits nor new examples: a test passes or fails the same way on every machine.
 STEADY = {"deadline": None, "derandomize": True, "database": None, "suppress_health_check": [HealthCheck.too_slow]}
@@ -33,15 +33,20 @@ settings.load_profile("quick")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.stash[LEFT_OUT], config.stash[UNREAD] = Counter(), set()
+    config.stash[LEFT_OUT], config.stash[UNREAD] = Counter(), defaultdict(set)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave files that need PyTorch unread where their tests are not wanted: importing it takes seconds."""
-    if "torch" not in _unwanted(config) or not _needs_torch(collection_path):
+    """Leave files unread of which no test is wanted: importing PyTorch or LangChain takes seconds."""
+    unwanted = _unwanted(config)
+    if "torch" in unwanted and _needs_torch(collection_path):
+        kind = "files with PyTorch"
+    elif "slow" in unwanted and _is_slow(collection_path):
+        kind = "slow files"
+    else:
         return None
-    config.stash[UNREAD].add(collection_path)
-    config.stash[LEFT_OUT]["files with PyTorch"] = len(config.stash[UNREAD])
+    config.stash[UNREAD][kind].add(collection_path)
+    config.stash[LEFT_OUT][kind] = len(config.stash[UNREAD][kind])
     return True
 
 
@@ -88,6 +93,11 @@ def _unwanted(config: pytest.Config) -> list[str]:
 @cache
 def _needs_torch(path: Path) -> bool:
     return path.suffix == ".py" and path.name != "conftest.py" and 'importorskip("torch")' in path.read_text("utf-8")
+
+
+@cache
+def _is_slow(path: Path) -> bool:
+    return path.suffix == ".py" and "\npytestmark = pytest.mark.slow\n" in path.read_text("utf-8")
 
 
 @pytest.fixture

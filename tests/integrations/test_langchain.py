@@ -17,6 +17,8 @@ from bookwheel.integrations.langchain import reading_runnable, reading_tool
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.types import Reading
 
+pytestmark = pytest.mark.slow
+
 QUESTION = "Who is the harbour master of Skarholm?"
 FILLER = "Gulls circle over the pier, and the keeper writes down the wind. " * 12 + "\n\n"
 TEXT = FILLER + "The harbour master of Skarholm is Ada Quill.\n\n" + FILLER

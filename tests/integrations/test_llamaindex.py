@@ -18,6 +18,8 @@ from bookwheel.errors import BudgetReached, ModelError, Refused
 from bookwheel.integrations.llamaindex import ReadingSynthesizer
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 
+pytestmark = pytest.mark.slow
+
 QUESTION = "Who is the harbour master of Skarholm?"
 FILLER = "Gulls circle over the pier, and the keeper writes down the wind. " * 12
 CHUNKS = [FILLER, "The harbour master of Skarholm is Ada Quill.", FILLER]

@@ -254,6 +254,7 @@ def test_a_failing_model_is_a_server_error_that_no_client_repeats(serving, words
             list(stream)
 
 
+@pytest.mark.slow
 def test_langchain_reads_through_its_own_openai_client(up, words) -> None:
     chat = pytest.importorskip("langchain_openai").ChatOpenAI
     model = chat(model="scripted", base_url=f"{up.url}/v1", api_key="none", max_retries=0)

@@ -39,6 +39,7 @@ def langchain_model(up, **settings):
     return chat(model="scripted", base_url=f"{up.url}/v1", api_key="none", max_retries=0, **settings)
 
 
+@pytest.mark.slow
 def test_langchain_gets_an_object_of_its_class(start, words) -> None:
     from pydantic import BaseModel
 
@@ -54,6 +55,7 @@ def test_langchain_gets_an_object_of_its_class(start, words) -> None:
         assert model.invoke([("user", text), ("user", question)]) == Person(name="Ada Quill", office="harbour master")
 
 
+@pytest.mark.slow
 def test_an_agent_of_langchain_calls_its_tool_and_then_replies(start, words) -> None:
     create_agent = pytest.importorskip("langchain.agents").create_agent
     text, question = words
@@ -76,6 +78,7 @@ def test_an_agent_of_langchain_calls_its_tool_and_then_replies(start, words) -> 
     assert [bool(reading.parent) for reading in kept] == [True, False]
 
 
+@pytest.mark.slow
 def test_a_chat_engine_of_llamaindex_goes_on_with_the_memory(start, words) -> None:
     like = pytest.importorskip("llama_index.llms.openai_like").OpenAILike
     from llama_index.core.chat_engine import SimpleChatEngine

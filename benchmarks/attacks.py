@@ -221,7 +221,7 @@ def come_without_token(target: Target) -> int:
     """Call a server of this machine without its token, with a wrong one, or with it in a wrong place."""
     tokens = ["", "x", TOKEN[:-1], f"{TOKEN}x", TOKEN.upper(), f"{TOKEN}\x00", "*", "null", "undefined", "local"]
     heads = [{}, *({"Authorization": f"Bearer {token}"} for token in tokens[1:] if token.isprintable())]
-    heads += [{"Authorization": f"{kind} {TOKEN}"} for kind in ("Basic", "Token", "")]
+    heads += [{"Authorization": f"{kind}{TOKEN}"} for kind in ("Basic ", "Token ", "")]
     heads += [{"Cookie": f"bookwheel_session={token}"} for token in (TOKEN, "x", "")]
     heads += [{"X-Api-Key": TOKEN}, {"X-Forwarded-For": "127.0.0.1"}, {"X-Original-URL": "/healthz"}]
     opened = 0

@@ -80,7 +80,10 @@ class Budget:
     def __post_init__(self) -> None:
         check_bounds(self, error=PlanError, table="the budget's")
         if self.cost is not None and not (self.price_in or self.price_out):
-            raise PlanError("a cost budget needs the price of a million tokens: --price-in and --price-out")
+            raise PlanError(
+                f"a cost budget of {self.cost:g} (--max-cost) needs the price of a million tokens: --price-in and "
+                f"--price-out"
+            )
 
     @property
     def has_limits(self) -> bool:

@@ -111,3 +111,9 @@ def test_a_title_beside_a_running_one_goes_only_if_the_text_has_it():
     kept = [page(title, title.upper()) for title in titles[:4]] + [page("Brass", "something else")]
     found = find_running_lines(kept, [842.0] * 5)
     assert found == [set(), {0, 1}, {0, 1}, {0, 1}, {0}]
+
+
+def test_two_words_of_the_document_that_are_none_together_keep_their_hyphen():
+    hyphens = Hyphens(["up to the date", "to that date", "without a word", "with it, with us", "out of it, out"])
+    assert hyphens.join_pages("may not be up-to-", "date, as") == ("may not be up-to-date,", "as")
+    assert hyphens.join_pages("it came with-", "out a word") == ("it came without", "a word")

@@ -107,7 +107,8 @@ def _split_words(words: tuple[str, ...]) -> tuple[list[str], str]:
 def _find_sources(sources: list[str], question: str) -> list[str]:
     """Return the sources; standard input if none is named and something is piped."""
     if not sources:
-        if sys.stdin is None or sys.stdin.isatty():
+        # A question that is a file's name is a document whose question was forgotten, whatever is piped.
+        if sys.stdin is None or sys.stdin.isatty() or Path(question).is_file():
             advice = (
                 f'bookwheel ask {question} "QUESTION"' if Path(question).exists() else 'bookwheel ask FILE "QUESTION"'
             )

@@ -91,7 +91,7 @@ def _choose_memory(old: str, text: str | None, file: Path | None) -> str:
     if file is not None:
         text = sys.stdin.read() if str(file) == STDIN else _read_memory_file(file)
         if not text.strip():
-            raise InputError("the new memory is empty; it would wipe all that was read before")
+            raise InputError(f"the new memory in {file} is empty; it would wipe all that was read before")
         return text.strip()
     if not sys.stdin.isatty():
         raise InputError("give the new memory with --memory TEXT or --memory-file FILE")

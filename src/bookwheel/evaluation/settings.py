@@ -122,6 +122,8 @@ class Evaluation:
     def __post_init__(self) -> None:
         check_bounds(self, error=SettingsError)
         _check_ways(self.ways, "ways")
+        if self.tasks and not (self.lengths or self.samples):
+            raise SettingsError(f"no length for {', '.join(self.tasks)}: give one or more, such as --length 8192")
         if not (self.samples or (self.tasks and self.lengths)):
             raise SettingsError("nothing to measure: give tasks and lengths, or files of samples")
         self._check_models()

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.reading.claims import Candidate, Case, ClaimWriter
 from bookwheel.reading.remarks import says_absent
 from bookwheel.text.agreement import Degree, compare
-from bookwheel.text.fragments import compare_fragment, is_fragment, list_items
+from bookwheel.text.fragments import compare_fragment, is_fragment, lacks_subject, list_items
 from bookwheel.text.sentence_search import Query, Sentence, make_query, search
 from bookwheel.text.sentences import list_sentences
 from bookwheel.text.statements import Statement, parse_statement
@@ -140,6 +140,8 @@ def _compare(case: Case, asked: Statement, sentence: Sentence) -> Candidate:
         agreement, share = compare_fragment(case.statement, asked, passage, parse_statement(sentence.before))
     else:
         agreement = compare(case.statement, passage)
+        if agreement.degree is Degree.FOUND and lacks_subject(case.statement, passage, agreement.start):
+            agreement = replace(agreement, degree=Degree.PARTLY)
         share = len(agreement.matched) / max(1, len(case.statement.terms))
     return Candidate(sentence, agreement.degree, agreement.matched, share)
 

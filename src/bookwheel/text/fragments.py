@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.text import lexicon
 from bookwheel.text.agreement import Agreement, Degree
 from bookwheel.text.alignment import find_windows, match_terms
+from bookwheel.text.asking import suits_question
+from bookwheel.text.conflicts import is_date
 from bookwheel.text.statements import NOT, PERHAPS, Statement, Term, TermKind
 
 if TYPE_CHECKING:
@@ -39,12 +41,9 @@ _LEAST_ASKED_SIGNS: Final = 0.85
 _LEAST_NEAR: Final = 0.34
 _LEAST_NEAR_BY: Final = 0.75
 _SHORT_SENTENCE: Final = 18
-_NUMBER_ASKED: Final = tuple(
-    map(lexicon.words, ("how long", "how old", "how far", "what year", "which year", "what date", "which date"))
-)
-_CJK_COUNT: Final = re.compile("多少|几|幾|哪一?年|何[时時年]|[时時]候")
-_CJK_WHO: Final = re.compile("谁|誰|哪位|哪里|哪裡|何人|何[处處]")
 _MOST_BETWEEN: Final = 2
+# Places between plain words and the nearest word of the question.
+_NEXT_TO: Final = 2
 _JOINTS: Final = lexicon.words("and but while whereas")
 _CLAUSE: Final = frozenset(",;:，；：—–")
 
@@ -58,6 +57,13 @@ def is_fragment(text: str, statement: Statement) -> bool:
     # Two terms are no statement even with a verb: "He signed it."
     is_phrase = _OPENING.match(text) is not None or not _VERB.search(text)
     return len(terms) <= 2 or (len(terms) <= _LONGEST and is_phrase)  # noqa: PLR2004
+
+
+def lacks_subject(claim: Statement, passage: Statement, start: int) -> bool:
+    """Tell if a short claim in signs begins in the middle of a clause: "bought the ship" of "Ada bought the ship"."""
+    if len(claim.terms) > _LONGEST_CJK or not all(term.kind is TermKind.SIGN for term in claim.terms):
+        return False
+    return any(term.start == start and at and not term.breaks for at, term in enumerate(passage.terms))
 
 
 def list_items(text: str) -> list[str]:
@@ -87,7 +93,8 @@ def compare_fragment(
         is_whole = _is_answer(others, matched, before, share) and not _is_doubtful(
             fragment, question, passage, window, [others[at] for at in matched]
         )
-        is_echo = own <= {term.key for term in question.terms}
+        # Half of the question's own words say nothing new.
+        is_echo = 2 * len(own & {term.key for term in question.terms}) > len(own)
         degree = Degree.FOUND if is_whole and not is_echo else Degree.PARTLY
         if (degree, share) > (best.degree, best_share):
             span = passage.terms[window[0]].start, passage.terms[window[-1]].end
@@ -103,7 +110,7 @@ def _only_asks(term: Term) -> bool:
 def _is_answer(asked: Sequence[Term], matched: set[int], before: Statement, share: float) -> bool:
     """Tell if a sentence has most words of a question, and all its names and numbers there or just before."""
     context = {term.key for term in before.terms}
-    lacking = [term for at, term in enumerate(asked) if at not in matched and term.is_exact]
+    lacking = [term for at, term in enumerate(asked) if at not in matched and _must_stand(term)]
     if not asked:
         return False
     if any(_is_missing_pair(asked, matched, at) for at in range(1, len(asked))):
@@ -111,6 +118,13 @@ def _is_answer(asked: Sequence[Term], matched: set[int], before: Statement, shar
     signs = any(term.kind is TermKind.SIGN for term in asked)
     least = _LEAST_ASKED_SIGNS if signs else _LEAST_ASKED
     return bool(matched) and share >= least and all(term.key in context for term in lacking)
+
+
+def _must_stand(term: Term) -> bool:
+    """Tell if nothing else can stand for a term: a name, a number, a digit of a longer word."""
+    # "哪一年" counts nothing.
+    is_digit = term.kind is TermKind.SIGN and term.key in lexicon.CJK_DIGITS and term.key != "一"
+    return term.is_exact or is_digit
 
 
 def _is_missing_pair(asked: Sequence[Term], matched: set[int], at: int) -> bool:
@@ -131,8 +145,8 @@ def _is_doubtful(
         if sum(term.lead.count(mark) for term in reach) != _count_asked(mark, question):
             return True
     return (
-        not _has_kind(fragment, question)
-        or _has_other_unit(question, terms, window)
+        not suits_question(fragment, question, terms, window)
+        or _is_apart(terms, window, [at for at in places if at not in window])
         or (
             _has_rival(question, terms, window) if _is_near(terms, window, places) else _is_far(question, terms, window)
         )
@@ -157,17 +171,23 @@ def _is_far(question: Statement, terms: Sequence[Term], window: Sequence[int]) -
     )
 
 
-def _has_kind(fragment: Statement, question: Statement) -> bool:
-    """Tell if the fragment is a number where the question asks for one, and no bare number where it asks for more."""
-    words = {word for term in question.terms for word in term.lead} | {*question.tail} | {*question.keys}
-    signs = "".join(term.text for term in question.terms if term.kind is TermKind.SIGN)
-    has_number = any(term.kind is TermKind.NUMBER or term.key in lexicon.MONTHS for term in fragment.terms)
-    counts = {"when", "many", "much", "ratio", "percentage"} & words or any(pair <= words for pair in _NUMBER_ASKED)
-    if counts or _CJK_COUNT.search(signs):
-        return has_number
-    if {"who", "whom", "whose", "where", "kind", "type"} & words or _CJK_WHO.search(signs):
-        return not has_number
-    return True
+def _is_apart(terms: Sequence[Term], window: Sequence[int], asked: Sequence[int]) -> bool:
+    """Tell if plain words stand away from all words of the question: they may be said of something else."""
+    if len(window) == 1 and terms[window[0]].kind is TermKind.NAME:
+        return True  # one word of a name, or the name of somebody else beside it
+    if any(terms[at].is_exact for at in window):
+        return False
+    if _is_title(terms, window):
+        return True
+    if len(window) == 1 and terms[window[0]].kind is TermKind.SIGN:
+        return True  # one sign is a part of many words
+    return not any(window[0] - _NEXT_TO <= at <= window[-1] + _NEXT_TO for at in asked)
+
+
+def _is_title(terms: Sequence[Term], window: Sequence[int]) -> bool:
+    """Tell if a name follows directly: "journalist" of "journalist Ada Quill"."""
+    after = window[-1] + 1
+    return after < len(terms) and terms[after].kind is TermKind.NAME and not (terms[after].lead or terms[after].breaks)
 
 
 def _is_near(terms: Sequence[Term], window: Sequence[int], places: Sequence[int]) -> bool:
@@ -181,21 +201,10 @@ def _count_asked(mark: str, question: Statement) -> int:
     return sum(term.lead.count(mark) for term in question.terms) + question.tail.count(mark)
 
 
-def _has_other_unit(question: Statement, terms: Sequence[Term], window: Sequence[int]) -> bool:
-    """Tell if a number counts something else than what "how many" asks for."""
-    pairs = zip(question.terms, question.terms[1:], strict=False)
-    counted = next((two.key for one, two in pairs if one.key in {"many", "much"}), None)
-    number = terms[window[0]]
-    if counted is None or number.kind is not TermKind.NUMBER or not number.unit:
-        return False
-    near = {term.key for term in terms[window[0] + 1 : window[0] + 4]}
-    return counted not in near and number.unit not in {term.key for term in question.terms}
-
-
 def _has_rival(question: Statement, terms: Sequence[Term], window: Sequence[int]) -> bool:
     """Tell if another name or number of the clause could be the answer as well, by its kind and its preposition."""
-    first = terms[window[0]]
-    if not first.is_exact:
+    first = next((terms[at] for at in window if terms[at].is_exact), None)
+    if first is None:
         return False
     asked = {term.key for term in question.terms}
     role = lexicon.POSITIONS & {*first.lead}
@@ -205,13 +214,13 @@ def _has_rival(question: Statement, terms: Sequence[Term], window: Sequence[int]
         and terms[at].key not in asked
         and (lexicon.POSITIONS & {*terms[at].lead}) == role
         and _counts_alike(first, terms[at])
-        and not _belongs(terms, at, window)
-        for at in _clause(terms, window[0])
+        and (first.kind is TermKind.NUMBER or not _belongs(terms, at, window))
+        for at in (range(len(terms)) if first.kind is TermKind.NUMBER else _clause(terms, window[0]))
     )
 
 
 def _counts_alike(one: Term, other: Term) -> bool:
-    return not one.unit or not other.unit or one.unit == other.unit
+    return is_date(one) == is_date(other) and (not one.unit or not other.unit or one.unit == other.unit)
 
 
 def _belongs(terms: Sequence[Term], at: int, window: Sequence[int]) -> bool:

@@ -234,9 +234,11 @@ class Hyphens:
         return f"{before[: cut.end(1)]}{hyphen}{after[:end]}", after[end:].lstrip()
 
     def _hyphen(self, before: str, after: str) -> str:
-        """Return a hyphen if the word is written with one."""
+        """Return a hyphen if the word is written with one, or if only its two halves are words of the document."""
         with_one, without = self._words[f"{before}-{after}".lower()], self._words[f"{before}{after}".lower()]
-        return "-" if with_one > without else ""
+        # Each half was counted once where it is cut.
+        are_words = self._words[before.lower()] > 1 and self._words[after.lower()] > 1
+        return "-" if with_one > without or (are_words and not without) else ""
 
 
 def mark_headings(lines: Sequence[TextLine], outline: Iterable[tuple[int, str]]) -> list[TextLine]:

@@ -1,0 +1,143 @@
+"""What a question asks for: a number, a place, a person; and whether a short answer can be that where it stands.
+
+    "How many minors does it grant?"     a number that counts minors, and nothing else
+    "Where was it shown?"                something after "in", "at" or another preposition of place
+    "Who was responsible?"               nothing after such a preposition
+
+Purely the words around: no dictionary knows what Paris is.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from bookwheel.text import lexicon
+from bookwheel.text.conflicts import is_date
+from bookwheel.text.statements import Statement, Term, TermKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_NUMBER_ASKED: Final = tuple(
+    map(lexicon.words, ("how long", "how old", "how far", "what year", "which year", "what date", "which date"))
+)
+# Questions with one of these may be answered by a number alone.
+_MEASURED: Final = lexicon.words(
+    "many much long old far often when year years date day number percent percentage ratio rate age price cost amount "
+    "population size area length height width depth distance speed temperature time times score total average high "
+    "tall large big deep wide fast late early soon"
+)
+# Questions with one of these are answered by no number.
+_NAMED: Final = lexicon.words(
+    "who whom whose where kind type name country city state team company person river language"
+)
+_ASKING: Final = frozenset({"which", "what", "whom", "whose"})
+_TIME_OR_PLACE: Final = frozenset({"when", "where", "long", "often", "far", "year", "date", "day", "time", "place"})
+_CJK_COUNT: Final = re.compile("多少|几|幾|哪一?年|何[时時年]|[时時]候")
+_CJK_WHO: Final = re.compile("谁|誰|哪位|哪里|哪裡|何人|何[处處]")
+_CJK_WHERE: Final = re.compile("哪里|哪裡|哪儿|哪兒|何[处處地]|什么地方|什麼地方")
+_CJK_PLACE: Final = frozenset("在于於到至从從往")
+# "什么河谷", "哪个时期": the two signs after the asking word name what is asked for.
+_CJK_NAMED: Final = re.compile("(?:什[么麼]|哪一?[个個种種座条條家位])([^的是在有为為了吗嗎呢?？,，。]{2})")
+# "多少个都市", "几步": what is counted begins with this sign.
+_CJK_COUNTED: Final = re.compile("(?:多少|几|幾)[个個种種座条條家位项項只隻]?([^的是在有为為了吗嗎呢?？,，。])")
+# Terms after a number in which the thing that it counts must stand.
+_COUNTED_WITHIN: Final = 3
+
+
+def suits_question(fragment: Statement, question: Statement, terms: Sequence[Term], window: Sequence[int]) -> bool:
+    """Tell if the fragment, where it stands in a sentence, can be what the question asks for."""
+    signs = "".join(term.text for term in question.terms if term.kind is TermKind.SIGN)
+    return (
+        _has_kind(fragment, question, signs)
+        and _has_role(question, signs, terms[window[0]])
+        and not _counts_otherwise(question, signs, terms, window)
+        and not _is_elsewhere(signs, terms, window)
+    )
+
+
+def _asking_words(question: Statement) -> set[str]:
+    return {word for term in question.terms for word in term.lead} | {*question.tail} | {*question.keys}
+
+
+def _has_kind(fragment: Statement, question: Statement, signs: str) -> bool:
+    """Tell if the fragment is a number where the question asks for one, and no bare number where it asks for more."""
+    words = _asking_words(question)
+    has_number = any(term.kind is TermKind.NUMBER or term.key in lexicon.MONTHS for term in fragment.terms)
+    if {"year", "date"} & words and {"which", "what"} & words:
+        return any(is_date(term) for term in fragment.terms)
+    if {"how", "long"} <= words and any(is_date(term) for term in fragment.terms):
+        return False  # a time is no duration
+    counts = {"when", "many", "much", "ratio", "percentage", "score"} & words or any(
+        pair <= words for pair in _NUMBER_ASKED
+    )
+    if counts or _CJK_COUNT.search(signs):
+        return has_number
+    if _NAMED & words or _CJK_WHO.search(signs):
+        return not has_number
+    if "how" in words and not _MEASURED & words:
+        return False  # a manner is no name and no number
+    is_bare = all(term.kind is TermKind.NUMBER for term in fragment.terms)
+    return not is_bare or bool(signs) or bool(_MEASURED & words)
+
+
+def _has_role(question: Statement, signs: str, first: Term) -> bool:
+    """Tell if the preposition before the fragment is one that the question asks for."""
+    if _CJK_WHERE.search(signs):
+        return bool(_CJK_PLACE & set(first.lead))
+    if first.kind is TermKind.SIGN:
+        return True
+    # Who did it stands after "by".
+    words, position = _asking_words(question), (lexicon.POSITIONS - {"by"}) & {*first.lead}
+    if "where" in words:
+        return bool(position)
+    # "After the war the city built" does not say that the war built.
+    is_detail = position or lexicon.DIRECTIONS & {*first.lead} & {"after", "before"}
+    return not is_detail or bool(_TIME_OR_PLACE & words) or bool(is_detail & set(_list_asked_positions(question)))
+
+
+def _list_asked_positions(question: Statement) -> Iterator[str]:
+    """Yield the prepositions of what is asked for: "in which city", "sold to whom", "Whom did she sell it to?"."""
+    yield from question.tail[-1:]
+    for term in question.terms:
+        yield from (word for word, asking in pairwise(term.lead) if asking in _ASKING)
+
+
+def _counts_otherwise(question: Statement, signs: str, terms: Sequence[Term], window: Sequence[int]) -> bool:
+    """Tell if a number counts something else than what the question counts, or if another number might."""
+    if not any(terms[at].kind is TermKind.NUMBER for at in window):
+        return False
+    others = [at for at, term in enumerate(terms) if term.kind is TermKind.NUMBER and at not in window]
+    if counted := _CJK_COUNTED.search(signs):
+        near = terms[window[0] : window[-1] + 1 + _COUNTED_WITHIN]
+        return counted[1] not in {term.text for term in near}
+    if named := list(_list_counted(question)):
+        near = terms[window[-1] + 1 : window[-1] + 1 + _COUNTED_WITHIN]
+        before = [term.key for term in near if term.kind is not TermKind.NUMBER]
+        return not all(key in before for key in named) or any(term.kind is TermKind.NUMBER for term in near[:1])
+    asked = {term.key for term in question.terms}
+    is_number_asked = "number" in _asking_words(question)
+    return is_number_asked and any(terms[at].key not in asked for at in others)
+
+
+def _list_counted(question: Statement) -> Iterator[str]:
+    """Yield the words between "how many" and the next function word."""
+    terms = question.terms
+    start = next((at for at, term in enumerate(terms) if term.key in {"many", "much"}), None)
+    if start is None:
+        return
+    for term in terms[start + 1 :]:
+        if term.lead or term.breaks:
+            return
+        yield term.key
+
+
+def _is_elsewhere(signs: str, terms: Sequence[Term], window: Sequence[int]) -> bool:
+    """Tell if the sentence names what is asked for in another place: "什么河谷" is not "莱茵河中游" of "莱茵河谷"."""
+    named = _CJK_NAMED.search(signs)
+    if not named:
+        return False
+    pairs = [at for at in range(len(terms) - 1) if terms[at].text + terms[at + 1].text == named[1]]
+    return bool(pairs) and not any(window[0] - 2 <= at <= window[-1] + 1 for at in pairs)

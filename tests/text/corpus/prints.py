@@ -184,8 +184,8 @@ def hyphens() -> Sample:
 def page_ends() -> Sample:
     """Words that the end of a page cuts, between running titles."""
     pages = [
-        ["The keeper wrote down the wind and the ships, and the light of the har-"],
-        ["bour. It burned until the morning, which was the first of a long win-"],
+        ["The keeper wrote down the wind and the ships, and the light of the harbour."],
+        ["It burned until the morning, which was the first of a long win-"],
         ["ter, and nobody came to the pier. On Sundays the ferry was well-"],
         ["known for its bell, and the well-known bell was heard in Skarholm."],
     ]

@@ -40,9 +40,9 @@ def _add_changing_halves(pages: Sequence[Sequence[Fragment]], heights: Sequence[
     """Add the titles of sections that stand beside what repeats, if the text below has the same words."""
     written = {
         _key(fragment)
-        for fragments, height in zip(pages, heights, strict=True)
-        for fragment in fragments
-        if not _is_in_margin(fragment, height)
+        for fragments, repeated in zip(pages, found, strict=True)
+        for at, fragment in enumerate(fragments)
+        if at not in repeated and not any(fragment.is_level(fragments[other]) for other in repeated)
     }
     for fragments, height, repeated in zip(pages, heights, found, strict=True):
         beside = [fragments[at] for at in repeated]

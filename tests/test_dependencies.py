@@ -12,7 +12,12 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bookwheel"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-PACKAGE_OF = {"llama_index": "llama-index-core", "pptx": "python-pptx"}
+PACKAGE_OF = {
+    "hydra": "hydra-core",
+    "llama_index": "llama-index-core",
+    "pptx": "python-pptx",
+    "transfer_queue": "transferqueue",
+}
 """Only where a module is not named as its package is."""
 
 

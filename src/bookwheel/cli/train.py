@@ -7,7 +7,7 @@ import sys
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -27,6 +27,7 @@ def train(
     *,
     out: FilePath | None = None,
     resume: Annotated[bool, Parameter(negative="")] = False,
+    engine: Literal["embedded", "verl"] = "embedded",
     seed: WholeNumber | None = None,
     steps: Count | None = None,
     data: FilePath | None = None,
@@ -48,6 +49,8 @@ def train(
         The run's folder; runs/NAME-SEED by default.
     resume
         Continue from the folder's newest checkpoint.
+    engine
+        What trains: this process, or verl on the machines of [verl] (bookwheel[verl], docs/verl.md).
     seed
         Replaces the settings' seed.
     steps
@@ -80,9 +83,12 @@ def train(
         import transformers  # noqa: F401 - imported here for a clear message where it is missing
     except ImportError as error:
         raise MissingExtra("training", "train") from error
+    folder = out or Path("runs") / f"{Path(settings).stem}-{config.seed}"
+    if engine == "verl":
+        _print_result(_train_on_verl(settings, config, folder, data, gguf_like, resume=resume), as_json=as_json)
+        return 0
     from bookwheel.training.launch import build_trainer
 
-    folder = out or Path("runs") / f"{Path(settings).stem}-{config.seed}"
     if threads or "RANK" not in os.environ:
         torch.set_num_threads(threads or _choose_threads(folder if resume else None))
     chosen = {"tensorboard": with_tensorboard, "wandb": with_wandb, "trackio": with_trackio}
@@ -99,6 +105,20 @@ def train(
     _export_policy(trainer, gguf_like)
     _print_result(result, as_json=as_json)
     return 0
+
+
+def _train_on_verl(
+    settings: str, config: TrainConfig, folder: Path, data: Path | None, gguf_like: Path | None, *, resume: bool
+) -> TrainingResult:
+    """Train on verl and export the policy."""
+    from bookwheel.training.verl.export import export_run
+    from bookwheel.training.verl.launch import run
+    from bookwheel.training.verl.settings import ClusterSettings
+
+    cluster = ClusterSettings.load(settings)
+    result = run(config, cluster, folder, data=data, resume=resume)
+    export_run(config, cluster, folder, gguf_like=gguf_like)
+    return result
 
 
 def _load_config(settings: str, seed: int | None, steps: int | None) -> TrainConfig:

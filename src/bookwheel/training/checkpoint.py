@@ -108,7 +108,7 @@ def load(
 ) -> TrainingProgress:
     """Load a checkpoint's weights into the model, and its state into the optimizer where one is given."""
     record = _read_progress(place)
-    _check_same_settings(record["settings"], settings, place)
+    check_same_settings(record["settings"], settings, place)
     progress = TrainingProgress(**record["progress"])
     if (place / _SHARDS).is_dir() and optimizer is not None:
         load_shards(place / _SHARDS, model, optimizer, is_stepped=progress.optimizer_steps > 0)
@@ -185,7 +185,7 @@ def _read_progress(place: Path) -> dict[str, Any]:
     return record
 
 
-def _check_same_settings(theirs: Mapping[str, Any], ours: Mapping[str, Any], place: Path) -> None:
+def check_same_settings(theirs: Mapping[str, Any], ours: Mapping[str, Any], place: Path) -> None:
     """Raise CheckpointError naming what differs, when a checkpoint has other settings."""
     left, right = dict(_flatten_settings(theirs)), dict(_flatten_settings(json.loads(json.dumps(ours))))
     differ = [

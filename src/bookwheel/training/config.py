@@ -10,6 +10,7 @@
     [train.task]         the samples: a task, or a file
     [train.server]       a vLLM or SGLang server that samples the rollouts
     [plan]               the reading's token budgets
+    [verl]               the machines and engines of `--engine verl`, which reads it itself
 
 The annotations state every bound. Nothing here imports torch, so a wrong setting is reported at once.
 """
@@ -252,3 +253,5 @@ class _Tables:
     plan: Plan = field(default_factory=Plan)
     eval: dict[str, Any] = field(default_factory=dict)
     """Of `bookwheel eval`; a file may hold both."""
+    verl: dict[str, Any] = field(default_factory=dict)
+    """Of `--engine verl`: the machines and engines."""

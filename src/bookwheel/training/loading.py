@@ -60,7 +60,7 @@ def choose_dtype(settings: PolicySettings) -> torch.dtype:
 
 
 def _load_weights(settings: PolicySettings, device: str) -> tuple[Any, Any]:
-    from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
+    from transformers import AutoModelForCausalLM, AutoTokenizer
 
     file = gguf_path(settings.path)
     place: str = str(file.parent) if file else settings.path
@@ -69,6 +69,9 @@ def _load_weights(settings: PolicySettings, device: str) -> tuple[Any, Any]:
     if settings.quantized:
         more = {"quantization_config": _quantization(device), "device_map": {"": device}}
     elif file:
+        # Not at the top: the versions that verl takes lack it, and have no GGUF as policy.
+        from transformers import GgufConfig
+
         more = {"quantization_config": GgufConfig(dequantize=True)}
     try:
         tokenizer: Any = AutoTokenizer.from_pretrained(place, **options)

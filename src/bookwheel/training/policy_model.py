@@ -67,13 +67,16 @@ class PolicyModel:
         self._sampler = sampler or _BatchQueue(policy, budget)
         self._scoring = asyncio.Lock()
 
-    def for_rollout(self, seed: int, sampling: Sampling = ROLLOUT) -> PolicyModel:
-        """Return the same policy with sampling and seed fixed for one rollout."""
+    def for_rollout(
+        self, seed: int, sampling: Sampling = ROLLOUT, sampler: RolloutSampler | None = None
+    ) -> PolicyModel:
+        """Return the same policy with sampling and seed fixed for one rollout, by a sampler of its own if given."""
         model = object.__new__(PolicyModel)
         # The tokenizer and the sampler are shared: a new one for every rollout would batch nothing.
         model.__dict__.update(self.__dict__)
         model._sampling = replace(sampling, seed=seed)
         model._exact_ids = {}
+        model._sampler = sampler or self._sampler
         return model
 
     async def reply(self, messages: Sequence[Message], *, limit: int, sampling: Sampling) -> Reply:

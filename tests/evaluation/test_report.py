@@ -11,7 +11,7 @@ from bookwheel.evaluation.errors import ResultsError
 from bookwheel.evaluation.layout import build_comparison, build_sections
 from bookwheel.evaluation.markdown import to_markdown
 from bookwheel.evaluation.page import to_html
-from bookwheel.evaluation.plots import _log_limits, draw_plots
+from bookwheel.evaluation.plots import _log_limits, choose_log_ticks, draw_plots
 from bookwheel.evaluation.report import ALL, build_report, compare_results
 from bookwheel.evaluation.results import EvaluationRun, Record, Results, SampleOutcome
 
@@ -309,3 +309,42 @@ def test_without_matplotlib_the_missing_part_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
     with pytest.raises(MissingExtra, match="evaluation"):
         draw_plots(build_report(grid()))
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.2, 0.9), (300, 420), (1, 1e7), (999, 1001), (0.0011, 0.0012)])
+def test_every_log_axis_has_numbers(low, high):
+    ticks = choose_log_ticks(low, high)
+    assert len(ticks) >= 3
+    assert ticks == sorted(set(ticks))
+    assert all(low <= tick <= high for tick in ticks)
+
+
+def evidence_grid():
+    lost = {"memory": "overwritten", "memory_step": 3, "evidence_captured": 1.0, "evidence_kept": 0.0, "score": 0.0}
+    return results(
+        *(record(sample=f"a-{n}", memory="supported", depth=n / 4, evidence_kept=1.0) for n in range(4)),
+        record(sample="b", depth=0.9, reading="0123456789abcdef", question="Who?", answer="Bo", **lost),
+    )
+
+
+def test_the_report_says_where_the_memory_failed_and_links_to_the_reading():
+    found = build_report(evidence_grid())
+    assert found.cells[0].memory == {"supported": 4, "overwritten": 1}
+    assert found.cells[0].kept == pytest.approx(0.8)
+    markdown, _ = texts(found)
+    assert "| captured, overwritten | 3 | 0123456789abcdef | b |" in markdown
+    page = to_html("t", build_sections(found, pages={"0123456789abcdef"}), {})
+    assert '<a href="readings/0123456789abcdef.html">0123456789abcdef</a>' in page
+    assert "<a " not in to_html("t", build_sections(found), {})
+
+
+def test_a_way_without_a_memory_has_no_section_about_it():
+    assert "Where the memory failed" not in texts(build_report(grid()))[0]
+
+
+def test_scores_by_depth_are_drawn_as_shapes_with_their_numbers():
+    pytest.importorskip("matplotlib")
+    drawn = {caption: svg for caption, svg in draw_plots(build_report(evidence_grid())).items() if "depth" in caption}
+    (svg,) = drawn.values()
+    assert "<image" not in svg  # the page's policy blocks images
+    assert "depth, per cent" in svg

@@ -78,19 +78,19 @@ def _take_in_turn(kinds: list[list[Record]]) -> Iterator[Record]:
 
 
 def _sample_table(records: list[Record], pages: Collection[str]) -> Table:
-    header = ("failure", "step", "sample", "way", "model", "depth", "question", "golds", "answer", "reading")
+    header = ("failure", "step", "reading", "sample", "way", "model", "depth", "golds", "answer", "question")
     rows = tuple(
         (
             _OUTCOMES[MemoryOutcome(record.memory)],
             "–" if record.memory_step is None else str(record.memory_step),
+            record.reading,
             record.sample,
             record.way,
             record.model,
             "–" if record.depth is None else f"{100 * record.depth:.0f} %",
-            _shorten(record.question),
             _shorten(", ".join(record.golds)),
             _shorten(record.answer),
-            record.reading,
+            _shorten(record.question),
         )
         for record in records
     )

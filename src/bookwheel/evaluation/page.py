@@ -24,8 +24,11 @@ svg { max-width: 46rem; width: 100%; height: auto }
 table { border-collapse: collapse; font-size: .87rem; font-variant-numeric: tabular-nums }
 th, td { text-align: left; padding: .25rem .7rem; border-bottom: 1px solid #e6e9f0; vertical-align: top }
 td { overflow-wrap: anywhere; min-width: 2.5rem; max-width: 40rem }
+td.short { white-space: nowrap }
 th { background: #f4f6fa; position: sticky; top: 0 }
 """
+# Longer texts may be broken, so that tables stay as wide as a page.
+_SHORT: Final = 28
 _BEFORE_SVG: Final = re.compile(r"\A.*?(?=<svg)", re.DOTALL)
 
 
@@ -57,9 +60,7 @@ def _section(section: Section) -> str:
 
 def _table(table: Table) -> str:
     head = "".join(f"<th>{_escape(cell)}</th>" for cell in table.header)
-    rows = "".join(
-        f"<tr>{''.join(f'<td>{_cell(cell, table.links)}</td>' for cell in row)}</tr>\n" for row in table.rows
-    )
+    rows = "".join(f"<tr>{''.join(_cell(cell, table.links) for cell in row)}</tr>\n" for row in table.rows)
     return (
         f'<div class="table"><table><caption>{_escape(table.caption)}</caption>\n'
         f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n"
@@ -67,7 +68,8 @@ def _table(table: Table) -> str:
 
 
 def _cell(text: str, links: Mapping[str, str]) -> str:
-    return f'<a href="{_escape(links[text])}">{_escape(text)}</a>' if text in links else _escape(text)
+    content = f'<a href="{_escape(links[text])}">{_escape(text)}</a>' if text in links else _escape(text)
+    return f'<td class="short">{content}</td>' if len(text) <= _SHORT else f"<td>{content}</td>"
 
 
 def _escape(text: str) -> str:

@@ -15,6 +15,7 @@ import time
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from bookwheel.evaluation.errors import ResultsError
@@ -22,7 +23,7 @@ from bookwheel.evaluation.settings import describe_differences
 from bookwheel.journal.locks import LockTaken, hold_lock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
     from types import TracebackType
 
@@ -46,6 +47,11 @@ class SampleOutcome(StrEnum):
 
 RecordKey = tuple[str, int, str, str, str, int]
 """Task, length, sample, way, model, repeat."""
+
+
+@cache
+def _list_fields(kind: type[Record | EvaluationRun]) -> tuple[str, ...]:
+    return tuple(one.name for one in fields(kind))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,8 +141,10 @@ class Record:
     @classmethod
     def from_line(cls, values: Mapping[str, Any]) -> Self:
         """Return the record of such a line."""
-        known = {f.name: values[f.name] for f in fields(cls) if f.name in values}
-        return cls(**{**known, "outcome": SampleOutcome(known["outcome"]), "golds": tuple(known.get("golds", ()))})
+        known = {name: values[name] for name in _list_fields(cls) if name in values}
+        known["outcome"] = SampleOutcome(known["outcome"])
+        known["golds"] = tuple(known.get("golds", ()))
+        return cls(**known)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +169,7 @@ class EvaluationRun:
     @classmethod
     def from_line(cls, values: Mapping[str, Any]) -> Self:
         """Return the run of such a line."""
-        known = {f.name: values[f.name] for f in fields(cls) if f.name in values}
+        known = {name: values[name] for name in _list_fields(cls) if name in values}
         return cls(**{**known, "notes": tuple(known.get("notes", ()))})
 
 
@@ -176,20 +184,10 @@ class Results:
     @classmethod
     def load(cls, path: Path) -> Self:
         """Read a file; an unfinished last line is ignored."""
-        return cls.from_lines(_read_lines(path))
-
-    @classmethod
-    def from_lines(cls, lines: Iterable[Mapping[str, Any]]) -> Self:
-        """Return the runs and records of the lines."""
-        runs: list[EvaluationRun] = []
-        records: dict[RecordKey, Record] = {}
-        for line in lines:
-            if line["kind"] == "run":
-                runs.append(EvaluationRun.from_line(line))
-            else:
-                record = Record.from_line(line)
-                records[record.key] = record
-        return cls(runs=tuple(runs), records=tuple(records.values()))
+        lines = _read_lines(path)
+        records = {line.key: line for line in lines if isinstance(line, Record)}
+        runs = tuple(line for line in lines if isinstance(line, EvaluationRun))
+        return cls(runs=runs, records=tuple(records.values()))
 
 
 class ResultsFile:
@@ -234,11 +232,14 @@ class ResultsFile:
             self._synced = time.monotonic()
 
 
-_KINDS: Final = {"run": EvaluationRun.from_line, "sample": Record.from_line}
+_KINDS: Final[Mapping[str, Callable[[Mapping[str, Any]], EvaluationRun | Record]]] = {
+    "run": EvaluationRun.from_line,
+    "sample": Record.from_line,
+}
 
 
-def _read_lines(path: Path) -> list[dict[str, Any]]:
-    """Return the lines as values. Only the last line may be damaged: a kill can leave it unfinished."""
+def _read_lines(path: Path) -> list[EvaluationRun | Record]:
+    """Return the lines. Only the last line may be damaged: a kill can leave it unfinished."""
     try:
         raw = path.read_bytes()
     except OSError as error:
@@ -248,21 +249,21 @@ def _read_lines(path: Path) -> list[dict[str, Any]]:
     return [*values, *_parse_last_line(rest)]
 
 
-def _parse_line(line: bytes, path: Path, number: int) -> dict[str, Any]:
+def _parse_line(line: bytes, path: Path, number: int) -> EvaluationRun | Record:
     try:
         values = json.loads(line)
-        _KINDS[values["kind"]](values)
+        return _KINDS[values["kind"]](values)
     except (ValueError, KeyError, TypeError) as error:
         raise ResultsError(f"{path}, line {number} is not a line of a results file: {error!r}") from error
-    return dict(values)
 
 
-def _parse_last_line(rest: bytes) -> list[dict[str, Any]]:
+def _parse_last_line(rest: bytes) -> list[EvaluationRun | Record]:
     """Return the last line, which has no line end, if it is complete."""
     try:
-        return [json.loads(rest)] if rest.strip() else []
+        values = json.loads(rest) if rest.strip() else None
     except ValueError:
         return []
+    return [_KINDS[values["kind"]](values)] if values else []
 
 
 def _finish_last_line(path: Path) -> None:

@@ -132,7 +132,7 @@ def choose_log_ticks(low: float, high: float) -> list[float]:
         ticks = [tick for tick in ticks if low <= tick <= high]
         if len(ticks) >= _LEAST_TICKS:
             return ticks
-    return [float(f"{low * (high / low) ** share:.3g}") for share in (0.1, 0.5, 0.9)]
+    return [float(f"{low * (high / low) ** share:.6g}") for share in (0.1, 0.5, 0.9)]
 
 
 def _draw_depths(records: Sequence[Record], task: str) -> dict[str, str]:

@@ -18,6 +18,7 @@ from bookwheel.errors import InputError
 from bookwheel.schema import parse
 from bookwheel.scoring import load_metric
 from bookwheel.tasks.base import GoldEvidence, MemoryRule, Sample, SampleDocument
+from bookwheel.tasks.imports import adapt_record, read_records
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -67,14 +68,12 @@ def write_samples(samples: Iterable[Sample], path: Path, *, force: bool = False)
 
 
 def read_samples(path: Path) -> Iterator[Sample]:
-    """Yield the samples of a file; InputError names the file and the line that cannot be read."""
-    try:
-        with path.open(encoding="utf-8", newline="\n") as file:
-            for number, line in enumerate(file, start=1):
-                if line.strip():
-                    yield parse_sample(line, path, number)
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from error
+    """Yield the samples of a file, ours or another project's (`bookwheel.tasks.imports`).
+
+    InputError names the file and the line that cannot be read.
+    """
+    for number, where, values in read_records(path):
+        yield _read_record(values, f"{path}, {where}", path, number)
 
 
 def to_line(sample: Sample) -> str:
@@ -133,18 +132,28 @@ _FIELDS: Final = frozenset(field.name for field in fields(_SampleRecord))
 
 def parse_sample(line: str, path: Path, number: int) -> Sample:
     """Return the sample on a line of a file; InputError names the file and the line."""
-    where, default_id = f"{path}, line {number}", f"{path.stem}-{number}"
+    where = f"{path}, line {number}"
     try:
         values = json.loads(line)
     except json.JSONDecodeError as error:
         raise InputError(f"{where}: not valid JSON: {error}") from error
+    return _read_record(values, where, path, number)
+
+
+def _read_record(values: Any, where: str, path: Path, number: int) -> Sample:
+    name = path.name.partition(".")[0]
+    default_id = f"{name}-{number}"
     if not isinstance(values, dict):
         raise InputError(f"{where}: expected a JSON object with question, document and golds")
+    try:
+        values = adapt_record(values)
+    except ValueError as error:
+        raise InputError(f"{where}: not a sample: {error}") from error
     # Other people's files carry fields of their own.
     record = parse(_SampleRecord, {key: value for key, value in values.items() if key in _FIELDS}, where=where)
     try:
         document = SampleDocument(record.name or str(record.id or default_id), [_parse_document(values)])
-        return _build_sample(record, document, parse_golds(values), default_task=path.stem, default_id=default_id)
+        return _build_sample(record, document, parse_golds(values), default_task=name, default_id=default_id)
     except (ValueError, InputError) as error:
         raise InputError(f"{where}: not a sample: {error}") from error
 

@@ -13,9 +13,8 @@ import json
 import os
 import time
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from bookwheel.evaluation.errors import ResultsError
@@ -47,11 +46,6 @@ class SampleOutcome(StrEnum):
 
 RecordKey = tuple[str, int, str, str, str, int]
 """Task, length, sample, way, model, repeat."""
-
-
-@cache
-def _list_fields(kind: type[Record | EvaluationRun]) -> tuple[str, ...]:
-    return tuple(one.name for one in fields(kind))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +135,7 @@ class Record:
     @classmethod
     def from_line(cls, values: Mapping[str, Any]) -> Self:
         """Return the record of such a line."""
-        known = {name: values[name] for name in _list_fields(cls) if name in values}
+        known = {name: values[name] for name in cls.__dataclass_fields__ if name in values}
         known["outcome"] = SampleOutcome(known["outcome"])
         known["golds"] = tuple(known.get("golds", ()))
         return cls(**known)
@@ -169,7 +163,7 @@ class EvaluationRun:
     @classmethod
     def from_line(cls, values: Mapping[str, Any]) -> Self:
         """Return the run of such a line."""
-        known = {name: values[name] for name in _list_fields(cls) if name in values}
+        known = {name: values[name] for name in cls.__dataclass_fields__ if name in values}
         return cls(**{**known, "notes": tuple(known.get("notes", ()))})
 
 

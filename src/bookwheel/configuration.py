@@ -87,7 +87,8 @@ class Configuration:
             _check_endpoint(name, endpoint, path)
         if settings.preset is not None and settings.preset not in list_presets():
             raise InputError(f"{path}: preset must be one of {', '.join(list_presets())}, not {settings.preset!r}")
-        return replace(settings, endpoints=_find_tokenizers(settings.endpoints, path.parent))
+        plan = _find_prompts(settings.plan, path.parent)
+        return replace(settings, plan=plan, endpoints=_find_tokenizers(settings.endpoints, path.parent))
 
     def merge(self, other: Self) -> Self:
         """Return these settings with the other's on top."""
@@ -152,6 +153,14 @@ def _find_tokenizers(endpoints: Mapping[str, NamedEndpoint], folder: Path) -> di
         else endpoint
         for name, endpoint in endpoints.items()
     }
+
+
+def _find_prompts(plan: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Return the values of a plan with the path of a prompt set from the file's folder."""
+    prompts = plan.get("prompts")
+    if isinstance(prompts, str) and prompts.endswith(".toml"):
+        return {**plan, "prompts": str(folder / Path(prompts).expanduser())}
+    return dict(plan)
 
 
 def choose_address(

@@ -1,0 +1,22 @@
+"""Settings files: what they name stands beside them, wherever the command runs."""
+
+from pathlib import Path
+
+import pytest
+
+from bookwheel.configuration import Configuration
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [("mine.toml", "/work/mine.toml"), ("/etc/mine.toml", "/etc/mine.toml"), ("standard", "standard")],
+)
+def test_a_prompt_set_is_found_from_the_file_that_names_it(given, found):
+    settings = Configuration.from_toml(f'[plan]\nprompts = "{given}"\n', Path("/work/bookwheel.toml"))
+    assert settings.plan == {"prompts": found}
+
+
+def test_a_plan_without_prompts_stays_as_it_is():
+    assert Configuration.from_toml("[plan]\nchunk_tokens = 900\n", Path("/x/bookwheel.toml")).plan == {
+        "chunk_tokens": 900
+    }

@@ -88,6 +88,8 @@ def test_a_text_sent_for_an_earlier_question_is_the_document_of_that_question():
 def test_what_tools_gave_comes_after_the_question():
     found = find(("user", LONG), ("user", SHORT), ("assistant", "(called)"), ("tool", "42"))
     assert asked(found) == f"user: {SHORT}\n\nassistant: (called)\n\ntool: 42"
+    # The document was read for the call, and need not be for what follows it.
+    assert found.is_follow_up
 
 
 def test_a_long_result_of_a_tool_is_the_document():

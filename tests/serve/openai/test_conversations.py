@@ -231,6 +231,7 @@ def test_a_tool_is_called_and_its_result_leads_to_the_reply(answering, words) ->
             {"role": "tool", "tool_call_id": call.id, "content": "done"},
         ]
         said = ai.chat.completions.create(model="scripted", messages=chat, tools=[tool])
+        assert [bool(reading.parent) for reading in up.journal.readings()] == [True, False]
     assert content(said) == "Greeted Ada Quill."
 
 

@@ -48,7 +48,7 @@ class ChatParts:
     @property
     def is_follow_up(self) -> bool:
         """The document was talked about before: someone has answered."""
-        return not self.is_history and any(turn.role == "assistant" for turn in self.earlier)
+        return not self.is_history and any(turn.role == "assistant" for turn in (*self.earlier, *self.later))
 
     def format_question(self, count: Callable[[str], int], room: int) -> tuple[str, tuple[str, ...]]:
         """Return the question with the other turns before it, at most `room` tokens, and notes on what is left out.

@@ -105,6 +105,7 @@ def test_no_text_becomes_a_special_token_of_the_prompt():
 
 
 @with_weights
+@pytest.mark.slow
 def test_recorded_ids_are_those_sent_and_sampled():
     async def work(model):
         asked = user("Name a colour.")

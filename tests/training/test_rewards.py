@@ -9,7 +9,7 @@ pytest.importorskip("torch")
 from bookwheel.tasks.base import GoldEvidence, Sample, SampleDocument
 from bookwheel.training.config import RewardSettings
 from bookwheel.training.errors import ConfigError
-from bookwheel.training.rewards import build_reward
+from bookwheel.training.rewards import build_reward, overlong
 from bookwheel.training.workflows import Episode
 from bookwheel.types import Chunk, Conversation, Finish, Memory, Reply, Step, Usage
 
@@ -43,6 +43,11 @@ def test_long_replies_cost_more_and_more_near_their_limit():
     assert judge(episode("red", (90,)), sample()).score == pytest.approx(0.75)
     assert judge(episode("red", (90, 10)), sample()).score == pytest.approx(0.875)
     assert judge(episode("red", (3,), finish=Finish.LENGTH), sample()).score == pytest.approx(0.5)
+
+
+def test_a_reply_costs_at_most_one_and_without_a_soft_part_only_at_its_limit():
+    assert [overlong(length, 100, 0.2) for length in (100, 150)] == [1.0, 1.0]
+    assert [overlong(length, 100, 0.0) for length in (99, 100)] == [0.0, 1.0]
 
 
 def test_a_sample_without_a_gold_cannot_be_judged():
@@ -80,4 +85,7 @@ def test_what_was_noted_and_what_was_kept_are_told_apart():
     ]
     assert [(one["captured"], one["kept"]) for one in parts] == [(1, 1), (1, 0), (0, 1), (0, 0)]
     assert judge(remembering("", "red", "red"), told).score == pytest.approx(0.6)
+    for alone in (RewardSettings(captured=0.2), RewardSettings(kept=0.4)):
+        result = build_reward(alone)(remembering("", "red", "red"), told)
+        assert result.score == pytest.approx(alone.captured + alone.kept)
     assert judge(remembering("", "red", "lost"), sample(("red",))).score == 0.0

@@ -8,6 +8,7 @@ import math
 import pytest
 
 from bookwheel.errors import WindowExceeded
+from bookwheel.models.offers import find_offers
 from bookwheel.models.openai import OpenAIModel
 from bookwheel.models.server_models import ServerSoftware
 from bookwheel.models.server_tokenizer import ServerTokenizer
@@ -168,3 +169,16 @@ def test_it_judges_and_scores(llama):
         assert judgement.usage.completion_tokens == 1
 
     with_model(llama, act)
+
+
+def test_what_the_server_offers_is_found_by_trying(llama):
+    offers = with_model(llama, find_offers, record_tokens=True)
+    assert {str(offer.kind): offer.is_offered for offer in offers} == {
+        "judge": True,
+        "likelihood": True,
+        "token ids": True,
+        "tokenizer": True,
+        "window": True,
+        "prefix cache": True,
+        "embeddings": False,
+    }

@@ -12,7 +12,7 @@ from enum import StrEnum
 from math import exp
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.errors import BookwheelError, ModelError
+from bookwheel.errors import BookwheelError, ModelError, TimedOut
 from bookwheel.models.base import Ability, JudgingModel
 from bookwheel.models.embeddings import ServerEmbedder
 from bookwheel.models.openai import OpenAIModel
@@ -86,8 +86,11 @@ async def find_offers(model: Model) -> list[Offer]:
 
 async def _try(kind: OfferKind, attempt: Callable[[], Awaitable[tuple[bool | None, str]]]) -> Offer:
     """Return what an attempt shows; an error that time cannot mend shows that there is no such offer."""
+    is_offered: bool | None
     try:
         is_offered, detail = await attempt()
+    except TimedOut as error:  # a slow processor may still be busy with a long prompt
+        is_offered, detail = None, str(error).partition(". ")[0]
     except BookwheelError as error:
         if isinstance(error, ModelError) and error.is_passing:
             raise

@@ -18,6 +18,7 @@ import json
 import shutil
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -93,9 +94,8 @@ def main() -> None:
             trainer = build_trainer(replace(config, steps=0), folder)
         else:
             shutil.copytree(folders["warm"], folder)
-            trainer = build_trainer(config, folder)
-        if name == "miscredited":
-            trainer.credit = lambda groups: miscredited(groups, config.group_size)
+            mistaken = partial(miscredited, size=config.group_size)
+            trainer = build_trainer(config, folder, rows_of=mistaken if name == "miscredited" else None)
         trainer.train(resume=name != "warm")
         seconds = sum(one["clock"]["seconds"] for one in load_records(folder))
         checkpoint.load_weights(folder / "checkpoints" / "best" / "weights.safetensors", trainer.policy.model)

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from bookwheel.tasks import Sample
     from bookwheel.training.config import TrainConfig
     from bookwheel.training.policy import Policy
+    from bookwheel.training.rollouts import Group
+    from bookwheel.training.rows import Row
 
 # Added to the seed for held-out samples.
 _HELD_OUT_OFFSET: Final = 7919
@@ -41,8 +43,12 @@ def build_trainer(
     *,
     data: Path | None = None,
     observe: Callable[[Mapping[str, Any]], None] | None = None,
+    rows_of: Callable[[Sequence[Group]], list[Row]] | None = None,
 ) -> Trainer:
-    """Return the trainer of these settings, ready to run in `folder`; `data` is the folder of question sets."""
+    """Return the trainer of these settings, ready to run in `folder`; `data` is the folder of question sets.
+
+    `rows_of` replaces the advantages of the settings' estimator.
+    """
     check_sources(config, data)
     policy = build_policy(config)
     samples, held_out = build_sample_sets(config, policy, data=data)
@@ -59,6 +65,7 @@ def build_trainer(
         if config.warm_start.tokens
         else (),
         observe=observe,
+        rows_of=rows_of,
         store=RolloutStore(folder, config.plan, config.estimator, every=config.keep_rollouts),
     )
 

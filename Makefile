@@ -1,6 +1,7 @@
 # make ask        set everything up and answer a question about the sample document with the local model
 # make test       set everything up and run the quick tests: two minutes on two cores
 # make test-all   run every test, those with PyTorch and Chromium too; AFTER_TEST=1 leaves out what `make test` has run
+# make test-verl  hold verl's own engine to the same step, with all of verl, in an environment of its own (.venv-verl)
 # make check      lint, types, import floors
 # make docs       build the site of the documentation into site/
 # make lock       write requirements/ anew from pyproject.toml; UPGRADE=1 takes the newest versions
@@ -13,7 +14,7 @@ WORKERS ?= logical
 # One thread each: workers that took all cores would fight for them.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-.PHONY: help setup tools all ask test test-all check docs lock clean
+.PHONY: help setup tools all ask test test-all test-verl check docs lock clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -57,6 +58,17 @@ test-all: .venv/.verl
 	$(PIP) --no-deps 'verl>=0.9.1,<0.10'
 	@touch $@
 
+.venv-verl/.ready: pyproject.toml requirements/verl.in
+	@$(PYTHON) -m venv .venv-verl
+	.venv-verl/bin/python -m pip install --quiet --disable-pip-version-check -c requirements/verl.in 'hatchling>=1.27' editables
+	.venv-verl/bin/python -m pip install --quiet --disable-pip-version-check -c requirements/verl.in \
+	  --no-build-isolation --editable '.[verl]' pytest hypothesis
+	@touch $@
+
+test-verl: .venv-verl/.ready
+	OMP_NUM_THREADS=1 PYTHONPATH=tests/training/verl VERL_USE_EXTERNAL_MODULES=cpu_bed VERL_PLATFORM=cpu \
+	  VERL_ENGINE_DEVICE=cuda .venv-verl/bin/python -m pytest tests/training/verl/test_engine.py
+
 check: tools
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -84,4 +96,4 @@ lock: setup
 	$(COMPILE) --extra train -c requirements/tools.txt pyproject.toml requirements/train.in -o requirements/train.txt
 
 clean:
-	rm -rf .venv
+	rm -rf .venv .venv-verl

@@ -1,0 +1,89 @@
+"""A platform for machines without a GPU: verl's real engine on a processor, with collectives by gloo.
+
+Processes load it through VERL_USE_EXTERNAL_MODULES, with VERL_PLATFORM=cpu and VERL_ENGINE_DEVICE=cuda.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from types import ModuleType
+
+import torch
+from verl.plugin.platform.platform_base import PlatformBase
+from verl.plugin.platform.platform_manager import PlatformRegistry
+
+
+class CpuModule(ModuleType):
+    """`torch.cpu` with the calls that an accelerator's module has beyond it."""
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if hasattr(torch.cpu, name):
+            return getattr(torch.cpu, name)
+        return lambda *_, **__: (0, 0) if name == "mem_get_info" else 0
+
+
+@PlatformRegistry.register(platform="cpu")
+class CpuPlatform(PlatformBase):
+    device_name = "cpu"
+    vendor_name = "cpu"
+    device_module = CpuModule("cpu")
+
+    def is_available(self):
+        return True
+
+    def current_device(self):
+        return "cpu"
+
+    def device_count(self):
+        return 1
+
+    def set_device(self, device_index):
+        pass
+
+    def synchronize(self, device_index=None):
+        pass
+
+    def manual_seed(self, seed):
+        torch.manual_seed(seed)
+
+    def manual_seed_all(self, seed):
+        torch.manual_seed(seed)
+
+    def set_allocator_settings(self, settings):
+        pass
+
+    def empty_cache(self):
+        pass
+
+    def get_device_capability(self, device_index=0):
+        return None, None
+
+    def communication_backend_name(self):
+        return "gloo"
+
+    def visible_devices_envvar(self):
+        return "CUDA_VISIBLE_DEVICES"
+
+    @contextmanager
+    def nvtx_range(self, msg):
+        yield
+
+    def profiler_start(self):
+        pass
+
+    def profiler_stop(self):
+        pass
+
+    def ray_resource_name(self):
+        return "GPU"
+
+    def ray_noset_envvars(self):
+        return []
+
+    def is_ipc_supported(self):
+        return False
+
+    def cudart(self):
+        return None

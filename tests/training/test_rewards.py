@@ -48,6 +48,7 @@ def test_long_replies_cost_more_and_more_near_their_limit():
 def test_a_reply_costs_at_most_one_and_without_a_soft_part_only_at_its_limit():
     assert [overlong(length, 100, 0.2) for length in (100, 150)] == [1.0, 1.0]
     assert [overlong(length, 100, 0.0) for length in (99, 100)] == [0.0, 1.0]
+    assert build_reward(RewardSettings(overlong=0.5))(episode("red", ()), sample()).score == 1.0
 
 
 def test_a_sample_without_a_gold_cannot_be_judged():
@@ -85,6 +86,13 @@ def test_what_was_noted_and_what_was_kept_are_told_apart():
     ]
     assert [(one["captured"], one["kept"]) for one in parts] == [(1, 1), (1, 0), (0, 1), (0, 0)]
     assert judge(remembering("", "red", "red"), told).score == pytest.approx(0.6)
+    at_the_end = replace(told, evidence=(GoldEvidence(start=12, end=20, note="oak has red"),))
+    assert judge(remembering("", "red", "lost"), at_the_end).parts["captured"] == 1
+    unread = replace(told, evidence=(GoldEvidence(start=90, end=99, note="oak has red"),))
+    assert judge(remembering("", "lost", "red"), unread).parts["captured"] == 1
+    twice = replace(told, evidence=(*told.evidence, GoldEvidence(start=22, end=28, note="elm has red")))
+    found = [judge(remembering("", *memories), twice).parts for memories in (("red", "lost"), ("red", "red"))]
+    assert [(one["captured"], one["kept"]) for one in found] == [(0.5, 0), (1, 1)]
     for alone in (RewardSettings(captured=0.2), RewardSettings(kept=0.4)):
         result = build_reward(alone)(remembering("", "red", "red"), told)
         assert result.score == pytest.approx(alone.captured + alone.kept)

@@ -121,7 +121,7 @@ class PolicyClient(Client):
         """Hold the conversation and keep it."""
         del model, tools, kwargs
         limit = int(sampling_args.get("max_tokens") or self._limit)
-        reply = await self.client.reply(prompt, limit=min(limit, self._limit), sampling=Sampling())
+        reply: Reply = await self.client.reply(prompt, limit=min(limit, self._limit), sampling=Sampling())
         self.conversations.append(Conversation(messages=prompt, reply=reply))
         return reply
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bookwheel.training.errors import ConfigError
-from bookwheel.training.rows import Row, micro_batches, padding_share, rows_of
+from bookwheel.training.rows import Row, build_row, micro_batches, padding_share, rows_of
 from bookwheel.types import Conversation, Message, Reply, TokenRecord
 
 
@@ -70,3 +70,18 @@ def test_rows_with_the_same_ids_cost_once():
     rows = [row(10, rollout=str(i)) for i in range(50)] + [row(10, "other", ids=range(1, 11))]
     assert [len(group) for group in micro_batches(rows, 20)] == [51]
     assert [len(group) for group in micro_batches(rows, 10)] == [50, 1]
+
+
+def test_a_given_reply_is_a_row_to_imitate():
+    assert build_row((1, 2), (3, 4, 5), "r") == Row(
+        ids=(1, 2, 3, 4, 5),
+        trained=(False, False, True, True, True),
+        logprobs=(0.0, 0.0, 0.0),
+        advantage=1.0,
+        rollout="r",
+    )
+
+
+def test_padding_is_counted_against_the_longest_row_of_each_group():
+    assert padding_share([[row(10), row(5)], [row(5)]]) == pytest.approx(1 - 20 / 25)
+    assert padding_share([]) == 0.0

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import pytest
 
-from bookwheel.batch.cluster import BudgetKeeper, ClusterSettings, read_on_cluster
+from bookwheel.batch.cluster import ActorSettings, BudgetKeeper, read_on_cluster
 from bookwheel.batch.documents import BatchSettings
 from bookwheel.batch.rows import make_rows
 from bookwheel.models.address import ModelAddress
@@ -45,7 +45,7 @@ def test_rows_are_read_by_the_nodes_and_fail_alone(cluster, tmp_path):
         (tmp_path / name).write_text("Gulls circle over the bay. " * 60 + fact)
     table = [{"source": name, "question": f"What is the rent of the {name}?"} for name in (*FACTS, "none")]
     rows = make_rows(table, [], tmp_path, "table")
-    settings = ClusterSettings(batch=BatchSettings(plan=PLAN, address=ModelAddress(model="scripted")), connection={})
+    settings = ActorSettings(batch=BatchSettings(plan=PLAN, address=ModelAddress(model="scripted")), connection={})
     outcomes = {
         row.question: outcome for row, outcome in read_on_cluster(rows, cluster, settings, Budget(), most_actors=2)
     }

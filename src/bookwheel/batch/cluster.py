@@ -37,7 +37,7 @@ _T = TypeVar("_T", Reply, Judgement, Likelihood)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterSettings:
+class ActorSettings:
     """What every actor is made from."""
 
     batch: BatchSettings
@@ -107,7 +107,7 @@ class _KeptModel(ModelWrapper):
 class ClusterReader:
     """Reads one document of the batch for all its questions; Ray Data keeps a pool of these."""
 
-    def __init__(self, settings: ClusterSettings, keeper: Any) -> None:
+    def __init__(self, settings: ActorSettings, keeper: Any) -> None:
         self._settings = settings
         self._keeper = keeper
 
@@ -155,7 +155,7 @@ def _open_journal() -> Iterator[Journal]:
 
 
 def read_on_cluster(
-    rows: Sequence[BatchRow], address: str, settings: ClusterSettings, budget: Budget, *, most_actors: int
+    rows: Sequence[BatchRow], address: str, settings: ActorSettings, budget: Budget, *, most_actors: int
 ) -> Iterator[tuple[BatchRow, RowOutcome]]:
     """Yield the rows with their outcomes as the documents of the cluster are done."""
     import ray

@@ -182,13 +182,13 @@ async def _read(job: _BatchJob, work: BatchRun, model: Model, budget: Budget) ->
 
 
 def _read_on_cluster(job: _BatchJob, work: BatchRun, budget: Budget) -> None:
-    from bookwheel.batch.cluster import ClusterSettings, read_on_cluster
+    from bookwheel.batch.cluster import ActorSettings, read_on_cluster
 
     models = job.options.models
     if budget.seconds is not None:
         raise InputError("--max-seconds is for one machine: limit tokens or cost with --ray")
     connection = {name: getattr(models, name) for name in ("api_key", "timeout", "deadline", "concurrency", "threads")}
-    settings = ClusterSettings(batch=work.settings, patience=models.patience, connection=connection)
+    settings = ActorSettings(batch=work.settings, patience=models.patience, connection=connection)
     outcomes = read_on_cluster(work.list_open(), job.cluster, settings, budget, most_actors=models.concurrency)
     for row, outcome in outcomes:
         work.record(row, outcome)

@@ -64,6 +64,7 @@ _PASSING: Final = re.compile(
     r"no server answers at |there is no OpenAI-compatible API at | sent nothing for | sent no whole reply within "
     r"| broke in mid-reply: | is overloaded \(HTTP 429\): | sent a reply that is not JSON | failed in mid-reply: "
     rf"| failed with HTTP (?!{'|'.join(map(str, sorted(_REJECTED)))})\d|the server's reply (?:is not|has no) "
+    r"|the server aborted its reply |the reply's content is "
 )
 
 

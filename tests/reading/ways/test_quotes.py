@@ -156,6 +156,10 @@ def test_windows_are_runs_of_three_sentences_that_fit() -> None:
     assert split_windows(text, words, 9)[0] == "One is here. Two is here."
     assert split_windows("Only one.", words, 100) == ["Only one."]
     assert split_windows("*** \n\n ---", words, 100) == []
+    assert split_windows("One is here.\n\n## Two\n\nThree is here. Four is here.\n", words, 100) == [
+        "One is here.",
+        "Three is here. Four is here.",
+    ]
 
 
 def test_a_prompt_set_for_larger_models_is_shown_the_whole_memory() -> None:

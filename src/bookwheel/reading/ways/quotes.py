@@ -35,7 +35,7 @@ from bookwheel.text.sentences import split_sentences
 from bookwheel.types import Answer, Chunk, Conversation, Flag, Memory, Reply, Step, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterable, Sequence
+    from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 
     from bookwheel.models.base import JudgingModel, Model
     from bookwheel.plan import Plan
@@ -131,17 +131,24 @@ async def _restore(memory: Memory, done: Sequence[Step], scorer: QuestionScorer)
 
 
 def split_windows(text: str, tokenizer: Tokenizer, limit: int) -> list[str]:
-    """Return the runs of up to three sentences, each within the limit, as single lines."""
-    sentences = [" ".join(text[start:end].split()) for start, end in split_sentences(text)]
-    sentences = [sentence for sentence in sentences if any(map(str.isalnum, sentence))]
-    windows: dict[str, None] = {}
+    """Return the runs of up to three sentences, each within the limit, as single lines. No run crosses a heading."""
+    runs: list[list[str]] = [[]]
+    for start, end in split_sentences(text):
+        sentence = " ".join(text[start:end].split())
+        if sentence.startswith("#"):
+            runs.append([])
+        elif any(map(str.isalnum, sentence)):
+            runs[-1].append(sentence)
+    return list(dict.fromkeys(window for run in runs for window in _split_run(run, tokenizer, limit)))
+
+
+def _split_run(sentences: Sequence[str], tokenizer: Tokenizer, limit: int) -> Iterator[str]:
     for first in range(max(1, len(sentences) - SENTENCES + 1)):
         window = sentences[first : first + SENTENCES]
         while len(window) > 1 and tokenizer.count(" ".join(window)) > limit:
             window = window[:-1]
         if window:
-            windows[" ".join(window)] = None
-    return list(windows)
+            yield " ".join(window)
 
 
 def find_nearest(windows: Sequence[str], question: str) -> list[str]:

@@ -44,13 +44,9 @@ def main(arguments: "list[str] | None" = None) -> None:
     Exit codes: 0 answered, 2 bad usage or input, 3 the model failed, 4 stopped by a budget, 5 answered with gaps,
     130 interrupted.
     """
-    # Ends like Ctrl-C wherever it comes, with 130 and no traceback. A test may call this from another thread.
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
-        if arguments is None and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
     words = [STDIN if word == "-" else word for word in (sys.argv[1:] if arguments is None else arguments)]
     try:
+        _take_signals(is_command=arguments is None)
         code = _run(words)
         sys.stdout.flush()
     except KeyboardInterrupt:
@@ -65,6 +61,15 @@ def main(arguments: "list[str] | None" = None) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.exit(code)
+
+
+def _take_signals(*, is_command: bool) -> None:
+    """Make SIGTERM end like Ctrl-C, wherever it comes: with 130 and no traceback."""
+    # A test may call from another thread.
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        if is_command and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _run(words: "list[str]") -> int:

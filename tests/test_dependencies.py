@@ -54,6 +54,7 @@ def imported_packages(path: Path) -> set[str]:
     return {PACKAGE_OF.get(module, module.lower().replace("_", "-")) for module in modules}
 
 
+@pytest.mark.slow
 def test_what_a_file_imports_is_declared_in_one_place():
     missing = {}
     for path in SOURCE.rglob("*.py"):

@@ -26,6 +26,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory):
         yield file
 
 
+@pytest.mark.slow
 def test_every_file_of_the_source_is_in_the_wheel_as_it_is(wheel: zipfile.ZipFile) -> None:
     files = [file for file in SOURCE.rglob("*") if file.is_file() and "__pycache__" not in file.parts]
     packed = {name for name in wheel.namelist() if name.startswith("bookwheel/")}

@@ -41,6 +41,7 @@ def test_json_is_one_object_of_the_documented_shape(book: Path, ask) -> None:
     assert book.read_text()[piece["start"] : piece["end"]] == piece["quote"]
 
 
+@pytest.mark.slow
 def test_everything_reads_what_is_left_out_otherwise(run, tmp_path: Path, question) -> None:
     page = tmp_path / "page.html"
     page.write_text(f"<html><body><nav><a href='/'>Home harbour</a></nav><p>{'Ada Quill is harbour master. ' * 9}</p>")
@@ -70,6 +71,7 @@ def test_a_pipe_is_a_source(book: Path, question) -> None:
     assert piped.stdout == done.stdout
 
 
+@pytest.mark.slow
 def test_an_estimate_calls_nothing_and_keeps_nothing(run, book: Path, ask) -> None:
     found = ask("--estimate", "--json").json
     steps = ask("--json").json["steps"]
@@ -87,6 +89,7 @@ def test_a_broken_pipe_is_no_traceback(book: Path, question) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_no_secret_reaches_output_or_journal(run, book: Path, question) -> None:
     secret = "sk-very-secret-key"
     ran = run("ask", book, question, "--base-url", "http://127.0.0.1:9/v1", "--model", "m", "--api-key", secret)
@@ -110,6 +113,7 @@ def test_a_model_that_is_not_there_is_code_3(run, book: Path, more: list[str], s
     assert says in ran.err
 
 
+@pytest.mark.slow
 def test_a_plan_beyond_the_window_says_by_how_much(run, book: Path, question) -> None:
     weights = os.environ.get("BOOKWHEEL_WEIGHTS", Path.home() / ".cache/bookwheel/SmolLM2-135M-Instruct.Q8_0.gguf")
     if not Path(weights).is_file():

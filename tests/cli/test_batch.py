@@ -46,6 +46,7 @@ def test_every_row_has_its_answer_or_its_reason(run, table):
     assert "2 answered, 1 failed" in result.err
 
 
+@pytest.mark.slow
 def test_a_second_run_reads_nothing_again_and_a_failed_row_only_when_asked(run, table, monkeypatch):
     run("batch", table, *PLAN)
     opened = []
@@ -81,6 +82,7 @@ def test_the_same_questions_about_each_file_of_a_folder(run, tmp_path, book, mon
     assert len(json.loads(run("list", "--json").out)) == 4
 
 
+@pytest.mark.slow
 def test_the_budget_holds_for_all_rows_together_and_the_next_run_goes_on(run, table):
     whole = run("batch", table, *PLAN, "--json", "--out", table.with_name("whole.csv")).json["tokens"]
     limit = whole // 2

@@ -5,10 +5,13 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
+import pytest
+
 from bookwheel.journal import Journal
 from bookwheel.text.documents import TextDocument
 
 
+@pytest.mark.slow
 def test_doctor_and_models_tell_what_is_here(run, book: Path) -> None:
     findings = run("doctor", "--json").json["findings"]
     assert {"python", "journal", "weights"} <= {finding["what"] for finding in findings}

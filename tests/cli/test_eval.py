@@ -46,6 +46,7 @@ def test_an_evaluation_leaves_results_report_page_and_journal(tmp_path, capsys):
     assert run["settings"]["lengths"] == [400, 1600]
 
 
+@pytest.mark.slow
 def test_json_is_one_object_and_nothing_else(capsys):
     assert bookwheel(*WORDS, "--way", "whole", "--json", "--out", "here") == 0
     printed = capsys.readouterr()
@@ -83,6 +84,7 @@ def test_it_goes_on_where_it_was_and_refuses_another_configuration(tmp_path, cap
     assert (tmp_path / "here" / "results.jsonl").read_bytes().startswith(before)
 
 
+@pytest.mark.slow
 def test_an_interrupt_says_how_to_go_on(monkeypatch, capsys):
     from bookwheel.models.scripted import ScriptedModel
 

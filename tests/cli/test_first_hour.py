@@ -77,6 +77,7 @@ def test_an_error_names_what_was_typed_and_the_way_out(run, book: Path, words: l
     assert not (book.parent / "typo.sqlite").exists()
 
 
+@pytest.mark.slow
 def test_ask_goes_on_with_a_kept_document_and_its_model(run, book: Path, ask, question: str) -> None:
     first = ask("--json").json
     book.unlink()
@@ -85,6 +86,7 @@ def test_ask_goes_on_with_a_kept_document_and_its_model(run, book: Path, ask, qu
     assert run("ask", first["reading"][:6], question, "-q").out == "The harbour master of Skarholm is Ada Quill.\n"
 
 
+@pytest.mark.slow
 def test_a_file_outranks_a_reading_of_that_name(run, book: Path, ask, monkeypatch: pytest.MonkeyPatch) -> None:
     ask()
     monkeypatch.chdir(book.parent)
@@ -217,6 +219,7 @@ def test_follow_does_not_wait_for_a_reading_whose_process_was_killed(run, book: 
     assert run("show", "last", "--follow").code == 0
 
 
+@pytest.mark.slow
 def test_a_document_that_fits_the_window_is_read_in_one_call_and_the_output_says_so(
     run, book: Path, question: str, monkeypatch
 ) -> None:

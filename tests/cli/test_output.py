@@ -178,6 +178,7 @@ def test_events_end_with_the_whole_result(capsys) -> None:
     assert (event["event"], event["answer"], event["evidence"][0]["start"]) == ("end", READING.answer.text, 1000)
 
 
+@pytest.mark.slow
 def test_control_characters_reach_no_terminal(capsys) -> None:
     evil = "The lease \x1b[2J\u202eends in May."
     print_answer(replace(READING, answer=replace(ANSWER, text=evil)), OutputOptions())

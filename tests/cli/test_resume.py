@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 
+@pytest.mark.slow
 def test_a_token_budget_stops_with_code_4_and_resume_goes_on(run, book: Path, ask) -> None:
     stopped = ask("--max-tokens-total", "2000", "--json")
     assert (stopped.code, stopped.json["status"], stopped.json["answer"]) == (4, "stopped", None)

@@ -132,6 +132,7 @@ def test_an_interrupt_keeps_what_was_read(tmp_path, settings, source):
     assert again.calls <= sum(record.calls for record in found.records) - 11
 
 
+@pytest.mark.slow
 def test_an_answer_that_was_kept_but_not_judged_is_judged_without_a_call(tmp_path, settings, source, reader):
     with Journal(tmp_path / "journal.sqlite") as journal:
         go(settings(), tmp_path / "r.jsonl", source, reader, journal=journal)

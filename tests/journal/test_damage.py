@@ -107,6 +107,7 @@ def expected(sound: Path, tmp_path: Path) -> dict[str, object]:
     return read_all(copy)
 
 
+@pytest.mark.slow
 def test_no_flipped_bit_changes_what_is_read_without_a_word(path, expected) -> None:
     assert_no_silent_change(path, expected, seed=11, flips=25)
 

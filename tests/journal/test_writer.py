@@ -109,6 +109,7 @@ except JournalError as error:
 """
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_told_and_loses_no_earlier_step(tmp_path):
     path = tmp_path / "j.sqlite"
     code = FULL.format(tests=str(Path(__file__).parent), path=str(path))
@@ -179,6 +180,7 @@ asyncio.run(write())
 """
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_loses_no_step_that_it_was_told_of(journal):
     reading = begin_reading(journal)
     code = WRITE.format(tests=str(Path(__file__).parent), path=str(journal.path), name=reading.id)

@@ -94,6 +94,7 @@ def test_a_reply_at_its_limit_says_so_and_greedy_replies_repeat():
     assert first.text == second.text
 
 
+@pytest.mark.slow
 @with_weights
 def test_no_text_becomes_a_special_token_of_the_prompt():
     async def work(model):
@@ -120,6 +121,7 @@ def test_recorded_ids_are_those_sent_and_sampled():
     assert any(logprob < -0.01 for logprob in reply.tokens.logprobs)
 
 
+@pytest.mark.slow
 @with_weights
 def test_the_tokenizer_is_exact_on_any_text():
     texts = [
@@ -147,6 +149,7 @@ def test_the_tokenizer_is_exact_on_any_text():
     assert using(work) == 2
 
 
+@pytest.mark.slow
 @with_weights
 def test_a_prompt_beyond_the_window_is_refused_with_the_numbers():
     async def work(model):
@@ -188,6 +191,7 @@ def test_replies_at_the_same_time_do_not_mix():
         assert name in reply.text
 
 
+@pytest.mark.slow
 @with_weights
 def test_an_adapter_of_another_model_is_a_clear_error(tmp_path):
     gguf = pytest.importorskip("gguf")

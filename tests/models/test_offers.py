@@ -53,12 +53,14 @@ def test_a_plain_server_offers_nothing_but_replies(server, acts):
     }
 
 
+@pytest.mark.slow
 def test_a_server_that_begins_to_think_cannot_judge(server, acts):
     server.plays(acts.sends(OTHER), route=MODELS)
     server.plays(acts.sends(acts.completion("<think>", choice=listed(**{"<think>": -0.01, "Well": -6.0}))))
     assert probe(OpenAIModel(name="m", base_url=server.url, timeout=5))["judge"] is False
 
 
+@pytest.mark.slow
 def test_software_that_promises_likelihoods_is_believed_only_when_it_sends_them(server, acts):
     server.plays(acts.sends(VLLM), route=MODELS)
     server.plays(acts.sends({"tokens": [5, 6]}), route="/tokenize")
@@ -69,6 +71,7 @@ def test_software_that_promises_likelihoods_is_believed_only_when_it_sends_them(
     assert (found["judge"], found["likelihood"]) == (True, False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("more", "is_offered"),
     [
@@ -86,6 +89,7 @@ def test_a_prefix_cache_is_what_the_second_of_two_calls_reports(server, acts, mo
     assert first == second
 
 
+@pytest.mark.slow
 def test_embeddings_are_found_where_they_are(server, acts):
     server.plays(acts.sends(OTHER), route=MODELS)
     server.plays(acts.sends(acts.completion("Yes")))

@@ -207,6 +207,7 @@ def test_tokens_are_never_recorded_from_text(server, acts, model):
     assert "return_token_ids" not in server.bodies()[-1]
 
 
+@pytest.mark.slow
 def test_connecting_learns_window_tokenizer_and_template(server, acts):
     vllm(server, acts)
 

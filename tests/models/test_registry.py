@@ -42,6 +42,7 @@ def test_an_address_gives_the_model_of_that_name(server, acts, monkeypatch):
     assert server.asked[0][1]["authorization"] == "Bearer sk-one"
 
 
+@pytest.mark.slow
 def test_an_address_alone_gives_its_only_model_or_lists_them(server, acts):
     server.plays(acts.sends({"data": [{"id": "a"}]}), route="/v1/models")
     assert opened(None, base_url=server.url, window=99).window == 99

@@ -68,6 +68,7 @@ def test_an_unknown_model_is_told_from_a_wrong_address(server, acts, model, stat
     assert "has no model 'm'" in failure(acts, model, UnknownModel)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_wrong_address_is_told_with_advice(server, acts, model, stream):
     page = "<!DOCTYPE html><html><body>Welcome</body></html>"
@@ -246,6 +247,7 @@ def test_a_server_that_hangs_is_given_up(server, acts, model, stream):
     assert "sent nothing for 0.2 s" in failure(acts, model, TimedOut, stream=stream, timeout=0.2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", [False, True])
 def test_blanks_that_keep_coming_end_at_the_deadline(server, acts, model, stream):
     def drips(handler):

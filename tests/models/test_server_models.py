@@ -32,6 +32,7 @@ def test_names_windows_and_owners_are_read_from_the_list(server, acts):
     assert (c.window, d.window, d.software) == (131072, None, ServerSoftware.OTHER)
 
 
+@pytest.mark.slow
 def test_a_wrong_address_is_told_before_a_reading_starts(server, acts):
     page = "<html>hello</html>"
     for act in (
@@ -73,6 +74,7 @@ def test_a_gateway_may_have_models_that_it_does_not_list():
     assert find_model([ServedModel(name="a", window=9, owner="gate")], "b", HERE) == ServedModel(name="b")
 
 
+@pytest.mark.slow
 def test_the_only_model_needs_no_name_and_several_are_listed(server, acts):
     def only(*names):
         server.plays(acts.sends({"data": [{"id": name} for name in names]}), route=MODELS)

@@ -51,6 +51,7 @@ def tokenizer(server, acts):
         tokenizer.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["content", "prompt", "text"])
 def test_counts_and_fits_are_the_servers(tokenizer, name):
     counted = tokenizer(name)
@@ -83,6 +84,7 @@ def test_a_repeated_text_is_counted_once(tokenizer, server):
     assert len(server.asked) == 1
 
 
+@pytest.mark.slow
 def test_chunks_by_the_servers_tokens_tile_the_text(tokenizer):
     chunks = list(split(Memo(), tokenizer(), 60))
     assert "".join(chunk.text for chunk in chunks) == PROSE

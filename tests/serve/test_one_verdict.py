@@ -112,6 +112,7 @@ def verdicts_over_mcp(up, id_: str) -> list[list[tuple[str, str]]]:
     ]
 
 
+@pytest.mark.slow
 def test_every_view_gives_an_edit_the_same_verdict(serving) -> None:
     with serving() as up:
         reading = keep_reading(up.journal)
@@ -127,6 +128,7 @@ def test_every_view_gives_an_edit_the_same_verdict(serving) -> None:
     assert verdicts["blank lines"] == verdicts["the same"] == verdicts["both empty"] == []
 
 
+@pytest.mark.slow
 def test_a_reading_holds_changes_only_where_they_are_asked_for(serving) -> None:
     with serving() as up, up.client() as client:
         reading = keep_reading(up.journal)
@@ -139,6 +141,7 @@ def test_a_reading_holds_changes_only_where_they_are_asked_for(serving) -> None:
         assert 0 <= values["changed_share"] <= 1
 
 
+@pytest.mark.slow
 def test_the_events_of_a_reading_hold_the_same_changes(serving) -> None:
     with serving() as up, up.client() as client:
         begun = up.begin()

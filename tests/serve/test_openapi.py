@@ -95,6 +95,7 @@ def _errors(jsonschema, schema: dict, value: object) -> list:
     return list(jsonschema.Draft202012Validator(schema).iter_errors(value))
 
 
+@pytest.mark.slow
 def test_every_answer_is_as_the_description_says(serving, runs, words) -> None:
     text, question = words
     with serving(settings=ServerSettings(runs_folder=runs)) as up, up.client() as client:

@@ -30,6 +30,7 @@ def test_a_half_open_request_is_closed(limited, begin: bytes) -> None:
         assert client.recv(100) == b""
 
 
+@pytest.mark.slow
 def test_a_second_half_request_on_a_kept_connection_is_closed(limited) -> None:
     with limited(header_seconds=0.3) as up, closing(connect(up)) as client:
         client.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
@@ -47,6 +48,7 @@ def test_a_silent_body_is_declined(limited) -> None:
         assert b"408" in client.recv(10_000).split(b"\r\n")[0]
 
 
+@pytest.mark.slow
 def test_a_dripping_body_is_declined(limited) -> None:
     with limited(body_silence=0.2, body_rate=1000) as up, closing(connect(up)) as client:
         client.sendall(b"POST /documents HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000000\r\n\r\n")

@@ -35,6 +35,7 @@ def clients(serving, words) -> Iterator[tuple]:
         yield up, ada, eve, id_, sha
 
 
+@pytest.mark.slow
 def test_a_reading_is_nobody_elses(clients) -> None:
     _, ada, eve, id_, _ = clients
     assert ada.get(f"/readings/{id_}").status_code == 200
@@ -49,6 +50,7 @@ def test_a_reading_is_nobody_elses(clients) -> None:
     assert eve.get("/readings?search=harbour").json() == []
 
 
+@pytest.mark.slow
 def test_a_document_is_nobody_elses_and_its_hash_tells_nothing(clients, words) -> None:
     _, ada, eve, _, sha = clients
     assert ada.get(f"/documents/{sha}/text").status_code == 200
@@ -61,6 +63,7 @@ def test_a_document_is_nobody_elses_and_its_hash_tells_nothing(clients, words) -
     assert eve.post("/v1/chat/completions", json=chat).status_code == 404
 
 
+@pytest.mark.slow
 def test_the_same_text_keeps_each_ones_name(clients, words) -> None:
     _, ada, eve, _, sha = clients
     own = eve.post("/documents", content=words[0].encode(), headers={"X-Filename": "notes.txt"}).json()
@@ -70,6 +73,7 @@ def test_the_same_text_keeps_each_ones_name(clients, words) -> None:
     assert eve.get(f"/v1/files/file-{sha}").json()["filename"] == "notes.txt"
 
 
+@pytest.mark.slow
 def test_one_key_cannot_take_the_place_of_another(serving, gated, words) -> None:
     model = gated()
     model.after(0)
@@ -83,6 +87,7 @@ def test_one_key_cannot_take_the_place_of_another(serving, gated, words) -> None
         model.after(10**9)
 
 
+@pytest.mark.slow
 def test_a_fork_and_a_reading_take_no_more_than_the_journal_may_have(serving, words, monkeypatch) -> None:
     settings = ServerSettings(limits=Limits(journal_bytes=1 << 30))
     with serving(settings=settings) as up, up.client() as client:
@@ -99,6 +104,7 @@ def test_a_fork_and_a_reading_take_no_more_than_the_journal_may_have(serving, wo
         assert len(client.get("/readings").json()) == 1
 
 
+@pytest.mark.slow
 def test_documents_that_come_together_find_room_one_after_the_other(serving) -> None:
     from random import Random
 
@@ -112,6 +118,7 @@ def test_documents_that_come_together_find_room_one_after_the_other(serving) -> 
     assert stored <= limit
 
 
+@pytest.mark.slow
 def test_a_team_may_share(serving, words) -> None:
     settings = ServerSettings(is_shared=True)
     with serving(keys=keys(), settings=settings) as up, up.client(headers=bearer("ada")) as ada:
@@ -121,6 +128,7 @@ def test_a_team_may_share(serving, words) -> None:
             assert [reading["reading"] for reading in eve.get("/readings").json()] == [id_]
 
 
+@pytest.mark.slow
 def test_tools_over_mcp_find_only_the_keys_own(clients) -> None:
     pytest.importorskip("mcp")
     import anyio

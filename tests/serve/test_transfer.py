@@ -31,6 +31,7 @@ def test_an_unchanged_page_file_is_not_sent_again(up, path: str) -> None:
     assert other.content == first.content
 
 
+@pytest.mark.slow
 def test_json_comes_compressed_and_is_not_stored(up) -> None:
     id_ = up.begin()["reading"]
     up.events(id_)
@@ -43,6 +44,7 @@ def test_json_comes_compressed_and_is_not_stored(up) -> None:
     assert packed.num_bytes_downloaded < len(plain.content) / 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", ["events", "chat"])
 def test_events_are_never_held_back_to_be_compressed(serving, gated, words, stream: str) -> None:
     """The model is held after three calls: what the client has then came without waiting for the end."""

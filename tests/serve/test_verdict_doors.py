@@ -43,6 +43,7 @@ def state_over_mcp(up, id_: str) -> dict:
     return asyncio.run(main()).structured_content
 
 
+@pytest.mark.slow
 def test_the_verdict_is_the_same_at_every_door(serving, words, capsys) -> None:
     text, question = words
     with serving() as up:
@@ -70,6 +71,7 @@ def test_the_verdict_is_the_same_at_every_door(serving, words, capsys) -> None:
         assert all(describe_claim(claim) in door for claim in reading.claims)
 
 
+@pytest.mark.slow
 def test_the_notes_on_a_document_go_with_its_readings(serving, words, monkeypatch) -> None:
     text, question = words
     monkeypatch.setattr("bookwheel.text.documents.TextDocument.notes", (NOTE,))

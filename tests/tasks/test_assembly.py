@@ -70,6 +70,7 @@ def test_joining_keeps_everything():
     assert "".join(made.pieces) == "a X b "
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["byte_tokenizer", "prefix_tokenizer"])
 def test_a_long_document_is_counted_once_and_still_never_above_its_budget(kind, request):
     counts = []

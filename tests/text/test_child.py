@@ -131,6 +131,7 @@ def test_errors_keep_type_and_message(work, kind: str, type_: type[Exception], m
     assert run(work.echo, "the next document") == ["the next document"]
 
 
+@pytest.mark.slow
 def test_work_ends_at_its_limits(work) -> None:
     with pytest.raises(ConversionLimit, match=r"a\.pdf takes more than 0\.2 seconds"):
         run(work.sleep, 600, seconds=0.2)
@@ -203,6 +204,7 @@ def test_a_caller_in_line_can_be_cancelled(work, monkeypatch) -> None:
     assert run(work.echo, 1) == [1]
 
 
+@pytest.mark.slow
 def test_limits_come_from_the_scope_around(work) -> None:
     async def main() -> None:
         await run_cancellable(

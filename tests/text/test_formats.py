@@ -103,6 +103,7 @@ def test_other_archives_are_refused_with_advice(tmp_path, inside, looks):
         detect_format(volume(tmp_path, "z", (tmp_path / "z").read_bytes()))
 
 
+@pytest.mark.slow
 def test_an_archive_that_unfolds_without_measure_is_refused(tmp_path):
     with zipfile.ZipFile(tmp_path / "bomb.docx", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("word/document.xml", bytes(70 << 20))

@@ -18,6 +18,7 @@ def test_notes_say_each_thing_once_and_count_what_is_too_much_to_list():
     assert notes.lines() == ("pages without text: 0, 1, 2, 3, 4 and 3 more", "left out: a.png")
 
 
+@pytest.mark.slow
 def test_a_stream_is_kept_for_as_long_as_someone_wants_it():
     volume = spool(iter([b"one ", b"two"]), "-")
     for _ in range(2):
@@ -30,6 +31,7 @@ def test_a_stream_is_kept_for_as_long_as_someone_wants_it():
     assert not path.exists()
 
 
+@pytest.mark.slow
 def test_a_stream_that_finds_no_room_is_an_error_with_advice(tmp_path, monkeypatch):
     def full():
         yield b"some"

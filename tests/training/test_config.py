@@ -124,6 +124,7 @@ def test_a_wrong_setting_ends_the_command_with_file_key_and_what_is_allowed(text
     assert message in stderr
 
 
+@pytest.mark.slow
 def test_a_wrong_setting_is_reported_before_torch_is_imported(tmp_path):
     (tmp_path / "mine.toml").write_text("[train]\nstep = 3\n", encoding="utf-8")
     script = (
@@ -136,6 +137,7 @@ def test_a_wrong_setting_is_reported_before_torch_is_imported(tmp_path):
     assert "mine.toml: unknown setting 'step' in [train]; did you mean 'steps'?" in ended.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -20,6 +20,7 @@ def spent(up, id_: str) -> int:
     return up.journal.reading(id_).usage.tokens
 
 
+@pytest.mark.slow
 def test_resuming_again_and_again_does_not_pass_the_servers_limit(serving, gated) -> None:
     model = gated()
     with serving(model, plans=limited(model)) as up, up.client() as client:
@@ -31,6 +32,7 @@ def test_resuming_again_and_again_does_not_pass_the_servers_limit(serving, gated
         assert 0 < spent(up, id_) <= LIMIT
 
 
+@pytest.mark.slow
 def test_the_same_request_again_gets_no_second_budget(serving, gated) -> None:
     model = gated()
     with serving(model, plans=limited(model)) as up, up.client() as client:
@@ -41,6 +43,7 @@ def test_the_same_request_again_gets_no_second_budget(serving, gated) -> None:
         assert 0 < spent(up, answer["reading"]) <= LIMIT
 
 
+@pytest.mark.slow
 def test_a_restart_gives_no_second_budget(serving, gated) -> None:
     model = gated()
     model.after(3)
@@ -53,6 +56,7 @@ def test_a_restart_gives_no_second_budget(serving, gated) -> None:
         assert 0 < spent(up, id_) <= LIMIT
 
 
+@pytest.mark.slow
 def test_a_fork_has_the_servers_limit_whatever_its_parent_had(serving, gated) -> None:
     with serving(gated()) as up:
         id_ = up.begin()["reading"]
@@ -81,6 +85,7 @@ def test_a_reading_that_waits_for_its_model_says_so_until_it_goes_on(serving, ga
     assert seen[-1][2]["gaps"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("short_waits")
 def test_a_reading_waits_for_its_model_and_the_log_says_so(serving, gated, caplog) -> None:
     model = gated(faults={2: Overloaded("the model is busy", retry_after=0)})

@@ -58,6 +58,7 @@ def sections(log: list[tuple[str, str]]) -> list[str]:
     return [section for section, _ in log if section]
 
 
+@pytest.mark.slow
 def test_each_question_has_a_reading_of_its_own_about_the_one_document(up, body) -> None:
     with up.client() as client:
         ids = start(client, body)
@@ -71,6 +72,7 @@ def test_each_question_has_a_reading_of_its_own_about_the_one_document(up, body)
     assert all([step["index"] for step in one["steps"]] == list(range(len(one["steps"]))) for one in ended)
 
 
+@pytest.mark.slow
 def test_no_question_is_a_chunk_ahead_of_another(serving, watched, body) -> None:
     model = watched()
     with serving(model) as up, up.client() as client:
@@ -80,6 +82,7 @@ def test_no_question_is_a_chunk_ahead_of_another(serving, watched, body) -> None
     assert set(Counter(read).values()) == {3}
 
 
+@pytest.mark.slow
 def test_the_document_is_opened_once(up, body, monkeypatch) -> None:
     opened = []
     store = up.service.documents.store_text
@@ -94,6 +97,7 @@ def test_the_document_is_opened_once(up, body, monkeypatch) -> None:
     assert len(opened) == 1
 
 
+@pytest.mark.slow
 def test_one_that_is_cancelled_lets_the_others_go_on_and_is_resumed_alone(serving, gated, body) -> None:
     model = gated()
     model.after(7)
@@ -116,6 +120,7 @@ def test_one_that_is_deleted_while_the_document_is_opened_leaves_it_to_the_other
         assert statuses(up, others) == ["answered"] * 2
 
 
+@pytest.mark.slow
 def test_each_question_has_the_whole_budget(up, body) -> None:
     with up.client() as client:
         ids = start(client, {**body, "plan": {"budget": {"tokens": 600}}})
@@ -124,6 +129,7 @@ def test_each_question_has_the_whole_budget(up, body) -> None:
     assert all(400 < usage["prompt_tokens"] + usage["completion_tokens"] <= 600 for usage in spent)
 
 
+@pytest.mark.slow
 def test_all_questions_together_stay_within_a_keys_tokens_a_day(serving, body) -> None:
     key = Key(name="reader", sha256=hashlib.sha256(SECRET.encode()).hexdigest(), tokens_per_day=2000)
     with (
@@ -137,6 +143,7 @@ def test_all_questions_together_stay_within_a_keys_tokens_a_day(serving, body) -
         assert 1000 < up.service.usage.tokens_today("reader") <= 2000
 
 
+@pytest.mark.slow
 def test_one_idempotency_key_stands_for_all(serving, gated, body) -> None:
     model = gated()
     model.after(4)
@@ -154,6 +161,7 @@ def test_one_idempotency_key_stands_for_all(serving, gated, body) -> None:
     assert model.seen == seen
 
 
+@pytest.mark.slow
 def test_after_a_restart_they_go_on_in_lockstep_and_repeat_no_call(serving, gated, watched, body) -> None:
     first, second = gated(), watched()
     first.after(7)

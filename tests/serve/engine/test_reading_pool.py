@@ -16,6 +16,7 @@ from bookwheel.serve.engine.usage import UsageEntry
 from bookwheel.types import Status
 
 
+@pytest.mark.slow
 def test_a_reading_is_begun_followed_to_its_end_and_kept(up) -> None:
     begun = up.begin()
     assert begun["status"] == "reading"
@@ -35,6 +36,7 @@ def test_a_reading_is_begun_followed_to_its_end_and_kept(up) -> None:
     assert "steps" not in listed[0]
 
 
+@pytest.mark.slow
 def test_a_broken_line_is_taken_up_after_the_last_event_that_was_seen(serving, gated) -> None:
     model = gated()
     model.after(5)
@@ -50,6 +52,7 @@ def test_a_broken_line_is_taken_up_after_the_last_event_that_was_seen(serving, g
     assert first + rest == again
 
 
+@pytest.mark.slow
 def test_origins_and_text_lead_back_to_the_document(up, words) -> None:
     id_ = up.begin()["reading"]
     up.events(id_)
@@ -63,6 +66,7 @@ def test_origins_and_text_lead_back_to_the_document(up, words) -> None:
     assert too_much.status_code == 400
 
 
+@pytest.mark.slow
 def test_a_cancelled_reading_keeps_its_steps_and_goes_on_without_repeating_a_call(serving, gated) -> None:
     model = gated()
     model.after(4)
@@ -78,6 +82,7 @@ def test_a_cancelled_reading_keeps_its_steps_and_goes_on_without_repeating_a_cal
     assert ended["usage"]["calls"] == model.seen
 
 
+@pytest.mark.slow
 def test_a_budget_stops_a_reading_and_a_new_one_lets_it_go_on(up) -> None:
     id_ = up.begin(plan={"budget": {"tokens": 600}})["reading"]
     assert up.events(id_)[-1][2]["status"] == "stopped"
@@ -86,6 +91,7 @@ def test_a_budget_stops_a_reading_and_a_new_one_lets_it_go_on(up) -> None:
     assert up.events(id_)[-1][2]["status"] == "answered"
 
 
+@pytest.mark.slow
 def test_a_fork_reads_on_from_the_changed_memory_and_leaves_the_old_reading(up) -> None:
     id_ = up.begin()["reading"]
     up.events(id_)
@@ -101,6 +107,7 @@ def test_a_fork_reads_on_from_the_changed_memory_and_leaves_the_old_reading(up) 
     assert (too_long.status_code, no_step.status_code) == (400, 400)
 
 
+@pytest.mark.slow
 def test_a_deleted_reading_is_gone_even_while_it_is_read(serving, gated) -> None:
     model = gated()
     model.after(2)
@@ -111,6 +118,7 @@ def test_a_deleted_reading_is_gone_even_while_it_is_read(serving, gated) -> None
         assert client.get("/readings").json() == []
 
 
+@pytest.mark.slow
 def test_a_restart_in_mid_reading_goes_on_by_itself_and_repeats_no_call(serving, gated, words) -> None:
     first, second = gated(), gated()
     first.after(5)
@@ -126,6 +134,7 @@ def test_a_restart_in_mid_reading_goes_on_by_itself_and_repeats_no_call(serving,
     assert first.seen + second.seen == len(whole.steps) + 1 == whole.usage.calls
 
 
+@pytest.mark.slow
 def test_a_reading_that_failed_for_a_passing_reason_goes_on_at_the_next_start(serving, gated, words) -> None:
     model = ScriptedModel(keyword_reader, window=400, faults={3: Refused("the key was revoked")})
     model.plan = gated().plan
@@ -152,6 +161,7 @@ def test_a_reading_that_failed_for_a_passing_reason_goes_on_at_the_next_start(se
     assert again.seen == 1
 
 
+@pytest.mark.slow
 def test_a_reading_that_a_person_cancelled_does_not_come_back_with_the_server(serving, gated) -> None:
     model = gated()
     model.after(3)
@@ -164,6 +174,7 @@ def test_a_reading_that_a_person_cancelled_does_not_come_back_with_the_server(se
     assert again.seen == 0
 
 
+@pytest.mark.slow
 def test_the_same_idempotency_key_is_the_same_reading_also_after_a_restart(serving, gated, words) -> None:
     model, headers = gated(), {"Idempotency-Key": "one"}
     text, question = words
@@ -192,6 +203,7 @@ def test_a_reading_that_was_resumed_still_answers_the_request_that_began_it(serv
         assert client.post("/readings", json=body).json()["reading"] == id_
 
 
+@pytest.mark.slow
 def test_a_kill_between_ledger_and_journal_leaves_nothing_behind(serving, words) -> None:
     """What was entered but never begun is forgotten at the next start, and its request begins anew."""
     body, headers = {"question": words[1], "text": words[0]}, {"Idempotency-Key": "one"}
@@ -207,6 +219,7 @@ def test_a_kill_between_ledger_and_journal_leaves_nothing_behind(serving, words)
         assert [reading.id for reading in up.journal.readings()] == [id_]
 
 
+@pytest.mark.slow
 def test_what_was_left_out_of_a_document_is_told(up) -> None:
     with up.client() as client:
         told = client.post("/documents", content=b"The rent is nine crowns. \xff\xfe\x81 " * 3).json()
@@ -214,6 +227,7 @@ def test_what_was_left_out_of_a_document_is_told(up) -> None:
         assert client.post("/documents", content=b"The rent is nine crowns.").json()["notes"] == []
 
 
+@pytest.mark.slow
 def test_one_reading_too_many_is_told_when_to_come_back(serving, gated) -> None:
     model = gated()
     model.after(0)
@@ -227,6 +241,7 @@ def test_one_reading_too_many_is_told_when_to_come_back(serving, gated) -> None:
         up.begin()
 
 
+@pytest.mark.slow
 def test_a_failing_model_leaves_a_reading_that_says_why_and_goes_on(serving) -> None:
     model = ScriptedModel(keyword_reader, window=400, faults={3: Refused("the key was revoked")})
     model.plan = model.plan.with_values(
@@ -269,6 +284,7 @@ def test_bad_input_is_a_sentence_and_nothing_is_kept(up, body: object) -> None:
         assert client.get("/readings").json() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["standard", "small", "tiny"])
 def test_a_request_may_name_any_prompt_set_that_is_shipped(up, name) -> None:
     told = up.begin(plan={"prompts": name, "language": "en"})
@@ -283,6 +299,7 @@ def test_an_unknown_model_or_name_is_not_found(up) -> None:
         assert client.get("/nothing").json()["kind"] == "not_found"
 
 
+@pytest.mark.slow
 def test_health_metrics_and_description_are_there(up) -> None:
     up.events(up.begin()["reading"])
     with up.client() as client:

@@ -50,6 +50,7 @@ def seen_over_http(up, id_: str) -> None:
     raise AssertionError("it was never seen")
 
 
+@pytest.mark.slow
 def test_a_reading_begun_over_mcp_is_seen_streamed_and_cancelled_over_http(serving, gated, words) -> None:
     model = gated()
     model.after(4)
@@ -68,6 +69,7 @@ def test_a_reading_begun_over_mcp_is_seen_streamed_and_cancelled_over_http(servi
         assert model.seen == up.journal.reading(id_).usage.calls
 
 
+@pytest.mark.slow
 def test_a_reading_begun_over_http_is_waited_for_and_cancelled_over_mcp(serving, gated) -> None:
     model = gated()
     model.after(3)
@@ -79,6 +81,7 @@ def test_a_reading_begun_over_http_is_waited_for_and_cancelled_over_mcp(serving,
         assert up.journal.reading(id_).status is Status.CANCELLED
 
 
+@pytest.mark.slow
 def test_both_doors_share_one_limit(serving, gated, words) -> None:
     text, question = words
     model = gated()
@@ -94,6 +97,7 @@ def test_both_doors_share_one_limit(serving, gated, words) -> None:
         up.begin()
 
 
+@pytest.mark.slow
 def test_calls_of_both_doors_take_turns(serving, gated, words) -> None:
     model = gated()
     model.after(0)
@@ -108,6 +112,7 @@ def test_calls_of_both_doors_take_turns(serving, gated, words) -> None:
         model.after(10**9)
 
 
+@pytest.mark.slow
 def test_a_reading_begun_over_mcp_goes_on_when_the_server_is_back(serving, gated, words) -> None:
     first, second = gated(), gated()
     first.after(5)
@@ -121,6 +126,7 @@ def test_a_reading_begun_over_mcp_goes_on_when_the_server_is_back(serving, gated
         assert first.seen + second.seen == up.journal.reading(id_).usage.calls
 
 
+@pytest.mark.slow
 def test_a_keys_budget_holds_at_both_doors(serving, words) -> None:
     text, question = words
     key = Key(name="reader", sha256=hashlib.sha256(SECRET.encode()).hexdigest(), tokens_per_day=1500)
@@ -149,6 +155,7 @@ def test_a_connected_client_does_not_hold_up_the_servers_end(serving, caplog: py
     assert "graceful shutdown exceeded" not in caplog.text
 
 
+@pytest.mark.slow
 def test_a_reading_that_is_ended_while_its_document_is_opened_is_not_kept(serving, words) -> None:
     from bookwheel.serve.engine.service import Caller, ReadingSpec
 

@@ -134,6 +134,7 @@ def test_a_keys_rate_is_held_and_told(serving) -> None:
     assert 1 <= int(full.headers["Retry-After"]) <= 60
 
 
+@pytest.mark.slow
 def test_a_keys_budget_is_never_passed_not_even_by_readings_side_by_side_or_a_restart(serving, words) -> None:
     text, question = words
     for _ in range(2):
@@ -230,6 +231,7 @@ def test_no_name_leads_anywhere(name: str, tmp_path: Path) -> None:
     assert (tmp_path / safe).resolve().parent == tmp_path.resolve()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("id_", ["..%2F..%2Fetc%2Fpasswd", "%2e%2e", "last", "' OR 1=1", "%00", "x" * 500])
 def test_no_id_leads_anywhere(up, id_: str) -> None:
     up.events(up.begin()["reading"])
@@ -284,6 +286,7 @@ def inside() -> Iterator[str]:
         thread.join()
 
 
+@pytest.mark.slow
 def test_no_address_of_the_inner_network_is_fetched_nor_any_path(up, inside) -> None:
     port = inside.server_port
     urls = [
@@ -300,6 +303,7 @@ def test_no_address_of_the_inner_network_is_fetched_nor_any_path(up, inside) -> 
     assert up.journal.readings() == []
 
 
+@pytest.mark.slow
 def test_a_redirect_into_the_inner_network_is_not_followed(up, inside, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bookwheel.text.web.is_public", lambda address: address == "127.0.0.1")
     with up.client() as client:

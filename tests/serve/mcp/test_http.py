@@ -38,6 +38,7 @@ async def served(folder: Path, key: str | None = None):
             await task
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_readings_over_http(tmp_path: Path, mode: str) -> None:
     async def main() -> None:
@@ -56,6 +57,7 @@ def test_readings_over_http(tmp_path: Path, mode: str) -> None:
     asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_with_a_key_only_its_holder_is_served(tmp_path: Path) -> None:
     async def main() -> None:
         async with served(tmp_path, KEY) as url:

@@ -35,6 +35,7 @@ def test_descriptions_say_what_a_tool_costs_and_what_verdicts_mean(tmp_path: Pat
     asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_search_finds_passages_and_readings_and_a_found_document_is_read(tmp_path: Path) -> None:
     async def main() -> None:
         model = ScriptedModel(keyword_reader, plan=PLAN)

@@ -28,6 +28,7 @@ def shelf(tmp_path: Path) -> Path:
     return shelf
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["book.txt", "./inner/../book.txt", "honest.txt", ".", "{shelf}/book.txt"])
 def test_files_inside_a_root_are_read(tmp_path: Path, shelf: Path, path: str) -> None:
     async def main() -> None:
@@ -74,6 +75,7 @@ def test_only_web_addresses_are_addresses(tmp_path: Path, url: str) -> None:
     asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_addresses_inside_the_network_are_refused_unless_allowed(tmp_path: Path) -> None:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")

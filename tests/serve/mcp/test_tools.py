@@ -80,6 +80,7 @@ def test_no_tool_may_be_asked_to_wait_longer_than_clients_do(tmp_path: Path) -> 
     asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_several_questions_are_read_in_one_go_and_asked_again(tmp_path: Path) -> None:
     async def main() -> None:
         async with client_of(tmp_path) as client:
@@ -97,6 +98,7 @@ def test_several_questions_are_read_in_one_go_and_asked_again(tmp_path: Path) ->
     asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_a_follow_up_reads_the_same_document_again(tmp_path: Path) -> None:
     async def main() -> None:
         async with client_of(tmp_path) as client:
@@ -149,6 +151,7 @@ def test_readings_are_resources_as_json_and_as_text(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_the_newest_readings_are_listed_as_resources_that_can_be_read(tmp_path: Path) -> None:
     async def main() -> None:
         async with client_of(tmp_path) as client:
@@ -221,6 +224,7 @@ def test_an_unknown_reading_is_refused(tmp_path: Path, tool: str, name: str) -> 
     asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_a_cancelled_reading_is_resumed_and_reads_nothing_twice(tmp_path: Path) -> None:
     async def main() -> None:
         model = Gate()
@@ -252,6 +256,7 @@ def test_the_end_of_the_server_keeps_what_was_read(tmp_path: Path) -> None:
     assert (kept.status, len(kept.steps)) == (Status.CANCELLED, 2)
 
 
+@pytest.mark.slow
 def test_no_more_readings_are_taken_than_the_limit(tmp_path: Path) -> None:
     async def main() -> None:
         model = Gate()

@@ -50,6 +50,7 @@ def hang_up(up, words: tuple[str, str], condition, **more: object) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.slow
 def test_what_fits_the_window_goes_straight_to_the_model(up) -> None:
     with client(up) as ai:
         said = ai.chat.completions.create(model="scripted", messages=[{"role": USER, "content": "Hello there"}])
@@ -67,6 +68,7 @@ def test_a_forced_model_reads_even_what_fits(up) -> None:
     assert up.model.calls == 2
 
 
+@pytest.mark.slow
 def test_a_long_request_is_read_and_its_usage_is_the_sum(up, words) -> None:
     with client(up) as ai:
         said = ai.chat.completions.create(model="scripted", messages=asked(words))
@@ -114,6 +116,7 @@ def test_the_asynchronous_client_streams_too(up, words) -> None:
     assert "Ada Quill" in asyncio.run(ask())
 
 
+@pytest.mark.slow
 def test_a_document_can_be_given_beside_the_messages_or_uploaded_before(up, words) -> None:
     text, question = words
     messages = [{"role": USER, "content": question}]
@@ -170,6 +173,7 @@ def test_the_same_idempotency_key_goes_on_with_what_hung_up(serving, gated, word
     assert kept[0].usage.calls == model.seen
 
 
+@pytest.mark.slow
 def test_two_readers_take_turns(serving, gated, words) -> None:
     from bookwheel.serve.engine.settings import Limits, ServerSettings
 

@@ -73,6 +73,7 @@ def test_a_follow_up_is_answered_from_the_finished_memory(up, ai, words) -> None
     assert said.usage.total_tokens == kept.usage.tokens
 
 
+@pytest.mark.slow
 def test_what_the_memory_cannot_answer_is_read_again_and_said_so(up, ai, words) -> None:
     text, question = words[0] + OTHER * 2, words[1]
     asked = (USER, f"{text}\n\n{question}")
@@ -89,6 +90,7 @@ def test_what_the_memory_cannot_answer_is_read_again_and_said_so(up, ai, words) 
     assert kept.usage.calls == 1 + steps + 1
 
 
+@pytest.mark.slow
 def test_a_streamed_follow_up_says_first_what_it_begins_with(up, ai, words) -> None:
     text, question = words
     asked = (USER, f"{text}\n\n{question}")
@@ -102,6 +104,7 @@ def test_a_streamed_follow_up_says_first_what_it_begins_with(up, ai, words) -> N
         assert any("[1] 0–" in text and "read again" in text for text in reasoning) is is_read
 
 
+@pytest.mark.slow
 def test_a_new_chat_on_the_same_document_and_a_question_about_all_of_it_are_read(up, ai, words) -> None:
     text, question = words
     ask(ai, (USER, f"{text}\n\n{question}"))
@@ -112,6 +115,7 @@ def test_a_new_chat_on_the_same_document_and_a_question_about_all_of_it_are_read
         assert up.journal.reading(ask(ai, *chat).reading).parent == ""
 
 
+@pytest.mark.slow
 def test_reading_again_can_be_asked_for_by_the_request_or_the_server(serving, up, ai, words) -> None:
     text, question = words
     chat = [(USER, f"{text}\n\n{question}"), (ASSISTANT, "Ada Quill."), (USER, AGAIN)]
@@ -127,6 +131,7 @@ def test_reading_again_can_be_asked_for_by_the_request_or_the_server(serving, up
         assert other.journal.reading(ask(client, *chat, extra_body={"follow_up": "memory"}).reading).parent
 
 
+@pytest.mark.slow
 def test_a_follow_up_that_was_interrupted_goes_on_where_it_stood(serving, model, words) -> None:
     text, question = words
     chat = [(USER, f"{text}\n\n{question}"), (ASSISTANT, "Ada Quill."), (USER, BIRD)]
@@ -154,6 +159,7 @@ def test_a_long_system_message_is_the_document(up, ai, words) -> None:
     assert up.journal.document_of(said.reading).length == len(words[0])
 
 
+@pytest.mark.slow
 def test_a_chat_that_outgrew_the_window_goes_on(up, ai) -> None:
     turns = [("user", "My boat is the Kittiwake of Skarholm."), (ASSISTANT, "A fine name.")]
     for number in range(60):

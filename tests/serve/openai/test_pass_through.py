@@ -34,6 +34,7 @@ def chain(serving, gated):
         yield front, behind, stack.enter_context(OpenAI(base_url=f"{front.url}/v1", api_key="x", max_retries=0))
 
 
+@pytest.mark.slow
 def test_a_short_request_reaches_the_endpoint_unchanged_and_its_answer_comes_back(chain) -> None:
     front, behind, ai = chain
     said = ai.chat.completions.create(model="far", messages=HELLO)
@@ -46,6 +47,7 @@ def test_a_short_request_reaches_the_endpoint_unchanged_and_its_answer_comes_bac
         assert 'bookwheel_calls_total{model="far"} 1.0' in plain.get("/metrics").text
 
 
+@pytest.mark.slow
 def test_a_streamed_one_is_passed_on_piece_by_piece(chain) -> None:
     _, behind, ai = chain
     pieces = list(ai.chat.completions.create(model="far", messages=HELLO, stream=True))
@@ -53,6 +55,7 @@ def test_a_streamed_one_is_passed_on_piece_by_piece(chain) -> None:
     assert behind.model.calls == 1
 
 
+@pytest.mark.slow
 def test_a_long_one_is_read_through_the_endpoint(chain, words) -> None:
     front, _, ai = chain
     messages = [{"role": "user", "content": text} for text in words]
@@ -61,6 +64,7 @@ def test_a_long_one_is_read_through_the_endpoint(chain, words) -> None:
     assert front.journal.reading("last").model == "far"
 
 
+@pytest.mark.slow
 def test_the_endpoints_refusal_comes_back_with_its_status_and_without_its_key(chain) -> None:
     _, behind, ai = chain
     with pytest.raises(openai.BadRequestError, match="wizard"):

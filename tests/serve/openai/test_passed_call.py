@@ -207,6 +207,7 @@ def body(**more: object) -> dict:
 HEADERS = {"Authorization": "Bearer secret"}
 
 
+@pytest.mark.slow
 def test_requests_side_by_side_stay_within_a_keys_tokens(guarded) -> None:
     front, behind = guarded
     with front.client() as client, ThreadPoolExecutor(10) as many:
@@ -221,6 +222,7 @@ def test_requests_side_by_side_stay_within_a_keys_tokens(guarded) -> None:
     assert behind.model.calls == statuses.count(200)
 
 
+@pytest.mark.slow
 def test_a_stream_that_the_client_leaves_is_paid_for(guarded) -> None:
     front, _ = guarded
     with (
@@ -235,6 +237,7 @@ def test_a_stream_that_the_client_leaves_is_paid_for(guarded) -> None:
     assert front.service.usage.tokens_today("alice") >= 200
 
 
+@pytest.mark.slow
 def test_the_reply_of_a_limited_key_has_a_limit_too(guarded) -> None:
     front, behind = guarded
     limits = []
@@ -250,6 +253,7 @@ def test_the_reply_of_a_limited_key_has_a_limit_too(guarded) -> None:
     assert limits == [150]
 
 
+@pytest.mark.slow
 def test_a_limited_server_refuses_a_chat_that_could_cost_more(serving, gated) -> None:
     with ExitStack() as stack:
         behind = stack.enter_context(serving(gated(name="far", window=900), folder="behind"))

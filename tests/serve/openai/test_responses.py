@@ -25,6 +25,7 @@ def asked(words: tuple[str, str]) -> list[dict[str, str]]:
     return [{"role": USER, "content": text} for text in words]
 
 
+@pytest.mark.slow
 def test_what_fits_the_window_goes_straight_to_the_model(up) -> None:
     with client(up) as ai:
         said = ai.responses.create(model="scripted", input="Hello there", instructions="Be brief.")
@@ -51,6 +52,7 @@ def test_a_long_request_is_read_and_its_usage_is_the_sum(up, words) -> None:
     assert kept.question == f"system: Be brief.\n\nuser: {words[1]}"
 
 
+@pytest.mark.slow
 def test_a_forced_model_and_one_text_are_read_as_in_a_chat(up, words) -> None:
     with client(up) as ai:
         said = ai.responses.create(model="bookwheel/scripted", input="\n\n".join(words), max_output_tokens=20)
@@ -58,6 +60,7 @@ def test_a_forced_model_and_one_text_are_read_as_in_a_chat(up, words) -> None:
     assert up.journal.reading("last").plan.answer_tokens == 20
 
 
+@pytest.mark.slow
 def test_streamed_memories_are_a_reasoning_summary_and_the_answer_a_text(up, words) -> None:
     with client(up) as ai:
         events = list(ai.responses.create(model="scripted", input=asked(words), stream=True))
@@ -91,6 +94,7 @@ def test_streamed_memories_are_a_reasoning_summary_and_the_answer_a_text(up, wor
     assert ended.id == events[0].response.id
 
 
+@pytest.mark.slow
 def test_the_sdks_own_accumulating_stream_and_the_asynchronous_client_work(up, words) -> None:
     with client(up) as ai, ai.responses.stream(model="scripted", input=asked(words)) as stream:
         ended = stream.get_final_response()
@@ -120,6 +124,7 @@ def test_earlier_outputs_are_sent_back_as_input_and_files_are_read(up, words) ->
     assert [message.role for message in up.model.last_messages] == ["user", "assistant", "user"]
 
 
+@pytest.mark.slow
 def test_an_endpoint_that_knows_only_chats_is_asked_by_chat(serving, gated, words) -> None:
     with serving(gated(name="far", window=900), folder="behind") as behind:
         model = OpenAIModel(

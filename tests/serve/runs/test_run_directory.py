@@ -28,6 +28,7 @@ def named(client, name: str) -> str:
     return next(run["run"] for run in client.get("/runs").json() if run["name"] == name)
 
 
+@pytest.mark.slow
 def test_runs_are_listed_with_what_they_came_to(client):
     told = {run["name"]: run for run in client.get("/runs").json()}
     assert told["first"]["kind"] == "evaluation"
@@ -95,6 +96,7 @@ def test_a_run_that_goes_on_is_told_anew_and_only_then(client, runs):
     assert [one["accuracy"] for one in told.json()["held_out"]] == [0.25, 0.5, 0.75]
 
 
+@pytest.mark.slow
 def test_looking_changes_nothing(client, runs):
     def seal() -> dict[str, str]:
         files = [path for path in sorted(runs.rglob("*")) if path.is_file()]

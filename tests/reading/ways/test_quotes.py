@@ -158,8 +158,11 @@ def test_windows_are_runs_of_three_sentences_that_fit() -> None:
     assert split_windows("*** \n\n ---", words, 100) == []
     assert split_windows("One is here.\n\n## Two\n\nThree is here. Four is here.\n", words, 100) == [
         "One is here.",
+        "## Two",
         "Three is here. Four is here.",
     ]
+    code = "# Uploads end at ten megabytes\nlimit = 10\n\n# Why?\n\nDisks are small.\n"
+    assert split_windows(code, words, 100) == ["# Uploads end at ten megabytes limit = 10 # Why? Disks are small."]
 
 
 def test_a_prompt_set_for_larger_models_is_shown_the_whole_memory() -> None:

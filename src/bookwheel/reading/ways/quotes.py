@@ -20,6 +20,7 @@ A line that the user wrote into the memory is never dropped.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass, replace
 from math import inf, log
@@ -52,6 +53,8 @@ _CHUNK_SHARE: Final = 0.5
 WINDOWS: Final = 4
 # "count" and "counted" are one word here.
 _STEM: Final = 5
+# One line that ends like no sentence. "# Why is it red?" stays with its answer.
+_HEADING: Final = re.compile(r"#{1,6}\s[^\n]*[^\n.!?。！？]")
 # A memory of overlapping windows would hold one passage several times.
 _MOST_QUOTES: Final = 4
 
@@ -74,7 +77,7 @@ class ScoredQuote:
 async def quotes(
     document: Document, question: str, model: Model, plan: Plan, done: Sequence[Step] = ()
 ) -> AsyncGenerator[Step | Answer]:
-    """Read past a memory of verbatim passages, chosen by likelihood, and answer with the best one's sentence."""
+    """Read past a memory of verbatim passages, chosen by likelihood, and answer with the best one."""
     judge = await require_ability(model, Ability.LIKELIHOOD, "quotes")
     prompts = prompts_for(plan, question)
     loop.check(question, model, plan, prompts)
@@ -131,12 +134,15 @@ async def _restore(memory: Memory, done: Sequence[Step], scorer: QuestionScorer)
 
 
 def split_windows(text: str, tokenizer: Tokenizer, limit: int) -> list[str]:
-    """Return the runs of up to three sentences, each within the limit, as single lines. No run crosses a heading."""
+    """Return the runs of up to three sentences, each within the limit, as single lines.
+
+    No run crosses a heading, which is a run of its own: in code it may be a comment.
+    """
     runs: list[list[str]] = [[]]
     for start, end in split_sentences(text):
         sentence = " ".join(text[start:end].split())
-        if sentence.startswith("#"):
-            runs.append([])
+        if _HEADING.fullmatch(text[start:end].strip()):
+            runs += [[sentence], []]
         elif any(map(str.isalnum, sentence)):
             runs[-1].append(sentence)
     return list(dict.fromkeys(window for run in runs for window in _split_run(run, tokenizer, limit)))
@@ -203,7 +209,7 @@ def _build_step(
 async def _answer(
     kept: Sequence[ScoredQuote], memory: Memory, scorer: QuestionScorer, model: Model, plan: Plan, prompts: Prompts
 ) -> Answer:
-    """Return the sentence that answers, or that the document has nothing on the question."""
+    """Return the passage that answers, or that the document has nothing on the question."""
     if not kept:
         return await loop.answer(scorer.question, memory, model, plan, prompts)
     best = kept[0]

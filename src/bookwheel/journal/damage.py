@@ -118,6 +118,7 @@ def _copy(source: sqlite3.Connection, target: sqlite3.Connection) -> list[str]:
     _drop_broken_texts(target, lost)
     _cut_broken_chains(target, lost)
     _drop_orphans(target, lost)
+    _copy_labels(source, target, lost)
     target.execute("COMMIT")
     return lost
 
@@ -162,6 +163,18 @@ def _copy_places(source: sqlite3.Connection, target: sqlite3.Connection, lost: l
             target.executemany("INSERT OR IGNORE INTO places VALUES (?, ?, ?, ?)", rows.fetchall())
         except sqlite3.Error:
             lost.append(f"the sources and pages of {name}")
+
+
+def _copy_labels(source: sqlite3.Connection, target: sqlite3.Connection, lost: list[str]) -> None:
+    """Copy the names and stars of what was copied."""
+    try:
+        rows = source.execute("SELECT owner, kind, id, name, starred FROM labels").fetchall()
+    except sqlite3.Error:
+        lost.append("the names and stars of documents and readings")
+        return
+    target.executemany("INSERT OR IGNORE INTO labels VALUES (?, ?, ?, ?, ?)", rows)
+    for kind, there in (("reading", "SELECT id FROM readings"), ("document", "SELECT sha256 FROM texts")):
+        target.execute(f"DELETE FROM labels WHERE kind = ? AND id NOT IN ({there})", (kind,))
 
 
 def _drop_broken_texts(target: sqlite3.Connection, lost: list[str]) -> None:

@@ -113,7 +113,25 @@ ALTER TABLE documents ADD COLUMN notes TEXT NOT NULL DEFAULT '[]';
 # The way back to a reading's model, as JSON; NULL where only its name is known.
 _ADDRESS: Final = "ALTER TABLE readings ADD COLUMN address TEXT;"
 
-MIGRATIONS: list[str] = [_FIRST, _SCORES, _VERDICTS, _ADDRESS, CHECKSUMS]
+# Names and stars that people give; `owner` is the key of a server, or empty. They go with what they stand on.
+_LABELS: Final = """
+CREATE TABLE labels (
+    owner TEXT NOT NULL,
+    kind TEXT NOT NULL CHECK (kind IN ('document', 'reading')),
+    id TEXT NOT NULL,
+    name TEXT NOT NULL DEFAULT '',
+    starred INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (owner, kind, id)
+) WITHOUT ROWID;
+CREATE TRIGGER labels_of_readings AFTER DELETE ON readings BEGIN
+    DELETE FROM labels WHERE kind = 'reading' AND id = old.id;
+END;
+CREATE TRIGGER labels_of_texts AFTER DELETE ON texts BEGIN
+    DELETE FROM labels WHERE kind = 'document' AND id = old.sha256;
+END;
+"""
+
+MIGRATIONS: list[str] = [_FIRST, _SCORES, _VERDICTS, _ADDRESS, CHECKSUMS, _LABELS]
 """Script k takes a journal of version k to version k + 1."""
 
 

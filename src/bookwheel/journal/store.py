@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from bookwheel.journal.search import SearchHit
+    from bookwheel.journal.shelf import Shelf
     from bookwheel.plan import Plan
     from bookwheel.types import Document
 
@@ -193,21 +194,19 @@ class Journal:
         search: str | None = None,
         ids: Sequence[str] | None = None,
         document: str | None = None,
+        offset: int = 0,
     ) -> list[Reading]:
         """Return readings without steps, newest first; `search` looks in question, answer, document name and model.
 
         Damaged ones are left out; `find_damage` names them.
 
-        With `ids`, only these; with `document`, only those of the text with this SHA-256.
+        With `ids`, only these; with `document`, only those of the text with this SHA-256; `offset` passes the newest.
         """
         conditions = [_IS_SOUND, *([SEARCH_CONDITION] if search else [])]
         conditions += ["texts.sha256 = ?4"] if document else []
-        values: list[Any] = [store_text(search or ""), -1 if limit is None else limit]
-        if ids is not None:
-            conditions.append("readings.id IN (SELECT value FROM json_each(?3))")
-        if ids is not None or document:
-            values += [json.dumps(list(ids or ())), *([document] if document else [])]
-        query = f"{_READINGS} WHERE {' AND '.join(conditions)} ORDER BY number DESC LIMIT ?2"
+        conditions += [] if ids is None else ["readings.id IN (SELECT value FROM json_each(?3))"]
+        values = store_text(search or ""), -1 if limit is None else limit, json.dumps(list(ids or ())), document, offset
+        query = f"{_READINGS} WHERE {' AND '.join(conditions)} ORDER BY number DESC LIMIT ?2 OFFSET ?5"
         rows = self._reader.fetch_all(query, values)
         return [reading_from_row(row, _info_from_row(row)) for row in rows]
 
@@ -285,6 +284,13 @@ class Journal:
         from bookwheel.journal.search import search
 
         return search(self._reader, query, limit=limit, ids=ids, documents=documents)
+
+    @property
+    def shelf(self) -> Shelf:
+        """The documents as people see them, with the names and stars that they gave."""
+        from bookwheel.journal.shelf import Shelf
+
+        return Shelf(self._reader, self._writer)
 
     def _forget_deleted(self) -> None:
         from bookwheel.journal.search import forget_deleted

@@ -20,7 +20,7 @@ from bookwheel.scoring import (
 from bookwheel.scoring import metrics as metrics_module
 from bookwheel.scoring.normalization import contains_words, words
 
-PUBLISHED = {"official", "string_match_all", "string_match_part"}
+PUBLISHED = {"official", "string_match_all", "string_match_part", "verbatim"}
 OURS = [name for name in METRICS if name not in PUBLISHED]
 
 

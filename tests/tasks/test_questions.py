@@ -112,3 +112,15 @@ def test_an_offset_that_is_wrong_in_the_file_does_no_harm(tokenizer, data):
         for sample in made("cmrc", tokenizer, data, count=3)
     }
     assert quotes == {"青石桥建于明代，共有九孔。", "桥头有一座钟楼，每日敲钟三次。", "墨竹书院由沈明远创办。"}
+
+
+def test_questions_of_a_file_are_hidden_among_the_paragraphs_of_the_shared_folder(
+    data, tokenizer, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("BOOKWHEEL_DATA", str(data))
+    path = tmp_path / "mine.jsonl"
+    record = {"question": "Who winds it?", "answers": ["Keziah"], "paragraphs": ["Keziah winds it."]}
+    path.write_text("\ufeff" + json.dumps(record) + "\n")
+    sample = next(make_samples("hqa", tokens=600, count=1, seed=1, tokenizer=tokenizer, data=path))
+    assert "Keziah winds it." in sample.text
+    assert sample.tokens > 580

@@ -82,7 +82,8 @@ def list_batches(evaluation: Evaluation, source: SampleSource) -> list[Batch]:
     batches = [
         _make_batch(task, length, source, evaluation.count) for task in evaluation.tasks for length in sorted(lengths)
     ]
-    return batches + [batch for name in evaluation.samples for batch in _read_file_batches(Path(name))]
+    pool = Path(evaluation.data) if evaluation.data else None
+    return batches + [batch for name in evaluation.samples for batch in _read_file_batches(Path(name), pool)]
 
 
 def _make_batch(task: str, length: int, source: SampleSource, count: int) -> Batch:
@@ -152,13 +153,13 @@ def make_sample(series: Sequence[Sample], place: int) -> Sample | MissingSample:
         return MissingSample(task=reason.task, id=reason.sample, reason=str(reason))
 
 
-def _read_file_batches(path: Path) -> list[Batch]:
+def _read_file_batches(path: Path, pool: Path | None) -> list[Batch]:
     """Return the batches of a file of samples, one for each task and length."""
     from bookwheel.tasks.files import read_samples
 
     counted: Counter[tuple[str, int]] = Counter()
     seen: set[tuple[str, int, str]] = set()
-    for sample in read_samples(path):
+    for sample in read_samples(path, pool):
         place = (sample.task, _length(sample))
         counted[place] += 1
         if (*place, sample.id) in seen:
@@ -169,17 +170,17 @@ def _read_file_batches(path: Path) -> list[Batch]:
             task=task,
             length=length,
             count=count,
-            samples=partial(_read_matching, path, task, length),
+            samples=partial(_read_matching, path, pool, task, length),
             may_change=True,
         )
         for (task, length), count in counted.items()
     ]
 
 
-def _read_matching(path: Path, task: str, length: int) -> Iterator[Sample]:
+def _read_matching(path: Path, pool: Path | None, task: str, length: int) -> Iterator[Sample]:
     from bookwheel.tasks.files import read_samples
 
-    return (sample for sample in read_samples(path) if (sample.task, _length(sample)) == (task, length))
+    return (sample for sample in read_samples(path, pool) if (sample.task, _length(sample)) == (task, length))
 
 
 def _length(sample: Sample) -> int:

@@ -17,6 +17,7 @@ from bookwheel.scoring.metrics import (
 )
 from bookwheel.scoring.published import official, score_as_published, string_match_all, string_match_part
 from bookwheel.scoring.score import Metric, Score
+from bookwheel.scoring.verbatim import verbatim
 
 __all__ = [
     "METRICS",
@@ -38,4 +39,5 @@ __all__ = [
     "string_match_all",
     "string_match_part",
     "unanswerable",
+    "verbatim",
 ]

@@ -32,6 +32,7 @@ from bookwheel.scoring.lists import compare_sets
 from bookwheel.scoring.normalization import ARTICLES, words, words_with_articles
 from bookwheel.scoring.published import official, string_match_all, string_match_part
 from bookwheel.scoring.score import NOTHING, Metric, QuestionMetric, Score
+from bookwheel.scoring.verbatim import verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -151,6 +152,7 @@ METRICS: Final[Mapping[str, Metric]] = {
     "share_of": share_of,
     "set_f1": set_f1,
     "unanswerable": unanswerable,
+    "verbatim": verbatim,
     "official": official,
     "string_match_all": string_match_all,
     "string_match_part": string_match_part,

@@ -1,6 +1,6 @@
 """The data folder: its place, its layout and its files.
 
-It is a folder with the layout below, or one file of the user's own questions. Files may be packed with gzip.
+It is a folder with the layout below, or one file of the user's own questions beside it. Files may be packed with gzip.
 
     qa_en/ qa_zh/     question sets in their official formats, train and dev apart
     wiki/             paragraphs to hide the right ones among
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 VARIABLE: Final = "BOOKWHEEL_DATA"
 _USUAL: Final = (Path("shared/data"), Path("../shared/data"))
+_GZIP: Final = b"\x1f\x8b"
 _BOOKS: Final = "books"
 _WIKI: Final = "wiki/wiki_paragraphs_en.jsonl"
 
@@ -38,9 +39,15 @@ class DataDir:
 
     @classmethod
     def locate(cls, data: Path | None) -> DataDir:
-        """Find the data folder: at `data`, else where BOOKWHEEL_DATA points, else in one of the usual places."""
+        """Find the data folder: at `data`, else where BOOKWHEEL_DATA points, else in one of the usual places.
+
+        Where `data` is a file of questions, the folder is looked for as well: its paragraphs, books and words are
+        what the questions' own paragraphs are hidden among.
+        """
         usual = next((path for path in _USUAL if path.is_dir()), None)
         named = os.environ.get(VARIABLE, "")
+        if named and Path(named).is_dir():
+            usual = Path(named)
         if data is None and not named:
             return cls(usual)
         path = data if data is not None else Path(named)
@@ -103,11 +110,13 @@ def load_word_lists(path: Path) -> dict[str, list[str]]:
 
 
 def open_text(path: Path) -> TextIO:
-    """Open a text file, packed or not, whose lines end at line feeds only."""
+    """Open a text file, packed or not, with a byte order mark or not, whose lines end at line feeds only."""
     try:
-        if path.suffix == ".gz":
-            return gzip.open(path, "rt", encoding="utf-8", newline="\n")
-        return path.open(encoding="utf-8", newline="\n")
+        with path.open("rb") as file:
+            is_packed = file.read(2) == _GZIP
+        if is_packed:
+            return gzip.open(path, "rt", encoding="utf-8-sig", newline="\n")
+        return path.open(encoding="utf-8-sig", newline="\n")
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error}") from error
 

@@ -67,13 +67,14 @@ def write_samples(samples: Iterable[Sample], path: Path, *, force: bool = False)
     return writing.written
 
 
-def read_samples(path: Path) -> Iterator[Sample]:
+def read_samples(path: Path, pool: Path | None = None) -> Iterator[Sample]:
     """Yield the samples of a file, ours or another project's (`bookwheel.tasks.imports`).
 
-    InputError names the file and the line that cannot be read.
+    `pool` is the file whose paragraphs an index file numbers. InputError names the file and the line that
+    cannot be read.
     """
     for number, where, values in read_records(path):
-        yield _read_record(values, f"{path}, {where}", path, number)
+        yield from _read_record(values, f"{path}, {where}", path, number, pool)
 
 
 def to_line(sample: Sample) -> str:
@@ -127,6 +128,8 @@ class _SampleRecord:
     name: str = ""
 
 
+# RULER writes niah_single_1/validation.jsonl: the folder has the name of the task.
+_SPLITS: Final = frozenset({"validation", "test"})
 _FIELDS: Final = frozenset(field.name for field in fields(_SampleRecord))
 
 
@@ -137,18 +140,29 @@ def parse_sample(line: str, path: Path, number: int) -> Sample:
         values = json.loads(line)
     except json.JSONDecodeError as error:
         raise InputError(f"{where}: not valid JSON: {error}") from error
-    return _read_record(values, where, path, number)
+    samples = list(_read_record(values, where, path, number))
+    if len(samples) != 1:
+        raise InputError(f"{where}: the record holds {len(samples)} questions; write one sample a line")
+    return samples[0]
 
 
-def _read_record(values: Any, where: str, path: Path, number: int) -> Sample:
-    name = path.name.partition(".")[0]
-    default_id = f"{name}-{number}"
+def _read_record(values: Any, where: str, path: Path, number: int, pool: Path | None = None) -> Iterator[Sample]:
+    """Yield the samples of a record; records of other projects may hold several."""
     if not isinstance(values, dict):
         raise InputError(f"{where}: expected a JSON object with question, document and golds")
     try:
-        values = adapt_record(values)
-    except ValueError as error:
+        for adapted in adapt_record(values, pool):
+            yield _parse_fields(adapted, where, path, number)
+    except KeyError as error:
+        raise InputError(f"{where}: not a sample: the field {error} is missing") from error
+    except (AttributeError, IndexError, TypeError, ValueError) as error:
         raise InputError(f"{where}: not a sample: {error}") from error
+
+
+def _parse_fields(values: Mapping[str, Any], where: str, path: Path, number: int) -> Sample:
+    is_ruler = "family" in values.get("metadata", ())
+    name = path.absolute().parent.name if is_ruler and path.stem in _SPLITS else path.name.partition(".")[0]
+    default_id = f"{name}-{number}"
     # Other people's files carry fields of their own.
     record = parse(_SampleRecord, {key: value for key, value in values.items() if key in _FIELDS}, where=where)
     try:

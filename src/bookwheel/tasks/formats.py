@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import InputError
 from bookwheel.scoring.normalization import contains_words, words
-from bookwheel.tasks.data_dir import load_json, load_lines, open_text
 from bookwheel.tasks.files import parse_golds
+from bookwheel.tasks.imports import read_records
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -74,7 +74,7 @@ def load_question_set(path: Path) -> QuestionSet:
     """Load the questions of a file; InputError names file and line of a bad record."""
     items: list[QuestionItem] = []
     left_out: Counter[str] = Counter()
-    for where, record in _read_records(path):
+    for _, where, record in read_records(path):
         try:
             for parsed in _parse_record(record, where):
                 item = _ground(parsed) if isinstance(parsed, QuestionItem) else None
@@ -88,28 +88,6 @@ def load_question_set(path: Path) -> QuestionSet:
     if not items:
         raise InputError(f"{path} holds no question with an answer in its paragraphs")
     return QuestionSet(items=tuple(items), left_out=dict(left_out))
-
-
-def _read_records(path: Path) -> Iterator[tuple[str, Any]]:
-    """Yield each record with its place."""
-    if _is_one_value(path):
-        value = load_json(path)
-        articles = value.get("data") if isinstance(value, dict) else None
-        records = value if isinstance(value, list) else articles if isinstance(articles, list) else [value]
-        name = "article" if articles else "record"
-        yield from ((f"{name} {number}", record) for number, record in enumerate(records, start=1))
-    else:
-        yield from ((f"line {number}", record) for number, record in load_lines(path))
-
-
-def _is_one_value(path: Path) -> bool:
-    """Return True when the file is one JSON value: never for .jsonl; other files are looked into."""
-    if ".jsonl" in path.suffixes:
-        return False
-    with open_text(path) as file:
-        first = file.readline().strip()
-        second = file.readline().strip()
-    return first.startswith("[") or not (first.endswith("}") and second.startswith("{"))
 
 
 def _parse_record(record: Any, where: str) -> Iterator[QuestionItem | str]:

@@ -1,0 +1,155 @@
+"""Long conversations as documents: LoCoMo, LongMemEval, MRCR.
+
+Sessions and turns are written out in a layout of ours, and marked turns become evidence. The published judges of the
+first two are a stemming F1 and a model; ours are named in docs/tasks.md.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from bookwheel.text.tokens import EstimatingTokenizer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+_ABSENT: Final = "not mentioned in the conversation"
+_ADVERSARIAL: Final = 5
+_CATEGORIES: Final = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", _ADVERSARIAL: "adversarial"}
+_SESSION: Final = re.compile(r"session_(\d+)")
+_TURN_ID: Final = re.compile(r"D\d+:\d+")
+# The bins of MRCR's published table begin at 4,096 tokens.
+_BIN: Final = 4096
+
+
+class _Transcript:
+    """A conversation as it is written out, with the place of every turn."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+        self._length = 0
+        self.turns: dict[str, dict[str, Any]] = {}
+        """Evidence by the turn's name."""
+
+    def add_heading(self, text: str) -> None:
+        self._append(f"[{text}]\n")
+
+    def add_turn(self, name: str, speaker: str, text: str) -> None:
+        start = self._length + len(speaker) + 2
+        self._append(f"{speaker}: {text}\n")
+        self.turns[name] = {"start": start, "end": start + len(text), "note": f"{speaker}: {text}"}
+
+    def end_session(self) -> None:
+        self._append("\n")
+
+    def _append(self, text: str) -> None:
+        self._texts.append(text)
+        self._length += len(text)
+
+    @property
+    def text(self) -> str:
+        return "".join(self._texts)
+
+
+def adapt_locomo(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield each question about a conversation of LoCoMo."""
+    script = _write_locomo(values.get("conversation", values))
+    document = script.text
+    identity = values.get("sample_id", "conversation")
+    for number, asked in enumerate(values["qa"], start=1):
+        category = asked.get("category")
+        if category not in _CATEGORIES:
+            raise ValueError(f"question {number}: 'category' must be one of 1 to 5, not {category!r}")
+        is_absent = category == _ADVERSARIAL
+        if not is_absent and asked.get("answer") is None:
+            raise ValueError(f"question {number}: 'answer' is missing")
+        golds = _ABSENT if is_absent else str(asked["answer"])
+        marked = [name for one in asked.get("evidence", ()) for name in _TURN_ID.findall(str(one))]
+        yield {
+            "id": f"{identity}-{number}",
+            "task": f"locomo-{_CATEGORIES[category]}",
+            "document": document,
+            "question": asked["question"],
+            # An open-domain answer is followed by its reason.
+            "golds": [golds.split(";")[0].strip() if _CATEGORIES[category] == "open-domain" else golds],
+            "metric": "unanswerable" if is_absent else "f1",
+            "evidence": [] if is_absent else _list_evidence(script, marked),
+        }
+
+
+def _write_locomo(conversation: Mapping[str, Any]) -> _Transcript:
+    script = _Transcript()
+    sessions = [(int(match[1]), value) for name, value in conversation.items() if (match := _SESSION.fullmatch(name))]
+    for number, turns in sorted(sessions, key=lambda one: one[0]):
+        script.add_heading(f"Session {number}, {conversation.get(f'session_{number}_date_time', 'no date')}")
+        for turn in turns:
+            picture = f" (shows a picture: {turn['blip_caption']})" if turn.get("blip_caption") else ""
+            script.add_turn(str(turn["dia_id"]), str(turn["speaker"]), f"{turn['text']}{picture}")
+        script.end_session()
+    return script
+
+
+def _list_evidence(script: _Transcript, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the places of the named turns in the document's order. A few of LoCoMo's names point nowhere."""
+    places = [script.turns[name] for name in dict.fromkeys(names) if name in script.turns]
+    return sorted(places, key=lambda place: int(place["start"]))
+
+
+def adapt_longmemeval(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a question of LongMemEval with its sessions in the order of their dates."""
+    sessions, dates = values["haystack_sessions"], values["haystack_dates"]
+    if len(sessions) != len(dates):
+        raise ValueError(f"there are {len(sessions)} haystack_sessions and {len(dates)} haystack_dates")
+    script = _Transcript()
+    marked: list[str] = []
+    order = sorted(range(len(sessions)), key=lambda at: str(dates[at]))
+    for number, at in enumerate(order, start=1):
+        script.add_heading(f"Session {number}, {dates[at]}")
+        for place, turn in enumerate(sessions[at]):
+            name = f"{number}:{place}"
+            script.add_turn(name, str(turn["role"]), str(turn["content"]).strip())
+            if turn.get("has_answer"):
+                marked.append(name)
+        script.end_session()
+    identity = str(values["question_id"])
+    is_absent = identity.endswith("_abs")
+    kind = "abstention" if is_absent else str(values["question_type"])
+    return {
+        "id": identity,
+        "task": f"longmemeval-{kind}",
+        "document": script.text,
+        "question": f"{values['question']} (Asked on {values['question_date']}.)",
+        "golds": [str(values["answer"])],
+        "metric": "unanswerable" if is_absent else "f1" if kind == "single-session-preference" else "contains",
+        "evidence": [] if is_absent else _list_evidence(script, marked),
+    }
+
+
+def adapt_mrcr(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a conversation of MRCR; its last message is the question."""
+    messages = json.loads(values["prompt"]) if isinstance(values["prompt"], str) else values["prompt"]
+    if not isinstance(messages, list) or not messages or messages[-1].get("role") != "user":
+        raise ValueError("'prompt' must be a list of messages that ends with one of the user")
+    script = _Transcript()
+    for number, message in enumerate(messages[:-1]):
+        script.add_turn(str(number), str(message["role"]), str(message["content"]))
+    prefix, answer = str(values["random_string_to_prepend"]), str(values["answer"])
+    text = answer.removeprefix(prefix)
+    wanted = values.get("desired_msg_index")
+    needles = values.get("n_needles")
+    tokens = EstimatingTokenizer().count(script.text)
+    length = _BIN
+    while length < tokens:
+        length *= 2
+    return {
+        "task": f"mrcr-{needles}-needles" if needles else "mrcr",
+        "document": script.text,
+        "question": str(messages[-1]["content"]),
+        "golds": [text, prefix] if prefix else [text],
+        "metric": "verbatim",
+        "length": length,
+        "tokens": tokens,
+        "evidence": _list_evidence(script, [str(wanted)]) if isinstance(wanted, int) else [],
+    }

@@ -1,0 +1,118 @@
+"""Records of a file: one JSON array, JSON Lines, an object with a list, or Parquet; packed or not, with a mark or not.
+
+The text of a file is in memory as a whole, its records one at a time: some sets are gigabytes of JSON in one array.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from bookwheel.errors import InputError
+from bookwheel.plugins import require_extra
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_GZIP: Final = b"\x1f\x8b"
+_PARQUET: Final = b"PAR1"
+_BLANK: Final = re.compile(r"[\s\ufeff]*")
+# Fields under which files of other projects hold their list of records, after a version or a name.
+_LIST: Final = re.compile(r'"(?:data|examples|instances)"\s*:\s*\[')
+_HEAD: Final = 400
+
+
+def read_records(path: Path) -> Iterator[tuple[int, str, Any]]:
+    """Yield each record of a file with its number and its place.
+
+    InputError names the file, and the line of a mistake.
+    """
+    try:
+        with path.open("rb") as file:
+            first = file.read(4)
+        if first == _PARQUET:
+            yield from _read_parquet(path)
+            return
+        raw = gzip.decompress(path.read_bytes()) if first.startswith(_GZIP) else path.read_bytes()
+        text = raw.decode("utf-8-sig")
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} cannot be read: {error}") from error
+    del raw
+    start = _skip(text, 0)
+    if text.startswith("[", start):
+        yield from _parse_array(text, start, path)
+    elif ".jsonl" in path.suffixes or _is_lines(text):
+        yield from _parse_lines(text, path)
+    elif listed := _LIST.search(text, 0, _HEAD):
+        yield from _parse_array(text, listed.end() - 1, path)
+    else:
+        yield 1, "line 1", _parse_whole(text, path)
+
+
+def _read_parquet(path: Path) -> Iterator[tuple[int, str, Any]]:
+    require_extra("Parquet files", "parquet", "pyarrow")
+    from pyarrow import parquet
+
+    number = 0
+    for batch in parquet.ParquetFile(path).iter_batches(batch_size=16):
+        for value in batch.to_pylist():
+            number += 1
+            yield number, f"row {number}", value
+
+
+def _parse_array(text: str, start: int, path: Path) -> Iterator[tuple[int, str, Any]]:
+    """Yield the values of an array one by one, each with the line on which it begins."""
+    decoder = json.JSONDecoder()
+    place, line, counted, number = _skip(text, start + 1), 1, 0, 0
+    while not text.startswith("]", place):
+        number += 1
+        line += text.count("\n", counted, place)
+        counted = place
+        where = f"line {line} (record {number})"
+        try:
+            value, place = decoder.raw_decode(text, place)
+        except json.JSONDecodeError as error:
+            raise InputError(f"{path}, line {error.lineno}: not valid JSON: {error.msg}") from error
+        yield number, where, value
+        place = _skip(text, place)
+        if text.startswith(",", place):
+            place = _skip(text, place + 1)
+        elif not text.startswith("]", place):
+            raise InputError(f"{path}, {where}: not valid JSON: a comma or the end of the list is missing after it")
+
+
+def _skip(text: str, place: int) -> int:
+    match = _BLANK.match(text, place)
+    return match.end() if match else place
+
+
+def _is_lines(text: str) -> bool:
+    """Return whether a file that begins with an object holds one object a line."""
+    first, _, rest = text.strip().partition("\n")
+    return bool(rest) and (first.rstrip().endswith("}") and rest.lstrip().startswith("{"))
+
+
+def _parse_whole(text: str, path: Path) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path}, line {error.lineno}: not valid JSON: {error.msg}") from error
+
+
+def _parse_lines(text: str, path: Path) -> Iterator[tuple[int, str, Any]]:
+    start = number = 0
+    while start < len(text):
+        number += 1
+        end = text.find("\n", start)
+        end = len(text) if end < 0 else end
+        # Not `splitlines`: some texts hold other line separators inside a value.
+        line = text[start:end]
+        start = end + 1
+        if line.strip():
+            try:
+                yield number, f"line {number}", json.loads(line)
+            except json.JSONDecodeError as error:
+                raise InputError(f"{path}, line {number}: not valid JSON: {error}") from error

@@ -67,7 +67,7 @@ class Described:
         self.seen: set[tuple[str, str]] = set()
 
     def __call__(self, method: str, path: str, *, status: int = 200, query: str = "", **given):
-        names = {name: given.pop(name) for name in ("id", "sha", "run", "name") if name in given}
+        names = {name: given.pop(name) for name in ("id", "sha", "run", "name", "number") if name in given}
         answer = self._client.request(method, path.format(**names) + query, **given)
         assert answer.status_code == status, (method, path, answer.text)
         operation = self._document["paths"][path][method.lower()]
@@ -111,6 +111,17 @@ def test_every_answer_is_as_the_description_says(serving, runs, words) -> None:
         ask("GET", "/readings/{id}", id=id_)
         ask("GET", "/readings")
         ask("GET", "/readings/{id}/origins", id=id_)
+        ask("GET", "/documents")
+        ask("PATCH", "/documents/{sha}", sha=document, json={"name": "The pier"})
+        ask("GET", "/documents/{sha}", sha=document)
+        ask("GET", "/documents/{sha}/find", sha=document, query="?text=pier")
+        ask("GET", "/search", query="?query=harbour")
+        ask("PATCH", "/readings/{id}", id=id_, json={"starred": True})
+        ask("GET", "/readings")
+        ask("GET", "/readings/{id}/export", id=id_)
+        ask("GET", "/readings/{id}/calls/{number}", id=id_, number="0")
+        unread = ask("POST", "/documents", status=201, content=b"nobody asks about this").json()["document"]
+        ask("DELETE", "/documents/{sha}", sha=unread, status=204)
         edited = {"step": 2, "memory": "The harbour master is Bo Lind."}
         fork = ask("POST", "/readings/{id}/fork", status=201, id=id_, json=edited).json()["reading"]
         up.events(fork)

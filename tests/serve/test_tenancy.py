@@ -51,6 +51,33 @@ def test_a_reading_is_nobody_elses(clients) -> None:
 
 
 @pytest.mark.slow
+def test_a_shelf_is_nobody_elses(clients) -> None:
+    _, ada, eve, id_, sha = clients
+    assert [book["name"] for book in ada.get("/documents").json()] == ["merger-with-acme.txt"]
+    assert eve.get("/documents").json() == []
+    assert eve.get("/search?query=harbour").json() == []
+    assert {hit["document"] for hit in ada.get("/search?query=harbour").json()} == {sha}
+    paths = (f"/documents/{sha}", f"/documents/{sha}/find?text=pier", f"/readings/{id_}/export")
+    assert [eve.get(path).status_code for path in (*paths, f"/readings/{id_}/calls/0")] == [404] * 4
+    for path in (f"/documents/{sha}", f"/readings/{id_}"):
+        assert eve.patch(path, json={"name": "Eve's"}).status_code == 404
+    assert eve.delete(f"/documents/{sha}").status_code == 404
+    assert [book["name"] for book in ada.get("/documents").json()] == ["merger-with-acme.txt"]
+
+
+@pytest.mark.slow
+def test_what_one_key_calls_and_deletes_stays_as_it_is_for_the_other(clients, words) -> None:
+    _, ada, eve, _, sha = clients
+    assert eve.post("/documents", content=words[0].encode(), headers={"X-Filename": "mine.txt"}).status_code == 201
+    ada.patch(f"/documents/{sha}", json={"name": "Project Ada", "starred": True})
+    (book,) = eve.get("/documents").json()
+    assert (book["name"], book["starred"], book["readings"]) == ("mine.txt", False, 0)
+    assert ada.delete(f"/documents/{sha}").status_code == 204
+    assert ada.get("/documents").json() == []
+    assert eve.get(f"/documents/{sha}/text").json()["text"] == words[0]
+
+
+@pytest.mark.slow
 def test_a_document_is_nobody_elses_and_its_hash_tells_nothing(clients, words) -> None:
     _, ada, eve, _, sha = clients
     assert ada.get(f"/documents/{sha}/text").status_code == 200

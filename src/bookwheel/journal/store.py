@@ -267,12 +267,12 @@ class Journal:
 
         # The cache may hold the same text. Which of its entries does is not known, and it is only a cache.
         clear_conversions()
-        self._forget_deleted()
+        self.forget_deleted()
 
     def delete_unread(self, *, all_: bool = False) -> None:
         """Delete the documents that no reading is of: those older than a day, or with `all_` every one."""
         self._writer.write_now(lambda connection: delete_unread(connection, all_=all_))
-        self._forget_deleted()
+        self.forget_deleted()
 
     def search(
         self, query: str, *, limit: int = 20, ids: Sequence[str] | None = None, documents: Sequence[str] | None = None
@@ -292,7 +292,8 @@ class Journal:
 
         return Shelf(self._reader, self._writer)
 
-    def _forget_deleted(self) -> None:
+    def forget_deleted(self) -> None:
+        """Clear the search index if it has anything that was deleted."""
         from bookwheel.journal.search import forget_deleted
 
         forget_deleted(self._reader)

@@ -26,6 +26,7 @@ from bookwheel.serve.engine.errors import ApiError, not_found
 from bookwheel.serve.engine.service import Service
 from bookwheel.serve.http.errors import JsonResponse, error_response
 from bookwheel.serve.http.guard import GuardMiddleware
+from bookwheel.serve.http.library import LibraryRoutes
 from bookwheel.serve.http.routes import Routes, start_session
 from bookwheel.serve.openai.chat import OpenAIRoutes
 from bookwheel.serve.openapi import build_openapi
@@ -74,7 +75,12 @@ def build_app(
                 await openai.aclose()
 
     runs = make_run_routes(RunDirectory(service.settings.runs_folder))
-    own = [*Routes(service).list_routes(), Route("/openapi.json", _get_openapi), *_openai_routes(openai)]
+    own = [
+        *LibraryRoutes(service).list_routes(),
+        *Routes(service).list_routes(),
+        Route("/openapi.json", _get_openapi),
+        *_openai_routes(openai),
+    ]
     return wrap_app(service, [*own, *tool_routes, *runs, *_page_routes(service)], lifespan)
 
 

@@ -24,6 +24,7 @@ _BODIES: Final = (
     schemas.ReadingShape,
     schemas.ResumeShape,
     schemas.ForkShape,
+    schemas.LabelShape,
     schemas.SessionShape,
     ChatShape,
     ResponsesShape,
@@ -31,6 +32,12 @@ _BODIES: Final = (
 _ANSWERS: Final[tuple[Any, ...]] = (
     answers.UploadJson,
     answers.TextSpanJson,
+    answers.ShelvedDocumentJson,
+    list[answers.ShelvedDocumentJson],
+    list[answers.PlaceJson],
+    list[answers.SearchHitJson],
+    answers.LabelJson,
+    answers.CallJson,
     answers.ReadingJson,
     answers.ReadingJson | answers.StartedReadingsJson,
     list[answers.ListedReadingJson],
@@ -61,7 +68,12 @@ def build_openapi() -> dict[str, Any]:
     return {
         "openapi": "3.1.0",
         "info": {"title": "bookwheel", "version": version("bookwheel")},
-        "paths": {**_reading_paths(), **_run_paths(), **_server_paths(), **_openai_paths()},
+        "paths": {
+            **_merge_paths(_reading_paths(), _library_paths()),
+            **_run_paths(),
+            **_server_paths(),
+            **_openai_paths(),
+        },
         "components": {
             "schemas": components,
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
@@ -98,7 +110,7 @@ def _reading_paths() -> dict[str, Any]:
     )
     started = answers.ReadingJson | answers.StartedReadingsJson
     start = _route("Start a reading", 201, started, body=schemas.ReadingShape, parameters=[_idempotency()], also=(200,))
-    search = [_query("search", "string"), _query("limit")]
+    search = [_query("search", "string"), _query("document", "string"), _query("limit"), _query("offset")]
     events = _route(
         "Follow a reading's steps",
         200,
@@ -129,6 +141,43 @@ def _reading_paths() -> dict[str, Any]:
         "/readings/{id}/resume": {"post": resume},
         "/readings/{id}/fork": {"post": fork},
     }
+
+
+def _library_paths() -> dict[str, Any]:
+    sha, one, label = _path("sha", "The SHA-256 of a document's text."), _path("id", "A reading."), schemas.LabelShape
+    book, books, places = answers.ShelvedDocumentJson, list[answers.ShelvedDocumentJson], list[answers.PlaceJson]
+    page = [_query("search", "string"), _query("limit"), _query("offset")]
+    find = [sha, _query("text", "string"), _query("start"), _query("limit")]
+    export = [one, {"name": "format", "in": "query", "schema": {"type": "string", "enum": ["html", "markdown"]}}]
+    call = [one, _path("number", "A step, or the number of steps for the answer.")]
+    search = [_query("query", "string"), _query("limit")]
+    return {
+        "/documents": {"get": _route("List the documents", 200, books, parameters=page)},
+        "/documents/{sha}": {
+            "get": _route("A document", 200, book, parameters=[sha]),
+            "patch": _route("Name or star a document", 200, book, body=label, parameters=[sha]),
+            "delete": _route("Delete a document with its readings", 204, None, parameters=[sha]),
+        },
+        "/documents/{sha}/find": {"get": _route("Find a text in a document", 200, places, parameters=find)},
+        "/search": {"get": _route("Search texts and memories", 200, list[answers.SearchHitJson], parameters=search)},
+        "/readings/{id}": {
+            "patch": _route("Name or star a reading", 200, answers.LabelJson, body=label, parameters=[one])
+        },
+        "/readings/{id}/export": {
+            "get": _route("A reading as HTML or Markdown", 200, _TEXT, kind="text/html", parameters=export)
+        },
+        "/readings/{id}/calls/{number}": {
+            "get": _route("The prompt and reply of a step", 200, answers.CallJson, parameters=call)
+        },
+    }
+
+
+def _merge_paths(*groups: dict[str, Any]) -> dict[str, Any]:
+    """Return the paths of all groups; two groups may have methods of one path."""
+    merged: dict[str, Any] = {}
+    for path, methods in (item for group in groups for item in group.items()):
+        merged.setdefault(path, {}).update(methods)
+    return merged
 
 
 def _run_paths() -> dict[str, Any]:

@@ -211,13 +211,20 @@ class Service:
         """Return True if a client may see the reading of this id."""
         return key is None or self.sees_all(key) or self.usage.find_owner(id_) == key.name
 
-    async def list_readings(self, key: Key | None, *, limit: int, search: str | None = None) -> list[Reading]:
+    async def list_readings(
+        self,
+        key: Key | None,
+        *,
+        limit: int,
+        search: str | None = None,
+        document: str | None = None,
+        offset: int = 0,
+    ) -> list[Reading]:
         """Return the readings that a client may see, without their steps, newest first."""
-        return await asyncio.to_thread(self._list_readings, key, limit, search)
-
-    def _list_readings(self, key: Key | None, limit: int, search: str | None) -> list[Reading]:
         ids = None if key is None or self.sees_all(key) else self.usage.list_owned(key.name)
-        return self.journal.readings(limit=limit, search=search, ids=ids)
+        return await asyncio.to_thread(
+            self.journal.readings, limit=limit, search=search, ids=ids, document=document, offset=offset
+        )
 
     async def find_id(self, name: str, key: Key | None) -> str:
         """Return the id of the reading that a client names by its id, the beginning of it, or "last"."""

@@ -128,6 +128,18 @@ class UsageStore:
         """Return the SHA-256 of each text that a key has brought."""
         return [row[0] for row in self._execute("SELECT sha256 FROM documents WHERE owner = ?", (key_name,))]
 
+    def list_document_rows(self, key_name: str) -> list[int]:
+        """Return the documents of the journal that a key has brought."""
+        return [int(row[0]) for row in self._execute("SELECT document FROM documents WHERE owner = ?", (key_name,))]
+
+    def is_owned(self, document: int) -> bool:
+        """Return True if any key has brought this document of the journal."""
+        return bool(self._execute("SELECT 1 FROM documents WHERE document = ? AND owner <> ''", (document,)))
+
+    def delete_document(self, key_name: str, sha256: str) -> None:
+        """Remove a text that a key deletes."""
+        self._execute("DELETE FROM documents WHERE owner = ? AND sha256 = ?", (key_name, sha256))
+
     def add_tokens(self, key_name: str, tokens: int) -> None:
         """Add to the tokens that a key has used today."""
         self._execute(

@@ -36,6 +36,54 @@ class TextSpanJson(TypedDict):
     text: str
 
 
+class ShelvedDocumentJson(TypedDict):
+    """A document on the shelf."""
+
+    document: str
+    """The SHA-256 of its text."""
+    name: str
+    """The one that it was given, or its own."""
+    starred: bool
+    length: int
+    """Characters."""
+    kept: str
+    """When it was last stored."""
+    readings: int
+    """How many there are of it."""
+    newest: "NewestJson | None"
+    """Null where nothing was asked yet."""
+
+
+class NewestJson(TypedDict):
+    """The newest question about a document."""
+
+    reading: str
+    question: str
+    status: Status
+    created: str
+
+
+class PlaceJson(TypedDict):
+    """A place in a document's text."""
+
+    start: int
+    end: int
+
+
+class SearchHitJson(TypedDict):
+    """A passage of a document, or a reading, that has all the words of a search."""
+
+    document: str
+    name: str
+    snippet: str
+    reading: str
+    """Empty for a passage."""
+    question: str
+    start: int
+    end: int
+    pages: list[int]
+
+
 class MemoryChangeJson(TypedDict):
     """One line of the memory after a step, or one that the step removed."""
 
@@ -105,6 +153,10 @@ class ListedReadingJson(TypedDict):
     parent: str
     """The reading that this one was forked from; empty where there is none."""
     created: str
+    name: NotRequired[str]
+    """The name that somebody gave it; not there where nobody did."""
+    starred: NotRequired[bool]
+    """True, or not there."""
 
 
 class GapJson(TypedDict):
@@ -157,6 +209,41 @@ class ModelJson(TypedDict):
     name: str
     window: int | None
     plan: Plan
+    abilities: list[str] | None
+    """What it can do besides replying; null where its server does not say."""
+    ways: list[str]
+    """The ways of reading that it can read by as it is."""
+    way: str
+    """The one that is taken where a request names none."""
+
+
+class LabelJson(TypedDict):
+    """The name and the star that a reading has now."""
+
+    name: str
+    """Empty: its own."""
+    starred: bool
+
+
+class MessageJson(TypedDict):
+    """One message of a prompt."""
+
+    role: str
+    content: str
+
+
+class CallJson(TypedDict):
+    """The call of the model behind a step, or behind the answer."""
+
+    messages: list[MessageJson]
+    """The prompt, rebuilt from the document and the memory before."""
+    reply: str
+    kind: Literal["reply", "judge", "likelihood"]
+    """What was asked for first; a way may make more calls in one step."""
+    calls: int
+    """How many the step made."""
+    same: bool
+    """Whether the rebuilt prompt leads to the very step that is stored."""
 
 
 class HealthJson(TypedDict):

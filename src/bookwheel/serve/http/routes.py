@@ -9,10 +9,14 @@ from typing import TYPE_CHECKING, Any, Final
 from starlette.responses import Response
 from starlette.routing import Route
 
-from bookwheel.errors import InputError, JournalError
+from bookwheel.errors import InputError, JournalError, ModelError
+from bookwheel.models.base import find_abilities
+from bookwheel.reading.choice import find_default_way
 from bookwheel.reading.provenance import find_origins
+from bookwheel.reading.ways.registry import sort_ways
 from bookwheel.record import reading_to_json
 from bookwheel.serve.engine.errors import ApiError
+from bookwheel.serve.engine.library import Library
 from bookwheel.serve.engine.lockstep import start_or_find_several
 from bookwheel.serve.engine.service import Caller, ReadingSpec
 from bookwheel.serve.http.caller import identify_caller
@@ -21,6 +25,7 @@ from bookwheel.serve.http.errors import JsonResponse
 from bookwheel.serve.http.events import stream_events
 from bookwheel.serve.http.guard import COOKIE
 from bookwheel.serve.http.schemas import ForkShape, ReadingShape, ResumeShape, SessionShape, parse_body
+from bookwheel.serve.http.spans import parse_number, text_span
 from bookwheel.serve.http.uploads import store_upload
 from bookwheel.types import Memory
 
@@ -29,15 +34,15 @@ if TYPE_CHECKING:
     from starlette.routing import BaseRoute
 
     from bookwheel.journal import StoredDocument
+    from bookwheel.journal.shelf import Label
+    from bookwheel.models.base import Ability
     from bookwheel.serve.engine.keys import Key, KeyRing
     from bookwheel.serve.engine.running_reading import DocumentOpener
     from bookwheel.serve.engine.service import Service
     from bookwheel.types import Reading
 
-_MOST_CHARACTERS: Final = 200_000
 _MOST_READINGS: Final = 1000
 _DEFAULT_READINGS: Final = 100
-_MOST_DIGITS: Final = 15  # larger numbers do not fit into SQLite's integers
 _SESSION_SECONDS: Final = 30 * 24 * 3600
 
 
@@ -46,6 +51,7 @@ class Routes:
 
     def __init__(self, service: Service) -> None:
         self._service = service
+        self._library = Library(service)
 
     def list_routes(self) -> list[BaseRoute]:
         """Return all routes with their paths."""
@@ -111,15 +117,26 @@ class Routes:
 
     async def list_readings(self, request: Request) -> Response:
         """List the journal's readings, newest first."""
+        key, wanted = request.state.key, request.query_params
         limit = min(parse_number(request, "limit", _DEFAULT_READINGS), _MOST_READINGS)
-        search = request.query_params.get("search")
-        readings = await self._service.list_readings(request.state.key, limit=limit, search=search)
-        return JsonResponse([reading_to_json(reading, steps=False) for reading in readings])
+        readings = await self._service.list_readings(
+            key,
+            limit=limit,
+            search=wanted.get("search"),
+            document=wanted.get("document"),
+            offset=parse_number(request, "offset", 0),
+        )
+        labels = await self._library.load_labels(key, [reading.id for reading in readings])
+        return JsonResponse(
+            [reading_to_json(reading, steps=False) | _label_to_json(labels.get(reading.id)) for reading in readings]
+        )
 
     async def get_reading(self, request: Request) -> Response:
         """Return a whole reading."""
         reading = await self._find_reading(request)
         payload = await build_payload(request, reading)
+        labels = await self._library.load_labels(request.state.key, [reading.id])
+        payload |= _label_to_json(labels.get(reading.id))
         running = self._service.readings.get_running(reading.id)
         if running and running.waiting:
             payload["waiting"] = asdict(running.waiting)
@@ -184,10 +201,24 @@ class Routes:
 
     async def list_models(self, _request: Request) -> Response:
         """List the models, each with the plan that it reads by."""
-        models, plans = self._service.models, self._service.plans
-        return JsonResponse(
-            [{"name": name, "window": model.window, "plan": plans[name].to_json()} for name, model in models.items()]
-        )
+        return JsonResponse([await self._describe_model(name) for name in self._service.models])
+
+    async def _describe_model(self, name: str) -> dict[str, Any]:
+        model, plan = self._service.models[name], self._service.plans[name]
+        abilities: frozenset[Ability] | None
+        try:
+            abilities = await find_abilities(model)
+        except ModelError:  # its server is away, which a reading would wait for
+            abilities = None
+        ways = await asyncio.to_thread(sort_ways, abilities or frozenset(), plan.gate)
+        return {
+            "name": name,
+            "window": model.window,
+            "plan": plan.to_json(),
+            "abilities": None if abilities is None else sorted(abilities),
+            "ways": list(ways.open),
+            "way": find_default_way(model),
+        }
 
     async def create_session(self, request: Request) -> Response:
         """Sign a browser in: a cookie stands for the key from now on."""
@@ -211,6 +242,12 @@ class Routes:
         return await self._service.get_reading(request.path_params["id"], request.state.key)
 
 
+def _label_to_json(label: Label | None) -> dict[str, Any]:
+    if label is None:
+        return {}
+    return {**({"name": label.name} if label.name else {}), **({"starred": True} if label.is_starred else {})}
+
+
 def start_session(response: Response, keys: KeyRing, key: Key, request: Request) -> None:
     """Set the cookie that stands for the key from now on."""
     response.set_cookie(
@@ -221,23 +258,3 @@ def start_session(response: Response, keys: KeyRing, key: Key, request: Request)
         samesite="strict",
         secure=request.url.scheme == "https",
     )
-
-
-def text_span(request: Request, document: StoredDocument) -> dict[str, Any]:
-    """Return the part of a document's text that a request's query asks for."""
-    start, end = parse_number(request, "start", 0), parse_number(request, "end", document.length)
-    if end - start > _MOST_CHARACTERS:
-        raise ApiError(400, f"at most {_MOST_CHARACTERS:,} characters at a time", kind="invalid_request", param="end")
-    start, end = min(start, document.length), min(max(start, end), document.length)
-    text = document.slice(start, end)
-    return {"start": start, "end": start + len(text), "text": text}
-
-
-def parse_number(request: Request, name: str, default: int) -> int:
-    """Return the whole number that a request's query has under this name."""
-    value = request.query_params.get(name, "")
-    if not value:
-        return default
-    if not (value.isascii() and value.isdigit() and len(value) <= _MOST_DIGITS):
-        raise ApiError(400, f"{name} must be a whole number from 0 on", kind="invalid_request", param=name)
-    return int(value)

@@ -23,6 +23,7 @@ _MOST_QUESTIONS: Final = 100
 _LONGEST_URL: Final = 4000
 _LONGEST_NAME: Final = 1000
 _LONGEST_KEY: Final = 1000
+_LONGEST_LABEL: Final = 300
 # A body of this size is parsed in less than a millisecond; a longer one in a thread, so that it holds up nobody.
 _SHORT_BODY: Final = 1 << 16
 
@@ -104,6 +105,14 @@ class ForkShape(_Body):
 
     step: Annotated[int, Field(ge=0)]
     memory: str
+
+
+class LabelShape(_Body):
+    """A name or a star, or both; what is left out stays."""
+
+    name: Annotated[str, Field(max_length=_LONGEST_LABEL)] | None = None
+    """Empty: its own again."""
+    starred: bool | None = None
 
 
 class SessionShape(_Body):

@@ -19,7 +19,7 @@ from bookwheel.record import reading_to_json
 from bookwheel.serve.engine.errors import ApiError, not_found
 from bookwheel.serve.http.changes import reading_with_changes, wants_changes
 from bookwheel.serve.http.errors import JsonResponse
-from bookwheel.serve.http.routes import parse_number, text_span
+from bookwheel.serve.http.spans import parse_number, text_span
 from bookwheel.serve.runs import summaries
 from bookwheel.serve.runs.run_directory import RunKind
 

@@ -1,0 +1,142 @@
+"""The prompt of a stored step, rebuilt: the way goes on from the steps before it, and its first call is caught.
+
+The journal keeps replies and no prompts: they would be as large as the document. The caught call gets the stored reply,
+so that the step the way then makes shows whether the prompt is the one that was sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NoReturn
+
+from bookwheel.errors import BookwheelError
+from bookwheel.models.base import Ability, ModelWrapper
+from bookwheel.reading.follow_up import continue_way
+from bookwheel.reading.structured import apply_schema
+from bookwheel.reading.token_scale import ScaledModel
+from bookwheel.reading.ways.registry import load_way
+from bookwheel.serve.engine.errors import ApiError
+from bookwheel.types import Answer, Finish, Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bookwheel.models.base import Embeddings, Model
+    from bookwheel.plan import Sampling
+    from bookwheel.types import Document, Judgement, Likelihood, Message, Reading, Step
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RebuiltCall:
+    """The first call of a step."""
+
+    messages: tuple[Message, ...]
+    kind: str
+    """`reply`, `judge` or `likelihood`."""
+    reply: str
+    """As it is stored."""
+    calls: int
+    """How many the step made."""
+    same: bool
+    """The rebuilt prompt led to the very step that is stored."""
+
+
+class _CaughtError(Exception):
+    """Raised in place of every call but the first reply."""
+
+
+class _CatchingModel(ModelWrapper):
+    """A model that is never asked: it keeps the first prompt, and gives the stored reply to it."""
+
+    def __init__(self, model: Model, reply: str) -> None:
+        super().__init__(model)
+        self._reply = reply
+        self.messages: tuple[Message, ...] = ()
+        self.kind = ""
+
+    async def reply(self, messages: Sequence[Message], *, limit: int, sampling: Sampling) -> Reply:
+        """Return the stored reply to the first prompt."""
+        del limit, sampling
+        if self.kind:
+            raise _CaughtError
+        self.messages, self.kind = tuple(messages), "reply"
+        return Reply(text=self._reply, finish=Finish.STOP)
+
+    async def abilities(self) -> frozenset[Ability]:
+        """Return all abilities: the reading had those that its way needs."""
+        return frozenset(Ability)
+
+    async def judge(self, messages: Sequence[Message], options: Sequence[str]) -> Judgement:
+        """Keep the prompt."""
+        del options
+        self._catch(messages, "judge")
+
+    async def likelihood(self, messages: Sequence[Message], continuation: str) -> Likelihood:
+        """Keep the prompt."""
+        del continuation
+        self._catch(messages, "likelihood")
+
+    async def embed(self, texts: Sequence[str]) -> Embeddings:
+        """Give up: vectors are not stored."""
+        del texts
+        raise _CaughtError
+
+    def _catch(self, messages: Sequence[Message], kind: str) -> NoReturn:
+        if not self.kind:
+            self.messages, self.kind = tuple(messages), kind
+        raise _CaughtError
+
+
+async def rebuild_call(reading: Reading, number: int, document: Document, model: Model) -> RebuiltCall:
+    """Return the first call of step `number`, or of the answer where that is the number of steps."""
+    conversation = _find_conversation(reading, number)
+    caught = _CatchingModel(model, conversation.reply)
+    # A thread with a loop of its own: cutting counts tokens, and a server's tokenizer waits for the network.
+    same = await asyncio.to_thread(lambda: asyncio.run(_replay(reading, number, document, caught)))
+    if not caught.kind:
+        raise ApiError(409, "the prompt of this step cannot be rebuilt", kind="not_rebuilt")
+    return RebuiltCall(
+        messages=caught.messages, kind=caught.kind, reply=conversation.reply, calls=conversation.calls, same=same
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _StoredCall:
+    reply: str
+    calls: int
+
+
+def _find_conversation(reading: Reading, number: int) -> _StoredCall:
+    if number < len(reading.steps):
+        reply = reading.steps[number].conversation.reply
+    elif number == len(reading.steps) and reading.answer:
+        reply = reading.answer.conversation.reply
+    else:
+        raise ApiError(404, f"the reading has no step {number}", kind="not_found")
+    return _StoredCall(reply=reply.text, calls=reply.usage.calls)
+
+
+async def _replay(reading: Reading, number: int, document: Document, caught: _CatchingModel) -> bool:
+    """Let the way make one event after the steps before `number`; return whether it is the stored one."""
+    done = reading.steps[:number]
+    way = apply_schema(continue_way(done, load_way(reading.way)), reading.plan)
+    events = way(document, reading.question, ScaledModel(caught, reading.plan), reading.plan, done)
+    try:
+        async with aclosing(events):
+            async for event in events:
+                return _is_stored(event, reading, number)
+    except (_CaughtError, BookwheelError):
+        return False
+    return False
+
+
+def _is_stored(event: Step | Answer, reading: Reading, number: int) -> bool:
+    if isinstance(event, Answer):
+        return number == len(reading.steps) and reading.answer is not None and event.text == reading.answer.text
+    if number >= len(reading.steps):
+        return False
+    stored = reading.steps[number]
+    here = (event.chunk.start, event.chunk.end, event.after.text)
+    return here == (stored.chunk.start, stored.chunk.end, stored.after.text)

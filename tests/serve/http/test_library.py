@@ -1,0 +1,121 @@
+"""The library over HTTP: the shelf, names and stars, search, find, exports, and the prompt of every call."""
+
+from __future__ import annotations
+
+import pytest
+
+from bookwheel.journal import Journal
+from bookwheel.serve.engine.library import find_places
+from bookwheel.text.documents import TextDocument
+
+
+@pytest.fixture
+def client(up):
+    with up.client() as client:
+        yield client
+
+
+def read(up, **body: object) -> dict:
+    id_ = up.begin(**body)["reading"]
+    return up.events(id_)[-1][2]
+
+
+def test_a_document_has_one_place_with_all_its_questions(up, client, words) -> None:
+    sha = read(up)["document"]["id"]
+    second = read(up, text=None, document=sha, question="Where do gulls circle?")
+    (book,) = client.get("/documents").json()
+    assert (book["document"], book["readings"], book["newest"]["reading"]) == (sha, 2, second["reading"])
+    thread = client.get(f"/readings?document={sha}").json()
+    assert [reading["question"] for reading in thread] == ["Where do gulls circle?", words[1]]
+    assert client.get(f"/readings?document={'0' * 64}").json() == []
+    assert [reading["question"] for reading in client.get("/readings?limit=1&offset=1").json()] == [words[1]]
+
+
+def test_names_and_stars_are_given_and_taken_back(up, client) -> None:
+    reading = read(up)
+    id_, sha = reading["reading"], reading["document"]["id"]
+    own = client.get(f"/documents/{sha}").json()["name"]
+    named = client.patch(f"/documents/{sha}", json={"name": " Harbour notes ", "starred": True}).json()
+    assert (named["name"], named["starred"]) == ("Harbour notes", True)
+    assert client.get("/documents?search=harbour+notes").json() == [named]
+    assert client.patch(f"/documents/{sha}", json={"name": ""}).json()["name"] == own
+    assert client.patch(f"/readings/{id_}", json={"starred": True}).json() == {"name": "", "starred": True}
+    assert client.patch(f"/readings/{id_}", json={"name": "first"}).json() == {"name": "first", "starred": True}
+    assert [(one["name"], one["starred"]) for one in client.get("/readings").json()] == [("first", True)]
+    assert client.get(f"/readings/{id_}").json()["name"] == "first"
+    assert client.patch(f"/readings/{id_}", json={"title": "first"}).status_code == 400
+
+
+def test_a_deleted_document_takes_its_readings_with_it(up, client) -> None:
+    reading = read(up)
+    sha = reading["document"]["id"]
+    assert client.delete(f"/documents/{sha}").status_code == 204
+    assert client.get("/readings").json() == client.get("/documents").json() == []
+    assert client.get("/search?query=harbour").json() == []
+    assert client.delete(f"/documents/{sha}").status_code == 404
+
+
+def test_search_finds_passages_and_memories(up, client) -> None:
+    reading = read(up)
+    hits = client.get("/search?query=ada+quill").json()
+    assert {hit["reading"] for hit in hits} == {reading["reading"], ""}
+    passage = next(hit for hit in hits if not hit["reading"])
+    text = client.get(f"/documents/{passage['document']}/text?start={passage['start']}&end={passage['end']}").json()
+    assert text["text"] == passage["snippet"]
+    assert client.get("/search").status_code == 400
+
+
+def test_a_text_is_found_in_a_document_in_any_case_and_over_line_ends(tmp_path) -> None:
+    with Journal(tmp_path / "journal.sqlite") as journal:
+        text = "x" * ((1 << 18) - 3) + " Ada\n  QUILL. " + "y" * 50 + "ada quill"
+        document = journal.keep(TextDocument(text, "x"))
+        places = find_places(document, "ada quill", 0, 10)
+        assert [text[start:end] for start, end in places] == ["Ada\n  QUILL", "ada quill"]
+        assert find_places(document, "ada quill", places[0][1], 10) == places[1:]
+        assert find_places(document, "ada quill", 0, 1) == places[:1]
+        assert find_places(document, "a.a", 0, 10) == find_places(document, " ", 0, 10) == []
+
+
+def test_find_answers_with_spans(up, client) -> None:
+    sha = read(up)["document"]["id"]
+    (place,) = client.get(f"/documents/{sha}/find?text=skarholm").json()
+    span = client.get(f"/documents/{sha}/text", params=place).json()
+    assert span["text"] == "Skarholm"
+    assert client.get(f"/documents/{sha}/find?text=").status_code == 400
+
+
+def test_a_reading_is_exported(up, client) -> None:
+    id_ = read(up)["reading"]
+    page = client.get(f"/readings/{id_}/export?format=html")
+    assert "Ada Quill" in page.text
+    assert page.headers["content-disposition"] == f'attachment; filename="reading-{id_}.html"'
+    markdown = client.get(f"/readings/{id_}/export?format=markdown")
+    assert markdown.text.startswith("#")
+    assert markdown.headers["content-type"].startswith("text/markdown")
+    assert client.get(f"/readings/{id_}/export?format=pdf").status_code == 400
+
+
+@pytest.mark.parametrize("way", ["sequential", "edits"])
+def test_the_prompt_of_every_call_is_rebuilt(up, client, words, way) -> None:
+    reading = client.get(f"/readings/{read(up, way=way)['reading']}").json()
+    steps = len(reading["steps"])
+    assert steps > 2
+    for number in range(steps + 1):
+        call = client.get(f"/readings/{reading['reading']}/calls/{number}").json()
+        prompt = "\n".join(message["content"] for message in call["messages"])
+        assert call["same"]
+        assert words[1] in prompt
+        if number == steps:
+            assert call["reply"] == reading["answer_turn"]["reply"]
+        else:
+            start, end = reading["steps"][number]["start"], reading["steps"][number]["end"]
+            assert words[0][start:end].strip() in prompt
+            assert call["reply"] == reading["steps"][number]["reply"]
+    assert client.get(f"/readings/{reading['reading']}/calls/{steps + 1}").status_code == 404
+
+
+def test_a_model_says_what_it_can_do_and_how_it_reads(client) -> None:
+    (model,) = client.get("/models").json()
+    assert (model["abilities"], model["way"]) == ([], "sequential")
+    assert {"sequential", "edits"} <= set(model["ways"])
+    assert "gated" not in model["ways"]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bookwheel.reading.guards import clean, is_grounded, next_memory, trim
+from bookwheel.reading.guards import clean, is_empty, is_grounded, next_memory, trim
 from bookwheel.text.tokens import WordTokenizer
 from bookwheel.types import Finish, Flag, Memory, Reply
 
@@ -256,3 +256,13 @@ def test_quotes_that_are_admitted_stay_on_lines_of_their_own() -> None:
 
 def test_reasoning_is_removed_in_capitals_and_over_several_lines() -> None:
     assert clean("<THINK>\nlet me see\n\nyes\n</THINK>\nThe lease ends in 2031.") == ("The lease ends in 2031.", True)
+
+
+@pytest.mark.parametrize("reply", ["", " \n", "...", r"\boxed{}", r"\boxed { }.", "<think>hmm</think>", "<|im_end|>"])
+def test_a_reply_without_a_word_is_empty(reply: str) -> None:
+    assert is_empty(reply)
+
+
+@pytest.mark.parametrize("reply", ["no", "7", "灯", r"\boxed{7}", r"\boxed{} 7", "<think>hmm</think> no"])
+def test_a_reply_with_a_word_is_not_empty(reply: str) -> None:
+    assert not is_empty(reply)

@@ -11,8 +11,10 @@ from bookwheel.scoring import (
     contains,
     exact,
     f1,
+    list_metrics,
     load_metric,
     official,
+    score_answer,
     score_missing_answer,
     share_of,
     unanswerable,
@@ -232,3 +234,44 @@ def test_a_plug_in_metric_must_be_a_function(monkeypatch):
     monkeypatch.setattr(metrics_module, "require_plugin", lambda *_: "no function")
     with pytest.raises(InputError, match="not a function"):
         load_metric("of-another-package")
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "golds", "score", "reason", "parts"),
+    [
+        ("exact", "Ada", ["Ada"], 1, 'is "Ada"', {}),
+        ("exact", "Ada Quill", ["Ada"], 0, "is none of the golds", {}),
+        ("contains", "It was Ada.", ["Ada"], 1, 'holds "Ada"', {}),
+        ("contains", "It was Marrow.", ["Ada"], 0, "holds none of the golds", {}),
+        ("contains", "It was not Ada.", ["Ada"], 0, 'names "Ada" without deciding for it', {}),
+        ("choice", "Yes, it was.", ["yes"], 1, "says yes", {}),
+        ("choice", "No.", ["yes"], 0, "says no", {}),
+        ("choice", "Perhaps the lamp.", ["no"], 0, "says neither", {}),
+        ("choice", "", ["no"], 0, "the answer is empty", {}),
+        ("choice", "The cutter.", ["the cutter"], 1, "decides for a gold", {}),
+        ("choice", "The lugger.", ["the cutter"], 0, "does not decide for a gold", {}),
+        ("f1", "red lamp", ["blue boat"], 0, "F1 0.00", {"precision": 0, "recall": 0}),
+        ("f1", "red lamp", ["red"], 2 / 3, "F1 0.67", {"precision": 0.5, "recall": 1}),
+        ("f1", "yes", ["yes"], 1, "F1 1.00", {"precision": 1, "recall": 1}),
+        ("f1", "red", [], 0, "F1 0.00", {"precision": 0, "recall": 0}),
+        ("share_of", "Ada and Quill", ["Ada", "Marrow"], 0.5, "holds 1 of 2", {"Ada": 1, "Marrow": 0}),
+        ("set_f1", "Ada, Quill", ["Ada", "Marrow"], 0.5, "set F1 0.50", {"precision": 0.5, "recall": 0.5}),
+        ("unanswerable", "It is not mentioned.", ["not in the document"], 1, "says that it is not there", {}),
+        ("unanswerable", "Ada did.", ["not in the document"], 0, "gives an answer where there is none", {}),
+    ],
+)
+def test_a_score_says_why(name, answer, golds, score, reason, parts):
+    given_score = score_answer(name, answer, golds)
+    assert (given_score.score, given_score.reason, dict(given_score.parts or {})) == (score, reason, parts)
+
+
+def test_the_question_is_given_to_the_metrics_that_take_one():
+    denial, either = "Who was not crowned?", "Which ship sailed first, the cutter or the lugger?"
+    assert score_answer("contains", "Edward was not crowned.", ["Edward"], denial).score == 1
+    assert score_answer("contains", "Edward was not crowned.", ["Edward"]).score == 0
+    assert score_answer("choice", "The cutter sailed before the lugger.", ["the lugger"], either).score == 0
+    assert score_answer("choice", "The cutter sailed before the lugger.", ["the lugger"]).score == 1
+
+
+def test_our_metrics_are_listed_in_their_order():
+    assert list_metrics()[: len(METRICS)] == list(METRICS)

@@ -203,4 +203,5 @@ def main() -> None:
     print("\n".join(sorted(outcomes)))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -30,9 +30,9 @@ QUESTION, SAME, OTHER = (
 )
 
 
-def run(way, question, model, done=()):
+def run(way, question, model, done=(), plan=PLAN):
     async def collect():
-        return [event async for event in way(DOCUMENT, question, model, PLAN, done)]
+        return [event async for event in way(DOCUMENT, question, model, plan, done)]
 
     return asyncio.run(collect())
 
@@ -90,6 +90,14 @@ def test_what_does_not_stand_is_read_for(finished, said):
 
     events = run(follow_up(loop.read), SAME, model_of(script), finished)
     assert len(events) == len(finished) + 1
+
+
+def test_a_memory_of_quotes_is_not_asked_and_the_document_is_read(finished):
+    model = model_of()
+    plan = replace(PLAN, prompts="small")
+    *steps, _ = run(follow_up(loop.read), SAME, model, finished, plan)
+    assert (steps[0].chunk.start, steps[-1].chunk.end) == (0, len(TEXT))
+    assert model.calls == len(steps) + 1
 
 
 def test_it_goes_on_after_an_interruption_without_asking_the_memory_again(finished):

@@ -5,7 +5,7 @@
     else           the way reads the document from its beginning for the new question, as steps k + 1 …
 
 A memory answers a question when its answer is not that the document does not say, and holds no number or name that
-stands nowhere in the document.
+stands nowhere in the document. A memory of quotes, as small models have it, is not asked.
 """
 
 from __future__ import annotations
@@ -60,8 +60,9 @@ def follow_up(way: Way) -> Way:
     ) -> AsyncGenerator[Step | Answer]:
         carried = count_carried(done)
         spent = Usage()
-        if carried == len(done):
-            prompts = prompts_for(plan, question)
+        prompts = prompts_for(plan, question)
+        # Passages that were quoted for one question say nothing about another.
+        if carried == len(done) and not prompts.quotes:
             loop.check(question, model, plan, prompts)
             final = await loop.answer(question, done[-1].after, model, plan, prompts)
             if await asyncio.to_thread(_suffices, final, document, question, done):

@@ -1,51 +1,83 @@
 """How well the local model reads articles in the way `quotes`, and what a threshold for "not there" would do.
 
     python benchmarks/reader_samples.py SAMPLES.jsonl
-    python benchmarks/reader.py SAMPLES.jsonl --out RESULTS.jsonl [--model ADAPTER.gguf] [--threads 1]
+    python benchmarks/reader.py SAMPLES.jsonl --out RESULTS.jsonl [--model ADAPTER.gguf] [--threads 1] [--scores FILE]
     python benchmarks/reader.py SAMPLES.jsonl --out RESULTS.jsonl --report
 
 A line of RESULTS is one reading: the answer, whether it holds a gold answer, and the gain of its best passage. Killed,
 the same command goes on. Beside it stand the sentence and the window that BM25 ranks first in the same document, and
 the answer that the same weights write from that window. The report gives shares and paired differences, with intervals
 by article, and for each threshold the share of unanswerable questions that it would refuse and of right answers that it
-would lose.
+would lose. `--scores` keeps each likelihood, so that another rule of choice costs only those that it asks for anew.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import hashlib
 import json
 import random
 import time
 from itertools import chain
 from pathlib import Path
 from statistics import fmean as mean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import bm25s
 
 from bookwheel.models.local import LocalModel
 from bookwheel.reading import loop
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.reading.ways.judging import score_question
-from bookwheel.reading.ways.quotes import quotes, split_windows
+from bookwheel.reading.ways.quotes import QuestionScorer, quotes, split_windows
 from bookwheel.scoring import load_metric
 from bookwheel.tasks import Sample, read_samples
 from bookwheel.text.sentences import split_sentences
-from bookwheel.types import Memory
+from bookwheel.types import Likelihood, Memory, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bookwheel.types import Message
 
 BASELINES = ("bm25_sentence", "bm25_window", "bm25_written")
 
 
-async def measure(sample: Sample, model: LocalModel) -> dict[str, Any]:
+class ScoreStore:
+    """A local model whose likelihoods are kept in a file."""
+
+    def __init__(self, model: LocalModel, path: Path) -> None:
+        self._model = model
+        self._path = path
+        lines = path.read_text().splitlines() if path.exists() else []
+        self._means: dict[str, float] = dict(json.loads(line) for line in lines)
+        self.missing = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
+
+    async def likelihood(self, messages: Sequence[Message], continuation: str) -> Likelihood:
+        """Return the kept likelihood, as one token's, or the model's own."""
+        text = json.dumps([[message.role, message.content] for message in messages] + [continuation])
+        key = hashlib.sha256(text.encode()).hexdigest()[:16]
+        if key not in self._means:
+            self.missing += 1
+            likelihood = await self._model.likelihood(messages, continuation)
+            self._means[key] = likelihood.mean
+            with self._path.open("a") as out:
+                out.write(json.dumps([key, likelihood.mean]) + "\n")
+            return likelihood
+        return Likelihood(logprobs=(self._means[key],), usage=Usage())
+
+
+async def measure(sample: Sample, model: LocalModel | ScoreStore) -> dict[str, Any]:
     """Read one sample and return what is known of it."""
     began = time.perf_counter()
     *steps, answer = [event async for event in quotes(sample.document, sample.question, model, model.plan)]
     seconds = time.perf_counter() - began
     best = steps[-1].after.text.splitlines()[0]
-    prompts = prompts_for(model.plan, sample.question)
-    window, alone = [(await score_question(model, prompts, sample.question, text)).mean for text in (best, "")]
+    scorer = QuestionScorer(model, prompts_for(model.plan, sample.question), sample.question)
+    window, alone = await scorer.score(best), await scorer.score("")
     usages = [*(step.conversation.reply.usage for step in steps), answer.conversation.reply.usage]
     judge, golds = load_metric(sample.metric), sample.golds
     record = {
@@ -75,7 +107,7 @@ def rank_first(texts: list[str], question: str) -> str:
     return texts[int(found[0, 0])]
 
 
-async def measure_bm25(sample: Sample, model: LocalModel) -> dict[str, Any]:
+async def measure_bm25(sample: Sample, model: LocalModel | ScoreStore) -> dict[str, Any]:
     """Return what BM25's first sentence and window are worth, and what the same weights write from that window."""
     judge = load_metric(sample.metric)
     sentences = [" ".join(sample.text[start:end].split()) for start, end in split_sentences(sample.text)]
@@ -131,6 +163,7 @@ async def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--model", type=Path)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--scores", type=Path)
     parser.add_argument("--report", action="store_true")
     options = parser.parse_args()
     records = [json.loads(line) for line in options.out.open()] if options.out.exists() else []
@@ -138,14 +171,15 @@ async def main() -> None:
         report(records)
         return
     done = {one["id"] for one in records}
-    model = await LocalModel.open(options.model, threads=options.threads)
+    local = await LocalModel.open(options.model, threads=options.threads)
+    model = ScoreStore(local, options.scores) if options.scores else local
     with options.out.open("a") as out:
         for sample in read_samples(options.samples):
             if sample.id not in done:
                 record = await measure(sample, model)
                 out.write(json.dumps(record, ensure_ascii=False) + "\n")
                 out.flush()
-    await model.aclose()
+    await local.aclose()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """The samples that the local model's reader is measured on: several questions about each of some articles.
 
-    python benchmarks/reader_samples.py OUT [--articles 20] [--questions 10] [--absent 4] [--tokens 4000]
+    python benchmarks/reader_samples.py OUT [--articles 20] [--questions 10] [--absent 4] [--tokens 4000] [--items FILE]
 
 A document is the beginning of a Wikipedia article from SQuAD's development set, in its own order. The questions
 `answered` are on its paragraphs, each on another one; the questions `absent` are on later paragraphs of the same
@@ -86,9 +86,10 @@ async def main() -> None:
     parser.add_argument("--questions", type=int, default=10)
     parser.add_argument("--absent", type=int, default=4)
     parser.add_argument("--tokens", type=int, default=4000)
+    parser.add_argument("--items", default="squad_v1.1_dev.json", help="squad_v1.1_train_subset.json to tune on")
     parser.add_argument("--data", type=Path)
     options = parser.parse_args()
-    items = load_items(DataDir.locate(options.data).require("qa_en/squad_v1.1_dev.json", "this benchmark"))
+    items = load_items(DataDir.locate(options.data).require(f"qa_en/{options.items}", "this benchmark"))
     articles = [(title, list(group)) for title, group in groupby(items, lambda item: item.paragraphs[0].title)]
     Random(0).shuffle(articles)
     model = await LocalModel.open(threads=1)

@@ -180,3 +180,17 @@ def test_only_the_windows_with_the_rarest_words_of_the_question_are_scored() -> 
     assert len(find_nearest(windows, "Did the men count a barrel?")) == 4
     assert find_nearest(windows, "Why?") == windows
     assert find_nearest(["天气很好。", "海关官员数出六十四桶。"], "海关数出多少桶？")[0] == "海关官员数出六十四桶。"
+
+
+def test_of_passages_that_the_model_finds_alike_the_one_with_the_questions_words_is_best() -> None:
+    model = ScriptedModel(str, likelihood=lambda messages, question: [KNOWN], window=4096)
+    _, answer = read(model)
+    assert "sixty-four barrels" in answer.text
+
+
+def test_a_memory_from_one_chunk_does_not_open_every_later_chunk() -> None:
+    best = "".join(f"How many barrels did the customs men count on pier {name}? " for name in "abcde")
+    good = "".join(f"The customs men count the men of pier {name}. " for name in "abcdefgh")
+    steps, _ = read(reader(), text=best + good + FILLER * 20)
+    assert "count the men" not in steps[-1].after.text
+    assert {step.conversation.reply.usage.calls for step in steps[4:]} == {1}

@@ -1,9 +1,10 @@
 """Quotes: a way for models too small to write. Memory and answer are the document's own words.
 
 The memory holds verbatim passages of the document, a passage a line, the best first. Passages are chosen by one
-measure, the likelihood of the question:
+measure, how well they explain the question:
 
     score(text) = mean log-probability that the model gives to the question's tokens after reading the text
+                  + WORDS * share of the question's own words that stand in the text
 
     for each chunk          score the chunk; a chunk below the best few so far changes nothing
         for each window     of the few that share the most words with the question, three sentences each:
@@ -33,6 +34,7 @@ from bookwheel.reading.ways.judging import score_question
 from bookwheel.text.ahead import split_ahead
 from bookwheel.text.matching import parse_words
 from bookwheel.text.sentences import split_sentences
+from bookwheel.text.stems import stem
 from bookwheel.types import Answer, Chunk, Conversation, Flag, Memory, Reply, Step, Usage
 
 if TYPE_CHECKING:
@@ -51,8 +53,8 @@ SENTENCES: Final = 3
 _CHUNK_SHARE: Final = 0.5
 # Windows of a chunk that are scored. The few with the most of the question's words nearly always have the answer.
 WINDOWS: Final = 4
-# "count" and "counted" are one word here.
-_STEM: Final = 5
+# The model knows what a text is about, and hardly sees whether a name or a number of the question is in it.
+WORDS: Final = 2.0
 # One line that ends like no sentence. "# Why is it red?" stays with its answer.
 _HEADING: Final = re.compile(r"#{1,6}\s[^\n]*[^\n.!?。！？]")
 # A memory of overlapping windows would hold one passage several times.
@@ -84,10 +86,13 @@ async def quotes(
     scorer = QuestionScorer(judge, prompts, question)
     memory = done[-1].after if done else Memory.blank(plan.memory_tokens)
     kept = await _restore(memory, done, scorer)
+    scores = [step.score for step in done if step.score is not None]
     position = done[-1].chunk.end if done else 0
     async for chunk in split_ahead(document, model.tokenizer, plan.chunk_tokens, start=position, index=len(done)):
         score = await scorer.score(chunk.text)
-        if score > _least_chunk(kept):
+        is_good = sum(other >= score for other in scores) < _CHUNKS
+        scores.append(score)
+        if is_good:
             windows = split_windows(chunk.text, model.tokenizer, plan.memory_tokens // 2)
             nearest = find_nearest(windows, question)
             found = [ScoredQuote(text, score, await scorer.score(text)) for text in nearest]
@@ -104,6 +109,7 @@ class QuestionScorer:
     def __init__(self, model: JudgingModel, prompts: Prompts, question: str) -> None:
         self.question = question
         self.usage = Usage()
+        self._stems = parse_stems(question)
         self._model = model
         self._prompts = prompts
 
@@ -112,10 +118,10 @@ class QuestionScorer:
         return self._prompts.turn("about", question="", section=text)
 
     async def score(self, text: str) -> float:
-        """Return the mean log-probability of the question's tokens after the text."""
+        """Return how well a text explains the question."""
         likelihood = await score_question(self._model, self._prompts, self.question, text)
         self.usage += likelihood.usage
-        return likelihood.mean
+        return likelihood.mean + WORDS * len(self._stems & parse_stems(text)) / max(1, len(self._stems))
 
     def take_usage(self) -> Usage:
         """Return the cost since the last call, and begin anew."""
@@ -159,22 +165,17 @@ def _split_run(sentences: Sequence[str], tokenizer: Tokenizer, limit: int) -> It
 
 def find_nearest(windows: Sequence[str], question: str) -> list[str]:
     """Return the windows that share the rarest words with the question; all of them if none shares any."""
-    wanted = _parse_stems(question)
-    shared = [wanted & _parse_stems(window) for window in windows]
+    wanted = parse_stems(question)
+    shared = [wanted & parse_stems(window) for window in windows]
     counts = Counter(stem for stems in shared for stem in stems)
     weights = [sum(log(1 + len(windows) / counts[stem]) for stem in stems) for stems in shared]
     best = sorted(range(len(windows)), key=lambda at: -weights[at])[:WINDOWS]
     return [windows[at] for at in best] if any(weights) else list(windows)
 
 
-def _parse_stems(text: str) -> set[str]:
-    return {word.index_key[:_STEM] for word in parse_words(text) if word.is_distinctive}
-
-
-def _least_chunk(kept: Sequence[ScoredQuote]) -> float:
-    """Return the score that a chunk must beat to be searched for windows."""
-    scores = sorted({quote.chunk for quote in kept if quote.chunk < inf}, reverse=True)
-    return scores[_CHUNKS - 1] if len(scores) >= _CHUNKS else -inf
+def parse_stems(text: str) -> set[str]:
+    """Return the words of a text that say something by themselves, in the form that "count" and "counted" share."""
+    return {stem(word.index_key) for word in parse_words(text) if word.is_distinctive}
 
 
 def _select(kept: Sequence[ScoredQuote], found: Iterable[ScoredQuote], model: Model, limit: int) -> list[ScoredQuote]:

@@ -128,3 +128,43 @@ def test_filter_and_tasks_are_quote_commands(tmp_path, capsys):
     assert "samples kept" in capsys.readouterr().err
     assert ended("data", "tasks") == 0
     assert "niah_single_1" in capsys.readouterr().out
+
+
+def test_options_of_a_task_are_given_by_name(tmp_path):
+    make("vt", out=tmp_path / "vt.jsonl", tokens=500, options=("hops=6", "chains=2"))
+    sample = next(read_samples(tmp_path / "vt.jsonl"))
+    assert (len(sample.golds), sample.metadata["chains"]) == (7, 2)
+    make("niah_single_1", out=tmp_path / "n.jsonl", tokens=900, options=("depth=100",))
+    sample = next(read_samples(tmp_path / "n.jsonl"))
+    assert sample.evidence[0].end > 0.99 * sample.document.length
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("hops=0", "at least 1, not 0"),
+        ("hops=many", "a whole number, not 'many'"),
+        ("hop=3", "did you mean 'hops'"),
+        ("depth=3", "it takes: hops, chains, metric"),
+        ("hops", "NAME=VALUE"),
+    ],
+)
+def test_a_wrong_option_is_told_with_what_is_allowed(option, message, tmp_path):
+    with pytest.raises(InputError, match=message):
+        make("vt", out=tmp_path / "vt.jsonl", tokens=500, options=(option,))
+    assert not list(tmp_path.iterdir())
+
+
+def test_samples_that_cannot_be_made_stand_in_the_file_with_their_reasons(tmp_path, capsys):
+    from bookwheel.tasks.files import read_entries
+
+    out = tmp_path / "hqa.jsonl"
+    assert make("hqa", out=out, tokens=38, count=4, seed=3, data=DATA) == 0
+    entries = list(read_entries(out))
+    made = list(read_samples(out))
+    assert len(entries) == 4
+    assert 0 < len(made) < 4
+    missing = next(entry for entry in entries if entry not in made)
+    assert missing.id.startswith("hqa-en-38-3-")
+    assert "needs at least" in missing.reason
+    assert f"{4 - len(made)} of 4 samples cannot be made" in capsys.readouterr().err

@@ -3,7 +3,8 @@
 import pytest
 
 from bookwheel.cli import main
-from bookwheel.errors import PlanError
+from bookwheel.cli.task_options import assign_task_options
+from bookwheel.errors import InputError, PlanError
 from bookwheel.evaluation.errors import SettingsError
 from bookwheel.evaluation.settings import Evaluation, ModelSpec, describe_differences, fingerprint, model_settings
 from bookwheel.plan import Plan
@@ -163,3 +164,23 @@ def test_how_a_model_is_reached_changes_no_number_but_its_prompts_do():
 
 def test_differences_are_told_by_their_place():
     assert describe_differences({"a": {"b": 1}, "c": 2}, {"a": {"b": 3}, "c": 2}) == ["a.b is 1 there and 3 here"]
+
+
+def test_options_of_tasks_are_settings_like_others():
+    evaluation = Evaluation(tasks=("vt",), lengths=(600,), options={"vt": {"hops": 6}})
+    plain = Evaluation(tasks=("vt",), lengths=(600,))
+    assert evaluation.fixed_settings()["options"] == {"vt": {"hops": 6}}
+    assert "options" not in plain.fixed_settings()  # as results from before have it
+    with pytest.raises(SettingsError, match=r"options.fwe: the task is not measured here; tasks are: vt"):
+        Evaluation(tasks=("vt",), lengths=(600,), options={"fwe": {"alpha": 2.0}})
+
+
+def test_an_option_without_a_task_goes_to_all_that_have_it():
+    tasks = ("vt", "niah_single_1", "book")
+    assert assign_task_options(("depth=50", "vt.hops=2"), tasks, {"vt": {"chains": 3}}) == {
+        "vt": {"chains": 3, "hops": 2},
+        "niah_single_1": {"depth": 50},
+        "book": {"depth": 50},
+    }
+    with pytest.raises(InputError, match="vt: hops, chains; niah_single_1: depth; book: depth"):
+        assign_task_options(("alpha=2",), tasks)

@@ -6,18 +6,17 @@ import sys
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
 from bookwheel.cli.options import FilePath, ModelOptions, PositiveInt, Text, WholeNumber
+from bookwheel.cli.task_options import parse_task_options
 from bookwheel.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from bookwheel.models.base import Model
-    from bookwheel.tasks import Sample
+    from bookwheel.tasks import SampleSeries
 
 _TOKENS = 8192
 
@@ -45,15 +44,18 @@ class SampleOptions:
     "Paragraphs of each document, instead of --tokens; only for tasks with questions among paragraphs."
     metric: Text | None = None
     "Judge by another metric than the task's own."
+    options: Annotated[tuple[Text, ...], Parameter(name="--option", negative="", show_default=False)] = ()
+    "NAME=VALUE, an option of the task, such as hops=8; may be given again. `bookwheel data tasks` lists them."
 
-    def make_samples(self, task: str) -> Iterator[Sample]:
-        """Yield the samples."""
-        from bookwheel.tasks import load_tokenizer, make_samples
+    def open_series(self, task: str) -> SampleSeries:
+        """Return the samples, none of them made yet."""
+        from bookwheel.tasks import load_tokenizer, sample_series
 
-        if self.tokens is not None and self.paragraphs is not None:
+        options = {**parse_task_options(self.options), **self._own_options()}
+        if self.tokens is not None and "paragraphs" in options:
             raise InputError("give --tokens or --paragraphs, not both: each of them sets the length")
-        default = _TOKENS if self.paragraphs is None else 0
-        return make_samples(
+        default = 0 if "paragraphs" in options else _TOKENS
+        return sample_series(
             task,
             tokens=default if self.tokens is None else self.tokens,
             count=self.count,
@@ -62,9 +64,11 @@ class SampleOptions:
             tokenizer=load_tokenizer(self.tokenizer),
             data=self.data,
             split=self.split,
-            paragraphs=self.paragraphs,
-            metric=self.metric,
+            **options,
         )
+
+    def _own_options(self) -> dict[str, Any]:
+        return {name: value for name in ("paragraphs", "metric") if (value := getattr(self, name)) is not None}
 
     def describe_left_out(self, task: str) -> list[str]:
         """Return a sentence for each kind of question that the task's file has and the samples do not."""
@@ -81,21 +85,35 @@ def make(
     force: Annotated[bool, Parameter(negative="", help="Replace the file when it is there.")] = False,
 ) -> int:
     """Make samples of a task as JSON Lines."""
-    from bookwheel.tasks import write_samples
+    from bookwheel.tasks import MissingSample, make_sample
+    from bookwheel.tasks.files import SampleWriter
 
     wanted = options or SampleOptions()
+    series = wanted.open_series(task)
     lengths: list[int] = []
-    written = write_samples(_record_lengths(wanted.make_samples(task), lengths), out, force=force)
+    missing: list[str] = []
+    with SampleWriter(out, force=force) as writer:
+        for place in range(len(series)):
+            sample = make_sample(series, place)
+            if isinstance(sample, MissingSample):
+                missing.append(sample.reason)
+                writer.add_missing(sample)
+            else:
+                lengths.append(sample.tokens)
+                writer.add(sample)
+        if not lengths:
+            raise InputError(missing[0])
     for note in wanted.describe_left_out(task):
         _print_note(note)
-    _print_note(f"{written} samples of {task}, {min(lengths)} to {max(lengths)} tokens by {wanted.tokenizer}, in {out}")
+    if missing:
+        _print_note(
+            f"{len(missing)} of {len(series)} samples cannot be made and stand in the file with their reasons; "
+            f"first: {missing[0]}"
+        )
+    _print_note(
+        f"{len(lengths)} samples of {task}, {min(lengths)} to {max(lengths)} tokens by {wanted.tokenizer}, in {out}"
+    )
     return 0
-
-
-def _record_lengths(samples: Iterable[Sample], lengths: list[int]) -> Iterator[Sample]:
-    for sample in samples:
-        lengths.append(sample.tokens)
-        yield sample
 
 
 def tasks() -> int:
@@ -110,7 +128,8 @@ def tasks() -> int:
         except InputError as error:  # one broken plug-in must not hide the other tasks
             print(f"{name:{width}}  {'':5}  {error}")
         else:
-            print(f"{name:{width}}  {' '.join(task.languages):5}  {task.description}")
+            options = f" (--option {', '.join(task.option_names)})" if task.option_names else ""
+            print(f"{name:{width}}  {' '.join(task.languages):5}  {task.description}{options}")
     return 0
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Group, Parameter
 
 from bookwheel.cli.options import BudgetOptions, FilePath, OutputOptions, PlanOptions, PositiveInt, Text
+from bookwheel.cli.task_options import assign_task_options
 from bookwheel.errors import InputError
 from bookwheel.models.address import is_built_in
 from bookwheel.types import Status
@@ -52,6 +53,8 @@ class GridOptions:
     "Samples of each task, length and language."
     repeats: PositiveInt | None = None
     "Readings of each sample, for models with a temperature; the report has the spread between them."
+    options: Annotated[tuple[Text, ...], Parameter(name="--option", negative="", show_default=False)] = ()
+    "NAME=VALUE or TASK.NAME=VALUE, an option of a task, such as vt.hops=8; may be given again."
     data: Text | None = None
     "The folder of data sets that some tasks are made from."
     reference: Text | None = None
@@ -160,11 +163,14 @@ def _merge_settings(source: str | None, options: EvalOptions) -> Evaluation:
     named = tuple(
         ModelSpec(name=name, label=Path(name).name if name.endswith(".gguf") else "") for name in models.models
     )
+    given = changes.pop("options", ())
     if source is None:
+        changes["options"] = assign_task_options(given, grid.tasks)
         specs = tuple(_apply_connection(spec, models) for spec in named or (ModelSpec(name="local"),))
         return Evaluation(**changes, models=specs, plan=_merge_plan(options, {}))
     loaded = Evaluation.load(source)
     specs = tuple(_apply_connection(spec, models) for spec in named or loaded.models)
+    changes["options"] = assign_task_options(given, changes.get("tasks", loaded.tasks), loaded.options)
     return replace(loaded, **changes, models=specs, plan=_merge_plan(options, dict(loaded.plan)))
 
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import BookwheelError, DocumentTooLong, JournalError, QuestionError
 from bookwheel.evaluation.results import Record, SampleOutcome
-from bookwheel.evaluation.work import MissingSample
 from bookwheel.reading.runner import new_reading, run_reading
 from bookwheel.reading.ways.registry import load_way
 from bookwheel.scoring import score_as_published, set_f1
+from bookwheel.tasks.base import MissingSample
 from bookwheel.tasks.traces import RIGHT, evidence_depth, trace_evidence
 from bookwheel.types import DocumentInfo, Status
 

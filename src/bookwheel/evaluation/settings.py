@@ -110,6 +110,8 @@ class Evaluation:
     """Several languages in one run, for the tasks that have them; empty: `language` alone."""
     tokenizer: str | None = None
     """Measures the documents' lengths; by default the first model's own."""
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Options by task, such as `vt = { hops = 8 }`; `bookwheel data tasks` lists them."""
     data: str | None = None
     """The folder of data sets that some tasks are made from."""
     plan: Mapping[str, Any] = field(default_factory=dict)
@@ -128,6 +130,9 @@ class Evaluation:
             raise SettingsError("nothing to measure: give tasks and lengths, or files of samples")
         self._check_models()
         self._check_plans()
+        stray = next((task for task in self.options if task not in self.tasks), None)
+        if stray:
+            raise SettingsError(f"options.{stray}: the task is not measured here; tasks are: {', '.join(self.tasks)}")
 
     def _check_models(self) -> None:
         names = [model.display_name for model in self.models]
@@ -156,6 +161,8 @@ class Evaluation:
     def fixed_settings(self) -> dict[str, Any]:
         """Return the settings that all numbers of a results file share."""
         varying = _AXES | _WITHOUT_EFFECT | {"plan"}
+        # Results from before a setting existed have none of it.
+        varying |= set() if self.options else {"options"}
         settings = {name: value for name, value in asdict(self).items() if name not in varying}
         return {**settings, **self._hash_data()}
 

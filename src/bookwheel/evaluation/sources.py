@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, overload
 
 from bookwheel.errors import InputError
-from bookwheel.evaluation.work import MissingSample, make_sample
+from bookwheel.tasks.base import MissingSample
+from bookwheel.tasks.series import make_sample
 from bookwheel.text.tokens import FileTokenizer
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ def open_task_source(evaluation: Evaluation, models: Sequence[ModelUnderTest]) -
                 tokenizer=tokenizer,
                 language=language,
                 data=Path(evaluation.data) if evaluation.data else None,
+                **evaluation.options.get(task, {}),
             )
             for language in languages[task]
         )

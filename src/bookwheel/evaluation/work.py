@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bookwheel.evaluation.errors import SettingsError
-from bookwheel.tasks.errors import InfeasibleSample
+from bookwheel.tasks.base import MissingSample, Sample
+from bookwheel.tasks.series import make_sample
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -22,22 +23,12 @@ if TYPE_CHECKING:
     from bookwheel.evaluation.models import ModelUnderTest
     from bookwheel.evaluation.results import Record, RecordKey
     from bookwheel.evaluation.settings import Evaluation
-    from bookwheel.tasks.base import Sample
 
     SampleSource = Callable[[str, int], Iterable[Sample]]
     """Task and length to its samples, which are the same at every call.
 
     A sequence makes each sample by itself, so one that raises InfeasibleSample does not end the others.
     """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MissingSample:
-    """A sample that could not be made."""
-
-    task: str
-    id: str
-    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,21 +136,13 @@ def _iterate_samples(source: SampleSource, task: str, length: int, count: int) -
         yield from islice(samples, count)
 
 
-def make_sample(series: Sequence[Sample], place: int) -> Sample | MissingSample:
-    """Return one sample of a series, or the reason why it cannot be made."""
-    try:
-        return series[place]
-    except InfeasibleSample as reason:
-        return MissingSample(task=reason.task, id=reason.sample, reason=str(reason))
-
-
 def _read_file_batches(path: Path, pool: Path | None) -> list[Batch]:
     """Return the batches of a file of samples, one for each task and length."""
-    from bookwheel.tasks.files import read_samples
+    from bookwheel.tasks.files import read_entries
 
     counted: Counter[tuple[str, int]] = Counter()
     seen: set[tuple[str, int, str]] = set()
-    for sample in read_samples(path, pool):
+    for sample in read_entries(path, pool):
         place = (sample.task, _length(sample))
         counted[place] += 1
         if (*place, sample.id) in seen:
@@ -177,14 +160,14 @@ def _read_file_batches(path: Path, pool: Path | None) -> list[Batch]:
     ]
 
 
-def _read_matching(path: Path, pool: Path | None, task: str, length: int) -> Iterator[Sample]:
-    from bookwheel.tasks.files import read_samples
+def _read_matching(path: Path, pool: Path | None, task: str, length: int) -> Iterator[Sample | MissingSample]:
+    from bookwheel.tasks.files import read_entries
 
-    return (sample for sample in read_samples(path, pool) if (sample.task, _length(sample)) == (task, length))
+    return (sample for sample in read_entries(path, pool) if (sample.task, _length(sample)) == (task, length))
 
 
-def _length(sample: Sample) -> int:
-    return sample.length or sample.tokens
+def _length(sample: Sample | MissingSample) -> int:
+    return sample.length or (sample.tokens if isinstance(sample, Sample) else 0)
 
 
 def list_done(records: Iterable[Record]) -> dict[RecordKey, str]:

@@ -1,8 +1,8 @@
 """Samples for evaluation and training, by task, length, seed and language."""
 
 from bookwheel.tasks.assembly import SourcePassage, assemble
-from bookwheel.tasks.base import GoldEvidence, MemoryRule, Sample, SampleDocument
-from bookwheel.tasks.catalogue import TASKS, SampleSeries, list_tasks, load_task, make_samples, sample_series
+from bookwheel.tasks.base import GoldEvidence, MemoryRule, MissingSample, Sample, SampleDocument
+from bookwheel.tasks.catalogue import TASKS, list_tasks, load_task, make_samples, sample_series
 from bookwheel.tasks.contamination import FilterOutcome, FilterResult, filter_samples
 from bookwheel.tasks.definition import SampleDraft, SampleRequest, Task
 from bookwheel.tasks.errors import InfeasibleSample
@@ -10,6 +10,7 @@ from bookwheel.tasks.facts import Fact, hide_in_essays
 from bookwheel.tasks.files import read_samples, write_samples
 from bookwheel.tasks.memories import ideal_memories
 from bookwheel.tasks.questions import describe_left_out
+from bookwheel.tasks.series import SampleSeries, make_sample
 from bookwheel.tasks.tokenizing import load_tokenizer
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "GoldEvidence",
     "InfeasibleSample",
     "MemoryRule",
+    "MissingSample",
     "Sample",
     "SampleDocument",
     "SampleDraft",
@@ -35,6 +37,7 @@ __all__ = [
     "list_tasks",
     "load_task",
     "load_tokenizer",
+    "make_sample",
     "make_samples",
     "read_samples",
     "sample_series",

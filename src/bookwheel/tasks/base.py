@@ -46,6 +46,16 @@ class GoldEvidence:
     """Keys of other notes that this one replaces."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MissingSample:
+    """A sample that could not be made at the requested length."""
+
+    task: str
+    id: str
+    reason: str
+    length: int = 0
+
+
 class SampleDocument:
     """A document in pieces, so that a long one is never joined just to be read.
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.errors import InputError
 from bookwheel.tasks import lexicon
 from bookwheel.tasks.assembly import assemble
-from bookwheel.tasks.definition import SampleDraft, SampleRequest, Task
+from bookwheel.tasks.definition import DepthOptions, SampleDraft, SampleRequest, Task
 from bookwheel.tasks.facts import Fact
 from bookwheel.tasks.filler import BOOKS, load_sentences
 
@@ -62,7 +62,7 @@ def build(request: SampleRequest) -> SampleDraft:
     first = rng.randrange(len(paths))
     ordered = paths[first:] + paths[:first]
     gold, text, question = _draw_chinese_fact(rng) if request.language == "zh" else _draw_english_fact(rng)
-    fact = Fact(text=text, place=rng.random(), note=text)
+    fact = Fact(text=text, place=request.draw_place(), note=text)
     return SampleDraft(
         question=question,
         golds=(gold,),
@@ -103,5 +103,11 @@ def _draw_chinese_fact(rng: Random) -> tuple[str, str, str]:
 
 
 TASKS: Final = (
-    Task(name="book", description="an invented fact inside a whole book", build=build, languages=("en", "zh")),
+    Task(
+        name="book",
+        description="an invented fact inside a whole book",
+        build=build,
+        languages=("en", "zh"),
+        options=DepthOptions,
+    ),
 )

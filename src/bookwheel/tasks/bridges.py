@@ -7,10 +7,11 @@ absent    no passage answers the question, though some are similar; the right an
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from bookwheel.tasks import lexicon
-from bookwheel.tasks.definition import SampleDraft, SampleRequest, Task
+from bookwheel.tasks.definition import AtLeastOne, AtLeastTwo, SampleDraft, SampleRequest, Task
 from bookwheel.tasks.facts import Fact, capitalize, hide_in_essays
 from bookwheel.tasks.needles import KIND_NAMES, QUESTIONS, WORDINGS
 
@@ -30,7 +31,7 @@ _OWNS: Final = (
 def build_bridge(request: SampleRequest) -> SampleDraft:
     """Name the residents in the first half, and the owner in the second."""
     rng = request.rng
-    size = request.read_int("candidates", 6, least=2)
+    size = request.read_int("candidates", 6)
     people: dict[str, str] = {}
     while len(people) < size:
         people[lexicon.draw_person(rng)] = lexicon.draw_place(rng)
@@ -88,13 +89,29 @@ def build_absent(request: SampleRequest) -> SampleDraft:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CandidateOptions:
+    """The option of `bridge`."""
+
+    candidates: AtLeastTwo | None = None
+    """People of whom one is asked for; 6 by default."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeedleOptions:
+    """The option of `absent`."""
+
+    needles: AtLeastOne | None = None
+    """Facts like the one that is asked for; 4 by default."""
+
+
 TASKS: Final = (
-    Task(name="bridge", description="a fact told before it matters", build=build_bridge, options=("candidates",)),
+    Task(name="bridge", description="a fact told before it matters", build=build_bridge, options=CandidateOptions),
     Task(
         name="absent",
         description="a question that the document does not answer",
         build=build_absent,
         languages=("en", "zh"),
-        options=("needles",),
+        options=NeedleOptions,
     ),
 )

@@ -10,61 +10,28 @@ A task of another package registers through the entry point group `bookwheel.tas
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from difflib import get_close_matches
 from random import Random
-from typing import TYPE_CHECKING, Any, Final, Literal, overload
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from bookwheel.errors import InputError
 from bookwheel.plugins import list_names, require_plugin
 from bookwheel.scoring import load_metric as metric_named
 from bookwheel.tasks import books, bridges, codebase, counting, dialogues, needles, questions, updates, variables, words
-from bookwheel.tasks.base import Sample, SampleDocument
 from bookwheel.tasks.data_dir import DataDir
 from bookwheel.tasks.definition import SampleRequest, Task
-from bookwheel.tasks.errors import InfeasibleSample
+from bookwheel.tasks.series import SampleSeries
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from bookwheel.tasks.definition import SampleDraft
+    from bookwheel.tasks.base import Sample
     from bookwheel.text.tokens import Tokenizer
 
 _FAMILIES: Final = (needles, variables, words, questions, updates, counting, bridges, dialogues, codebase, books)
 TASKS: Final[Mapping[str, Task]] = {task.name: task for family in _FAMILIES for task in family.TASKS}
 """The built-in tasks by name, in the order of a list for people."""
 GROUP: Final = "bookwheel.tasks"
-# Options that every task takes.
-_COMMON: Final = ("metric",)
-
-
-class SampleSeries(Sequence[Sample]):
-    """The samples of a task in the order of their indexes. Each is made when it is asked for."""
-
-    def __init__(self, first: SampleRequest, build: Callable[[SampleRequest], SampleDraft], count: int) -> None:
-        self._first = first
-        self._build = build
-        self._indexes = range(count)
-
-    def __len__(self) -> int:
-        return len(self._indexes)
-
-    @overload
-    def __getitem__(self, place: int) -> Sample: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> list[Sample]: ...
-
-    def __getitem__(self, place: int | slice) -> Sample | list[Sample]:
-        if isinstance(place, slice):
-            return [self[index] for index in self._indexes[place]]
-        request = self._first.for_index(self._indexes[place])
-        try:
-            return _finish_sample(request, self._build(request))
-        except InfeasibleSample as reason:
-            reason.task, reason.sample = request.task, _identify(request, request.tokens)
-            raise
 
 
 def make_samples(task: str, **settings: Any) -> Iterator[Sample]:
@@ -92,6 +59,7 @@ def sample_series(
     definition = load_task(task)
     language = language or definition.languages[0]
     chosen = {name: value for name, value in options.items() if value is not None}
+    chosen = definition.check_options(chosen)
     _check_request(definition, tokens, language, chosen)
     if count < 1:
         raise InputError(f"the count must be at least 1, not {count}")
@@ -132,39 +100,7 @@ def _check_request(definition: Task, tokens: int, language: str, options: Mappin
         raise InputError(
             f"the task {definition.name} is there in {' and '.join(definition.languages)}, not in {language!r}"
         )
-    known = (*definition.options, *_COMMON)
-    for name in options:
-        if name not in known:
-            near = get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"it takes: {', '.join(known)}"
-            raise InputError(f"the task {definition.name} has no option {name!r}; {hint}")
     if "metric" in options:
         metric_named(str(options["metric"]))
     if tokens < 1 and "paragraphs" not in options:
         raise InputError(f"the number of tokens must be at least 1, not {tokens}")
-
-
-def _identify(request: SampleRequest, length: int) -> str:
-    """Return the id of the sample that the request asks for."""
-    part = "" if request.split == "dev" else f"{request.split}-"
-    return f"{request.task}-{request.language}-{part}{length}-{request.seed}-{request.index}"
-
-
-def _finish_sample(request: SampleRequest, draft: SampleDraft) -> Sample:
-    length = request.tokens if draft.length is None else draft.length
-    identity = _identify(request, length)
-    return Sample(
-        id=identity,
-        task=request.task,
-        question=draft.question,
-        golds=draft.golds,
-        document=SampleDocument(identity, draft.body.pieces),
-        metric=str(request.options.get("metric", draft.metric)),
-        length=length,
-        tokens=draft.body.tokens,
-        seed=request.seed,
-        language=request.language,
-        evidence=draft.body.evidence,
-        memory=draft.memory,
-        metadata={"split": request.split, "tokenizer": request.tokenizer.name, **draft.metadata},
-    )

@@ -6,12 +6,13 @@ for all functions that call a given one. Names are coined, so that nothing can b
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.tasks import lexicon
 from bookwheel.tasks.assembly import SourcePassage, assemble
 from bookwheel.tasks.base import GoldEvidence
-from bookwheel.tasks.definition import SampleDraft, SampleRequest, Task
+from bookwheel.tasks.definition import AtLeastOne, SampleDraft, SampleRequest, Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,6 +104,14 @@ def _draw_files(rng: Random, names: Iterator[str]) -> Iterator[str]:
         yield f"# file: {_draw_path(rng)}\n\n{functions}\n\n\n"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallerOptions:
+    """The option of `code`."""
+
+    callers: AtLeastOne | None = None
+    """Functions that call the one asked about; by default the seed says."""
+
+
 TASKS: Final = (
-    Task(name="code", description="definitions and uses across a folder of code", build=build, options=("callers",)),
+    Task(name="code", description="definitions and uses across a folder of code", build=build, options=CallerOptions),
 )

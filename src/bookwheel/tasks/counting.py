@@ -6,10 +6,11 @@ list     every member of a set whose members are named far apart
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from bookwheel.tasks import lexicon
-from bookwheel.tasks.definition import SampleDraft, SampleRequest, Task
+from bookwheel.tasks.definition import AtLeastTwo, SampleDraft, SampleRequest, Task
 from bookwheel.tasks.facts import Fact, hide_in_essays
 
 _BIRDS: Final = ("heron", "cormorant", "petrel", "gannet", "plover", "curlew", "tern", "osprey")
@@ -24,7 +25,7 @@ _SIGHTINGS: Final = (
 def build_count(request: SampleRequest) -> SampleDraft:
     """Spread sightings of one bird at one place among those of another bird and another place."""
     rng = request.rng
-    times = request.read_int("times", rng.randrange(3, 13), least=2)
+    times = request.read_int("times", rng.randrange(3, 13))
     bird, other_bird = rng.sample(_BIRDS, 2)
     place, other_place = lexicon.draw_place(rng), lexicon.draw_place(rng)
     facts: list[Fact] = []
@@ -58,7 +59,7 @@ _VISITS: Final = (
 def build_list(request: SampleRequest) -> SampleDraft:
     """Spread the towns that one person visited among those of another person."""
     rng = request.rng
-    size = request.read_int("times", rng.randrange(4, 9), least=2)
+    size = request.read_int("times", rng.randrange(4, 9))
     traveller, other = (
         f"{given} {family}"
         for given, family in zip(rng.sample(lexicon.GIVEN, 2), rng.sample(lexicon.FAMILY, 2), strict=True)
@@ -83,7 +84,15 @@ def _draw_visit(request: SampleRequest, person: str, place: str) -> str:
     return request.rng.choice(_VISITS).format(person=person, place=place)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountOptions:
+    """The option of `count` and `list`."""
+
+    times: AtLeastTwo | None = None
+    """How often it happens; by default the seed says."""
+
+
 TASKS: Final = (
-    Task(name="count", description="how often something happened in all", build=build_count, options=("times",)),
-    Task(name="list", description="every town that someone visited", build=build_list, options=("times",)),
+    Task(name="count", description="how often something happened in all", build=build_count, options=CountOptions),
+    Task(name="list", description="every town that someone visited", build=build_list, options=CountOptions),
 )

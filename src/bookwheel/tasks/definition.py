@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
 from random import Random
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Final, Protocol
+
+from annotated_types import Ge, Le
 
 from bookwheel.errors import InputError
+from bookwheel.schema import parse
 from bookwheel.tasks.base import MemoryRule
 
 if TYPE_CHECKING:
@@ -48,6 +52,12 @@ class SampleRequest:
             raise InputError(f"the option {option} of {self.task} must be a whole number from {least}, not {value!r}")
         return value
 
+    def draw_place(self) -> float:
+        """Return a random place for a passage, or the one that the option `depth` asks for."""
+        place = self.rng.random()  # drawn in any case, so that all else stays the same
+        depth = self.options.get("depth")
+        return place if depth is None else depth / 100
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleDraft:
@@ -81,5 +91,39 @@ class Task:
     build: SampleBuilder
     languages: tuple[str, ...] = ("en",)
     """The first is the default."""
-    options: tuple[str, ...] = ()
-    """Names of options that `make_samples` takes beyond the common ones."""
+    options: tuple[str, ...] | type = ()
+    """What `make_samples` takes beyond the common options: names, or a dataclass whose fields have types and bounds."""
+
+    @property
+    def option_names(self) -> tuple[str, ...]:
+        """The names of the options."""
+        return self.options if isinstance(self.options, tuple) else tuple(field.name for field in fields(self.options))
+
+    def check_options(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the options with their types; InputError names the nearest one, or what is allowed."""
+        known = (*self.option_names, *COMMON_OPTIONS)
+        for name in values:
+            if name not in known:
+                near = get_close_matches(name, known, n=1)
+                hint = f"did you mean {near[0]!r}?" if near else f"it takes: {', '.join(known)}"
+                raise InputError(f"the task {self.name} has no option {name!r}; {hint}")
+        own = {name: value for name, value in values.items() if name in self.option_names}
+        if isinstance(self.options, tuple):
+            return dict(values)
+        parsed: Any = parse(self.options, own, where=f"the task {self.name}", table="option")
+        return {**values, **{name: getattr(parsed, name) for name in own}}
+
+
+COMMON_OPTIONS: Final = ("metric",)
+"""Options that every task takes."""
+AtLeastOne = Annotated[int, Ge(1)]
+AtLeastTwo = Annotated[int, Ge(2)]
+Percent = Annotated[float, Ge(0), Le(100)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DepthOptions:
+    """The option of tasks whose evidence can be set at one place."""
+
+    depth: Percent | None = None
+    """Where the evidence stands: 0 is the beginning of the document, 100 its end; by default anywhere."""

@@ -6,8 +6,11 @@ dialogue       two people talk over many dated sessions; what was said of someth
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
+
+from annotated_types import Ge, Le
 
 from bookwheel.tasks import filler, lexicon
 from bookwheel.tasks.assembly import assemble
@@ -32,7 +35,7 @@ _ORDINALS: Final = ("first", "second", "third", "fourth", "fifth", "sixth", "sev
 def build_nth_request(request: SampleRequest) -> SampleDraft:
     """Hide several similar requests among others, and ask for one by its number."""
     rng = request.rng
-    alike = min(request.read_int("alike", 4), len(_ORDINALS))
+    alike = request.read_int("alike", 4)
     wanted = (rng.choice(_FORMS), rng.choice(_TOPICS))
     titles = _draw_titles(rng)
     own = [next(titles) for _ in range(alike)]
@@ -164,9 +167,20 @@ def _next_session_day(day: date, days: int) -> date:
     return day + timedelta(days=days) if day.year < 9000 else date(2019, 3, 1)  # noqa: PLR2004 - a far year
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlikeOptions:
+    """The option of `nth_request`."""
+
+    alike: Annotated[int, Ge(1), Le(len(_ORDINALS))] | None = None
+    """Requests alike; 4 by default."""
+
+
 TASKS: Final = (
     Task(
-        name="nth_request", description="the n-th of several like requests", build=build_nth_request, options=("alike",)
+        name="nth_request",
+        description="the n-th of several like requests",
+        build=build_nth_request,
+        options=AlikeOptions,
     ),
     Task(name="dialogue", description="what was last said, over many sessions", build=build_dialogue),
 )

@@ -12,3 +12,4 @@ class InfeasibleSample(InputError):
     """Filled in by the series, as is `sample`."""
     sample: str = ""
     """The id that the sample would have had."""
+    length: int = 0

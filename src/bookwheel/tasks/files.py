@@ -17,7 +17,7 @@ from annotated_types import Ge
 from bookwheel.errors import InputError
 from bookwheel.schema import parse
 from bookwheel.scoring import load_metric
-from bookwheel.tasks.base import GoldEvidence, MemoryRule, Sample, SampleDocument
+from bookwheel.tasks.base import GoldEvidence, MemoryRule, MissingSample, Sample, SampleDocument
 from bookwheel.tasks.imports import adapt_record, read_records
 
 if TYPE_CHECKING:
@@ -42,11 +42,19 @@ class SampleWriter:
 
     def add(self, sample: Sample) -> None:
         """Write one more line."""
+        self._write(to_line(sample))
+        self.written += 1
+
+    def add_missing(self, sample: MissingSample) -> None:
+        """Write why a sample could not be made."""
+        record = {MISSING: sample.reason, "id": sample.id, "task": sample.task, "length": sample.length}
+        self._write(json.dumps(record, ensure_ascii=False) + "\n")
+
+    def _write(self, line: str) -> None:
         try:
-            self._file.write(to_line(sample))
+            self._file.write(line)
         except OSError as error:
             raise InputError(f"{self.path} cannot be written: {error}") from error
-        self.written += 1
 
     def __enter__(self) -> Self:
         return self
@@ -70,11 +78,36 @@ def write_samples(samples: Iterable[Sample], path: Path, *, force: bool = False)
 def read_samples(path: Path, pool: Path | None = None) -> Iterator[Sample]:
     """Yield the samples of a file, ours or another project's (`bookwheel.tasks.imports`).
 
-    `pool` is the file whose paragraphs an index file numbers. InputError names the file and the line that
-    cannot be read.
+    `pool` is the file whose paragraphs an index file numbers. InputError names the file and the line that cannot be
+    read. Samples that could not be made are left out.
     """
+    return (entry for entry in read_entries(path, pool) if isinstance(entry, Sample))
+
+
+def read_entries(path: Path, pool: Path | None = None) -> Iterator[Sample | MissingSample]:
+    """Yield the samples of a file, and those that `bookwheel data make` could not make."""
     for number, where, values in read_records(path):
-        yield from _read_record(values, f"{path}, {where}", path, number, pool)
+        if isinstance(values, dict) and MISSING in values:
+            yield _parse_missing(values, f"{path}, {where}")
+        else:
+            yield from _read_record(values, f"{path}, {where}", path, number, pool)
+
+
+MISSING: Final = "infeasible"
+"""The field, first in its line, with the reason why a sample could not be made."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _MissingRecord:
+    infeasible: str
+    id: str
+    task: str
+    length: int = 0
+
+
+def _parse_missing(values: Mapping[str, Any], where: str) -> MissingSample:
+    record = parse(_MissingRecord, values, where=where)
+    return MissingSample(task=record.task, id=record.id, reason=record.infeasible, length=record.length)
 
 
 def to_line(sample: Sample) -> str:

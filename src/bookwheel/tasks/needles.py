@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.tasks import filler, lexicon
 from bookwheel.tasks.assembly import SourcePassage, assemble
 from bookwheel.tasks.base import GoldEvidence
-from bookwheel.tasks.definition import SampleDraft, SampleRequest, Task
+from bookwheel.tasks.definition import DepthOptions, SampleDraft, SampleRequest, Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -90,7 +90,7 @@ def build(request: SampleRequest) -> SampleDraft:
     others = [(next(names), draw_value()) for _ in range(kind.keys - kind.queries)]
     hay, haystack_name = _open_haystack(request, kind, (needle(key, draw_value()) for key in names))
     end = "\n" if kind.haystack != "essay" else _GAP[request.language]
-    passages = [_build_passage(needle(key, value), key, value, rng, end) for key in asked for value in wanted[key]]
+    passages = [_build_passage(needle(key, value), key, value, request, end) for key in asked for value in wanted[key]]
     passages += [SourcePassage(text=needle(key, value) + end, place=rng.random()) for key, value in others]
     golds = tuple(value for key in asked for value in wanted[key])
     question = QUESTIONS[request.language][len(golds) > 1]
@@ -103,9 +103,9 @@ def build(request: SampleRequest) -> SampleDraft:
     )
 
 
-def _build_passage(text: str, key: str, value: str, rng: Random, end: str) -> SourcePassage:
+def _build_passage(text: str, key: str, value: str, request: SampleRequest, end: str) -> SourcePassage:
     evidence = GoldEvidence(start=0, end=len(text), note=f"{key}: {value}")
-    return SourcePassage(text=text + end, evidence=(evidence,), place=rng.random())
+    return SourcePassage(text=text + end, evidence=(evidence,), place=request.draw_place())
 
 
 def _draw_keys(request: SampleRequest, kind: NeedleVariant) -> Iterator[str]:
@@ -143,7 +143,7 @@ def _join_names(names: list[str], language: str) -> str:
 
 
 TASKS: Final = tuple(
-    Task(name=name, description=about, build=build, languages=("en", "zh"))
+    Task(name=name, description=about, build=build, languages=("en", "zh"), options=DepthOptions)
     for name, about in (
         ("niah_single_1", "RULER: one needle in repeated noise"),
         ("niah_single_2", "RULER: one needle in essays"),

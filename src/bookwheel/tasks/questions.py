@@ -30,7 +30,7 @@ from bookwheel.tasks.assembly import AssembledDocument, SourcePassage, assemble,
 from bookwheel.tasks.base import GoldEvidence
 from bookwheel.tasks.bridges import ABSENT
 from bookwheel.tasks.data_dir import DataDir, load_lines
-from bookwheel.tasks.definition import SampleDraft, SampleRequest, Task
+from bookwheel.tasks.definition import AtLeastOne, DepthOptions, SampleDraft, SampleRequest, Task
 from bookwheel.tasks.errors import InfeasibleSample
 from bookwheel.tasks.formats import Paragraph, QuestionItem, load_items, load_question_set
 
@@ -177,7 +177,7 @@ def _fill_paragraphs(
     request: SampleRequest, item: QuestionItem, distractors: Iterator[str]
 ) -> tuple[AssembledDocument, int]:
     """Build a document by number of paragraphs; return it with the paper's length for that number."""
-    wanted = request.read_int("paragraphs", 0)
+    wanted = request.read_int("paragraphs", 1)
     own = _place_own(request, item)
     if wanted < len(own):
         raise InfeasibleSample(
@@ -207,7 +207,7 @@ def _build_passage(paragraph: Paragraph, request: SampleRequest) -> SourcePassag
         GoldEvidence(start=offset + start, end=offset + end, note=label + " ".join(paragraph.text[start:end].split()))
         for start, end in paragraph.support
     )
-    return SourcePassage(text=text, evidence=evidence, place=request.rng.random())
+    return SourcePassage(text=text, evidence=evidence, place=request.draw_place() if evidence else request.rng.random())
 
 
 def _render_paragraph(title: str, text: str, language: str) -> str:
@@ -284,7 +284,19 @@ _ABOUT: Final = {
     "cmrc": ("CMRC 2018 among other Chinese paragraphs", ("zh",)),
     "drcd": ("DRCD among other Chinese paragraphs", ("zh",)),
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParagraphOptions(DepthOptions):
+    """The options of questions among paragraphs."""
+
+    paragraphs: AtLeastOne | None = None
+    """Their number, in place of tokens."""
+    article: bool | None = None
+    """True: the other paragraphs of the same article come first."""
+
+
 TASKS: Final = tuple(
-    Task(name=name, description=about, build=build, languages=languages, options=("paragraphs", "article"))
+    Task(name=name, description=about, build=build, languages=languages, options=ParagraphOptions)
     for name, (about, languages) in _ABOUT.items()
 )

@@ -6,10 +6,11 @@ conflict    two sources give different figures and nothing decides between them:
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from bookwheel.tasks import lexicon
-from bookwheel.tasks.definition import SampleDraft, SampleRequest, Task
+from bookwheel.tasks.definition import AtLeastOne, SampleDraft, SampleRequest, Task
 from bookwheel.tasks.facts import Fact, capitalize, hide_in_essays
 
 _SUBJECTS: Final = (
@@ -117,12 +118,20 @@ def build_conflict(request: SampleRequest) -> SampleDraft:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeOptions:
+    """The option of `updated`."""
+
+    changes: AtLeastOne | None = None
+    """How often the figure changes; 4 by default."""
+
+
 TASKS: Final = (
     Task(
         name="updated",
         description="a figure changed several times: the last value wins",
         build=build_updated,
-        options=("changes",),
+        options=ChangeOptions,
     ),
     Task(name="conflict", description="two sources that differ: both figures are asked for", build=build_conflict),
 )

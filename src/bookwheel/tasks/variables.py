@@ -10,13 +10,14 @@ Asked for are all names that hold the value. The assignments stand in the docume
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.tasks import filler, lexicon
 from bookwheel.tasks.assembly import SourcePassage, assemble
 from bookwheel.tasks.base import GoldEvidence
-from bookwheel.tasks.definition import SampleDraft, SampleRequest, Task
+from bookwheel.tasks.definition import AtLeastOne, SampleDraft, SampleRequest, Task
 
 if TYPE_CHECKING:
     from random import Random
@@ -75,12 +76,22 @@ def _build_chain(row: list[str], value: str, rng: Random, *, asked: bool) -> lis
     return passages
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainOptions:
+    """The options of `vt`."""
+
+    hops: AtLeastOne | None = None
+    """Links after the first; 4 by default."""
+    chains: AtLeastOne | None = None
+    """Chains in all, of which one is asked for; 1 by default."""
+
+
 TASKS: Final = (
     Task(
         name="vt",
         description="RULER: follow one value through a chain of variables",
         build=build,
         languages=("en", "zh"),
-        options=("hops", "chains"),
+        options=ChainOptions,
     ),
 )

@@ -9,15 +9,17 @@ by dots: name the three most frequent words.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from random import Random
 from string import ascii_lowercase
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
-from bookwheel.errors import InputError
+from annotated_types import Ge, Le
+
 from bookwheel.tasks import lexicon
 from bookwheel.tasks.assembly import CLOSE, AssembledDocument, count_tokens, join, length_error
 from bookwheel.tasks.base import GoldEvidence, MemoryRule
-from bookwheel.tasks.definition import SampleDraft, SampleRequest, Task
+from bookwheel.tasks.definition import AtLeastOne, SampleDraft, SampleRequest, Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,7 +77,7 @@ def _build_list(words: list[str], size: int, count: int, rng: Random) -> list[st
 
 def build_frequent_words(request: SampleRequest) -> SampleDraft:
     """Build a sample of `fwe`."""
-    alpha = _read_alpha(request)
+    alpha = float(request.options.get("alpha", 2.0))
     key = request.rng.getrandbits(64)
     coined: dict[str, None] = {}
     while len(coined) < max(40, request.tokens // 50):
@@ -101,13 +103,6 @@ def build_frequent_words(request: SampleRequest) -> SampleDraft:
         body,
         alpha=alpha,
     )
-
-
-def _read_alpha(request: SampleRequest) -> float:
-    value = request.options.get("alpha", 2.0)
-    if not isinstance(value, int | float) or not _FLATTEST <= value <= _STEEPEST:
-        raise InputError(f"the option alpha of fwe must be from {_FLATTEST} to {_STEEPEST}, not {value!r}")
-    return float(value)
 
 
 def _is_separable(counts: list[int]) -> bool:
@@ -153,17 +148,33 @@ def _finish_document(entries: list[str], request: SampleRequest) -> AssembledDoc
     return AssembledDocument(pieces=body.pieces, tokens=body.tokens, evidence=(everything,))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommonWordOptions:
+    """The option of `cwe`."""
+
+    words: AtLeastOne | None = None
+    """Common words to name; 10 by default."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrequentWordOptions:
+    """The option of `fwe`."""
+
+    alpha: Annotated[float, Ge(_FLATTEST), Le(_STEEPEST)] | None = None
+    """How fast the counts fall from word to word; 2.0 by default."""
+
+
 TASKS: Final = (
     Task(
         name="cwe",
         description="RULER: the ten common words of a long list",
         build=build_common_words,
-        options=("words",),
+        options=CommonWordOptions,
     ),
     Task(
         name="fwe",
         description="RULER: the three most frequent made-up words",
         build=build_frequent_words,
-        options=("alpha",),
+        options=FrequentWordOptions,
     ),
 )

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from random import Random
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Final, overload
 
 from bookwheel.tasks.base import MemoryRule, Sample
-from bookwheel.tasks.files import parse_sample
+from bookwheel.tasks.files import MISSING, parse_sample
 from bookwheel.training.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
+
+
+# A sample that could not be made has its reason first in the line.
+_MISSING: Final = f'{{"{MISSING}": '.encode()
 
 
 class SampleFile(Sequence[Sample]):
@@ -27,7 +31,7 @@ class SampleFile(Sequence[Sample]):
             with path.open("rb") as file:
                 offset = 0
                 for number, line in enumerate(file, start=1):
-                    if line.strip():
+                    if line.strip() and not line.startswith(_MISSING):
                         self._lines.append((offset, number))
                     offset += len(line)
         except OSError as error:

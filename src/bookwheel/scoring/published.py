@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _MARKS: Final = re.compile(r"[!-/:-@\[-`{-~]")
 _ARTICLES: Final = re.compile(r"\b(?:a|an|the)\b")
 _CONTROLS: Final = re.compile(r"[\x00-\x1f]")
-_RULER_TASKS: Final = re.compile(r"niah_|vt$|cwe$|fwe$")
+_RULER_TASKS: Final = re.compile(r"(?:ruler_)?(?:niah_|vt$|cwe$|fwe$)")
 
 
 def official(answer: str, golds: Sequence[str]) -> Score:

@@ -19,6 +19,7 @@ from bookwheel.scoring import load_metric as metric_named
 from bookwheel.tasks import books, bridges, codebase, counting, dialogues, needles, questions, updates, variables, words
 from bookwheel.tasks.data_dir import DataDir
 from bookwheel.tasks.definition import SampleRequest, Task
+from bookwheel.tasks.ruler import tasks as ruler
 from bookwheel.tasks.series import SampleSeries
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from bookwheel.tasks.base import Sample
     from bookwheel.text.tokens import Tokenizer
 
-_FAMILIES: Final = (needles, variables, words, questions, updates, counting, bridges, dialogues, codebase, books)
+_FAMILIES: Final = (needles, variables, words, questions, updates, counting, bridges, dialogues, codebase, books, ruler)
 TASKS: Final[Mapping[str, Task]] = {task.name: task for family in _FAMILIES for task in family.TASKS}
 """The built-in tasks by name, in the order of a list for people."""
 GROUP: Final = "bookwheel.tasks"

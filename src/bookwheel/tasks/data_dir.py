@@ -97,6 +97,13 @@ _ADVICE: Final = (
 )
 
 
+def load_raw_words(data_dir: DataDir) -> dict[str, list[str]]:
+    """Return the lists of words as they are, with names and hyphens; empty without the lists."""
+    path = data_dir.find("wordlists/wonderwords_lists.json")
+    value = load_json(path) if path else {}
+    return {name: list(words) for name, words in value.items()} if isinstance(value, dict) else {}
+
+
 @lru_cache(maxsize=4)
 def load_word_lists(path: Path) -> dict[str, list[str]]:
     """Load the lists of words, each sorted and without repeats."""

@@ -73,6 +73,11 @@ def load_sentences(path: Path) -> tuple[str, ...]:
     return tuple(sentences)
 
 
+def split_sentences(text: str) -> list[str]:
+    """Return the sentences of an English text without the blanks between them."""
+    return [part.strip() for part in _SENTENCE[False].findall(text) if part.strip()]
+
+
 _SENTENCE: Final = {
     False: re.compile(r"""(?:[^.!?]|[.!?](?!["'”’)]*\s))+[.!?]*["'”’)]*\s*"""),
     True: re.compile(r"[^。！？．]+[。！？．]*[”’」』）]*"),

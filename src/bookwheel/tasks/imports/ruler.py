@@ -43,7 +43,7 @@ def adapt_ruler(values: Mapping[str, Any]) -> dict[str, Any]:
     tokens = int(values.get("length_w_model_temp") or values.get("length") or 0)
     head = prompt[:begin]
     return {
-        "id": values.get("index", ""),
+        # No id: its index is the sample's number in some files and a place in the text in others.
         "document": prompt[begin : match.start()],
         "question": question,
         "golds": outputs,

@@ -17,6 +17,7 @@ from random import Random
 from typing import Final
 
 from bookwheel.reading.ways import quotes
+from bookwheel.reading.ways.question_words import QuestionWords
 from bookwheel.text.sentences import split_sentences
 from bookwheel.text.tokens import WordTokenizer
 
@@ -38,8 +39,6 @@ def main() -> None:
         for question in paragraph["qas"]
     ]
     Random(seed).shuffle(items)
-    # All windows in order of their words; the way scores the first few of them.
-    quotes.WINDOWS = 10**6  # type: ignore[misc]
     hits, n, windows_seen = dict.fromkeys(PLACES, 0), 0, 0
     for paragraphs, question in items[:count]:
         text = "\n\n".join(paragraph["context"] for paragraph in paragraphs)[:CHARACTERS]
@@ -49,7 +48,7 @@ def main() -> None:
         if not sentence or not any(sentence in window for window in windows):
             continue
         n, windows_seen = n + 1, windows_seen + len(windows)
-        nearest = quotes.find_nearest(windows, question["question"])
+        nearest = QuestionWords(question["question"]).choose(windows, len(windows))
         for place in PLACES:
             hits[place] += any(sentence in window for window in nearest[:place])
     print(f"n = {n}, seed {seed}, {windows_seen / n:.1f} windows a chunk")

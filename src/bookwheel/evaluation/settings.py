@@ -45,7 +45,7 @@ _WITHOUT_EFFECT: Final = frozenset({"concurrency", "reference", "data", "samples
 # Settings of a model that say how it is reached and which cells it fills.
 _CONNECTION: Final = frozenset({"base_url", "threads", "timeout", "concurrency", "ways", "lengths"})
 # Plan fields that came later count only where they are set, so that older results keep their fingerprint.
-_LATER: Final = frozenset({"schema", "least_gain", "gate", "token_scale", "rank", "thinking"})
+_LATER: Final = frozenset({"schema", "least_gain", "enough_gain", "gate", "token_scale", "rank", "thinking"})
 
 
 def _check_ways(ways: tuple[str, ...], key: str) -> None:

@@ -14,7 +14,8 @@ from random import Random
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.reading.ways.quotes import find_nearest, overlaps, split_windows
+from bookwheel.reading.ways.question_words import QuestionWords
+from bookwheel.reading.ways.quotes import WINDOWS, overlaps, split_windows
 from bookwheel.text.chunks import split
 from bookwheel.text.sentences import split_sentences
 from bookwheel.training.errors import ConfigError
@@ -45,7 +46,8 @@ def quote_trace(sample: Sample, tokenizer: Tokenizer, plan: Plan) -> Iterator[tu
     chunks = [chunk.text for chunk in split(sample.document, tokenizer, plan.chunk_tokens)]
     windows = [window for chunk in chunks for window in split_windows(chunk, tokenizer, plan.memory_tokens // 2)]
     passages = [_choose(windows, fact, random) for fact in facts]
-    others = find_nearest([one for one in windows if not any(fact in one for fact in facts)], sample.question)
+    words = QuestionWords(sample.question)
+    others = words.choose([one for one in windows if not any(fact in one for fact in facts)], WINDOWS)
     wrong = [one for at, one in enumerate(others) if not any(overlaps(one, other) for other in others[:at])][:_WRONG]
     at = random.randrange(len(facts))
     section = _choose(chunks, facts[at], random) if random.random() < _LONG else passages[at]
@@ -54,7 +56,7 @@ def quote_trace(sample: Sample, tokenizer: Tokenizer, plan: Plan) -> Iterator[tu
     yield _ask(random.choice((facts, passages, passages, mixed)), sample, prompts), sample.golds[0]
     if wrong:
         sentences = [one for text in (*passages, *wrong) for one in _split(text) if one not in facts]
-        nearest = find_nearest(sentences, sample.question)[:1] or wrong[:1]
+        nearest = words.choose(sentences, 1)[:1] or wrong[:1]
         misleading = random.choice((nearest, nearest, wrong[:1], wrong))
         if not any(gold.casefold() in text.casefold() for gold in sample.golds for text in misleading):
             yield _ask(misleading, sample, prompts), prompts.not_found

@@ -13,7 +13,7 @@ from bookwheel.errors import BudgetReached, MissingAbility, QuestionError
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Budget, Plan
 from bookwheel.reading.budget import BudgetedModel
-from bookwheel.reading.ways.quotes import find_nearest, quotes, split_windows
+from bookwheel.reading.ways.quotes import quotes, split_windows
 from bookwheel.text.documents import TextDocument
 from bookwheel.types import Answer, Flag, Memory, Message, Step
 
@@ -59,7 +59,8 @@ def test_the_answer_begins_with_the_sentence_that_the_question_rests_on() -> Non
     steps, answer = read(reader())
     assert answer.text == "The customs men count sixty-four barrels in the cellar. Then they left."
     assert "sixty-four barrels" in steps[-1].after.text.splitlines()[0]
-    assert "".join(step.chunk.text for step in steps) == TEXT
+    assert "".join(step.chunk.text for step in sorted(steps, key=lambda step: step.chunk.start)) == TEXT
+    assert "sixty-four barrels" in steps[0].chunk.text
     assert [step.chunk.index for step in steps] == list(range(len(steps)))
 
 
@@ -172,16 +173,6 @@ def test_a_prompt_set_for_larger_models_is_shown_the_whole_memory() -> None:
     assert "other island" in shown
 
 
-def test_only_the_windows_with_the_rarest_words_of_the_question_are_scored() -> None:
-    windows = [f"The men came on day {day}." for day in range(9)]
-    windows[6] = "The men counted the barrels."
-    windows[2] = "A barrel fell."
-    assert find_nearest(windows, "Did the men count a barrel?")[:2] == [windows[6], windows[2]]
-    assert len(find_nearest(windows, "Did the men count a barrel?")) == 4
-    assert find_nearest(windows, "Why?") == windows
-    assert find_nearest(["天气很好。", "海关官员数出六十四桶。"], "海关数出多少桶？")[0] == "海关官员数出六十四桶。"
-
-
 def test_of_passages_that_the_model_finds_alike_the_one_with_the_questions_words_is_best() -> None:
     model = ScriptedModel(str, likelihood=lambda messages, question: [KNOWN], window=4096)
     _, answer = read(model)
@@ -194,3 +185,32 @@ def test_a_memory_from_one_chunk_does_not_open_every_later_chunk() -> None:
     steps, _ = read(reader(), text=best + good + FILLER * 20)
     assert "count the men" not in steps[-1].after.text
     assert {step.conversation.reply.usage.calls for step in steps[4:]} == {1}
+
+
+ENOUGH = replace(PLAN, enough_gain=4.0)
+
+
+def test_a_passage_that_explains_the_question_well_enough_ends_the_reading() -> None:
+    whole, same = read(reader())
+    steps, answer = read(reader(), ENOUGH)
+    assert answer.text == same.text
+    assert [Flag.UNREAD in step.flags for step in steps] == [False, True, True]
+    assert steps[0].after == steps[-1].after
+    spans = sorted((step.chunk.start, step.chunk.end) for step in steps)
+    assert (spans[0][0], spans[-1][1]) == (0, len(TEXT))
+    assert all(one[1] == other[0] for one, other in pairwise(spans))
+    assert len(steps) < len(whole)
+
+
+def test_a_document_without_a_good_passage_is_read_to_its_end() -> None:
+    steps, _ = read(reader(), replace(PLAN, enough_gain=50.0))
+    assert not any(Flag.UNREAD in step.flags for step in steps)
+
+
+@pytest.mark.parametrize("at", [0, 1, 2, 3])
+def test_a_reading_that_ended_early_ends_at_the_same_place_when_resumed(at: int) -> None:
+    steps, answer = read(reader(), ENOUGH)
+    rest, same = read(reader(), ENOUGH, done=steps[:at])
+    assert [step.chunk for step in (*steps[:at], *rest)] == [step.chunk for step in steps]
+    assert [step.score for step in (*steps[:at], *rest)] == [step.score for step in steps]
+    assert same.text == answer.text

@@ -16,7 +16,7 @@ provenance need to know nothing of any of this.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
@@ -112,6 +112,22 @@ def leave_unread(span: Chunk, memory: Memory, verdict: Decision) -> Step:
     said = Conversation(messages=(), reply=Reply(text="", usage=verdict.usage))
     span = replace(span, text="", tokens=0, pages=(), sources=())
     return Step(chunk=span, before=memory, after=memory, conversation=said, flags=(Flag.UNREAD,), score=verdict.score)
+
+
+def list_unread(left: Iterable[Chunk], memory: Memory, verdict: Decision, done: Sequence[Step] = ()) -> list[Step]:
+    """Return a step for each span that was not read, without those that `done` has.
+
+    The first one carries the cost of the judgement.
+    """
+    spans: list[Chunk] = []
+    for chunk in sorted(left, key=lambda chunk: chunk.start):
+        if spans and spans[-1].end == chunk.start:
+            spans[-1] = replace(spans[-1], end=chunk.end)
+        else:
+            spans.append(chunk)
+    free = replace(verdict, usage=Usage())
+    steps = [leave_unread(span, memory, free if number else verdict) for number, span in enumerate(spans)]
+    return steps[sum(Flag.UNREAD in step.flags for step in done) :]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -170,12 +170,14 @@ def _count_quotes(given: CostInputs) -> list[CallCost]:
     from bookwheel.reading.ways.quotes import SENTENCES, WINDOWS
 
     size, plan = given.size, given.plan
+    # The first passage can be enough.
+    least = 1 if plan.enough_gain else size.chunks
     score = CallCost(
-        least=size.chunks,
+        least=least,
         most=size.chunks,
         words=given.count_turn("about"),
         reply=given.model.tokenizer.count(given.question) + 1,
-        least_text=size.tokens,
+        least_text=_share(given, least),
         most_text=size.tokens,
     )
     most = size.chunks * WINDOWS

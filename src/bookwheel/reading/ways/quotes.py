@@ -5,12 +5,15 @@ measure, how well they explain the question:
 
     score(text) = mean log-probability that the model gives to the question's tokens after reading the text
                   + WORDS * share of the question's own words that stand in the text
+    gain(text)  = score(text) - score of no text
 
-    for each chunk          score the chunk; a chunk below the best few so far changes nothing
+    for each chunk          those with the rarest words of the question first
+                            score the chunk; a chunk below the best few so far changes nothing
         for each window     of the few that share the most words with the question, three sentences each:
                             rank = score(window) + score(chunk) / 2
         memory              the best windows of all chunks so far that fit its size
-    answer                  if the best window explains the question hardly better than no text: not in the document
+        until               the best window's gain is enough; what was not read then is flagged `unread`
+    answer                  if the best window's gain is less than the least: not in the document
                             else that window, from the sentence on that the question's likelihood rests on
 
 A small model judges far better than it writes: it can tell which text a question is about, but not repeat that text
@@ -21,20 +24,20 @@ A line that the user wrote into the memory is never dropped.
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections import Counter
 from dataclasses import dataclass, replace
-from math import inf, log
+from math import inf
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.models.base import Ability, require_ability
 from bookwheel.reading import loop
 from bookwheel.reading.prompts import prompts_for
+from bookwheel.reading.ways.compose import Decision, list_unread, number_step
 from bookwheel.reading.ways.judging import score_question
-from bookwheel.text.ahead import split_ahead
-from bookwheel.text.matching import parse_words
+from bookwheel.reading.ways.question_words import QuestionWords
+from bookwheel.text.chunks import split
 from bookwheel.text.sentences import split_sentences
-from bookwheel.text.stems import stem
 from bookwheel.types import Answer, Chunk, Conversation, Flag, Memory, Reply, Step, Usage
 
 if TYPE_CHECKING:
@@ -86,21 +89,50 @@ async def quotes(
     scorer = QuestionScorer(judge, prompts, question)
     memory = done[-1].after if done else Memory.blank(plan.memory_tokens)
     kept = await _restore(memory, done, scorer)
-    scores = [step.score for step in done if step.score is not None]
-    position = done[-1].chunk.end if done else 0
-    async for chunk in split_ahead(document, model.tokenizer, plan.chunk_tokens, start=position, index=len(done)):
+    scores = [step.score for step in done if step.score is not None and Flag.UNREAD not in step.flags]
+    # In a thread: the whole document is cut into chunks, and a server's tokenizer waits for the network.
+    ranked = await asyncio.to_thread(scorer.words.rank, split(document, model.tokenizer, plan.chunk_tokens))
+    read = {(step.chunk.start, step.chunk.end) for step in done if Flag.UNREAD not in step.flags}
+    left = [chunk for chunk in ranked if (chunk.start, chunk.end) not in read]
+    index, gain = len(done), await _find_enough(kept, scorer, plan, done)
+    while left and gain is None:
+        place = left.pop(0)
+        chunk = replace(place, index=index, text=document.slice(place.start, place.end))
         score = await scorer.score(chunk.text)
         is_good = sum(other >= score for other in scores) < _CHUNKS
         scores.append(score)
         if is_good:
-            windows = split_windows(chunk.text, model.tokenizer, plan.memory_tokens // 2)
-            nearest = find_nearest(windows, question)
-            found = [ScoredQuote(text, score, await scorer.score(text)) for text in nearest]
-            kept = _select(kept, found, model, plan.memory_tokens)
+            kept = _select(kept, await _search(chunk, score, scorer, model, plan), model, plan.memory_tokens)
         step = _build_step(chunk, memory, kept, score, scorer, model)
         yield step
-        memory = step.after
+        index, memory = index + 1, step.after
+        gain = await _find_enough(kept, scorer, plan)
+    if gain is not None:
+        for step in list_unread(left, memory, Decision(score=gain, usage=Usage()), done):
+            yield number_step(step, index)
+            index += 1
     yield await _answer(kept, memory, scorer, model, plan, prompts)
+
+
+async def _find_enough(
+    kept: Sequence[ScoredQuote], scorer: QuestionScorer, plan: Plan, done: Sequence[Step] = ()
+) -> float | None:
+    """Return the gain of the best passage if no better one is to be looked for."""
+    left_before = next((step.score for step in done if Flag.UNREAD in step.flags), None)
+    if left_before is not None:
+        return left_before
+    # What the user wrote has no rank among the passages.
+    best = next((quote for quote in kept if quote.chunk < inf), None)
+    if not plan.enough_gain or best is None:
+        return None
+    gain = await scorer.gain(best)
+    return gain if gain >= plan.enough_gain else None
+
+
+async def _search(chunk: Chunk, score: float, scorer: QuestionScorer, model: Model, plan: Plan) -> list[ScoredQuote]:
+    """Return the windows of a chunk that share the most words with the question, scored."""
+    windows = split_windows(chunk.text, model.tokenizer, plan.memory_tokens // 2)
+    return [ScoredQuote(text, score, await scorer.score(text)) for text in scorer.words.choose(windows, WINDOWS)]
 
 
 class QuestionScorer:
@@ -108,8 +140,9 @@ class QuestionScorer:
 
     def __init__(self, model: JudgingModel, prompts: Prompts, question: str) -> None:
         self.question = question
+        self.words = QuestionWords(question)
         self.usage = Usage()
-        self._stems = parse_stems(question)
+        self._alone: float | None = None
         self._model = model
         self._prompts = prompts
 
@@ -121,7 +154,13 @@ class QuestionScorer:
         """Return how well a text explains the question."""
         likelihood = await score_question(self._model, self._prompts, self.question, text)
         self.usage += likelihood.usage
-        return likelihood.mean + WORDS * len(self._stems & parse_stems(text)) / max(1, len(self._stems))
+        return likelihood.mean + WORDS * self.words.share(text)
+
+    async def gain(self, quote: ScoredQuote) -> float:
+        """Return how much better than no text a window explains the question."""
+        if self._alone is None:
+            self._alone = await self.score("")
+        return quote.window - self._alone
 
     def take_usage(self) -> Usage:
         """Return the cost since the last call, and begin anew."""
@@ -163,21 +202,6 @@ def _split_run(sentences: Sequence[str], tokenizer: Tokenizer, limit: int) -> It
             yield " ".join(window)
 
 
-def find_nearest(windows: Sequence[str], question: str) -> list[str]:
-    """Return the windows that share the rarest words with the question; all of them if none shares any."""
-    wanted = parse_stems(question)
-    shared = [wanted & parse_stems(window) for window in windows]
-    counts = Counter(stem for stems in shared for stem in stems)
-    weights = [sum(log(1 + len(windows) / counts[stem]) for stem in stems) for stems in shared]
-    best = sorted(range(len(windows)), key=lambda at: -weights[at])[:WINDOWS]
-    return [windows[at] for at in best] if any(weights) else list(windows)
-
-
-def parse_stems(text: str) -> set[str]:
-    """Return the words of a text that say something by themselves, in the form that "count" and "counted" share."""
-    return {stem(word.index_key) for word in parse_words(text) if word.is_distinctive}
-
-
 def _select(kept: Sequence[ScoredQuote], found: Iterable[ScoredQuote], model: Model, limit: int) -> list[ScoredQuote]:
     """Return the best passages that fit the memory together and do not overlap."""
     chosen: list[ScoredQuote] = []
@@ -214,7 +238,7 @@ async def _answer(
     if not kept:
         return await loop.answer(scorer.question, memory, model, plan, prompts)
     best = kept[0]
-    if plan.least_gain and best.chunk < inf and best.window - await scorer.score("") < plan.least_gain:
+    if plan.least_gain and best.chunk < inf and await scorer.gain(best) < plan.least_gain:
         reply = Reply(text=prompts.not_found, usage=scorer.take_usage())
         return loop.conclude(Conversation(messages=scorer.messages(best.text), reply=reply))
     if prompts.quotes:

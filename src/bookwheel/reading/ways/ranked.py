@@ -29,7 +29,7 @@ from bookwheel.reading.ways.compose import (
     ReadingContext,
     Writer,
     add_usage,
-    leave_unread,
+    list_unread,
     strip_text,
 )
 from bookwheel.reading.ways.early_exit import asks_for_all, leave_early
@@ -114,7 +114,7 @@ async def read_by_rank(
     memory, steps = done[-1].after if done else Memory.blank(context.plan.memory_tokens), list(done)
     if any(Flag.UNREAD in step.flags for step in done):
         judged = Decision(score=done[-1].score or 0.0, usage=Usage())
-        for step in list_unread(index, unread, memory, judged)[_count_unread(done) :]:
+        for step in list_unread([index.chunks[place] for place in unread], memory, judged, done):
             yield step
         return
     in_order = asks_for_all(context.question)
@@ -126,7 +126,7 @@ async def read_by_rank(
     while unread:
         verdict = await leave(context, memory, steps) if leave else None
         if verdict and verdict.answer:
-            for step in list_unread(index, unread, memory, verdict):
+            for step in list_unread([index.chunks[place] for place in unread], memory, verdict):
                 yield step
             yield verdict.answer
             return
@@ -139,23 +139,6 @@ async def read_by_rank(
         steps.append(strip_text(step))
         yield step
         memory = step.after
-
-
-def list_unread(index: ChunkIndex, unread: Iterable[int], memory: Memory, verdict: Decision) -> list[Step]:
-    """Return a step for each span that was not read; the first one carries the cost of the judgement."""
-    spans: list[Chunk] = []
-    for place in sorted(unread):
-        chunk = index.chunks[place]
-        if spans and spans[-1].end == chunk.start:
-            spans[-1] = replace(spans[-1], end=chunk.end)
-        else:
-            spans.append(chunk)
-    free = replace(verdict, usage=Usage())
-    return [leave_unread(span, memory, free if number else verdict) for number, span in enumerate(spans)]
-
-
-def _count_unread(done: Sequence[Step]) -> int:
-    return sum(Flag.UNREAD in step.flags for step in done)
 
 
 RANKED = ComposedWay(

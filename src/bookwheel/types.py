@@ -380,6 +380,13 @@ class Reading:
         """The sections that were not taken in, also when they were read again: the newest step of each."""
         return find_gaps(self.steps)
 
+    @property
+    def share_read(self) -> float:
+        """The share of the text that was read; below 1 where the memory was enough before the end."""
+        unread = find_gaps(self.steps, frozenset({Flag.UNREAD}))
+        left = sum(step.chunk.end - step.chunk.start for step in unread)
+        return 1 - left / self.document.length if left else 1.0
+
     def with_step(self, step: Step) -> Self:
         """Return this reading with one more step."""
         return replace(self, steps=(*self.steps, step), usage=self.usage + step.conversation.reply.usage)

@@ -78,6 +78,14 @@ def test_flagged_sections_are_read_again_past_the_newest_memory(run, ask, reads_
     assert run("resume", "--flagged", first["reading"], "--json").json == again
 
 
+def test_an_answer_that_came_early_says_how_much_was_read(ask) -> None:
+    early = ask("--way", "ranked")
+    assert (early.code, "Ada Quill" in early.out) == (0, True)
+    (line,) = [line for line in early.err.splitlines() if line.startswith("read ")]
+    assert 0 < int(line.split()[1].rstrip("%")) < 50
+    assert "of the document" not in ask("--way", "sequential").err
+
+
 def test_a_section_that_stays_empty_once_more_stays_a_gap(run, ask, reads_with) -> None:
     reads_with(Mute())
     first = ask("--way", "sequential", "--json").json

@@ -70,6 +70,7 @@ def print_answer(reading: Reading, output: OutputOptions) -> int:
     """Print how a reading ended and return the exit code."""
     from bookwheel.record import evidence_to_json, gap_to_json, reading_to_json
     from bookwheel.types import Status
+    from bookwheel.views.verdicts import describe_share
 
     code = find_exit_code(reading)
     if output.json_events:
@@ -92,6 +93,8 @@ def print_answer(reading: Reading, output: OutputOptions) -> int:
         console.print(Text(f"{reading.status}: {sanitize(reading.error)}", style="bold yellow"))
         console.print(Text(f"{len(reading.steps)} steps are kept; continue with: {output.format_resume(reading.id)}"))
     _print_gaps(console, reading, output)
+    if reading.share_read < 1:
+        console.print(Text(describe_share(reading), style="yellow"))
     if not quiet:
         _print_footnotes(console, reading)
     return code

@@ -9,7 +9,7 @@ from bookwheel.types import Verdict
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bookwheel.types import Claim
+    from bookwheel.types import Claim, Reading
 
 VERDICT_WORDS: Final[Mapping[Verdict, str]] = {
     Verdict.FOUND: "found in the document",
@@ -27,3 +27,8 @@ def describe_claim(claim: Claim) -> str:
         words += f" at step {claim.step}"
     missing = ", ".join(claim.missing)
     return f"{words}; nowhere in it: {missing}" if missing and claim.verdict is not Verdict.BY_HAND else words
+
+
+def describe_share(reading: Reading) -> str:
+    """Return in words how much of the document was read, where the memory was enough before the end."""
+    return f"read {reading.share_read:.0%} of the document, the likeliest parts first, until the memory was enough"

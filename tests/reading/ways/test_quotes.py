@@ -155,6 +155,8 @@ def test_windows_are_runs_of_three_sentences_that_fit() -> None:
         "Two is here. Three is here. Four is here.",
     ]
     assert split_windows(text, words, 9)[0] == "One is here. Two is here."
+    assert split_windows(text, words, 9)[-1] == "Three is here. Four is here."
+    assert split_windows("One is here. Two is here. Three is here.", words, 9)[-1] == "Two is here. Three is here."
     assert split_windows("Only one.", words, 100) == ["Only one."]
     assert split_windows("*** \n\n ---", words, 100) == []
     assert split_windows("One is here.\n\n## Two\n\nThree is here. Four is here.\n", words, 100) == [

@@ -37,3 +37,15 @@ def test_sections_that_were_not_taken_in_are_listed() -> None:
     assert [(gap["start"], gap["end"]) for gap in gaps] == [(step.chunk.start, step.chunk.end) for step in reading.gaps]
     assert gaps
     assert gaps[0]["flags"] == ["kept-empty"]
+
+
+def test_what_was_not_read_is_a_note() -> None:
+    plan = Plan(chunk_tokens=60, memory_tokens=60, answer_tokens=30, question_tokens=60)
+    text = TEXT + "The harbour master of Skarholm is Ada Quill. " + TEXT
+    document, question = TextDocument(text), "Who is the harbour master of Skarholm?"
+    reading = read(document, question, model="scripted", plan=plan, way="ranked")
+    assert 0 < reading.share_read < 0.2
+    (note,) = reading_state(reading)["notes"]
+    assert note.startswith(f"read {reading.share_read:.0%} of the document")
+    whole = read(document, question, model="scripted", plan=plan, way="sequential")
+    assert (whole.share_read, reading_state(whole)["notes"]) == (1, [])

@@ -194,12 +194,15 @@ def split_windows(text: str, tokenizer: Tokenizer, limit: int) -> list[str]:
 
 
 def _split_run(sentences: Sequence[str], tokenizer: Tokenizer, limit: int) -> Iterator[str]:
-    for first in range(max(1, len(sentences) - SENTENCES + 1)):
-        window = sentences[first : first + SENTENCES]
-        while len(window) > 1 and tokenizer.count(" ".join(window)) > limit:
-            window = window[:-1]
-        if window:
-            yield " ".join(window)
+    end = 0
+    for first in range(len(sentences)):
+        last = min(first + SENTENCES, len(sentences))
+        while last - first > 1 and tokenizer.count(" ".join(sentences[first:last])) > limit:
+            last -= 1
+        # Else it is the end of the window before.
+        if last > end:
+            yield " ".join(sentences[first:last])
+            end = last
 
 
 def _select(kept: Sequence[ScoredQuote], found: Iterable[ScoredQuote], model: Model, limit: int) -> list[ScoredQuote]:

@@ -8,7 +8,7 @@ from bookwheel.models.patience import format_duration
 from bookwheel.text.sanitize import sanitize
 from bookwheel.types import Status
 from bookwheel.views.diff import ChangeKind, diff_memories, mark_words
-from bookwheel.views.verdicts import describe_claim
+from bookwheel.views.verdicts import describe_claim, describe_share
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,6 +51,12 @@ def _gap_info(step: Step) -> GapInfo:
 
 def _gap_note(step: Step) -> str:
     return f"characters {step.chunk.start}-{step.chunk.end} were not taken in: {', '.join(step.flags)}"
+
+
+def _list_notes(reading: Reading) -> list[str]:
+    """Return what a client should know of the reading: how its document was opened, and what was not read."""
+    share = [describe_share(reading)] if reading.share_read < 1 else []
+    return [*(sanitize(note) for note in reading.document.notes), *share, *map(_gap_note, reading.gaps)]
 
 
 def resource_uri(id_: str) -> str:
@@ -103,7 +109,7 @@ def reading_state(reading: Reading, waiting: Waiting | None = None) -> ReadingSt
         "error": sanitize(reading.error),
         "waiting": _waiting_text(waiting) if waiting else "",
         "gaps": [_gap_info(step) for step in reading.gaps],
-        "notes": [*(sanitize(note) for note in reading.document.notes), *map(_gap_note, reading.gaps)],
+        "notes": _list_notes(reading),
         "resource": resource_uri(reading.id),
         "next": _NEXT[reading.status],
     }

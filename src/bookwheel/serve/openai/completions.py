@@ -14,6 +14,7 @@ from bookwheel.serve.openai.answer_step import build_message
 from bookwheel.serve.openai.messages import cut_at_stop
 from bookwheel.serve.openai.schemas import chunk_to_json, completion_to_json, usage_to_json
 from bookwheel.types import Answer, Status, Step
+from bookwheel.views.verdicts import describe_share
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,11 +93,12 @@ def _find_finish(reading: Reading, chat: ChatShape) -> str:
 
 def _verdict_to_json(reading: Reading, notes: Sequence[str]) -> dict[str, Any]:
     """Return how far the document bears out the answer, and the notes on document and request."""
+    share = [describe_share(reading)] if reading.share_read < 1 else []
     return {
         "verdict": reading.verdict,
         "claims": [claim_to_json(claim) for claim in reading.claims],
         "evidence": [evidence_to_json(passage) for passage in reading.evidence],
-        "notes": [*reading.document.notes, *notes],
+        "notes": [*reading.document.notes, *share, *notes],
     }
 
 

@@ -114,7 +114,11 @@ def test_a_document_without_the_answer_is_said_to_have_none() -> None:
     plan = PLAN.with_values({"least_gain": 2.0})
     _, answer = read(reader(), plan, text=FILLER * 12)
     assert answer.text == "The document does not say."
-    assert answer.conversation.reply.usage.calls == 1
+    assert answer.conversation.reply.usage.calls == 0
+    steps, _ = read(reader(), plan, text=FILLER * 12)
+    # A score of each chunk and one of no text: no window of such chunks can have the least gain.
+    assert sum(step.conversation.reply.usage.calls for step in steps) == len(steps) + 1
+    assert steps[-1].after.text == ""
     assert read(reader(), plan)[1].text.startswith("The customs men count sixty-four barrels in the cellar.")
 
 

@@ -8,7 +8,7 @@ measure, how well they explain the question:
     gain(text)  = score(text) - score of no text
 
     for each chunk          those with the rarest words of the question first
-                            score the chunk; a chunk below the best few so far changes nothing
+                            score the chunk; one that is not among the best few so far changes nothing
         for each window     of the few that share the most words with the question, three sentences each:
                             rank = score(window) + score(chunk) / 2
         memory              the best windows of all chunks so far that fit its size
@@ -101,7 +101,7 @@ async def quotes(
         score = await scorer.score(chunk.text)
         is_good = sum(other >= score for other in scores) < _CHUNKS
         scores.append(score)
-        if is_good:
+        if is_good and await _may_answer(score, scorer, plan):
             kept = _select(kept, await _search(chunk, score, scorer, model, plan), model, plan.memory_tokens)
         step = _build_step(chunk, memory, kept, score, scorer, model)
         yield step
@@ -125,8 +125,13 @@ async def _find_enough(
     best = next((quote for quote in kept if quote.chunk < inf), None)
     if not plan.enough_gain or best is None:
         return None
-    gain = await scorer.gain(best)
+    gain = await scorer.gain(best.window)
     return gain if gain >= plan.enough_gain else None
+
+
+async def _may_answer(score: float, scorer: QuestionScorer, plan: Plan) -> bool:
+    """Return whether a chunk can have a passage with the least gain: up to twice what the chunk itself gains."""
+    return not plan.least_gain or 2 * await scorer.gain(score) >= plan.least_gain
 
 
 async def _search(chunk: Chunk, score: float, scorer: QuestionScorer, model: Model, plan: Plan) -> list[ScoredQuote]:
@@ -156,11 +161,11 @@ class QuestionScorer:
         self.usage += likelihood.usage
         return likelihood.mean + WORDS * self.words.share(text)
 
-    async def gain(self, quote: ScoredQuote) -> float:
-        """Return how much better than no text a window explains the question."""
+    async def gain(self, score: float) -> float:
+        """Return how much better than no text a text of this score explains the question."""
         if self._alone is None:
             self._alone = await self.score("")
-        return quote.window - self._alone
+        return score - self._alone
 
     def take_usage(self) -> Usage:
         """Return the cost since the last call, and begin anew."""
@@ -238,13 +243,11 @@ async def _answer(
     kept: Sequence[ScoredQuote], memory: Memory, scorer: QuestionScorer, model: Model, plan: Plan, prompts: Prompts
 ) -> Answer:
     """Return the passage that answers, or that the document has nothing on the question."""
-    if not kept:
-        return await loop.answer(scorer.question, memory, model, plan, prompts)
-    best = kept[0]
-    if plan.least_gain and best.chunk < inf and await scorer.gain(best) < plan.least_gain:
+    best = kept[0] if kept else None
+    if plan.least_gain and (not best or (best.chunk < inf and await scorer.gain(best.window) < plan.least_gain)):
         reply = Reply(text=prompts.not_found, usage=scorer.take_usage())
-        return loop.conclude(Conversation(messages=scorer.messages(best.text), reply=reply))
-    if prompts.quotes:
+        return loop.conclude(Conversation(messages=scorer.messages(memory.text), reply=reply))
+    if best and prompts.quotes:
         text = await _trim(best, scorer)
         reply = Reply(text=text, usage=scorer.take_usage())
         return loop.conclude(Conversation(messages=scorer.messages(best.text), reply=reply))

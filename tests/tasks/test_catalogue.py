@@ -14,9 +14,12 @@ from bookwheel.tasks.files import to_line
 from bookwheel.text.chunks import split
 from bookwheel.text.tokens import FileTokenizer
 
-# The lengths of RULER's own construction count whole prompts: tests/tasks/test_ruler.py
+# Other projects' constructions have lengths of their own: tests/tasks/test_ruler.py, test_memagent.py
 EVERY = [
-    (name, language) for name, task in TASKS.items() for language in task.languages if not name.startswith("ruler_")
+    (name, language)
+    for name, task in TASKS.items()
+    for language in task.languages
+    if not name.startswith(("ruler_", "memagent_"))
 ]
 LENGTHS = (600, 2500, 8000)
 RULER = "niah_single_1 niah_single_2 niah_single_3 niah_multikey_1 niah_multikey_2 niah_multikey_3 niah_multivalue niah_multiquery vt cwe fwe qa_1 qa_2"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
+from bookwheel.cli.memagent_prompts import write_prompts
 from bookwheel.cli.options import FilePath, ModelOptions, PositiveInt, Text, WholeNumber
 from bookwheel.cli.task_options import parse_task_options
 from bookwheel.errors import InputError
@@ -195,3 +196,4 @@ app = App(name="data", help="Make samples for any task, length, seed and languag
 app.command(make)
 app.command(filter_file, name="filter")
 app.command(tasks)
+app.command(write_prompts, name="prompts")

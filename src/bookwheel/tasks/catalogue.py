@@ -16,7 +16,19 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from bookwheel.errors import InputError
 from bookwheel.plugins import list_names, require_plugin
 from bookwheel.scoring import load_metric as metric_named
-from bookwheel.tasks import books, bridges, codebase, counting, dialogues, needles, questions, updates, variables, words
+from bookwheel.tasks import (
+    books,
+    bridges,
+    codebase,
+    counting,
+    dialogues,
+    memagent,
+    needles,
+    questions,
+    updates,
+    variables,
+    words,
+)
 from bookwheel.tasks.data_dir import DataDir
 from bookwheel.tasks.definition import SampleRequest, Task
 from bookwheel.tasks.ruler import tasks as ruler
@@ -29,7 +41,8 @@ if TYPE_CHECKING:
     from bookwheel.tasks.base import Sample
     from bookwheel.text.tokens import Tokenizer
 
-_FAMILIES: Final = (needles, variables, words, questions, updates, counting, bridges, dialogues, codebase, books, ruler)
+_OWN: Final = (needles, variables, words, questions, updates, counting, bridges, dialogues, codebase, books)
+_FAMILIES: Final = (*_OWN, memagent, ruler)
 TASKS: Final[Mapping[str, Task]] = {task.name: task for family in _FAMILIES for task in family.TASKS}
 """The built-in tasks by name, in the order of a list for people."""
 GROUP: Final = "bookwheel.tasks"

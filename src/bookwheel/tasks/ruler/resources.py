@@ -128,7 +128,10 @@ class Resources:
         if path is None:
             raise InputError(f"this task needs {' or '.join(others)} in the data folder, or a checkout of RULER")
         records = [record for _, _, record in read_records(path)]
-        return _read_squad(records) if task == "qa_1" else _read_hotpot(records)
+        try:
+            return _read_squad(records) if task == "qa_1" else read_hotpot(records)
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"{path} is no file of {'SQuAD' if task == 'qa_1' else 'HotpotQA'}: {error!r}") from error
 
 
 def _read_squad(articles: Sequence[dict[str, Any]]) -> tuple[list[PassageQuestion], list[str]]:
@@ -150,7 +153,8 @@ def _read_squad(articles: Sequence[dict[str, Any]]) -> tuple[list[PassageQuestio
     return questions, documents
 
 
-def _read_hotpot(records: Sequence[dict[str, Any]]) -> tuple[list[PassageQuestion], list[str]]:
+def read_hotpot(records: Sequence[dict[str, Any]]) -> tuple[list[PassageQuestion], list[str]]:
+    """Return the questions of HotpotQA's records, and all their paragraphs with titles, sorted."""
     texts = [[f"{title}\n{''.join(sentences)}" for title, sentences in record["context"]] for record in records]
     documents = sorted({text for own in texts for text in own})
     numbers = {text: number for number, text in enumerate(documents)}

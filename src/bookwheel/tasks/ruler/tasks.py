@@ -103,8 +103,9 @@ def to_record(sized: SizedPrompt, index: int, tokenizer: Tokenizer, *, is_needle
     }
     if is_needle:
         # The scripts write the answer's place in characters over the number of the sample.
-        record["index"] = prompt.input.find(prompt.outputs[0])
-        record["token_position_answer"] = tokenizer.count(prompt.input[: record["index"]])
+        place = prompt.input.find(prompt.outputs[0])
+        record["index"] = place
+        record["token_position_answer"] = tokenizer.count(prompt.input[:place])
     return record
 
 

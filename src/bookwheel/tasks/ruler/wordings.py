@@ -6,11 +6,11 @@ are read as data; nothing of them runs.
 
 from __future__ import annotations
 
-import ast
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import InputError
+from bookwheel.tasks.literals import read_literals
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -99,8 +99,8 @@ def find_scripts(checkout: Path) -> Path:
 def load_wordings(checkout: Path) -> Wordings:
     """Return RULER's own sentences, from its `constants.py` and `niah.py`."""
     folder = find_scripts(checkout)
-    tasks = _read_literals(folder / "constants.py").get("TASKS", {})
-    script = _read_literals(folder / "niah.py")
+    tasks = read_literals(folder / "constants.py").get("TASKS", {})
+    script = read_literals(folder / "niah.py")
     try:
         templates = {
             ours: PromptTemplate(
@@ -113,19 +113,3 @@ def load_wordings(checkout: Path) -> Wordings:
         return Wordings(**templates, needle=script["needle"], noise=script["haystack"], is_official=True)
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"{folder}: its constants are not those that are known here: {error!r}") from error
-
-
-def _read_literals(path: Path) -> dict[str, Any]:
-    """Return the plain values that a script assigns to names; the first one where there are several."""
-    try:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-    except (OSError, SyntaxError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from error
-    values: dict[str, Any] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            try:
-                values.setdefault(node.targets[0].id, ast.literal_eval(node.value))
-            except ValueError:
-                continue
-    return values

@@ -69,10 +69,11 @@ def _load_weights(settings: PolicySettings, device: str) -> tuple[Any, Any]:
     if settings.quantized:
         more = {"quantization_config": _quantization(device), "device_map": {"": device}}
     elif file:
-        # Not at the top: the versions that verl takes lack it, and have no GGUF as policy.
-        from transformers import GgufConfig
+        import transformers
 
-        more = {"quantization_config": GgufConfig(dequantize=True)}
+        # Older versions, which verl needs, have no such choice: they always expand the weights.
+        config_type: Any = getattr(transformers, "GgufConfig", None)
+        more = {"quantization_config": config_type(dequantize=True)} if config_type else {}
     try:
         tokenizer: Any = AutoTokenizer.from_pretrained(place, **options)
         model: Any = AutoModelForCausalLM.from_pretrained(place, dtype=choose_dtype(settings), **options, **more)

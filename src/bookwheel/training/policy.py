@@ -52,7 +52,9 @@ class Policy:
         self._sampling = Lock()
         self._disable_dropout()
         if gradient_checkpointing:
-            model.activation_checkpointing_enable()
+            # Older versions of the transformers library have its other name alone.
+            enable = getattr(model, "activation_checkpointing_enable", None) or model.gradient_checkpointing_enable
+            enable()
         model.eval()
 
     @property

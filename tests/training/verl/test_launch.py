@@ -7,9 +7,9 @@ pytest.importorskip("transformers")
 
 from bookwheel.errors import MissingExtra
 from bookwheel.training.config import TrainConfig
-from bookwheel.training.errors import CheckpointError
+from bookwheel.training.errors import CheckpointError, NothingToLearn, TrainingStopped
 from bookwheel.training.verl import launch
-from bookwheel.training.verl.launch import begin, check_packages
+from bookwheel.training.verl.launch import begin, check_packages, find_cause
 from bookwheel.training.verl.records import RunRecords
 from bookwheel.training.verl.settings import ClusterSettings
 
@@ -53,3 +53,20 @@ def test_a_missing_package_is_told_with_the_extra_to_install(monkeypatch):
     monkeypatch.setattr(launch, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"bookwheel\[verl\]"):
         check_packages()
+
+
+class RemoteError(Exception):
+    """Stands for Ray's: what a process raised, by way of another."""
+
+    def __init__(self, cause):
+        super().__init__("a trace of many lines")
+        self.cause = cause
+
+
+def test_what_stopped_a_run_is_told_in_one_line_and_our_own_errors_as_they_are():
+    ours = NothingToLearn("no spread")
+    assert find_cause(RemoteError(RemoteError(ours))) is ours
+    error = find_cause(RemoteError(RemoteError(ValueError("two\n   lines"))))
+    assert type(error) is TrainingStopped
+    assert str(error) == "verl stopped: ValueError: two lines. Go on from the last checkpoint with --resume"
+    assert "a trace of many lines" in str(find_cause(RemoteError("a worker died")))

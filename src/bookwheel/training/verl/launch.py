@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import json
 import os
+import sys
+from contextlib import redirect_stdout
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -41,7 +43,9 @@ def run(
     settings = translate(config, cluster, folder, data=data, resume=resume)
     check_packages()
     begin(folder, config, cluster, resume=resume)
-    _train(compose(settings, cluster))
+    # The standard output is the result's; what verl and its processes print belongs to the progress.
+    with redirect_stdout(sys.stderr):
+        _train(compose(settings, cluster))
     records = load_records(folder)
     accuracies = [float(one["accuracy"]) for one in records if one["kind"] == "evaluation"]
     return TrainingResult(
@@ -109,7 +113,7 @@ def _list_modules() -> str:
 def _train(config: Any) -> None:
     os.environ[_MODULES] = _list_modules()
     import ray
-    from ray.exceptions import RayTaskError
+    from ray.exceptions import RayError
     from verl.trainer.main_ppo import TaskRunnerV1, run_ppo
     from verl.trainer.ppo.utils import need_critic, need_reference_policy
     from verl.utils.config import validate_config
@@ -122,14 +126,28 @@ def _train(config: Any) -> None:
         raise ConfigError(f"verl does not take these settings: {error}") from error
     try:
         run_ppo(config, task_runner_class=TaskRunnerV1)
-    except RayTaskError as error:
-        if isinstance(error.cause, BookwheelError):
-            raise error.cause from error
-        last = str(error).strip().splitlines()[-1]
-        raise TrainingStopped(f"verl stopped: {last}. Go on from the last checkpoint with --resume") from error
+    except ConnectionError as error:
+        raise ConfigError(f"the Ray cluster cannot be reached: {error}") from error
+    except RayError as error:
+        # With the traces of all processes that it went through.
+        sys.stderr.write(f"{error}\n")
+        raise find_cause(error) from error
     finally:
         # Frees the GPUs, which the export may use.
         ray.shutdown()
+
+
+def find_cause(error: BaseException) -> BookwheelError:
+    """Return what stopped the run: an error of this package, or one that names the first error of any process."""
+    # One for each process that the error went through.
+    while isinstance(cause := getattr(error, "cause", None), Exception):
+        error = cause
+    if isinstance(error, BookwheelError):
+        return error
+    message = " ".join(str(error).split())
+    return TrainingStopped(
+        f"verl stopped: {type(error).__name__}: {message}. Go on from the last checkpoint with --resume"
+    )
 
 
 def begin(folder: Path, config: TrainConfig, cluster: ClusterSettings, *, resume: bool) -> None:

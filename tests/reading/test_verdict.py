@@ -245,6 +245,42 @@ def test_values_of_a_json_answer_are_judged_one_by_one():
     ]
 
 
+PAMPHLET = (
+    "# The mill\n\n## Who built it?\nThe mill was built by Odo Farr,\na carpenter of Este. He died in 1601.\n\n"
+    "Nobody says that Ada Quill, the widow of a rich\nmiller of Rome, built the mill of Este.\n\nOdo Farr. Bo Reed.\n"
+)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Who built it?\nThe mill was built by Odo Farr, a carpenter of Este.",
+        "The mill was built by Odo Farr,\na carpenter of Este. He died\nin 1601.",
+        "> The mill was built by\n> Odo Farr, a carpenter of Este.\n> He died in 1601.",
+        "# The mill\n## Who built it?\nThe mill was built by Odo Farr, a carpenter of Este. He died in 1601.",
+    ],
+)
+def test_a_copied_passage_is_found_whatever_its_lines(answer):
+    evidence, claims = judge(answer, "Who?", PAMPHLET)
+    assert {claim.verdict for claim in claims} == {Verdict.FOUND}
+    assert all(PAMPHLET[piece.start : piece.end] == piece.quote for piece in evidence)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Ada Quill, the widow of a rich\nmiller of Rome, built the mill of Este.",
+        "miller of Rome, built the mill of Este.",
+        "The mill was built by Bo Reed,\na carpenter of Este.",
+        "The mill was built by Odo Farr,\na carpenter of Rome.",
+        "Odo Farr.\nBo Reed.",
+    ],
+)
+def test_lines_out_of_the_middle_and_lists_of_names_are_no_copies(answer):
+    _, claims = judge(answer, "Who signed the plan?", PAMPHLET)
+    assert {claim.verdict for claim in claims} != {Verdict.FOUND}
+
+
 strange = st.text(st.sampled_from("mill 1588 Ada. \n书轮不-#:é\u200b\ud800\x00<'s%$,"), max_size=60)
 
 

@@ -44,6 +44,10 @@ class Candidate:
     degree: Degree
     matched: frozenset[int]
     share: float
+    asked: float | None = None
+    """Of a short answer: the share of the question's words in the sentence."""
+    is_sole: bool = False
+    """Of a short answer: it is the only one of its kind there."""
 
 
 @dataclass(slots=True)
@@ -86,6 +90,10 @@ class ClaimWriter:
             degrees = {Verdict.PARTLY} if degrees & {Verdict.FOUND, Verdict.PARTLY} else {Verdict.NOT_FOUND}
         evidence = tuple(dict.fromkeys(self._number(quote) for quote in quotes))
         return Claim(text=sentence, verdict=degrees.pop(), evidence=evidence, missing=missing)
+
+    def write_copy(self, sentence: str, source: Sentence) -> Claim:
+        """Return the claim of a sentence that is copied from the document."""
+        return Claim(text=sentence, verdict=Verdict.FOUND, evidence=(self._number(source),))
 
     def _judge(self, case: Case) -> tuple[Verdict, list[Sentence]]:
         best = case.best

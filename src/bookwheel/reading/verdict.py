@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.reading.claims import Candidate, Case, ClaimWriter
 from bookwheel.reading.remarks import says_absent
 from bookwheel.text.agreement import Degree, compare
-from bookwheel.text.fragments import compare_fragment, is_fragment, lacks_subject, list_items
+from bookwheel.text.copies import find_copies
+from bookwheel.text.fragments import compare_fragment, is_fragment, lacks_subject, list_asked, list_items, share_asked
 from bookwheel.text.sentence_search import Query, Sentence, make_query, search
 from bookwheel.text.sentences import list_sentences
 from bookwheel.text.statements import Statement, parse_statement
@@ -34,10 +35,14 @@ if TYPE_CHECKING:
 _BULLETS: Final = re.compile(r"(?:\s*(?:[-*•·>]+|#+|\(?\d{1,2}[.)、])\s+(?=\S))+")
 _CHOICE: Final = re.compile(r"\s*(?:yes|no|是的?|不是|否|对|不)[\s.,,。!]*", re.IGNORECASE)
 _NO: Final = re.compile(r"\s*(?:no|不|否)", re.IGNORECASE)
+# A line that is long enough to be broken by its width: its end divides nothing, unlike a heading's or a table's.
+_WRAPPED: Final = re.compile(r"^(?!\s*#)([^\n]{40,})\n", re.MULTILINE)
 # Terms of a sentence that says something by itself.
 _LEAST_SENTENCE: Final = 4
 # Of a claim's candidates, those that are compared with each other at the end.
 _MOST_CANDIDATES: Final = 24
+# Sentences that are remembered because they have most of the question's words.
+_MOST_LEADERS: Final = 8
 
 
 def judge_answer(
@@ -48,15 +53,44 @@ def judge_answer(
     With `end`, only the document's text before that character counts.
     """
     asked = parse_statement(question)
-    sentences = [sentence for sentence in split_answer(answer) if _is_judged(sentence)]
-    cases = {sentence: _make_cases(sentence, question, asked) for sentence in sentences if not says_absent(sentence)}
+    pieces = split_answer(answer)
     parts = _PlacedParts(document, end)
+    copies = _find_copies(parts, pieces)
+    judged = [at for at, piece in enumerate(pieces) if _is_judged(piece)]
+    cases = {
+        at: _make_cases(pieces[at], question, asked)
+        for at in judged
+        if at not in copies and not says_absent(pieces[at])
+    }
     flat = [case for several in cases.values() for case in several]
     if flat:
         _search(flat, asked, parts)
     writer = ClaimWriter(steps, parts)
-    claims = tuple(writer.write(sentence, cases.get(sentence)) for sentence in sentences)
+    claims = tuple(
+        writer.write_copy(pieces[at], copies[at]) if at in copies else writer.write(pieces[at], cases.get(at))
+        for at in judged
+    )
     return tuple(writer.evidence), claims
+
+
+def _find_copies(parts: Iterable[Part], pieces: Sequence[str]) -> dict[int, Sentence]:
+    """Return where pieces of an answer are copied from. A lone "It does not say" is the model's own."""
+    copies = find_copies(parts, pieces, _says_something)
+    return {
+        at: sentence
+        for at, sentence in copies.items()
+        if not says_absent(pieces[at]) or {at - 1, at + 1} & copies.keys()
+    }
+
+
+def _says_something(passage: Sequence[str]) -> bool:
+    """Tell if a copy bears a passage out. A name, or a list of two, stands in many places."""
+    return any(_is_sentence(text) for text in (*passage, " ".join(passage)))
+
+
+def _is_sentence(text: str) -> bool:
+    statement = parse_statement(text)
+    return len(statement.terms) >= _LEAST_SENTENCE and not is_fragment(text, statement)
 
 
 def split_answer(answer: str) -> list[str]:
@@ -118,7 +152,12 @@ def _make_case(statement: Statement, asked: Statement, *, fragment: bool) -> Cas
 
 
 def _search(cases: Sequence[Case], asked: Statement, parts: Iterable[Part]) -> None:
-    for number, sentences in search(parts, [case.query for case in cases]):
+    leaders = _Leaders(asked) if any(case.is_fragment for case in cases) else None
+    queries = [case.query for case in cases] + ([leaders.query] if leaders else [])
+    for number, sentences in search(parts, queries):
+        if number == len(cases) and leaders:
+            leaders.add(sentences)
+            continue
         case = cases[number]
         for sentence in sentences:
             if any(one.sentence.text == sentence.text for one in case.candidates):
@@ -126,23 +165,54 @@ def _search(cases: Sequence[Case], asked: Statement, parts: Iterable[Part]) -> N
             candidate = _compare(case, asked, sentence)
             if candidate.share:
                 case.candidates.append(candidate)
-            if candidate.degree is Degree.FOUND:
+            if candidate.degree is Degree.FOUND and candidate.asked is None:
                 case.query.is_done = True
                 break
+        if leaders and all(case.query.is_done for case in cases):
+            leaders.query.is_done = True
         case.candidates = sorted(case.candidates, key=lambda one: (-one.degree, -one.share))[:_MOST_CANDIDATES]
+    if leaders:
+        for case in cases:
+            case.candidates = [leaders.settle(one) for one in case.candidates]
+
+
+class _Leaders:
+    """The sentences of the document that have most of the question's words: an answer of a few words is from there."""
+
+    def __init__(self, question: Statement) -> None:
+        self.query = make_query(question)
+        self._asked = list_asked(question)
+        self._shares: dict[str, float] = {}
+
+    def add(self, sentences: Sequence[Sentence]) -> None:
+        """Take in sentences of the document, and keep the best."""
+        for sentence in sentences:
+            self._shares[sentence.text] = share_asked(self._asked, parse_statement(sentence.text))
+        kept = sorted(self._shares, key=lambda text: -self._shares[text])[:_MOST_LEADERS]
+        self._shares = {text: self._shares[text] for text in kept}
+
+    def settle(self, candidate: Candidate) -> Candidate:
+        """Return a candidate that is found no more where another sentence has more of the question's words."""
+        if candidate.degree is not Degree.FOUND or candidate.asked is None:
+            return candidate
+        most = max((share for text, share in self._shares.items() if text != candidate.sentence.text), default=0.0)
+        is_less = candidate.asked <= most if candidate.is_sole else candidate.asked < most
+        return replace(candidate, degree=Degree.PARTLY) if is_less else candidate
 
 
 def _compare(case: Case, asked: Statement, sentence: Sentence) -> Candidate:
-    passage = parse_statement(sentence.text)
+    passage = parse_statement(_WRAPPED.sub(r"\1 ", sentence.text))
     # A whole sentence of the document is no fragment, whatever was asked.
     is_whole = len(case.statement.terms) >= _LEAST_SENTENCE and case.statement.keys == passage.keys
     if case.is_fragment and not is_whole:
-        agreement, share = compare_fragment(case.statement, asked, passage, parse_statement(sentence.before))
-    else:
-        agreement = compare(case.statement, passage)
-        if agreement.degree is Degree.FOUND and lacks_subject(case.statement, passage, agreement.start):
-            agreement = replace(agreement, degree=Degree.PARTLY)
-        share = len(agreement.matched) / max(1, len(case.statement.terms))
+        match = compare_fragment(case.statement, asked, passage, parse_statement(sentence.before))
+        return Candidate(
+            sentence, match.agreement.degree, match.agreement.matched, match.share, match.asked, is_sole=match.is_sole
+        )
+    agreement = compare(case.statement, passage)
+    if agreement.degree is Degree.FOUND and lacks_subject(case.statement, passage, agreement.start):
+        agreement = replace(agreement, degree=Degree.PARTLY)
+    share = len(agreement.matched) / max(1, len(case.statement.terms))
     return Candidate(sentence, agreement.degree, agreement.matched, share)
 
 

@@ -159,6 +159,8 @@ def _count(mark: str, terms: Sequence[Term], tail: tuple[str, ...]) -> int:
 
 def _is_embedded(first: Term, terms: Sequence[Term], at: int) -> bool:
     """Tell if the stretch begins inside a larger phrase: "the son of Ada signed" does not say that Ada signed."""
+    while at and not terms[at].lead and not terms[at].breaks and terms[at - 1].kind is not TermKind.NUMBER:
+        at -= 1  # "the son of old Ada signed"
     lead = set(terms[at].lead)
     return bool(at and not terms[at].breaks and (lead & _EMBEDDING) - set(first.lead))
 
@@ -179,6 +181,8 @@ def _changes(
     if (own & lexicon.DIRECTIONS) - leads or (leads & lexicon.STRICT) - own:
         return True
     if mine.kind is TermKind.NUMBER and set(here.lead[-2:]) & lexicon.COMPARATORS != own & lexicon.COMPARATORS:
+        return True
+    if "or" in here.lead and "or" not in own:
         return True
     in_row = at > 0 and order[at] == order[at - 1] + 1
     return in_row and bool(own & BE) and not _is_linked(mine, terms, previous, window[at], leads)

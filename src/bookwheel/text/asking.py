@@ -10,12 +10,14 @@ Purely the words around: no dictionary knows what Paris is.
 from __future__ import annotations
 
 import re
+from enum import Enum, auto
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.text import lexicon
 from bookwheel.text.conflicts import is_date
 from bookwheel.text.statements import Statement, Term, TermKind
+from bookwheel.text.stems import stem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,16 +31,32 @@ _MEASURED: Final = lexicon.words(
     "population size area length height width depth distance speed temperature time times score total average high "
     "tall large big deep wide fast late early soon"
 )
+# Of these a question asks for one: what is long is not how deep it is.
+_EXTENTS: Final = lexicon.words("long deep wide high tall thick old")
+_MEASURE_WORDS: Final = lexicon.words(
+    "percent dollar euro pound yuan foot feet inch mile kilometre kilometer metre meter centimetre millimetre km cm "
+    "mm mi ft kg kilogram gram tonne acre hectare mph degree million billion"
+)
+_MEASURES: Final = frozenset(map(stem, _MEASURE_WORDS))
+_ORDINAL_ENDS: Final = (*lexicon.ORDINALS, "st", "nd", "rd", "th")
 # Questions with one of these are answered by no number.
 _NAMED: Final = lexicon.words(
     "who whom whose where kind type name country city state team company person river language"
 )
 _ASKING: Final = frozenset({"which", "what", "whom", "whose"})
 _TIME_OR_PLACE: Final = frozenset({"when", "where", "long", "often", "far", "year", "date", "day", "time", "place"})
+_BOUND: Final = lexicon.words("with from against")
 _CJK_COUNT: Final = re.compile("多少|几|幾|哪一?年|何[时時年]|[时時]候")
+_DATE_ASKED: Final = tuple(map(lexicon.words, ("what year", "which year", "what date", "which date")))
+_CJK_WHEN: Final = re.compile("哪一?年|何[时時年]|[时時]候")
+CJK_DATE_SIGNS: Final = frozenset("年月日号號")
+_CJK_TIME: Final = re.compile("[年月日号號时時期代天]")
+_CJK_HOW_MANY: Final = re.compile("多少|几|幾")
 _CJK_WHO: Final = re.compile("谁|誰|哪位|哪里|哪裡|何人|何[处處]")
 _CJK_WHERE: Final = re.compile("哪里|哪裡|哪儿|哪兒|何[处處地]|什么地方|什麼地方")
 _CJK_PLACE: Final = frozenset("在于於到至从從往")
+# "因是一个内陆国家", "以收买人心": a reason or an aim is no thing.
+_CJK_REASON: Final = frozenset("因以")
 # "什么河谷", "哪个时期": the two signs after the asking word name what is asked for.
 _CJK_NAMED: Final = re.compile("(?:什[么麼]|哪一?[个個种種座条條家位])([^的是在有为為了吗嗎呢?？,，。]{2})")
 # "多少个都市", "几步": what is counted begins with this sign.
@@ -47,9 +65,34 @@ _CJK_COUNTED: Final = re.compile("(?:多少|几|幾)[个個种種座条條家位
 _COUNTED_WITHIN: Final = 3
 
 
+class Kind(Enum):
+    """What a question asks for, where its words leave no doubt."""
+
+    DATE = auto()
+    COUNT = auto()
+
+
+def kind_asked(question: Statement) -> Kind | None:
+    """Return what a question asks for; None where it may be anything."""
+    words, signs = _asking_words(question), _signs(question)
+    if "when" in words or any(pair <= words for pair in _DATE_ASKED) or _CJK_WHEN.search(signs):
+        return Kind.DATE
+    return Kind.COUNT if {"how", "many"} <= words or _CJK_HOW_MANY.search(signs) else None
+
+
+def asks_openly(question: Statement) -> bool:
+    """Tell if the answer to a question may be anything: a "what" or a "which" that names no year and counts nothing."""
+    words = _asking_words(question)
+    return bool({"what", "which"} & words) and kind_asked(question) is None
+
+
+def _signs(question: Statement) -> str:
+    return "".join(term.text for term in question.terms if term.kind is TermKind.SIGN)
+
+
 def suits_question(fragment: Statement, question: Statement, terms: Sequence[Term], window: Sequence[int]) -> bool:
     """Tell if the fragment, where it stands in a sentence, can be what the question asks for."""
-    signs = "".join(term.text for term in question.terms if term.kind is TermKind.SIGN)
+    signs = _signs(question)
     return (
         _has_kind(fragment, question, signs)
         and _has_role(question, signs, terms[window[0]])
@@ -68,19 +111,45 @@ def _has_kind(fragment: Statement, question: Statement, signs: str) -> bool:
     has_number = any(term.kind is TermKind.NUMBER or term.key in lexicon.MONTHS for term in fragment.terms)
     if {"year", "date"} & words and {"which", "what"} & words:
         return any(is_date(term) for term in fragment.terms)
-    if {"how", "long"} <= words and any(is_date(term) for term in fragment.terms):
-        return False  # a time is no duration
+    if _is_other_measure(fragment, words) or (signs and _is_time(fragment) and not _CJK_TIME.search(signs)):
+        return False
     counts = {"when", "many", "much", "ratio", "percentage", "score"} & words or any(
         pair <= words for pair in _NUMBER_ASKED
     )
     if counts or _CJK_COUNT.search(signs):
         return has_number
     if _NAMED & words or _CJK_WHO.search(signs):
-        return not has_number
+        return not has_number and not ("who" in words and _is_plain_word(fragment))
     if "how" in words and not _MEASURED & words:
         return False  # a manner is no name and no number
-    is_bare = all(term.kind is TermKind.NUMBER for term in fragment.terms)
-    return not is_bare or bool(signs) or bool(_MEASURED & words)
+    return not _is_bare_number(fragment) or bool(signs) or bool(_MEASURED & words)
+
+
+def _is_other_measure(fragment: Statement, words: set[str]) -> bool:
+    """Tell if a fragment measures something else than is asked for: "six" is no time, "240 km long" is not how deep."""
+    terms = fragment.terms
+    if "when" in words:
+        return not any(is_date(term) or term.text[0].isdigit() for term in terms)
+    if {"how", "long"} <= words and any(is_date(term) for term in terms):
+        return True  # a time is no duration
+    if {"how", "many"} <= words and all(term.text.casefold().endswith(_ORDINAL_ENDS) for term in terms):
+        return True
+    return "how" in words and bool((_EXTENTS & set(fragment.keys)) - words)
+
+
+def _is_time(fragment: Statement) -> bool:
+    return any(is_date(term) for term in fragment.terms) and all(
+        is_date(term) or term.key in CJK_DATE_SIGNS for term in fragment.terms
+    )
+
+
+def _is_plain_word(fragment: Statement) -> bool:
+    return len(fragment.terms) == 1 and fragment.terms[0].kind is TermKind.WORD
+
+
+def _is_bare_number(fragment: Statement) -> bool:
+    """Tell if a fragment is a number, with the unit of a measure at most: "12,799 feet" is no mountain."""
+    return all(term.kind is TermKind.NUMBER or term.key in _MEASURES for term in fragment.terms)
 
 
 def _has_role(question: Statement, signs: str, first: Term) -> bool:
@@ -88,11 +157,14 @@ def _has_role(question: Statement, signs: str, first: Term) -> bool:
     if _CJK_WHERE.search(signs):
         return bool(_CJK_PLACE & set(first.lead))
     if first.kind is TermKind.SIGN:
-        return True
+        return first.key not in _CJK_REASON and not _CJK_REASON & set(first.lead)
     # Who did it stands after "by".
     words, position = _asking_words(question), (lexicon.POSITIONS - {"by"}) & {*first.lead}
     if "where" in words:
         return bool(position)
+    # "With what artist" is answered by no name that only stands near.
+    if (bound := _BOUND & set(_list_asked_positions(question))) and not bound & {*first.lead}:
+        return False
     # "After the war the city built" does not say that the war built.
     is_detail = position or lexicon.DIRECTIONS & {*first.lead} & {"after", "before"}
     return not is_detail or bool(_TIME_OR_PLACE & words) or bool(is_detail & set(_list_asked_positions(question)))
@@ -114,11 +186,14 @@ def _counts_otherwise(question: Statement, signs: str, terms: Sequence[Term], wi
         near = terms[window[0] : window[-1] + 1 + _COUNTED_WITHIN]
         return counted[1] not in {term.text for term in near}
     if named := list(_list_counted(question)):
-        near = terms[window[-1] + 1 : window[-1] + 1 + _COUNTED_WITHIN]
+        near = terms[window[0] + 1 : window[-1] + 1 + _COUNTED_WITHIN]
         before = [term.key for term in near if term.kind is not TermKind.NUMBER]
-        return not all(key in before for key in named) or any(term.kind is TermKind.NUMBER for term in near[:1])
-    asked = {term.key for term in question.terms}
-    is_number_asked = "number" in _asking_words(question)
+        return not all(key in before for key in named) or any(
+            term.kind is TermKind.NUMBER for term in terms[window[-1] + 1 : window[-1] + 2]
+        )
+    asked, words = {term.key for term in question.terms}, _asking_words(question)
+    # "How much" may be answered by a sum or by a share of it.
+    is_number_asked = "number" in words or {"how", "much"} <= words
     return is_number_asked and any(terms[at].key not in asked for at in others)
 
 

@@ -7,13 +7,15 @@ of the question. The name alone, somewhere, proves nothing.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.text import lexicon
 from bookwheel.text.agreement import Agreement, Degree
 from bookwheel.text.alignment import find_windows, match_terms
-from bookwheel.text.asking import suits_question
+from bookwheel.text.asking import asks_openly, suits_question
 from bookwheel.text.conflicts import is_date
+from bookwheel.text.sole_answers import is_sole_answer
 from bookwheel.text.statements import NOT, PERHAPS, Statement, Term, TermKind
 
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
 _VERB: Final = re.compile(
     r"(?<=[\w,]\s)(?:is|was|are|were|has|have|had|does|did|do|can|will|shall|must|became|remained|"
-    r"\w{2,}ed(?=\s+(?:by|in|at|to|the|an?|on|for|from|with|of|his|her|its|their|into|about|that|up|out|[A-Z\d]))|"
+    r"\w{2,}ed(?=\s+(?:(?:by|in|at|to|the|an?|on|for|from|with|of|his|her|its|their|into|about|that|up|out)\b|[A-Z\d]))|"
     r"wrote|built|made|took|gave|came|went|said|held|found|left|lost|won|met|paid|bought|sold|sent|brought|began|ran|"
     r"drew|fell|rose|kept|stands?|lies)\b"
 )
@@ -37,6 +39,8 @@ _ITEM_END: Final = re.compile(r"\s*(?:,|;|、|，|;|\band\b|\bor\b|&|和|与|以
 _THOUSANDS: Final = re.compile(r"(?<=\d),(?=\d{3}\b)")
 # Of the question's words, those that must stand in the sentence, and fewer than these say nothing.
 _LEAST_ASKED: Final = 0.7
+# Where a question may ask for anything, more of it must stand there.
+_LEAST_ASKED_OPEN: Final = 0.8
 _LEAST_ASKED_SIGNS: Final = 0.85
 _LEAST_NEAR: Final = 0.34
 _LEAST_NEAR_BY: Final = 0.75
@@ -74,15 +78,26 @@ def list_items(text: str) -> list[str]:
     return items if len(items) > 1 and all(len(item.split()) <= 4 for item in items) else [text]  # noqa: PLR2004
 
 
-def compare_fragment(
-    fragment: Statement, question: Statement, passage: Statement, before: Statement
-) -> tuple[Agreement, float]:
-    """Return how far a sentence bears out a fragment as the answer to a question, and the share of it that it has."""
+@dataclass(frozen=True, slots=True)
+class FragmentMatch:
+    """How far a sentence bears out a fragment as the answer to a question."""
+
+    agreement: Agreement
+    share: float
+    """The share of the claim that the sentence has, for the choice of what is quoted."""
+    asked: float
+    """The share of the question's words in the sentence: no other sentence of the document may have more."""
+    is_sole: bool
+    """It is all of its kind in the sentence, and that is why it is the answer: no other sentence may have as many."""
+
+
+def compare_fragment(fragment: Statement, question: Statement, passage: Statement, before: Statement) -> FragmentMatch:
+    """Return how far a sentence bears out a fragment as the answer to a question."""
     terms = fragment.terms
-    asked = [term for term in question.terms if not _only_asks(term)]
+    asked = list_asked(question)
     own = {term.key for term in terms}
-    none = Agreement(Degree.CONFLICT, frozenset(), 0, 0)
-    best, best_share = none, 0.0
+    best, best_share = Agreement(Degree.CONFLICT, frozenset(), 0, 0), 0.0
+    whole_share, is_sole = share_asked(asked, passage), False
     for window in find_windows(terms, passage.terms):
         if window[-1] - window[0] + 1 - len(window) > _MOST_BETWEEN:
             continue
@@ -90,24 +105,35 @@ def compare_fragment(
         others = [term for term in asked if term.key not in own]
         matched = match_terms(others, rest)
         share = len(matched) / len(others) if others else 1.0
-        is_whole = _is_answer(others, matched, before, share) and not _is_doubtful(
+        is_whole = _is_answer(others, matched, before, share, is_open=asks_openly(question)) and not _is_doubtful(
             fragment, question, passage, window, [others[at] for at in matched]
         )
+        is_only = not is_whole and is_sole_answer(fragment, question, passage, window, whole_share)
         # Half of the question's own words say nothing new.
         is_echo = 2 * len(own & {term.key for term in question.terms}) > len(own)
-        degree = Degree.FOUND if is_whole and not is_echo else Degree.PARTLY
+        degree = Degree.FOUND if (is_whole or is_only) and not is_echo else Degree.PARTLY
         if (degree, share) > (best.degree, best_share):
             span = passage.terms[window[0]].start, passage.terms[window[-1]].end
-            best, best_share = Agreement(degree, frozenset(range(len(terms))), *span), share
+            best, best_share, is_sole = Agreement(degree, frozenset(range(len(terms))), *span), share, is_only
     scaled = best_share if best.degree is Degree.FOUND else min(1.0, best_share * 0.6 / _LEAST_NEAR)
-    return best, scaled
+    return FragmentMatch(best, scaled, whole_share, is_sole)
+
+
+def list_asked(question: Statement) -> list[Term]:
+    """Return the terms of a question that its answer's sentence should have."""
+    return [term for term in question.terms if not _only_asks(term)]
+
+
+def share_asked(asked: Sequence[Term], passage: Statement) -> float:
+    """Return the share of a question's terms that a sentence has."""
+    return len(match_terms(asked, passage.terms)) / max(1, len(asked))
 
 
 def _only_asks(term: Term) -> bool:
     return term.key in lexicon.ASKING or (term.kind is TermKind.SIGN and term.key in lexicon.CJK_ASKING)
 
 
-def _is_answer(asked: Sequence[Term], matched: set[int], before: Statement, share: float) -> bool:
+def _is_answer(asked: Sequence[Term], matched: set[int], before: Statement, share: float, *, is_open: bool) -> bool:
     """Tell if a sentence has most words of a question, and all its names and numbers there or just before."""
     context = {term.key for term in before.terms}
     lacking = [term for at, term in enumerate(asked) if at not in matched and _must_stand(term)]
@@ -116,7 +142,7 @@ def _is_answer(asked: Sequence[Term], matched: set[int], before: Statement, shar
     if any(_is_missing_pair(asked, matched, at) for at in range(1, len(asked))):
         return False
     signs = any(term.kind is TermKind.SIGN for term in asked)
-    least = _LEAST_ASKED_SIGNS if signs else _LEAST_ASKED
+    least = _LEAST_ASKED_SIGNS if signs else _LEAST_ASKED_OPEN if is_open else _LEAST_ASKED
     return bool(matched) and share >= least and all(term.key in context for term in lacking)
 
 

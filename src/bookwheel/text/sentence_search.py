@@ -69,7 +69,7 @@ def make_query(statement: Statement) -> Query:
 
 def search(parts: Iterable[Part], queries: Sequence[Query]) -> Iterator[tuple[int, list[Sentence]]]:
     """Yield the number of a query and sentences for it, block by block, until all queries are done."""
-    for offset, text in _blocks(parts):
+    for offset, text, _ in list_blocks(parts):
         visible, offsets = drop_invisible(text)
         block = _SearchedBlock(visible, offsets, offset)
         for number, query in enumerate(queries):
@@ -79,20 +79,19 @@ def search(parts: Iterable[Part], queries: Sequence[Query]) -> Iterator[tuple[in
             return
 
 
-def _blocks(parts: Iterable[Part]) -> Iterator[tuple[int, str]]:
-    """Yield the text in blocks that overlap by a sentence, each with the character where it begins."""
+def list_blocks(parts: Iterable[Part], overlap: int = 2 * _MOST_CONTEXT) -> Iterator[tuple[int, str, bool]]:
+    """Yield the text in blocks that overlap, each with the character where it begins and if it is the last."""
     offset, pending, length = 0, list[str](), 0
     for part in parts:
         pending.append(part.text)
         length += len(part.text)
-        if length >= _BLOCK:
+        if length >= max(_BLOCK, 2 * overlap):
             text = "".join(pending)
-            yield offset, text
-            overlap = min(len(text), 2 * _MOST_CONTEXT)
+            yield offset, text, False
             offset += len(text) - overlap
             pending, length = [text[len(text) - overlap :]], overlap
     if length:
-        yield offset, "".join(pending)
+        yield offset, "".join(pending), True
 
 
 class _SearchedBlock:

@@ -1,5 +1,6 @@
 """Conversions: made once in a child process, kept by the bytes, reported, cancelled and cleared."""
 
+import errno
 import threading
 
 import pytest
@@ -118,6 +119,15 @@ def test_a_named_file_that_cannot_be_converted_is_an_error(tmp_path):
     (tmp_path / "b.docx").write_bytes(b"PK\x03\x04torn")
     with pytest.raises(SourceError, match=r"b\.docx is damaged"):
         open_document([page(tmp_path), tmp_path / "b.docx"])
+
+
+def test_a_conversion_that_finds_no_room_is_an_error_with_advice(tmp_path, monkeypatch):
+    def full(*_: object, **__: object):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(conversions, "run_in_child", full)
+    with pytest.raises(SourceError, match=r"log\.html cannot be converted: No space left on device.*TMPDIR"):
+        open_document([page(tmp_path)])
 
 
 @pytest.mark.parametrize("files", [1, 3])

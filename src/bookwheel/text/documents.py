@@ -11,6 +11,7 @@ that looks like such a header.
 
 from __future__ import annotations
 
+import errno
 import re
 import stat
 import sys
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 _PIECE: Final = 1 << 13
 _URL: Final = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
 _BLOCK: Final = 1 << 20
+_NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 # Bytes of a stream at most: it is stored before it is read, and a device would fill the disk.
 _MOST_STREAMED: Final = 2 << 30
 # A document's name lists up to this many sources.
@@ -265,6 +267,11 @@ def _read_error(name: str, error: Exception) -> SourceError:
         return SourceError(f"{name} does not exist: check the path, or quote it if it has spaces")
     if isinstance(error, PermissionError):
         return SourceError(f"you may not read {name}: change its permissions, or copy it")
+    if isinstance(error, OSError) and error.errno in _NO_ROOM:
+        advice = (
+            "free some space in the folders for temporary and cached files, or name others (TMPDIR, XDG_CACHE_HOME)"
+        )
+        return SourceError(f"{name} cannot be converted: {error.strerror}; {advice}")
     return SourceError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}")
 
 

@@ -88,7 +88,35 @@ def _run(words: "list[str]") -> int:
         return 0
     if words in (["list"], ["list", "--json"]) and not _has_option_variables():
         return _list_readings(as_json="--json" in words)
+    if words[:1] == ["show"] and len(words) == len(("show", "READING")) and _is_plain(words[1]):
+        return _show_reading(words[1])
     return _run_command(words)
+
+
+def _is_plain(word: str) -> bool:
+    """Return True if a word needs no parser: no option, and none set by the environment."""
+    return not word.startswith("-") and word != STDIN and not _has_option_variables()
+
+
+def _show_reading(reading: str) -> int:
+    """Print a reading without the parser, as the list is."""
+    from bookwheel.errors import BookwheelError
+    from bookwheel.journal import open_existing
+    from bookwheel.journal.schema import journal_path
+
+    try:
+        journal = open_existing(journal_path())
+        if journal is None:
+            return _run_command(["show", reading])  # which says so
+        from bookwheel.cli.timeline import show_reading
+
+        with journal:
+            show_reading(journal, reading)
+    except BookwheelError as error:
+        from bookwheel.cli.output import print_error
+
+        return print_error(error, as_json=False, command="bookwheel show")
+    return 0
 
 
 def _list_readings(*, as_json: bool) -> int:

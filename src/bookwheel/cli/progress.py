@@ -13,10 +13,10 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TaskProgressColum
 from rich.text import Text
 
 from bookwheel.cli.output import stderr
+from bookwheel.cli.step_lines import format_flags, format_place, format_step_title, memory_diff
 from bookwheel.models.patience import format_duration
 from bookwheel.text.sanitize import sanitize
-from bookwheel.types import Flag, Step
-from bookwheel.views.diff import ChangeKind, diff_memories, mark_words
+from bookwheel.types import Step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 # Of an outage, in a log.
 _SECONDS_BETWEEN_LINES: Final = 60.0
-_QUIET_FLAGS: Final = {Flag.UNCHANGED}
 # The live view shows the end of a longer memory, so that it fits the terminal.
 _MEMORY_LINES: Final = 16
 
@@ -121,12 +120,6 @@ def format_retry(retry: Retry) -> str:
     return f"waiting for the model: {reason}. Try {retry.tries + 1} comes {when}{since}."
 
 
-def format_step_title(step: Step, of: str = "") -> Text:
-    """Return a step as one line: its number, its place in the document, the memory's size, its flags."""
-    title = f"chunk {step.chunk.index}{of} · {_format_place(step)} · memory {step.after.tokens} tokens"
-    return Text(title, style="bold") + _format_flags(step)
-
-
 def _build_memory_panel(step: Step) -> Panel:
     lines = list(memory_diff(step.before.text, step.after.text))[-_MEMORY_LINES:]
     title = f"memory after chunk {step.chunk.index} · {step.after.tokens} of {step.after.limit} tokens"
@@ -134,35 +127,10 @@ def _build_memory_panel(step: Step) -> Panel:
         Group(*lines) if lines else Text("(empty)", style="dim"),
         title=title,
         title_align="left",
-        subtitle=Text(_format_place(step)) + _format_flags(step),
+        subtitle=Text(format_place(step)) + format_flags(step),
         subtitle_align="right",
         border_style="cyan",
     )
-
-
-def _format_place(step: Step) -> str:
-    chunk = step.chunk
-    source = sanitize(", ".join(chunk.sources[:2]) + (" …" if len(chunk.sources) > 2 else ""))  # noqa: PLR2004
-    pages = f" p. {chunk.pages[0]}–{chunk.pages[-1]}" if chunk.pages else ""
-    return f"{source}{pages} · characters {chunk.start:,}–{chunk.end:,}"
-
-
-def _format_flags(step: Step) -> Text:
-    flags = [flag for flag in step.flags if flag not in _QUIET_FLAGS]
-    return Text("".join(f" · {flag}" for flag in flags), style="yellow")
-
-
-def memory_diff(before: str, after: str, *, unchanged: bool = True) -> Iterator[Text]:
-    """Draw the memory's lines: `+` new, `-` gone, `~` reworded, the others as they are."""
-    for change in diff_memories(before, after):
-        if change.kind is ChangeKind.NEW:
-            yield Text(f"+ {sanitize(change.text)}", style="green")
-        elif change.kind is ChangeKind.GONE:
-            yield Text(f"- {sanitize(change.text)}", style="red")
-        elif change.kind is ChangeKind.REWORDED:
-            yield Text(f"~ {sanitize(mark_words(change))}", style="yellow")
-        elif unchanged:
-            yield Text(f"  {sanitize(change.text)}")
 
 
 class Watcher(Protocol):

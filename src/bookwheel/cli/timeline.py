@@ -1,0 +1,105 @@
+"""Print a reading step by step. Nothing here needs the parser of the command line, so that `show` is quick."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from bookwheel.cli.output import format_usage, print_verdict, stdout
+from bookwheel.cli.step_lines import format_step_title, memory_diff
+from bookwheel.text.sanitize import sanitize
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from bookwheel.journal import Journal
+    from bookwheel.reading.provenance import LineOrigin
+    from bookwheel.training.rollout_store import StoredRollout
+    from bookwheel.types import Reading, Step
+
+
+def show_reading(journal: Journal, reading: str) -> None:
+    """Print a reading of a journal: its steps, its answer, and the origins of its memory's lines."""
+    from bookwheel.reading.provenance import find_origins
+
+    record = journal.reading(reading)
+    lines = find_origins(record.steps, journal.document_of(record.id))
+    print_timeline(stdout(), record, find_rollout(journal.path, record.id), only_changes=False)
+    print_origins(stdout(), lines)
+
+
+def find_rollout(journal: Path, id_: str) -> StoredRollout | None:
+    """Return this reading's rollout if the journal belongs to a training run."""
+    if not journal.with_name("rollouts.jsonl").is_file():
+        return None
+    from bookwheel.training.rollout_store import load_rollouts
+
+    return next((rollout for rollout in load_rollouts(journal.parent) if rollout.reading == id_), None)
+
+
+def print_timeline(console: Console, reading: Reading, rollout: StoredRollout | None, *, only_changes: bool) -> None:
+    """Print every step: its place in the document, its flags, its changes to the memory, its advantage."""
+    print_head(console, reading)
+    if rollout:
+        console.print(Text(_format_reward(rollout), style="magenta"))
+    advantage = f" · advantage {rollout.advantage:+.3f}" if rollout else ""
+    for step in reading.steps:
+        if not only_changes or step.before.text != step.after.text:
+            print_step(console, step, advantage)
+    print_end(console, reading, advantage)
+
+
+def print_head(console: Console, reading: Reading) -> None:
+    """Print the question, and what was read by which model in which way."""
+    console.print(Text(sanitize(reading.question), style="bold"))
+    origin = f" · forked from {reading.parent[:8]}" if reading.parent else ""
+    facts = (reading.id[:8], sanitize(reading.document.name), sanitize(reading.model), reading.way, reading.status)
+    console.print(Text(" · ".join(facts) + origin, style="dim"))
+    for note in reading.document.notes:
+        console.print(Text(f"note: {sanitize(note)}", style="yellow"))
+
+
+def print_step(console: Console, step: Step, advantage: str = "") -> None:
+    """Print one step and its changes to the memory."""
+    console.print(Text("\n") + format_step_title(step) + Text(advantage, style="magenta"))
+    for line in memory_diff(step.before.text, step.after.text):
+        console.print(Text("  ") + line)
+
+
+def print_end(console: Console, reading: Reading, advantage: str = "") -> None:
+    """Print the answer, or why there is none, and the cost."""
+    if reading.answer:
+        console.print(Text("\nanswer", style="bold green") + Text(advantage, style="magenta"))
+    console.print(Text(sanitize(reading.answer.text) if reading.answer else f"\n{sanitize(reading.error)}"))
+    if reading.answer:
+        print_verdict(console, reading)
+    console.print(Text(format_usage(reading), style="dim"))
+
+
+def _format_reward(rollout: StoredRollout) -> str:
+    """Return a rollout's reward and its parts as one line."""
+    reward = "not scored" if rollout.reward is None else f"reward {rollout.reward:g}"
+    parts = ", ".join(f"{name} {value:g}" for name, value in rollout.parts.items())
+    return f"rollout of step {rollout.step} · sample {rollout.sample} · {reward}" + (f" ({parts})" if parts else "")
+
+
+def print_origins(console: Console, lines: Sequence[LineOrigin]) -> None:
+    """Print where each line of the final memory comes from."""
+    if lines:
+        console.print(Text("\nwhere the memory's lines come from", style="bold"))
+    for origin in lines:
+        console.print(Text(f"  {sanitize(origin.line)}"))
+        pages = f" · p. {', '.join(map(str, origin.pages))}" if origin.pages else ""
+        place = f"    entered at step {origin.step}{' by hand' if origin.by_hand else ''}{pages}"
+        if origin.quote:
+            place += f" · characters {origin.quote.start:,}–{origin.quote.end:,} "
+            console.print(Text(place, style="dim") + Text(f"“{sanitize(origin.quote.quote)}”", style="italic dim"))
+        else:
+            console.print(Text(place, style="dim"))
+        if not origin.found and not origin.by_hand:
+            missing = f": {sanitize(', '.join(origin.missing))}" if origin.missing else ""
+            console.print(Text(f"    not found in the text{missing}; check it", style="yellow"))

@@ -26,11 +26,16 @@ SENTENCE: Final = re.compile(r"(?<=[a-z]{3}[.!?]) (?=[A-Z])")
 ZH_SENTENCE: Final = re.compile("(?<=[。！？])")
 
 
-def read_natural(folder: Path, count: int, seed: int) -> Iterator[Pair]:
+# The sets that rules may be made on, and those that are kept apart from it.
+SEEN: Final = ("squad_v1.1_dev", "xquad", "cmrc2018_dev", "drcd_dev")
+APART: Final = ("squad_v1.1_train", "cmrc2018_trial")
+
+
+def read_natural(folder: Path, count: int, seed: int, names: tuple[str, ...] = SEEN) -> Iterator[Pair]:
     """Yield pairs from files in SQuAD's form: gold answers, and golds of other questions to the same text."""
     rng = random.Random(seed)
     for path in sorted(folder.glob("**/*.json.gz")):
-        if not any(name in path.name for name in ("squad_v1.1_dev", "xquad", "cmrc2018_dev", "drcd_dev")):
+        if not any(name in path.name for name in names):
             continue
         language = "zh" if "qa_zh" in str(path) else "en"
         with gzip.open(path, "rt", encoding="utf-8") as file:

@@ -65,19 +65,19 @@ _CJK_COUNTED: Final = re.compile("(?:多少|几|幾)[个個种種座条條家位
 _COUNTED_WITHIN: Final = 3
 
 
-class Kind(Enum):
+class AskedKind(Enum):
     """What a question asks for, where its words leave no doubt."""
 
     DATE = auto()
     COUNT = auto()
 
 
-def kind_asked(question: Statement) -> Kind | None:
+def kind_asked(question: Statement) -> AskedKind | None:
     """Return what a question asks for; None where it may be anything."""
     words, signs = _asking_words(question), _signs(question)
     if "when" in words or any(pair <= words for pair in _DATE_ASKED) or _CJK_WHEN.search(signs):
-        return Kind.DATE
-    return Kind.COUNT if {"how", "many"} <= words or _CJK_HOW_MANY.search(signs) else None
+        return AskedKind.DATE
+    return AskedKind.COUNT if {"how", "many"} <= words or _CJK_HOW_MANY.search(signs) else None
 
 
 def asks_openly(question: Statement) -> bool:
@@ -110,7 +110,8 @@ def _has_kind(fragment: Statement, question: Statement, signs: str) -> bool:
     words = _asking_words(question)
     has_number = any(term.kind is TermKind.NUMBER or term.key in lexicon.MONTHS for term in fragment.terms)
     if {"year", "date"} & words and {"which", "what"} & words:
-        return any(is_date(term) for term in fragment.terms)
+        # "July" is no year.
+        return any(is_date(term) and ("date" in words or _is_year(term)) for term in fragment.terms)
     if _is_other_measure(fragment, words) or (signs and _is_time(fragment) and not _CJK_TIME.search(signs)):
         return False
     counts = {"when", "many", "much", "ratio", "percentage", "score"} & words or any(
@@ -122,7 +123,9 @@ def _has_kind(fragment: Statement, question: Statement, signs: str) -> bool:
         return not has_number and not ("who" in words and _is_plain_word(fragment))
     if "how" in words and not _MEASURED & words:
         return False  # a manner is no name and no number
-    return not _is_bare_number(fragment) or bool(signs) or bool(_MEASURED & words)
+    # Nor is a date a thing.
+    is_measure = _is_bare_number(fragment) or _is_time(fragment)
+    return not is_measure or bool(signs) or bool(_MEASURED & words)
 
 
 def _is_other_measure(fragment: Statement, words: set[str]) -> bool:
@@ -141,6 +144,10 @@ def _is_time(fragment: Statement) -> bool:
     return any(is_date(term) for term in fragment.terms) and all(
         is_date(term) or term.key in CJK_DATE_SIGNS for term in fragment.terms
     )
+
+
+def _is_year(term: Term) -> bool:
+    return term.kind is TermKind.NUMBER and term.unit not in lexicon.MONTHS
 
 
 def _is_plain_word(fragment: Statement) -> bool:
@@ -181,6 +188,8 @@ def _counts_otherwise(question: Statement, signs: str, terms: Sequence[Term], wi
     """Tell if a number counts something else than what the question counts, or if another number might."""
     if not any(terms[at].kind is TermKind.NUMBER for at in window):
         return False
+    if _is_in_number(terms, window[0]):
+        return True
     others = [at for at, term in enumerate(terms) if term.kind is TermKind.NUMBER and at not in window]
     if counted := _CJK_COUNTED.search(signs):
         near = terms[window[0] : window[-1] + 1 + _COUNTED_WITHIN]
@@ -195,6 +204,13 @@ def _counts_otherwise(question: Statement, signs: str, terms: Sequence[Term], wi
     # "How much" may be answered by a sum or by a share of it.
     is_number_asked = "number" in words or {"how", "much"} <= words
     return is_number_asked and any(terms[at].key not in asked for at in others)
+
+
+def _is_in_number(terms: Sequence[Term], at: int) -> bool:
+    """Tell if a number stands directly before this one: "a million" is not "12.5 million"."""
+    term = terms[at]
+    is_joined = at > 0 and terms[at - 1].kind is TermKind.NUMBER and not (term.lead or term.breaks)
+    return is_joined and term.kind is TermKind.NUMBER and not is_date(term)
 
 
 def _list_counted(question: Statement) -> Iterator[str]:

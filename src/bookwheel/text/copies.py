@@ -55,7 +55,7 @@ def find_copies(
         here = [seed for seed in seeds if seed not in copies and all(word in text for word in words[seed])]
         if not here:
             continue
-        block = _Block(text, offset, is_last=is_last)
+        block = _CopyBlock(text, offset, is_last=is_last)
         for seed in here:
             if seed not in copies:
                 copies |= block.find(keys, seed, lambda run: says_something(pieces[run.start : run.stop]))
@@ -72,7 +72,7 @@ def _squeeze(text: str) -> tuple[str, list[int]]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
+class _CopiedRun:
     """Pieces that stand one after the other in a block."""
 
     first: int
@@ -80,7 +80,7 @@ class _Run:
     """Of each piece, its characters in the squeezed text."""
 
 
-class _Block:
+class _CopyBlock:
     """One block of the document, in which copies are looked for."""
 
     def __init__(self, text: str, start: int, *, is_last: bool) -> None:
@@ -106,7 +106,7 @@ class _Block:
                 return
             yield place
 
-    def _extend(self, keys: Sequence[str], seed: int, place: int) -> _Run:
+    def _extend(self, keys: Sequence[str], seed: int, place: int) -> _CopiedRun:
         spans = [(place, place + len(keys[seed]))]
         first = last = seed
         while first and (span := self._step_back(keys[first - 1], spans[0][0])):
@@ -115,7 +115,7 @@ class _Block:
         while last + 1 < len(keys) and (span := self._step_on(keys[last + 1], spans[-1][1])):
             spans.append(span)
             last += 1
-        return _Run(first, tuple(spans))
+        return _CopiedRun(first, tuple(spans))
 
     def _step_on(self, key: str, end: int) -> tuple[int, int] | None:
         skipped = _BETWEEN.match(self._squeezed, end)
@@ -131,7 +131,7 @@ class _Block:
                 return end - len(key), end
         return None
 
-    def _trim(self, run: _Run) -> dict[int, Sentence]:
+    def _trim(self, run: _CopiedRun) -> dict[int, Sentence]:
         """Return the sentences of the pieces from the first that begins one to the last that ends one."""
         spans = [(self._places[start], self._places[end - 1] + 1) for start, end in run.spans if end > start]
         if len(spans) < len(run.spans):

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.text.asking import CJK_DATE_SIGNS, Kind, kind_asked, suits_question
+from bookwheel.text.asking import CJK_DATE_SIGNS, AskedKind, kind_asked, suits_question
 from bookwheel.text.conflicts import is_date
 from bookwheel.text.statements import NOT, PERHAPS, Statement, Term, TermKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_LEAST_ASKED: Final = 0.5
+_LEAST_ASKED: Final = 0.6
 
 
 def is_sole_answer(
@@ -25,7 +25,11 @@ def is_sole_answer(
 ) -> bool:
     """Tell if a fragment is the only date or number of a sentence, where the question asks for one."""
     kind = kind_asked(question)
-    if kind is None or asked < _LEAST_ASKED or any(is_date(term) for term in fragment.terms) != (kind is Kind.DATE):
+    if (
+        kind is None
+        or asked < _LEAST_ASKED
+        or any(is_date(term) for term in fragment.terms) != (kind is AskedKind.DATE)
+    ):
         return False
     if not any(_is_of(term, kind) for term in fragment.terms):
         return False
@@ -40,13 +44,13 @@ def is_sole_answer(
     )
 
 
-def _is_of(term: Term, kind: Kind) -> bool:
-    if kind is Kind.DATE:
+def _is_of(term: Term, kind: AskedKind) -> bool:
+    if kind is AskedKind.DATE:
         return is_date(term)
     return term.kind is TermKind.NUMBER and not is_date(term)
 
 
-def _list_mentions(terms: Sequence[Term], kind: Kind) -> list[list[int]]:
+def _list_mentions(terms: Sequence[Term], kind: AskedKind) -> list[list[int]]:
     """Return the places of each date or number; those of one date stand side by side."""
     mentions: list[list[int]] = []
     for at, term in enumerate(terms):

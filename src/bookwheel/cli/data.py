@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
+from bookwheel.cli.coverage import show_coverage
 from bookwheel.cli.memagent_prompts import write_prompts
 from bookwheel.cli.options import FilePath, ModelOptions, PositiveInt, Text, WholeNumber
 from bookwheel.cli.task_options import parse_task_options
@@ -197,3 +198,4 @@ app.command(make)
 app.command(filter_file, name="filter")
 app.command(tasks)
 app.command(write_prompts, name="prompts")
+app.command(show_coverage, name="coverage")

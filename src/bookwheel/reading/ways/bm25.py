@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bookwheel.plan import Plan
     from bookwheel.types import Answer, Chunk, Document, Step
 
-_PASSAGE_TOKENS: Final = 160
+PASSAGE_TOKENS: Final = 160
 # Chinese is searched by characters, everything else by words.
 WORD: Final = "[\u4e00-\u9fff\u3400-\u4dbf]|[^\\W\u4e00-\u9fff\u3400-\u4dbf]+"
 
@@ -34,7 +34,7 @@ async def bm25(
 
 def _select_passages(document: Document, question: str, model: Model, limit: int) -> str:
     """Return the text of the best passages within the limit."""
-    passages = list(split(document, model.tokenizer, max(8, min(_PASSAGE_TOKENS, limit // 4))))
+    passages = list(split(document, model.tokenizer, max(8, min(PASSAGE_TOKENS, limit // 4))))
     taken: list[Chunk] = []
     tokens = 0
     for place in rank_passages([passage.text for passage in passages], question):

@@ -1,0 +1,53 @@
+"""What a search finds of the evidence, and what a constant answer earns."""
+
+import json
+
+import pytest
+
+from bookwheel.cli.coverage import show_coverage
+from bookwheel.evaluation.coverage import find_constant, find_share, measure_coverage
+from bookwheel.tasks import GoldEvidence, Sample, SampleDocument, write_samples
+from bookwheel.text.tokens import WordTokenizer
+
+WORDS = WordTokenizer()
+FILLER = "The harbour is calm and the bread is warm. " * 60
+
+
+def make(number, sentence, question, gold="Ada", metric="contains"):
+    text = FILLER + sentence + " " + FILLER
+    evidence = (GoldEvidence(start=len(FILLER), end=len(FILLER) + len(sentence), note=sentence),)
+    return Sample(
+        id=f"s{number}",
+        task="t",
+        question=question,
+        golds=(gold,),
+        document=SampleDocument("d", [text]),
+        metric=metric,
+        length=1000,
+        evidence=evidence,
+    )
+
+
+def test_evidence_that_shares_words_with_the_question_is_found():
+    pytest.importorskip("bm25s")
+    assert find_share(make(0, "The lamp belongs to Ada.", "Who has the lamp?"), WORDS, 320) == 1
+    assert find_share(make(0, "The lantern went to Ada.", "Who owns what glows?"), WORDS, 320) == 0
+    assert find_share(make(0, "The lamp belongs to Ada.", "Who has the lamp?"), WORDS, 10) == 0
+
+
+def test_the_best_constant_is_scored_by_the_samples_own_metric():
+    samples = [make(0, "x", "q", "Ada"), make(1, "x", "q", "Ada"), make(2, "x", "q", "Bram")]
+    assert find_constant(samples) == ("Ada", pytest.approx(2 / 3))
+    assert find_constant([make(0, "x", "q", "", "unanswerable")])[0] == "not in the document"
+
+
+def test_the_command_prints_a_row_for_each_task(tmp_path, capsys):
+    pytest.importorskip("bm25s")
+    path = tmp_path / "s.jsonl"
+    write_samples([make(0, "The lamp belongs to Ada.", "Who has the lamp?")], path)
+    assert show_coverage(path, tokens=320) == 0
+    assert "100%   100%  100% by 'Ada'" in capsys.readouterr().out
+    assert show_coverage(path, tokens=320, as_json=True) == 0
+    (row,) = json.loads(capsys.readouterr().out)["tasks"]
+    assert (row["task"], row["found"], row["constant"]) == ("t", 1.0, "Ada")
+    assert measure_coverage([], WORDS, 10) == []

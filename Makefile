@@ -1,7 +1,7 @@
 # make ask        set everything up and answer a question about the sample document with the local model
 # make test       set everything up and run the quick tests: two minutes on two cores
 # make test-all   run every test, those with PyTorch and Chromium too; AFTER_TEST=1 leaves out what `make test` has run
-# make test-verl  hold verl's own engine to the same step, with all of verl, in an environment of its own (.venv-verl)
+# make test-verl  test --engine verl with all of verl: its engine, and whole runs on Ray, in an environment of its own
 # make check      lint, types, import floors
 # make docs       build the site of the documentation into site/
 # make lock       write requirements/ anew from pyproject.toml; UPGRADE=1 takes the newest versions
@@ -62,12 +62,13 @@ test-all: .venv/.verl
 	@$(PYTHON) -m venv .venv-verl
 	.venv-verl/bin/python -m pip install --quiet --disable-pip-version-check -c requirements/verl.in 'hatchling>=1.27' editables
 	.venv-verl/bin/python -m pip install --quiet --disable-pip-version-check -c requirements/verl.in \
-	  --no-build-isolation --editable '.[verl]' pytest hypothesis
+	  --no-build-isolation --editable '.[verl]' pytest hypothesis psutil
 	@touch $@
 
 test-verl: .venv-verl/.ready
-	OMP_NUM_THREADS=1 PYTHONPATH=tests/training/verl VERL_USE_EXTERNAL_MODULES=cpu_bed VERL_PLATFORM=cpu \
-	  VERL_ENGINE_DEVICE=cuda .venv-verl/bin/python -m pytest tests/training/verl/test_engine.py
+	OMP_NUM_THREADS=1 PYTHONPATH=$(CURDIR)/tests/training/verl VERL_USE_EXTERNAL_MODULES=cpu_bed VERL_PLATFORM=cpu \
+	  VERL_ENGINE_DEVICE=cuda .venv-verl/bin/python -m pytest tests/training/verl/test_engine.py \
+	  tests/training/verl/test_end_to_end.py
 
 check: tools
 	$(BIN)/ruff check .

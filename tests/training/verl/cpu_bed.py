@@ -5,12 +5,16 @@ Processes load it through VERL_USE_EXTERNAL_MODULES, with VERL_PLATFORM=cpu and 
 
 from __future__ import annotations
 
+import os
 from contextlib import contextmanager
 from types import ModuleType
 
 import torch
+from torch import distributed
 from verl.plugin.platform.platform_base import PlatformBase
 from verl.plugin.platform.platform_manager import PlatformRegistry
+
+_ANSWERS = {"mem_get_info": (0, 0), "get_device_name": "cpu"}
 
 
 class CpuModule(ModuleType):
@@ -21,7 +25,7 @@ class CpuModule(ModuleType):
             raise AttributeError(name)
         if hasattr(torch.cpu, name):
             return getattr(torch.cpu, name)
-        return lambda *_, **__: (0, 0) if name == "mem_get_info" else 0
+        return lambda *_, **__: _ANSWERS.get(name, 0)
 
 
 @PlatformRegistry.register(platform="cpu")
@@ -61,6 +65,10 @@ class CpuPlatform(PlatformBase):
         return None, None
 
     def communication_backend_name(self):
+        # verl would ask for "cpu:gloo,cpu:gloo", which torch refuses; it leaves a group alone that has begun.
+        if "MASTER_PORT" in os.environ and "RANK" in os.environ and not distributed.is_initialized():
+            rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+            distributed.init_process_group("gloo", rank=rank, world_size=size)
         return "gloo"
 
     def visible_devices_envvar(self):

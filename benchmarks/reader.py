@@ -33,7 +33,7 @@ from bookwheel.reading.ways.quotes import QuestionScorer, quotes, split_windows
 from bookwheel.scoring import load_metric
 from bookwheel.tasks import Sample, read_samples
 from bookwheel.text.sentences import split_sentences
-from bookwheel.types import Likelihood, Memory, Usage
+from bookwheel.types import Flag, Likelihood, Memory, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,9 +75,11 @@ async def measure(sample: Sample, model: LocalModel | ScoreStore) -> dict[str, A
     began = time.perf_counter()
     *steps, answer = [event async for event in quotes(sample.document, sample.question, model, model.plan)]
     seconds = time.perf_counter() - began
-    best = steps[-1].after.text.splitlines()[0]
-    scorer = QuestionScorer(model, prompts_for(model.plan, sample.question), sample.question)
+    best = (steps[-1].after.text.splitlines() or [""])[0]
+    prompts = prompts_for(model.plan, sample.question)
+    scorer = QuestionScorer(model, prompts, sample.question)
     window, alone = await scorer.score(best), await scorer.score("")
+    unread = [step for step in steps if Flag.UNREAD in step.flags]
     usages = [*(step.conversation.reply.usage for step in steps), answer.conversation.reply.usage]
     judge, golds = load_metric(sample.metric), sample.golds
     record = {
@@ -89,12 +91,9 @@ async def measure(sample: Sample, model: LocalModel | ScoreStore) -> dict[str, A
         "in_first": judge(best, golds).score,
         "in_memory": judge(steps[-1].after.text, golds).score,
         "gain": window - alone,
-        "share": scorer.words.share(best),
-        "first": steps[0].after.text.splitlines()[0],
-        "first_gain": await scorer.score(steps[0].after.text.splitlines()[0]) - alone,
-        "first_right": judge(steps[0].after.text.splitlines()[0], golds).score,
-        "chunk": max(step.score for step in steps) - alone,
-        "chunks": len(steps),
+        "refused": float(answer.text == prompts.not_found),
+        "read": 1 - sum(step.chunk.end - step.chunk.start for step in unread) / len(sample.text),
+        # Of the likelihoods that were not kept.
         "seconds": seconds,
         "prompt_tokens": sum(usage.prompt_tokens for usage in usages),
     }
@@ -147,13 +146,17 @@ def report(records: list[dict[str, Any]]) -> None:
     answered = [one for one in records if "bm25_window" in one]
     absent = [one for one in records if "bm25_window" not in one]
     print(f"{len(answered)} answered and {len(absent)} unanswerable, of {len(group(records, 'gain'))} articles")
-    for name in ("right", "in_first", "in_memory", *BASELINES):
+    for name in ("right", "in_first", "in_memory", "refused", *BASELINES):
         print(f"{name:22} {interval(group(answered, name))}")
+    if absent:
+        print(f"{'refused, unanswerable':22} {interval(group(absent, 'refused'))}")
     for name in BASELINES:
         print(f"right - {name:14} {interval(group(answered, 'right', name))}")
     print(f"words of an answer: {mean([len(one['answer'].split()) for one in answered]):.1f}")
-    print(f"seconds: {mean([one['seconds'] for one in records]):.1f}")
-    print("threshold, refused of the unanswerable, right answers lost")
+    for name, some in (("answered", answered), ("unanswerable", absent)):
+        if some:
+            print(f"{name}: read {mean([one['read'] for one in some]):.2f} of the text")
+    print("threshold, refused of the unanswerable, right answers lost; where nothing was refused yet")
     for threshold in sorted({round(one["gain"], 1) for one in records}):
         refused = mean([one["gain"] < threshold for one in absent])
         lost = mean([one["right"] * (one["gain"] < threshold) for one in answered])

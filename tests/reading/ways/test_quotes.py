@@ -220,3 +220,14 @@ def test_a_reading_that_ended_early_ends_at_the_same_place_when_resumed(at: int)
     assert [step.chunk for step in (*steps[:at], *rest)] == [step.chunk for step in steps]
     assert [step.score for step in (*steps[:at], *rest)] == [step.score for step in steps]
     assert same.text == answer.text
+
+
+def test_with_each_chunk_in_vain_a_lower_gain_is_enough() -> None:
+    best = [step.score for step in read(reader(), replace(PLAN, enough_gain=4.0))[0]][-1]
+    plan = replace(PLAN, enough_gain=best + 1.2)
+    steps, answer = read(reader(), plan)
+    assert [Flag.UNREAD in step.flags for step in steps[:5]] == [False] * 4 + [True]
+    assert "sixty-four" in answer.text
+    for at in range(len(steps)):
+        rest, _ = read(reader(), plan, done=steps[:at])
+        assert [step.chunk for step in (*steps[:at], *rest)] == [step.chunk for step in steps]

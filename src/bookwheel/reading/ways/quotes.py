@@ -12,7 +12,8 @@ measure, how well they explain the question:
         for each window     of the few that share the most words with the question, three sentences each:
                             rank = score(window) + score(chunk) / 2
         memory              the best windows of all chunks so far that fit its size
-        until               the best window's gain is enough; what was not read then is flagged `unread`
+        until               the best window's gain is enough, and half a point less for each chunk since it was found;
+                            what was not read then is flagged `unread`
     answer                  if the best window's gain is less than the least: not in the document
                             else that window, from the sentence on that the question's likelihood rests on
 
@@ -27,6 +28,7 @@ from __future__ import annotations
 import asyncio
 import re
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from math import inf
 from typing import TYPE_CHECKING, Final
 
@@ -60,6 +62,8 @@ WINDOWS: Final = 4
 WORDS: Final = 2.0
 # One line that ends like no sentence. "# Why is it red?" stays with its answer.
 _HEADING: Final = re.compile(r"#{1,6}\s[^\n]*[^\n.!?。！？]")
+# What each chunk that was read in vain takes off the gain that is enough: the likeliest chunks come first.
+_PATIENCE: Final = 0.5
 # A memory of overlapping windows would hold one passage several times.
 _MOST_QUOTES: Final = 4
 
@@ -94,7 +98,8 @@ async def quotes(
     ranked = await asyncio.to_thread(scorer.words.rank, split(document, model.tokenizer, plan.chunk_tokens))
     read = {(step.chunk.start, step.chunk.end) for step in done if Flag.UNREAD not in step.flags}
     left = [chunk for chunk in ranked if (chunk.start, chunk.end) not in read]
-    index, gain = len(done), await _find_enough(kept, scorer, plan, done)
+    index, waited = len(done), _count_waited(kept, done)
+    gain = await _find_enough(kept, waited, scorer, plan, done)
     while left and gain is None:
         place = left.pop(0)
         chunk = replace(place, index=index, text=document.slice(place.start, place.end))
@@ -106,7 +111,8 @@ async def quotes(
         step = _build_step(chunk, memory, kept, score, scorer, model)
         yield step
         index, memory = index + 1, step.after
-        gain = await _find_enough(kept, scorer, plan)
+        waited = waited + 1 if _count_waited(kept, [step]) else 0
+        gain = await _find_enough(kept, waited, scorer, plan)
     if gain is not None:
         for step in list_unread(left, memory, Decision(score=gain, usage=Usage()), done):
             yield number_step(step, index)
@@ -114,19 +120,30 @@ async def quotes(
     yield await _answer(kept, memory, scorer, model, plan, prompts)
 
 
+def _find_best(kept: Sequence[ScoredQuote]) -> ScoredQuote | None:
+    # What the user wrote has no rank among the passages.
+    return next((quote for quote in kept if quote.chunk < inf), None)
+
+
+def _count_waited(kept: Sequence[ScoredQuote], done: Sequence[Step]) -> int:
+    """Return how many chunks were read since the best passage was found."""
+    best = _find_best(kept)
+    was_there = (best is not None and best.text in step.before.text.splitlines() for step in reversed(done))
+    return sum(1 for _ in takewhile(bool, was_there))
+
+
 async def _find_enough(
-    kept: Sequence[ScoredQuote], scorer: QuestionScorer, plan: Plan, done: Sequence[Step] = ()
+    kept: Sequence[ScoredQuote], waited: int, scorer: QuestionScorer, plan: Plan, done: Sequence[Step] = ()
 ) -> float | None:
     """Return the gain of the best passage if no better one is to be looked for."""
     left_before = next((step.score for step in done if Flag.UNREAD in step.flags), None)
     if left_before is not None:
         return left_before
-    # What the user wrote has no rank among the passages.
-    best = next((quote for quote in kept if quote.chunk < inf), None)
+    best = _find_best(kept)
     if not plan.enough_gain or best is None:
         return None
     gain = await scorer.gain(best.window)
-    return gain if gain >= plan.enough_gain else None
+    return gain if gain >= plan.least_gain and gain + _PATIENCE * waited >= plan.enough_gain else None
 
 
 async def _may_answer(score: float, scorer: QuestionScorer, plan: Plan) -> bool:

@@ -1,18 +1,19 @@
 """The samples that the local model's reader is measured on: several questions about each of some articles.
 
-    python benchmarks/reader_samples.py OUT [--articles 20] [--questions 10] [--absent 4] [--tokens 4000] [--items FILE]
+    python benchmarks/reader_samples.py OUT [--articles 20] [--questions 10] [--absent 4] [--tokens 4000]
+        [--around 0] [--items FILE]
 
-A document is the beginning of a Wikipedia article from SQuAD's development set, in its own order. The questions
-`answered` are on its paragraphs, each on another one; the questions `absent` are on later paragraphs of the same
-article, and none of their answers stands in the document. Questions on one document follow each other, so that a
-model with a prompt cache computes its sections once.
+A document is the beginning of a Wikipedia article from SQuAD's development set, in its own order; `--around` puts other
+articles before and after it. The questions `answered` are on its paragraphs, each on another one; the questions
+`absent` are on later paragraphs of the same article, and none of their answers stands in the document. Questions on one
+document follow each other, so that a model with a prompt cache computes its sections once.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -40,6 +41,19 @@ def take_beginning(items: list[QuestionItem], tokenizer: Tokenizer, tokens: int)
     return paragraphs
 
 
+def surround(paragraphs: list[str], others: list[str], tokenizer: Tokenizer, tokens: int, random: Random) -> str:
+    """Return the paragraphs as they follow each other, at a random place among so many tokens of other articles."""
+    around: list[str] = []
+    left = tokens
+    for text in random.sample(others, len(others)):
+        left -= tokenizer.count(text)
+        if left < 0:
+            break
+        around.append(text)
+    at = random.randint(0, len(around))
+    return "\n\n".join((*around[:at], *paragraphs, *around[at:]))
+
+
 def draw(items: list[QuestionItem], count: int, random: Random) -> list[QuestionItem]:
     """Draw questions, each on another paragraph."""
     shuffled = random.sample(items, len(items))
@@ -47,12 +61,12 @@ def draw(items: list[QuestionItem], count: int, random: Random) -> list[Question
 
 
 def make_samples(
-    title: str, items: list[QuestionItem], tokenizer: Tokenizer, options: argparse.Namespace
+    title: str, items: list[QuestionItem], others: list[str], tokenizer: Tokenizer, options: argparse.Namespace
 ) -> Iterator[Sample]:
     """Yield the samples of one article; none where it is too short."""
     random = Random(f"reader/{title}")
     paragraphs = take_beginning(items, tokenizer, options.tokens)
-    text = "\n\n".join(paragraphs)
+    text = surround(paragraphs, others, tokenizer, options.around, Random(f"around/{title}"))
     inside = [item for item in items if item.paragraphs[0].text in paragraphs]
     outside = [
         item
@@ -72,7 +86,7 @@ def make_samples(
             golds=golds,
             document=SampleDocument(title, [text]),
             metric=metric,
-            length=options.tokens,
+            length=options.tokens + options.around,
             tokens=tokenizer.count(text),
             seed=0,
         )
@@ -86,6 +100,7 @@ async def main() -> None:
     parser.add_argument("--questions", type=int, default=10)
     parser.add_argument("--absent", type=int, default=4)
     parser.add_argument("--tokens", type=int, default=4000)
+    parser.add_argument("--around", type=int, default=0, help="tokens of other articles around each")
     parser.add_argument("--items", default="squad_v1.1_dev.json", help="squad_v1.1_train_subset.json to tune on")
     parser.add_argument("--data", type=Path)
     options = parser.parse_args()
@@ -93,8 +108,13 @@ async def main() -> None:
     articles = [(title, list(group)) for title, group in groupby(items, lambda item: item.paragraphs[0].title)]
     Random(0).shuffle(articles)
     model = await LocalModel.open(threads=1)
-    drawn = (list(make_samples(title, group, model.tokenizer, options)) for title, group in articles)
-    chosen = [samples for samples in drawn if samples][: options.articles]
+    texts = {title: list(dict.fromkeys(item.paragraphs[0].text for item in group)) for title, group in articles}
+    drawn = (
+        list(make_samples(title, group, others, model.tokenizer, options))
+        for title, group in articles
+        if (others := [text for other in texts if other != title for text in texts[other]])
+    )
+    chosen = list(islice(filter(None, drawn), options.articles))
     await model.aclose()
     count = write_samples([sample for samples in chosen for sample in samples], options.out, force=True)
     print(f"{count} samples of {len(chosen)} articles")

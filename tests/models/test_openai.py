@@ -6,6 +6,7 @@ import logging
 import pytest
 
 from bookwheel.errors import BadReply, Rejected, UnknownModel, WindowExceeded
+from bookwheel.models.base import REPLY_WATCHER
 from bookwheel.models.openai import OpenAIModel
 from bookwheel.plan import Sampling
 from bookwheel.text.tokens import WordTokenizer
@@ -32,6 +33,29 @@ def test_streamed_and_whole_replies_are_the_same(server, acts, model, finish):
     assert (streamed.text, streamed.finish) == (whole.text, whole.finish)
     assert streamed.usage.tokens == whole.usage.tokens == 10
     assert server.bodies()[-1]["stream_options"] == {"include_usage": True}
+
+
+@pytest.fixture
+def watched():
+    """The texts that a watcher of replies is told."""
+    told = []
+    watcher = REPLY_WATCHER.set(told.append)
+    yield told
+    REPLY_WATCHER.reset(watcher)
+
+
+def test_a_watched_reply_is_streamed(server, acts, model, watched):
+    server.plays(acts.streams("Sig", "ned by ", "Ada."))
+    assert acts.ask(model()).text == "Signed by Ada."
+    assert watched[:3] == ["Sig", "Signed by ", "Signed by Ada."]
+
+
+def test_a_server_that_refuses_to_stream_is_asked_for_whole_replies(server, acts, model, watched):
+    whole = acts.sends(acts.completion("Signed by Ada."))
+    server.plays(acts.fault(400, "streaming is not supported here"), whole, whole)
+    assert acts.ask(model(), times=2).text == "Signed by Ada."
+    assert ["stream" in body for body in server.bodies()] == [True, False, False]
+    assert watched == []
 
 
 def test_tokens_are_counted_here_where_the_server_does_not(server, acts, model):

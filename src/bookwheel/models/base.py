@@ -6,19 +6,24 @@ server offers them; a way of reading that needs one calls `require_ability` befo
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, runtime_checkable
 
 from bookwheel.errors import InputError, MissingAbility
 from bookwheel.types import Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from bookwheel.plan import Plan, Sampling
     from bookwheel.text.tokens import Tokenizer
     from bookwheel.types import Judgement, Likelihood, Message, Reply
+
+
+REPLY_WATCHER: Final[ContextVar[Callable[[str], None] | None]] = ContextVar("reply_watcher", default=None)
+"""Called with the text of a reply so far, by a model that can stream it. Every call made below inherits it."""
 
 
 class Ability(StrEnum):

@@ -15,7 +15,7 @@ from bookwheel.errors import BadReply, EmptyReply, ServerFault, Unreachable
 from bookwheel.types import Finish
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
 # Every other reason, except the two below, means that the model stopped by itself.
 _FINISHES: Final = {
@@ -129,9 +129,10 @@ def _extract_text(message: Mapping[str, Any], finish: Finish, completion_tokens:
 class StreamedReply:
     """The chunks of a stream, joined into the body of one reply. What came before a break stays to be counted."""
 
-    def __init__(self) -> None:
+    def __init__(self, watch: Callable[[str], None] | None = None) -> None:
         self._body: dict[str, Any] = {}
         self._message: dict[str, Any] = {}
+        self._watch = watch
 
     @property
     def received(self) -> str:
@@ -148,6 +149,8 @@ class StreamedReply:
                 self._body["choices"] = [choice]
                 choice["finish_reason"] = part.get("finish_reason") or choice.get("finish_reason")
                 _append_delta(self._message, _as_mapping(part.get("delta")))
+            if self._watch:
+                self._watch(str(self._message.get("content") or ""))
         if "choices" in self._body and choice["finish_reason"] is None:
             raise Unreachable(
                 "the connection broke in mid-reply: the stream ended before the reply did. "

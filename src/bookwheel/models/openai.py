@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypedDict, Unpack
 
 from bookwheel.errors import TimedOut, WindowExceeded
+from bookwheel.models.base import REPLY_WATCHER
 from bookwheel.models.completion import Completion, StreamedReply, parse_completion
 from bookwheel.models.endpoint import DEFAULT_RETRIES, DEFAULT_TIMEOUT, Endpoint
 from bookwheel.models.sdk_errors import (
@@ -110,6 +111,7 @@ class OpenAIModel:
         self._record = record_tokens
         self._extra = dict(extra_body or {})
         self._stream = stream
+        self._streams_for_watchers = True
         self._software: ServerSoftware | None = None
         self._slots = asyncio.Semaphore(concurrency)
         # A try of the SDK's own would multiply those of the reading, and would pass its budget unseen.
@@ -195,7 +197,9 @@ class OpenAIModel:
         self, messages: list[dict[str, str]], limit: int, sampling: Sampling, extras: Mapping[str, Any]
     ) -> object:
         """Return the reply's JSON within the deadline, because blanks can keep silence short for ever."""
-        stream = StreamedReply() if self._stream and not extras else None
+        watch = REPLY_WATCHER.get()
+        is_streamed = self._stream or (watch is not None and self._streams_for_watchers)
+        stream = StreamedReply(watch) if is_streamed and not extras else None
         try:
             async with asyncio.timeout(self.endpoint.deadline):
                 return await self._request(messages, limit, sampling, extras, stream)
@@ -227,6 +231,10 @@ class OpenAIModel:
                 unsupported = find_rejected_setting(
                     error, {name: body[name] for name in _OPTIONAL_SETTINGS if name in settings}
                 )
+                if unsupported is None and stream and not self._stream and self._streams_for_watchers:
+                    # Nobody asked for a stream but a watcher, so a server that refuses one is asked as before.
+                    self._streams_for_watchers, stream = False, None
+                    continue
                 if unsupported is None:
                     raise translate_error(error, self.endpoint, self.name) from error
                 self.unsupported.add(unsupported)

@@ -116,7 +116,7 @@ def _reading_paths() -> dict[str, Any]:
         200,
         _TEXT,
         kind="text/event-stream",
-        parameters=[one, changes, _header("Last-Event-ID", "The last event that the client has.")],
+        parameters=[one, changes, _query("live"), _header("Last-Event-ID", "The last event that the client has.")],
     )
     resume = _route(
         "Continue a reading", 200, reading, body=schemas.ResumeShape, parameters=[one, changes], needs_body=False

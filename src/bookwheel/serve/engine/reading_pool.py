@@ -10,12 +10,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.serve.engine.errors import ApiError, too_many_requests
 from bookwheel.serve.engine.reading_runner import ReadingRunner
-from bookwheel.serve.engine.running_reading import ReadingRequest, RunningReading, Waiting
+from bookwheel.serve.engine.running_reading import LiveCall, ReadingRequest, RunningReading, Waiting
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
@@ -104,6 +105,25 @@ class ReadingPool:
 
         In between, yield each wait for a model that fails.
         """
+        async with aclosing(self._follow(id_, first)) as events:
+            async for event in events:
+                if not isinstance(event, LiveCall):
+                    yield event
+
+    async def watch(self, id_: str, first: int = 0) -> AsyncGenerator[Step | Answer | Reading | Waiting | LiveCall]:
+        """Yield what `stream` does, and the calls of the model while they are under way."""
+        running = self._running.get(id_)
+        if running:
+            running.watchers += 1
+        try:
+            async with aclosing(self._follow(id_, first)) as events:
+                async for event in events:
+                    yield event
+        finally:
+            if running:
+                running.watchers -= 1
+
+    async def _follow(self, id_: str, first: int) -> AsyncGenerator[Step | Answer | Reading | Waiting | LiveCall]:
         running = self._running.get(id_)
         if running is None:
             ended = await asyncio.to_thread(self._journal.reading, id_)
@@ -111,7 +131,8 @@ class ReadingPool:
                 yield event
             yield replace(ended, steps=ended.gaps)
             return
-        number, waiting = first, None
+        number = first
+        shown: dict[type, Waiting | LiveCall] = {}
         while True:
             # Both are read before the steps, so that a change during a `yield` is not missed.
             changed, is_done = running.changed, running.done.is_set()
@@ -120,10 +141,10 @@ class ReadingPool:
                 yield running.steps[number - 1]
             if is_done:
                 break
-            if running.waiting is not waiting:
-                waiting = running.waiting
-                if waiting:
-                    yield waiting
+            for event in (running.waiting, running.call):
+                if event and shown.get(type(event)) is not event:
+                    shown[type(event)] = event
+                    yield event
             await changed.wait()
         if running.answer:
             yield running.answer

@@ -138,6 +138,7 @@ class ReadingRunner:
             loop=loop,
             metrics=self._metrics,
             quota=request.quota,
+            running=running,
         )
 
         def watch(event: Step | Answer) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from bookwheel.journal import StoredDocument
 from bookwheel.reading import runner
@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from bookwheel.serve.engine.keys import TokenQuota
     from bookwheel.serve.engine.worker_loop import WorkerJob
     from bookwheel.types import Reading, Step
+
+CallKind: TypeAlias = Literal["reply", "judge", "likelihood"]
+"""What a model is asked for."""
+# Seconds between two looks at a reply that is being written: a stream brings dozens of tokens a second.
+_SECONDS_BETWEEN_LOOKS: Final = 0.1
 
 DocumentOpener: TypeAlias = Callable[[], Coroutine[Any, Any, StoredDocument]]
 """Puts the document of a reading into the journal."""
@@ -58,6 +63,15 @@ class Waiting:
     error: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveCall:
+    """A call of the model that is under way."""
+
+    kind: CallKind
+    text: str
+    """The reply so far; empty where the model does not stream."""
+
+
 @dataclass(slots=True, kw_only=True, eq=False)
 class RunningReading:
     """A reading under way. `changed` is set, and replaced, with every change."""
@@ -69,6 +83,10 @@ class RunningReading:
     answer: Answer | None = None
     waiting: Waiting | None = None
     """Its model fails at the moment."""
+    call: LiveCall | None = None
+    """The call that is under way, for those who watch."""
+    watchers: int = 0
+    """Listeners that want to see replies as they are written."""
     is_started: bool = False
     """The journal has the reading; before that its document is being opened."""
     result: Reading | None = None
@@ -81,6 +99,7 @@ class RunningReading:
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     done: asyncio.Event = field(default_factory=asyncio.Event)
     _clients: int = 0
+    _look: asyncio.TimerHandle | None = None
 
     async def wait_until_started(self) -> Reading:
         """Return the reading once the journal has it. Raise the error that kept it from starting."""
@@ -93,6 +112,7 @@ class RunningReading:
     def publish(self, event: Step | Answer) -> None:
         """Add a durable step, or the answer."""
         self.waiting = None
+        self.call = None
         if isinstance(event, Answer):
             self.answer = event
         else:
@@ -102,6 +122,17 @@ class RunningReading:
     def wait_for_model(self, waiting: Waiting) -> None:
         """Note that the model fails."""
         self.waiting = waiting
+        self.notify()
+
+    def show_call(self, kind: CallKind, text: str) -> None:
+        """Show those who watch what the model is asked for, and what it has written of it."""
+        self.call = LiveCall(kind=kind, text=text)
+        if self._look is None:
+            self._look = asyncio.get_running_loop().call_later(_SECONDS_BETWEEN_LOOKS, self._end_look)
+            self.notify()
+
+    def _end_look(self) -> None:
+        self._look = None
         self.notify()
 
     def interrupt(self) -> None:
@@ -126,6 +157,7 @@ class RunningReading:
         """Set the result; no change follows."""
         self.result = result
         self.waiting = None
+        self.call = None
         self.done.set()
         self.notify()
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bookwheel.errors import ModelError
-from bookwheel.models.base import Embeddings, ModelWrapper, most_scored_tokens
+from bookwheel.models.base import REPLY_WATCHER, Embeddings, ModelWrapper, most_scored_tokens
 from bookwheel.reading.budget import lost_usage, texts_to_messages, worst_usage
 from bookwheel.types import Judgement, Likelihood, Reply, Usage
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from bookwheel.serve.engine.fair_queue import FairQueue
     from bookwheel.serve.engine.keys import TokenQuota
     from bookwheel.serve.engine.metrics import Metrics
+    from bookwheel.serve.engine.running_reading import CallKind, RunningReading
     from bookwheel.types import Message
 
 _T = TypeVar("_T", Reply, Judgement, Likelihood, Embeddings)
@@ -38,6 +40,7 @@ class SharedModel(ModelWrapper):
         loop: asyncio.AbstractEventLoop,
         metrics: Metrics,
         quota: TokenQuota | None = None,
+        running: RunningReading | None = None,
     ) -> None:
         super().__init__(model)
         self._queue = queue
@@ -45,10 +48,12 @@ class SharedModel(ModelWrapper):
         self._loop = loop
         self._metrics = metrics
         self._quota = quota
+        self._running = running
 
     async def reply(self, messages: Sequence[Message], *, limit: int, sampling: Sampling) -> Reply:
         """Return the model's reply. Raise BudgetReached when the quota does not cover the longest one."""
-        return await self._spend(messages, limit, lambda: self._model.reply(messages, limit=limit, sampling=sampling))
+        call = partial(self._model.reply, messages, limit=limit, sampling=sampling)
+        return await self._spend(messages, limit, self._shown("reply", call))
 
     async def abilities(self) -> frozenset[Ability]:
         """Return the model's abilities."""
@@ -56,16 +61,33 @@ class SharedModel(ModelWrapper):
 
     async def judge(self, messages: Sequence[Message], options: Sequence[str]) -> Judgement:
         """Return the model's judgement, within the quota."""
-        return await self._spend(messages, 1, lambda: super(SharedModel, self).judge(messages, options))
+        return await self._spend(messages, 1, self._shown("judge", partial(super().judge, messages, options)))
 
     async def likelihood(self, messages: Sequence[Message], continuation: str) -> Likelihood:
         """Return the likelihood of the continuation, within the quota."""
         limit = most_scored_tokens(self.tokenizer, continuation)
-        return await self._spend(messages, limit, lambda: super(SharedModel, self).likelihood(messages, continuation))
+        call = partial(super().likelihood, messages, continuation)
+        return await self._spend(messages, limit, self._shown("likelihood", call))
 
     async def embed(self, texts: Sequence[str]) -> Embeddings:
         """Return embeddings of texts, within the quota."""
         return await self._spend(texts_to_messages(texts), 0, lambda: super(SharedModel, self).embed(texts))
+
+    def _shown(self, kind: CallKind, call: Callable[[], Awaitable[_T]]) -> Callable[[], Awaitable[_T]]:
+        """Return the call so that whoever watches the reading sees it; where nobody does, nothing is streamed."""
+
+        async def show() -> _T:
+            running = self._running
+            if running is None or not running.watchers:
+                return await call()
+            running.show_call(kind, "")
+            watcher = REPLY_WATCHER.set(partial(running.show_call, kind))
+            try:
+                return await call()
+            finally:
+                REPLY_WATCHER.reset(watcher)
+
+        return show
 
     async def _spend(self, messages: Sequence[Message], limit: int, call: Callable[[], Awaitable[_T]]) -> _T:
         """Make a call of at most `limit` tokens of reply in the model's own event loop."""

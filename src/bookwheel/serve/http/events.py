@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from bookwheel.record import evidence_to_json, gap_to_json, reading_to_json, step_to_json
-from bookwheel.serve.engine.running_reading import Waiting
+from bookwheel.serve.engine.running_reading import LiveCall, Waiting
 from bookwheel.serve.http.changes import changes_to_json
 from bookwheel.types import Answer, Memory, Step
 
@@ -44,22 +44,27 @@ class EventStream(EventSourceResponse):
 
 
 def stream_events(
-    readings: ReadingPool, reading: Reading, last_event_id: str, *, changes: bool = False
+    readings: ReadingPool, reading: Reading, last_event_id: str, *, changes: bool = False, is_live: bool = False
 ) -> EventSourceResponse:
-    """Stream every step after `last_event_id`, the answer and the status; an event's id is its number of steps."""
+    """Stream every step after `last_event_id`, the answer and the status; an event's id is its number of steps.
+
+    With `is_live`, stream the call that is under way too, again and again while its reply is written.
+    """
     is_number = last_event_id.isascii() and last_event_id.isdigit() and len(last_event_id) <= _MOST_DIGITS
     first = int(last_event_id) if is_number else 0
-    return EventSourceResponse(_generate_events(readings, reading, first, changes=changes), ping=_KEEP_ALIVE)
+    events = _generate_events(readings, reading, first, changes=changes, is_live=is_live)
+    return EventSourceResponse(events, ping=_KEEP_ALIVE)
 
 
 async def _generate_events(
-    readings: ReadingPool, reading: Reading, first: int, *, changes: bool
+    readings: ReadingPool, reading: Reading, first: int, *, changes: bool, is_live: bool
 ) -> AsyncGenerator[ServerSentEvent]:
     # A client may have steps of a running reading that this copy of it does not have yet.
     number = min(first, len(reading.steps)) if readings.get_running(reading.id) is None else first
     before = reading.steps[number - 1].after if 0 < number <= len(reading.steps) else None
     before = before or Memory.blank(reading.plan.memory_tokens)
-    async with aclosing(readings.stream(reading.id, number)) as events:
+    follow = readings.watch if is_live else readings.stream
+    async with aclosing(follow(reading.id, number)) as events:
         async for event in events:
             if isinstance(event, Step):
                 number += 1
@@ -72,6 +77,8 @@ async def _generate_events(
                 yield _event("answer", number, {"answer": event.text, "flags": [str(flag) for flag in event.flags]})
             elif isinstance(event, Waiting):
                 yield _event("waiting", number, asdict(event))
+            elif isinstance(event, LiveCall):
+                yield _event("writing", number, asdict(event))
             else:
                 evidence = [evidence_to_json(passage) for passage in event.evidence]
                 gaps = [gap_to_json(step) for step in event.gaps]

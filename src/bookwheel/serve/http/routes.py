@@ -145,7 +145,9 @@ class Routes:
     async def stream_reading(self, request: Request) -> Response:
         """Stream a reading's steps as they come."""
         reading, last_event_id = await self._find_reading(request), request.headers.get("last-event-id", "")
-        return stream_events(self._service.readings, reading, last_event_id, changes=wants_changes(request))
+        is_live = request.query_params.get("live", "0") not in {"0", ""}
+        changes = wants_changes(request)
+        return stream_events(self._service.readings, reading, last_event_id, changes=changes, is_live=is_live)
 
     async def list_origins(self, request: Request) -> Response:
         """Return the origin of each line of the newest memory."""

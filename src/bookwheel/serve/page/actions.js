@@ -1,12 +1,17 @@
-// The actions of a reading: stop, resume, delete, ask its document again, compare, download.
+// What can be done with a reading: stop and resume it, copy and export the answer, name, star, compare, delete it.
 
 import { h, refill } from "./dom.js";
+import { Star, confirmed, rename } from "./labels.js";
 import * as service from "./service.js";
 import { t } from "./words.js";
 
-export function actions(reading, shelf, changed) {
-  const file = h("a", { class: "button", href: shelf.file(reading.reading), download: `reading-${reading.reading}.json` }, t("act.json"));
-  if (reading.run) return [h("a", { class: "button", href: `#/run/${reading.run.run}` }, t("act.run", { name: reading.run.name })), file];
+// `own`: changed(reading), ask(), copy(), and the heading that is written over.
+export function actions(reading, shelf, own) {
+  const file = (format, label) => h("a", { class: "choice", href: `${shelf.file(reading.reading)}/export?format=${format}`, download: "" }, label);
+  const json = h("a", { class: "choice", href: shelf.file(reading.reading), download: `reading-${reading.reading || "sample"}.json` }, t("act.json"));
+  if (reading.run) return [h("a", { class: "button", href: `#/run/${reading.run.run}` }, t("act.run", { name: reading.run.name })), h("a", { class: "button", href: json.href, download: json.download }, t("act.json"))];
+  if (shelf !== service.own) return null;
+  const id = reading.reading;
   const problem = h("span", { class: "small problem", role: "alert" });
   const act = (label, run, kind = "") => {
     const press = async (event) => {
@@ -21,20 +26,42 @@ export function actions(reading, shelf, changed) {
     };
     return h("button", { type: "button", class: kind, onclick: press }, label);
   };
-  const id = reading.reading;
   const reads = reading.status === "reading";
   const budget = nextBudget(reading);
-  const onwards = t(budget && reading.status === "stopped" ? "act.resume.more" : "act.resume");
   const onward = ["stopped", "failed", "cancelled"].includes(reading.status);
+  const star = new Star(Boolean(reading.starred), (starred) => service.labelReading(id, { starred }));
+  const name = act(t("label.rename"), () => rename(own.heading, reading.name || reading.question, async (given) => own.changed({ ...reading, ...(await service.labelReading(id, { name: given })) })), "choice");
+  const copied = act(t("act.copy"), async (button) => {
+    await own.copy();
+    refill(button, t("act.copied"));
+  });
+  const remove = confirmed(t("act.delete"), async () => {
+    await service.remove(id);
+    location.hash = `#/document/${reading.document.id}`;
+  });
   return [
-    reads && act(t("act.stop"), async () => changed(await service.cancel(id))),
-    onward && act(onwards, async () => changed(await service.resume(id, budget)), "main"),
-    h("a", { class: "button", href: `#/?${new URLSearchParams({ document: reading.document.id, name: reading.document.name })}` }, t("act.ask")),
-    compareMenu(reading),
-    file,
-    !reads && act(t("act.delete"), confirmDelete(id), "plain"),
+    reads && act(t("act.stop"), async () => own.changed(await service.cancel(id))),
+    onward && act(t(budget && reading.status === "stopped" ? "act.resume.more" : "act.resume"), async () => own.changed(await service.resume(id, budget)), "main"),
+    reading.answer && copied,
+    star.node,
+    menu(t("act.more"), [name, compareMenu(reading), file("html", t("act.html")), file("markdown", t("act.markdown")), json, !reads && remove]),
     problem,
   ];
+}
+
+function menu(label, choices) {
+  const box = h("details", { class: "menu" }, h("summary", { class: "button" }, label), h("div", { class: "choices" }, choices));
+  const away = (event) => {
+    if (!box.contains(event.target)) box.open = false;
+    if (!box.open || !box.isConnected) removeEventListener("click", away, true);
+  };
+  box.addEventListener("toggle", () => box.open && addEventListener("click", away, true));
+  box.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    box.open = false;
+    box.firstElementChild.focus();
+  });
+  return box;
 }
 
 // The budget of a resumed reading starts at zero. The server drops limits that are not sent, so all are sent; if one of
@@ -47,28 +74,15 @@ function nextBudget({ status, plan }) {
   return { price_in, price_out, ...Object.fromEntries(limits.map((name) => [name, factor * plan.budget[name]])) };
 }
 
-// The first press asks for confirmation, the second deletes.
-function confirmDelete(id) {
-  let asked = false;
-  return async (button) => {
-    if (asked) {
-      await service.remove(id);
-      location.hash = "#/";
-    }
-    asked = true;
-    refill(button, t("act.delete.sure"));
-  };
-}
-
 // The list of other readings of this document is loaded when the menu opens.
 function compareMenu(reading) {
-  const list = h("div", { class: "choices" });
+  const list = h("div", {});
   const open = async () => {
     if (!box.open) return;
-    const others = (await service.readings("", 500)).filter((other) => other.document.id === reading.document.id && other.reading !== reading.reading);
-    const link = (other) => h("a", { href: `#/compare/${encodeURIComponent(reading.reading)}/${encodeURIComponent(other.reading)}`, dir: "auto" }, other.question);
+    const others = (await service.readings({ document: reading.document.id, limit: 500 })).filter((other) => other.reading !== reading.reading);
+    const link = (other) => h("a", { class: "choice", href: `#/compare/${encodeURIComponent(reading.reading)}/${encodeURIComponent(other.reading)}`, dir: "auto" }, other.name || other.question);
     refill(list, others.length ? others.map(link) : h("p", { class: "small" }, t("compare.none")));
   };
-  const box = h("details", { class: "menu", ontoggle: open }, h("summary", { class: "button" }, t("act.compare")), list);
+  const box = h("details", { class: "deeper", ontoggle: open }, h("summary", {}, t("act.compare")), list);
   return box;
 }

@@ -1,10 +1,9 @@
-// Routes: #/ is the form and the journal, #/reading/ID a reading, #/compare/ID/ID two readings, #/runs the evaluations
-// and training runs, #/run/ID one of them, #/run/ID/reading/ID a reading of a run.
+// Routes: #/ the library, #/document/SHA a document with its thread, #/reading/ID a reading in its thread, #/journal all
+// questions, #/search the full-text search, #/sample the recorded reading, #/compare/ID/ID two readings, #/runs the
+// evaluations and training runs, #/run/ID one of them, #/run/ID/reading/ID a reading of a run.
 
-import { askView } from "./ask.js";
-import { compareView } from "./compare.js";
 import { h, refill, shown, wheel } from "./dom.js";
-import { readingView } from "./reading.js";
+import { libraryView, receive } from "./library.js";
 import * as service from "./service.js";
 import { current, kept, speak, t } from "./words.js";
 
@@ -16,13 +15,18 @@ const skip = h("a", { class: "skip", href: "#content", onclick: toContent });
 let shownView = {};
 let visit = 0;
 
+const workspace = () => import("./workspace.js");
 const routes = [
-  [/^\/$/, (_, query, kept) => askView(query, kept)],
-  [/^\/reading\/([\w-]+)$/, ([id], query, kept) => readingView(id, query, kept)],
-  [/^\/compare\/([\w-]+)\/([\w-]+)$/, ([one, other], _, kept) => compareView(one, other, kept)],
-  [/^\/runs$/, async () => (await import("./shelf.js")).runsView()],
+  [/^\/$/, (_, query, kept) => libraryView(query, kept)],
+  [/^\/document\/([0-9a-f]{64})$/, async ([sha], query, kept) => (await workspace()).documentView(sha, query, kept)],
+  [/^\/reading\/([\w-]+)$/, async ([id], query, kept) => (await workspace()).readingWorkspace(id, query, kept)],
+  [/^\/sample$/, async (_, query, kept) => (await workspace()).sampleView(query, kept)],
+  [/^\/journal$/, async (_, query, kept) => (await import("./journal.js")).journalView(query, kept)],
+  [/^\/search$/, async (_, query) => (await import("./search.js")).searchView(query)],
+  [/^\/compare\/([\w-]+)\/([\w-]+)$/, async ([one, other], _, kept) => (await import("./compare.js")).compareView(one, other, kept)],
+  [/^\/runs$/, async () => (await import("./run-list.js")).runsView()],
   [/^\/run\/([\w-]+)$/, async ([id], query, kept) => (await import("./run.js")).runView(id, query, kept)],
-  [/^\/run\/([\w-]+)\/reading\/([\w-]+)$/, ([run, id], query, kept) => readingView(id, query, kept, service.keptIn(run))],
+  [/^\/run\/([\w-]+)\/reading\/([\w-]+)$/, async ([run, id], query, kept) => (await workspace()).readingAlone(id, query, kept, service.keptIn(run))],
 ];
 
 // `kept` is the state of the same view before the language changed: what was typed and chosen.
@@ -39,6 +43,7 @@ async function show(kept = null) {
     if (mine !== visit) return view.close?.();
     shownView = view;
     document.title = view.title ? `${shown(view.title)} · bookwheel` : "bookwheel";
+    main.classList.toggle("wide", Boolean(view.wide));
     refill(main, view.node);
     if (mine > 1) scrollTo(0, place);
     if (mine > 1 && document.activeElement === document.body) main.focus({ preventScroll: true });
@@ -118,7 +123,8 @@ function frame() {
       "nav",
       { "aria-label": t("nav") },
       h("a", { href: "#/" }, t("home")),
-      h("a", { href: "#/?journal" }, t("journal")),
+      h("a", { href: "#/journal" }, t("journal")),
+      h("a", { href: "#/search" }, t("search")),
       h("a", { href: "#/runs" }, t("runs")),
       h("button", { class: "quiet by-keys", type: "button", "aria-label": t("keys"), title: t("keys"), onclick: () => keys.showModal() }, "?"),
       themeButton(),
@@ -138,9 +144,29 @@ function toContent(event) {
   main.focus();
 }
 
+// A file that is dropped anywhere is taken to the form; beside it, the browser would leave the page for the file.
+function takeFiles(event) {
+  const files = [...(event.dataTransfer?.files ?? [])];
+  if (!event.dataTransfer?.types.includes("Files")) return;
+  event.preventDefault();
+  document.querySelector(".drop.over")?.classList.remove("over");
+  if (event.type !== "drop" || !files.length) return;
+  if (document.querySelector("form.ask")) dispatchEvent(new CustomEvent("files", { detail: files }));
+  else {
+    receive(files);
+    location.hash = "#/";
+  }
+}
+
+addEventListener("dragover", takeFiles);
+addEventListener("drop", takeFiles);
 addEventListener("hashchange", () => show());
 addEventListener("keydown", (event) => {
-  if (event.key === "?" && !event.target.closest?.("input, textarea, select") && !keys.open) keys.showModal();
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input, textarea, select, dialog")) return;
+  if (event.key === "?" && !keys.open) keys.showModal();
+  else if (event.key === "/") location.hash = "#/search";
+  else return;
+  event.preventDefault();
 });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => dispatchEvent(new Event("repaint")));
 

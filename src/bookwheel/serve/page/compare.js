@@ -1,9 +1,9 @@
-// Two readings side by side, both at the same place of the document, even if their chunks differ. Running readings are
-// followed.
+// Two readings side by side. Of one document, both stand at the same place of it, even if their chunks differ, and their
+// memories are set against each other. Two documents have no common place: there each side moves by itself.
 
+import { against } from "./differences.js";
 import { eachFrame, h, refill } from "./dom.js";
 import { statusChip } from "./marks.js";
-import { MemoryPane } from "./memory.js";
 import { Ribbon, stepOfKey } from "./ribbon.js";
 import * as service from "./service.js";
 import { Trace } from "./trace.js";
@@ -11,22 +11,40 @@ import { number, pages, t } from "./words.js";
 
 export async function compareView(one, other, kept) {
   const readings = await Promise.all([one, other].map(service.reading));
-  let place = kept?.place ?? 1;
-  const draw = eachFrame(() => sides.forEach((side) => side.draw(place)));
-  const go = (share) => {
-    place = share;
-    draw();
-  };
-  const sides = readings.map((reading) => new Side(reading, go, draw));
-  draw();
-  const node = h(
-    "article",
-    { class: "compare" },
-    h("h1", {}, t("compare")),
-    h("p", { class: "soft" }, t("compare.lead")),
-    h("div", { class: "columns even" }, sides.map((side) => side.node)),
+  const same = readings[0].document.id === readings[1].document.id;
+  const places = kept?.places ?? [1, 1];
+  const told = h("p", { class: "small chips", role: "status" });
+  const draw = eachFrame(() => {
+    sides.forEach((side, at) => side.move(places[at]));
+    const [left, right] = sides.map((side) => side.lines(same ? sides.find((twin) => twin !== side).memory : null));
+    refill(told, same ? summary(left, right) : "");
+  });
+  const sides = readings.map(
+    (reading, at) =>
+      new Side(
+        reading,
+        (share) => {
+          if (same) places.fill(share);
+          else places[at] = share;
+          draw();
+        },
+        draw,
+      ),
   );
-  return { node, title: t("compare"), close: () => sides.forEach((side) => side.close()), keep: () => ({ place }) };
+  draw();
+  const lead = same ? h("p", { class: "soft" }, t("compare.lead")) : h("p", { class: "problem", role: "note" }, t("compare.two", { one: readings[0].document.name, other: readings[1].document.name }));
+  const node = h("article", { class: "compare" }, h("h1", {}, t("compare")), lead, told, h("div", { class: "columns even" }, sides.map((side) => side.node)));
+  return { node, title: t("compare"), close: () => sides.forEach((side) => side.close()), keep: () => ({ places }) };
+}
+
+function summary(left, right) {
+  const count = (lines, kind) => number(lines.filter((line) => line.kind === kind).length);
+  return [
+    h("span", { class: "chip nought" }, t("compare.both", { count: count(left, "both") })),
+    h("span", { class: "chip reworded" }, t("compare.reworded", { count: count(left, "reworded") })),
+    h("span", { class: "chip new" }, t("compare.left", { count: count(left, "alone") })),
+    h("span", { class: "chip new" }, t("compare.right", { count: count(right, "alone") })),
+  ];
 }
 
 class Side {
@@ -36,13 +54,14 @@ class Side {
     this.length = Math.max(1, reading.document.length, this.trace.steps.at(-1)?.end ?? 0);
     const to = (at) => go(at === this.trace.last ? 1 : (this.trace.steps[at].start + this.trace.steps[at].end) / 2 / this.length);
     this.ribbon = new Ribbon({ trace: this.trace, length: this.length, proofs: () => this.reading.evidence ?? [], move: to });
+    this.ribbon.node.setAttribute("aria-label", `${t("timeline.slider")}: ${reading.question}`);
     this.ribbon.node.addEventListener("keydown", (event) => {
       const at = this.trace.length ? stepOfKey(event, this.ribbon.at, this.trace.last) : null;
       if (at === null) return;
       event.preventDefault();
       to(at);
     });
-    this.memory = new MemoryPane({ trace: this.trace, limit: reading.plan.memory_tokens, label: `${t("memory")}: ${reading.question}` });
+    this.list = h("ol", { class: "lines bare", "aria-label": `${t("memory")}: ${reading.question}` });
     this.eyebrow = h("p", { class: "eyebrow" });
     this.answer = h("div", { dir: "auto", role: "status" });
     this.line = h("p", { class: "small problem", role: "status" });
@@ -51,13 +70,13 @@ class Side {
       "section",
       {},
       this.eyebrow,
-      h("h2", { class: "question", dir: "auto" }, h("a", { href: service.own.place(reading.reading) }, reading.question)),
+      h("h2", { class: "question", dir: "auto" }, h("a", { href: service.own.place(reading.reading) }, reading.name || reading.question)),
       this.answer,
       h("p", { class: "small" }, t("reading.of", { name: reading.document.name, length: number(reading.document.length) })),
       this.line,
       this.ribbon.node,
       this.place,
-      this.memory.node,
+      this.list,
     );
     this.#tell();
     if (reading.status === "reading") this.#follow();
@@ -69,9 +88,28 @@ class Side {
     this.ribbon.close();
   }
 
+  get memory() {
+    return this.trace.steps[this.at]?.memory ?? "";
+  }
+
+  // A column that has read less than the other shows its newest step.
+  move(share) {
+    this.at = this.trace.length ? this.trace.stepAt(share * this.length - 1e-6) : -1;
+    this.ribbon.draw(this.at);
+    const step = this.trace.steps[this.at];
+    refill(this.place, step ? [t("timeline.step", { at: number(this.at), last: number(this.trace.last) }), pages(step.pages)].filter(Boolean).join(" · ") : "");
+  }
+
+  // Draws the memory against the other one, or by itself, and returns its lines.
+  lines(other) {
+    const lines = against(this.memory, other ?? this.memory);
+    refill(this.list, lines.length ? lines.map(entry) : h("li", { class: "nothing" }, t("memory.empty")));
+    return lines;
+  }
+
   #tell() {
-    const { status, model, answer } = this.reading;
-    refill(this.eyebrow, statusChip(status), h("span", {}, model));
+    const { status, model, way, answer, verdict } = this.reading;
+    refill(this.eyebrow, statusChip(status, verdict), h("span", {}, `${model} · ${way}`));
     this.answer.className = answer ? "answer" : "answer none";
     refill(this.answer, answer || t(`none.${status}`));
   }
@@ -107,13 +145,9 @@ class Side {
     this.ribbon.stale = true;
     this.changed();
   }
+}
 
-  // A column that has read less than the other shows its newest step.
-  draw(share) {
-    const at = this.trace.length ? this.trace.stepAt(share * this.length - 1e-6) : -1;
-    this.ribbon.draw(at);
-    this.memory.draw(at);
-    const step = this.trace.steps[at];
-    refill(this.place, step ? [t("timeline.step", { at: number(at), last: number(this.trace.last) }), pages(step.pages)].filter(Boolean).join(" · ") : "");
-  }
+function entry({ kind, pieces }) {
+  const label = kind === "both" ? "" : h("span", { class: "unseen" }, t(`compare.kind.${kind}`));
+  return h("li", { class: kind === "alone" ? "new" : kind, dir: "auto" }, h("span", { class: "since" }), h("p", {}, label, pieces.map(([alone, text]) => (alone ? h("ins", {}, text) : text))));
 }

@@ -56,3 +56,5 @@ export function later(milliseconds, act) {
     timer = setTimeout(() => act(...values), milliseconds);
   };
 }
+
+export const copy = (text) => navigator.clipboard?.writeText(text);

@@ -1,99 +1,18 @@
-// The head of a reading: question, answer, evidence, and cost so far.
+// What a reading is of, what it took, and how far it is.
 
-import { h, refill, wheel } from "./dom.js";
-import { advantageMark, statusChip, supportChip, verdict } from "./marks.js";
-import { flagChip } from "./memory.js";
-import { duration, figure, moment, number, t } from "./words.js";
-
-export class Headline {
-  constructor(proof) {
-    this.proof = proof;
-    this.eyebrow = h("p", { class: "eyebrow" });
-    this.question = h("h1", { dir: "auto" });
-    this.answer = h("div", { class: "answer", dir: "auto", role: "status" });
-    this.flags = h("p", { class: "chips" });
-    this.earned = h("p", { class: "chips earned", dir: "auto" });
-    this.problem = h("p", { class: "small problem", role: "alert" });
-    this.proofs = h("div", { class: "proofs" });
-    this.node = h("div", { class: "headline" }, this.eyebrow, this.question, this.answer, this.earned, this.flags, this.problem, this.proofs);
-    this.told = null;
-  }
-
-  draw(reading) {
-    const told = JSON.stringify([reading.status, reading.answer, reading.error, reading.evidence, reading.claims]);
-    if (told === this.told) return;
-    this.told = told;
-    refill(this.eyebrow, wheel(reading.status === "reading"), statusChip(reading.status, reading.verdict), reading.verdict && supportChip(reading.verdict), h("span", {}, moment(reading.created)));
-    refill(this.question, reading.question);
-    this.answer.classList.toggle("none", !reading.answer);
-    refill(this.answer, reading.answer ? marked(reading.answer, reading.claims ?? []) : t(`none.${reading.status}`));
-    refill(this.flags, (reading.answer_turn?.flags ?? []).map(flagChip));
-    refill(this.earned, judged(reading));
-    refill(this.problem, reading.status === "cancelled" ? "" : reading.error);
-    refill(this.proofs, this.#proofs(reading));
-  }
-
-  // Each sentence of the answer with its verdict and its passages; a reading from before verdicts has passages only.
-  #proofs({ claims = [], evidence = [] }) {
-    if (!claims.length) return evidence.length ? [h("h2", {}, t("proofs")), evidence.map((found) => this.#quote(found))] : null;
-    return [h("h2", {}, t("verdict")), h("ul", { class: "claims" }, claims.map((claim) => this.#claim(claim, claims.length > 1, evidence)))];
-  }
-
-  #claim(claim, named, evidence) {
-    const missing = claim.missing.length && claim.verdict !== "by-hand" ? t("verdict.missing", { missing: claim.missing.join(", ") }) : "";
-    const text = claim.step === null ? t(`verdict.${claim.verdict}`) : t("verdict.by-hand.at", { step: number(claim.step) });
-    return h(
-      "li",
-      { dir: "auto" },
-      named && h("p", { class: "sentence" }, claim.text),
-      h("p", { class: "small" }, supportChip(claim.verdict, text), missing && ` ${missing}`),
-      claim.evidence.map((at) => this.#quote(evidence[at])),
-    );
-  }
-
-  #quote(found) {
-    const show = () => this.proof(found);
-    return h(
-      "button",
-      { class: "proof", type: "button", dir: "auto", "aria-label": t("proof.show", { quote: found.quote.slice(0, 200) }), onclick: show },
-      found.quote.length > 300 ? `${found.quote.slice(0, 300)}…` : found.quote,
-    );
-  }
-}
-
-// The answer, with each sentence marked by its verdict where there are several.
-function marked(answer, claims) {
-  if (claims.length < 2) return answer;
-  let at = 0;
-  const pieces = claims.flatMap((claim) => {
-    const start = answer.indexOf(claim.text, at);
-    if (start < 0) return [];
-    const before = answer.slice(at, start);
-    at = start + claim.text.length;
-    return [before, h("span", { class: `claimed ${claim.verdict}`, title: t(`verdict.${claim.verdict}`) }, claim.text)];
-  });
-  return [...pieces, answer.slice(at)];
-}
-
-// The verdict on a reading of an evaluation or a training run, and the right answer.
-function judged({ sample, rollout }) {
-  if (rollout) {
-    const parts = Object.entries(rollout.parts).map(([name, value]) => `${name} ${figure(value)}`);
-    const reward = rollout.reward === null ? t(`outcome.${rollout.outcome}`) : `${t("train.reward")} ${figure(rollout.reward)}`;
-    return [h("span", { class: "chip nought" }, reward), h("span", { class: "small" }, t("train.advantage")), advantageMark(rollout.advantage), h("span", { class: "small" }, [t("train.at", { step: number(rollout.step), sample: rollout.sample }), ...parts].join(" · "))];
-  }
-  if (!sample) return null;
-  return [verdict(sample), h("span", { class: "small" }, t("samples.golds")), h("span", {}, sample.golds.join(" · ")), sample.reason && h("span", { class: "small" }, sample.reason)];
-}
+import { h, refill } from "./dom.js";
+import { duration, moment, number, t } from "./words.js";
 
 export class Facts {
   constructor() {
     this.bar = h("progress", { max: 1, "aria-label": t("reading.progress") });
+    this.line = h("span", { class: "took" });
     this.list = h("dl", { class: "facts" });
-    this.node = h("div", {}, this.bar, this.list);
+    this.node = h("details", { class: "menu about" }, h("summary", { class: "quiet" }, t("reading.about")), h("div", { class: "choices" }, this.list));
   }
 
-  draw(reading, trace) {
+  // `elapsed`: seconds on the clock of a reading that goes on.
+  draw(reading, trace, elapsed) {
     const reads = reading.status === "reading";
     const usage = usageSoFar(reading, trace);
     this.bar.hidden = !reads;
@@ -101,10 +20,13 @@ export class Facts {
     const { price_in, price_out } = reading.plan.budget;
     const cost = (usage.prompt_tokens * price_in + usage.completion_tokens * price_out) / 1e6;
     const left = reads ? secondsLeft(reading, trace) : null;
+    const remains = left === null ? t("reading.left.unknown") : duration(left);
+    refill(this.line, reads ? t("reading.clock", { took: duration(elapsed), left: remains }) : `${reading.model} · ${reading.way} · ${duration(usage.seconds)}`);
     const facts = [
-      ["reading.left", reads && (left === null ? t("reading.left.unknown") : duration(left))],
       ["reading.document", t("reading.of", { name: reading.document.name, length: number(reading.document.length) })],
+      ["reading.began", moment(reading.created)],
       ["reading.model", reading.model],
+      ["reading.way", reading.way],
       ["reading.tokens", t("reading.tokens.told", { read: number(usage.prompt_tokens), written: number(usage.completion_tokens) })],
       ["reading.calls", number(usage.calls)],
       ["reading.cost", (price_in || price_out) && cost.toFixed(4)],

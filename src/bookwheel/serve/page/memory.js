@@ -16,11 +16,14 @@ export class MemoryPane {
     this.list = h("ol", { class: from ? "lines" : "lines bare" });
     this.words = h("p", { class: "reply", dir: "auto" });
     this.reply = h("details", {}, h("summary", {}, t("memory.reply")), this.words);
+    this.flight = h("p", { class: "small" });
+    this.draft = h("p", { class: "draft", dir: "auto" });
+    this.live = h("div", { class: "live", hidden: true }, this.flight, this.draft);
     this.hint = from && h("p", { class: "small" }, t("memory.hint"));
-    this.body = h("div", {}, this.told, this.list, this.reply, this.hint);
+    this.body = h("div", { class: "pane-body", tabindex: "0", role: "group", "aria-label": label }, this.live, this.told, this.list, this.reply, this.hint);
     this.node = h(
       "section",
-      { class: "pane memory", "aria-label": label },
+      { class: "pane memory" },
       h("div", { class: "pane-head" }, h("h2", {}, t("memory"), " ", this.after), h("div", { class: "gauge" }, this.gauge, this.size), tools),
       this.body,
     );
@@ -42,6 +45,15 @@ export class MemoryPane {
     this.reply.hidden = !said || said === step.memory.trim();
     if (!this.reply.hidden) refill(this.words, said);
     return undefined;
+  }
+
+  // The reply that is being written, and the section that it is about; null when nothing is under way.
+  write(told, text = "") {
+    this.live.hidden = told === null;
+    if (told === null) return;
+    refill(this.flight, told);
+    refill(this.draft, text);
+    if (text && this.at <= 0) this.body.scrollTop = 0;
   }
 
   #counts(changes) {

@@ -1,50 +1,52 @@
-// One reading, followed while it runs or browsed afterwards.
+// One reading, followed while it runs or browsed afterwards: the answer, the timeline, and memory and document side by
+// side.
 
-import { eachFrame, h, later, refill } from "./dom.js";
 import { actions } from "./actions.js";
-import { Facts, Headline } from "./facts.js";
+import { Answer } from "./answer.js";
+import { CallDialog } from "./calls.js";
+import { copy, eachFrame, h, later, refill } from "./dom.js";
+import { MemoryEditor } from "./editor.js";
+import { Facts } from "./facts.js";
+import { FindBar } from "./find.js";
+import { explain } from "./refusals.js";
 import { advantageMark } from "./marks.js";
 import { MemoryPane } from "./memory.js";
 import { Ribbon, stepOfKey } from "./ribbon.js";
 import * as service from "./service.js";
 import { SourcePane } from "./source.js";
 import { Trace } from "./trace.js";
+import { Transport } from "./transport.js";
 import { duration, number, pages, t } from "./words.js";
 
-const PLAY_EVERY = 450;
+const TICK = 250; // milliseconds between two readings of the clock
 
-export async function readingView(id, query, kept, shelf = service.own) {
-  const view = new ReadingView(await shelf.reading(id), shelf);
-  view.go(query.has("step") ? Math.min(Number(query.get("step")) || 0, view.trace.last) : null);
-  if (kept) view.restore(kept);
-  return { node: view.node, title: view.reading.question, close: () => view.close(), keep: () => view.keep() };
-}
-
-class ReadingView {
-  constructor(reading, shelf) {
-    this.reading = reading;
-    this.shelf = shelf;
+export class ReadingView {
+  constructor(reading, shelf, thread = null) {
+    Object.assign(this, { reading, shelf, thread });
     this.trace = new Trace(reading.steps);
     this.at = null; // null: wherever the newest step is
     this.marked = -1;
     this.origins = [];
-    this.headline = new Headline((found) => this.#proof(found));
+    this.opened = performance.now();
+    this.spent = reading.usage.seconds;
+    this.answer = new Answer((found) => this.#proof(found));
     this.facts = new Facts();
-    this.ribbon = new Ribbon({
-      trace: this.trace,
-      length: reading.document.length,
-      proofs: () => this.reading.evidence ?? [],
-      move: (at) => this.go(at),
-    });
-    this.edit = h("button", { type: "button", onclick: () => this.#edit() }, t("memory.edit"));
+    this.ribbon = new Ribbon({ trace: this.trace, length: reading.document.length, proofs: () => this.reading.evidence ?? [], move: (at) => this.go(at) });
+    this.transport = new Transport({ trace: this.trace, shown: () => this.shown, newest: () => this.at === null, go: (at) => this.go(at) });
+    this.edit = h("button", { type: "button", onclick: () => this.editor.open() }, t("memory.edit"));
+    this.prompt = h("button", { type: "button", onclick: () => this.#openCall() }, t("call"));
+    this.calls = new CallDialog();
+    const own = shelf === service.own;
     this.memory = new MemoryPane({
       trace: this.trace,
       limit: reading.plan.memory_tokens,
       from: (at, line) => this.#from(at, line),
       origins: (at, line) => this.#originsOf(at, line),
-      tools: reading.run ? null : this.edit,
+      tools: own ? [this.prompt, this.edit] : null,
     });
-    this.source = new SourcePane(reading.document, shelf);
+    this.editor = new MemoryEditor(this);
+    this.source = new SourcePane(reading.document, shelf, (span) => this.#pinned(span));
+    this.find = new FindBar(this.source, shelf.find && ((text) => shelf.find(reading.document.id, text)));
     this.acts = h("div", { class: "actions" });
     this.line = h("p", { class: "small problem", role: "status" });
     this.node = this.#node();
@@ -56,53 +58,61 @@ class ReadingView {
   }
 
   #node() {
-    const button = (key, sign, act) => h("button", { class: "quiet", type: "button", "aria-label": t(key), title: t(key), onclick: act }, sign);
-    this.player = button("timeline.play", "▷", () => this.#play());
-    this.place = h("p", { class: "place" });
-    const transport = [
-      button("timeline.first", "⇤", () => this.go(0)),
-      button("timeline.back", "←", () => this.go(this.#shown - 1)),
-      this.player,
-      button("timeline.on", "→", () => this.go(this.#shown + 1)),
-      button("timeline.change", "↷", () => this.#nextChange()),
-      button("timeline.newest", "⇥", () => this.go(null)),
-    ];
-    this.legend = h("p", { class: "small legend" });
-    this.timeline = h("section", { class: "timeline", "aria-label": t("timeline") }, this.ribbon.node, h("div", { class: "transport" }, transport, this.place), this.legend);
+    this.timeline = h("section", { class: "timeline", "aria-label": t("timeline") }, this.ribbon.node, this.transport.node);
     this.columns = h("div", { class: "columns" }, this.memory.node, this.source.node);
-    return h(
-      "article",
-      { class: "reading" },
-      this.headline.node,
-      this.facts.node,
-      this.acts,
-      this.line,
-      this.timeline,
-      this.columns,
-    );
+    const top = h("div", { class: "eyebrow" }, this.answer.chips, this.facts.line, this.acts, this.facts.node);
+    const head = h("div", { class: "headline" }, top, this.facts.bar, this.line, h("div", { class: "said-so" }, this.answer.node));
+    return h("article", { class: "sheet" }, head, this.timeline, this.columns, this.calls.node);
   }
 
-  get #shown() {
+  get shown() {
     return this.at ?? this.trace.last;
   }
 
   close() {
     this.stop?.();
+    clearInterval(this.clock);
     this.ribbon.close();
     this.source.close();
-    clearInterval(this.playing);
+    this.transport.close();
     removeEventListener("keydown", this.keys);
   }
 
   keep() {
-    return { at: this.at, memory: this.editing?.querySelector("textarea").value };
+    return { at: this.at, memory: this.editor.text, spent: this.elapsed };
   }
 
-  restore({ at, memory }) {
+  restore({ at, memory, spent }) {
+    this.spent = spent ?? this.spent;
     this.go(at);
-    if (memory === undefined) return;
-    this.#edit();
-    this.editing.querySelector("textarea").value = memory;
+    if (memory !== undefined) this.editor.open(memory);
+  }
+
+  play() {
+    this.go(0);
+    this.transport.play();
+  }
+
+  // Where an address leads: a quote, a step, or the step that matters.
+  open(query) {
+    const [start, end] = (query.get("quote") ?? "").split("-").map(Number);
+    if (query.has("step")) this.go(Math.min(Number(query.get("step")) || 0, this.trace.last));
+    else this.#toWhatMatters();
+    if (end > start) this.#proof(this.reading.evidence?.find((one) => one.start === start && one.end === end) ?? { start, end, step: this.trace.stepAt(start), pages: [] });
+  }
+
+  // The step that read what the answer rests on; without evidence, the last one that changed the memory.
+  #toWhatMatters() {
+    if (this.reading.status !== "answered") return this.go(null);
+    const proof = this.reading.evidence?.find(({ step }) => step !== null && this.trace.steps[step]);
+    const changed = this.trace.steps.findLastIndex((step) => step.changed_share > 0);
+    this.go(proof ? proof.step : changed < 0 ? null : changed);
+    if (proof && !this.source.pin) this.source.pass(this.trace.steps[proof.step], { span: proof, told: t("source.proof") });
+    return undefined;
+  }
+
+  get elapsed() {
+    return this.reading.status === "reading" ? this.spent + (performance.now() - this.opened) / 1000 : this.reading.usage.seconds;
   }
 
   // Takes every whole reading that the server sends: at first, after an action, at the end.
@@ -111,38 +121,63 @@ class ReadingView {
     this.reading = { ...this.reading, ...told };
     (told.steps ?? []).forEach((step) => this.trace.add(step));
     this.ribbon.repaint();
-    refill(this.acts, actions(this.reading, this.shelf, (changed) => this.#apply(changed)));
+    this.#acts();
     const goes = this.reading.status === "reading" && !this.reading.run;
     if (goes && !follows) this.#follow();
     if (!goes) this.#finish();
+    this.thread?.update(this.reading);
     this.draw();
   }
 
+  #acts() {
+    const own = { changed: (told) => this.#changed(told), ask: () => this.thread?.ask(), copy: () => copy(this.reading.answer ?? ""), heading: this.answer.question };
+    refill(this.acts, actions(this.reading, this.shelf, own));
+  }
+
+  // A reading that goes on is followed again, wherever somebody stood in it.
+  #changed(told) {
+    const rested = this.reading.status !== "reading";
+    this.#apply(told);
+    if (rested && this.reading.status === "reading") this.go(null);
+  }
+
   #follow() {
+    this.opened = performance.now();
+    clearInterval(this.clock);
+    this.clock = setInterval(() => this.draw(), TICK);
     this.stop = service.follow(this.reading.reading, {
       step: (step) => {
         refill(this.line);
+        this.written = null;
         if (!this.trace.add({ ...step, arrived: performance.now() })) return;
         this.ribbon.stale = true;
+        this.draw();
+      },
+      writing: (told) => {
+        this.written = told;
         this.draw();
       },
       status: (told) => {
         refill(this.line);
         if (told.status !== this.reading.status) this.#whole();
       },
-      waiting: ({ seconds, error }) => refill(this.line, t("reading.waiting", { since: duration(seconds), error })),
+      waiting: ({ seconds, error }) => refill(this.line, t("reading.waiting", { since: duration(seconds), error: explain(error) })),
       lost: (closed) => refill(this.line, t(closed ? "reading.closed" : "reading.lost")),
     });
   }
 
   // At the end the reading is fetched once more, for its evidence and for steps lost with a connection.
   async #whole() {
+    const followed = this.at === null && !this.source.pin;
     this.#apply(await service.reading(this.reading.reading));
+    if (followed) this.#toWhatMatters();
   }
 
   async #finish() {
     this.stop?.();
     this.stop = undefined;
+    clearInterval(this.clock);
+    this.written = null;
     if (!this.trace.length) return void this.#stepless();
     try {
       this.origins = await this.shelf.origins(this.reading.reading);
@@ -158,10 +193,10 @@ class ReadingView {
     const whole = this.reading.status === "answered";
     this.timeline.hidden = whole;
     this.memory.node.hidden = whole;
-    this.columns.classList.toggle("alone", whole);
+    this.columns.classList.toggle("one", whole);
     if (!whole) return;
     refill(this.line, t("timeline.none")).classList.remove("problem");
-    this.source.show({ start: 0, end: this.reading.document.length, pages: [] });
+    if (!this.source.pin) this.source.show({ start: 0, end: this.reading.document.length, pages: [] });
   }
 
   #originsOf(at, line) {
@@ -173,32 +208,61 @@ class ReadingView {
     const last = this.trace.last;
     this.at = at === null || at >= last ? null : Math.max(0, at);
     this.marked = -1;
-    this.#leaveEdit();
+    this.editor?.leave();
+    this.source.unpin();
     this.draw();
     this.remember();
-    if (this.trace.length) this.source.pass(this.trace.steps[this.#shown]);
+    if (this.trace.length) this.source.pass(this.trace.steps[this.shown]);
   }
 
   #draw() {
-    const at = this.#shown;
+    const at = this.shown;
     const step = this.trace.steps[at];
-    this.headline.draw(this.reading);
-    this.facts.draw(this.reading, this.trace);
+    const reads = this.reading.status === "reading";
+    this.answer.draw(this.reading, this.reading.error && explain(this.reading.error));
+    this.facts.draw(this.reading, this.trace, this.elapsed);
+    this.ribbon.flight = reads ? this.#flight() : null;
     this.ribbon.draw(at, this.marked);
-    this.memory.draw(at);
+    if (this.drawn !== step || this.origins !== this.drawnOrigins || !step) this.memory.draw(at);
+    [this.drawn, this.drawnOrigins] = [step, this.origins];
     this.edit.hidden = !step;
-    const told = step ? [t("timeline.step", { at: number(at), last: number(this.trace.last) }), pages(step.pages)] : [this.reading.status === "reading" && t("timeline.begin")];
+    this.prompt.hidden = !step;
+    this.#write(reads);
+    const told = step ? [t("timeline.step", { at: number(at), last: number(this.trace.last) }), pages(step.pages)] : [reads && t("timeline.begin")];
     const earned = this.reading.rollout;
-    refill(this.place, told.filter(Boolean).join(" · "), step && earned && [" · ", t("train.advantage"), " ", advantageMark(earned.advantage)]);
-    refill(this.legend, t("timeline.legend"), " ", this.reading.evidence?.length ? t("timeline.proofs") : "");
-    if (this.at === null && step && this.followed !== at) this.source.pass(step);
+    this.transport.draw(told.filter(Boolean).join(" · "), step && earned && [" · ", t("train.advantage"), " ", advantageMark(earned.advantage)]);
+    if (this.at === null && this.followed !== at) this.source.pass(reads ? this.#flight() : step);
     this.followed = at;
+  }
+
+  // Where the section that is being read begins, which is known, and about where it ends.
+  #flight() {
+    const start = this.trace.steps.at(-1)?.end ?? 0;
+    const long = this.trace.length ? start / this.trace.length : this.reading.plan.chunk_tokens * 4;
+    return { start, end: Math.min(this.reading.document.length || start + long, Math.round(start + long)), pages: [] };
+  }
+
+  #write(reads) {
+    if (!reads || this.at !== null) return this.memory.write(null);
+    const next = number(this.trace.length);
+    const kind = this.written?.kind ?? "reply";
+    const done = this.trace.length && this.#flight().start >= this.reading.document.length;
+    return this.memory.write(t(done ? "live.answer" : `live.${kind}`, { step: next }), this.written?.text ?? "");
   }
 
   #remember() {
     if (!this.node.isConnected) return;
-    const place = this.at === null ? "" : `?step=${this.at}`;
-    history.replaceState(null, "", `${this.shelf.place(this.reading.reading)}${place}`);
+    const values = { ...(this.at !== null && { step: this.at }), ...(this.quoted && { quote: `${this.quoted.start}-${this.quoted.end}` }) };
+    const rest = new URLSearchParams(values).toString();
+    history.replaceState(null, "", `${this.shelf.place(this.reading.reading)}${rest && `?${rest}`}`);
+  }
+
+  // The address leads to the passage for as long as it is held.
+  #pinned(span) {
+    this.quoted = span;
+    this.remember();
+    if (span === null && this.trace.length) this.followed = -1;
+    this.draw();
   }
 
   #from(at, line) {
@@ -213,88 +277,34 @@ class ReadingView {
     const where = { span: found, told: t("source.proof") };
     if (this.trace.steps[found.step]) return this.#mark(found.step, where);
     // No step read it: the document is shown around it.
-    return this.source.show({ start: 0, end: this.reading.document.length, pages: found.pages }, where);
+    return this.source.hold({ start: 0, end: this.reading.document.length, pages: found.pages }, where);
   }
 
   #mark(at, where) {
     const step = this.trace.steps[at];
     if (!step) return;
     this.marked = at;
-    this.ribbon.draw(this.#shown, at);
-    this.source.show(step, where);
+    this.ribbon.draw(this.shown, at);
+    this.source.hold(step, where);
   }
 
-  #nextChange() {
-    const next = this.trace.steps.findIndex((step, at) => at > this.#shown && step.changed_share > 0);
-    this.go(next < 0 ? null : next);
-  }
-
-  #play() {
-    const stop = () => {
-      clearInterval(this.playing);
-      this.playing = undefined;
-      refill(this.player, "▷").setAttribute("aria-label", t("timeline.play"));
-    };
-    if (this.playing) return stop();
-    if (this.at === null) this.go(0);
-    refill(this.player, "‖").setAttribute("aria-label", t("timeline.pause"));
-    this.playing = setInterval(() => {
-      this.go(this.#shown + 1);
-      if (this.at === null) stop();
-    }, Math.max(60, Math.min(PLAY_EVERY, 20_000 / this.trace.length)));
-    return undefined;
+  #openCall() {
+    this.calls.open(this.reading.reading, this.shown, this.trace.length);
   }
 
   #key(event) {
     if (event.altKey || event.ctrlKey || event.metaKey || event.target.closest?.("input, textarea, select, dialog")) return;
-    const at = this.trace.length ? stepOfKey(event, this.#shown, this.trace.last) : null;
+    const at = this.trace.length ? stepOfKey(event, this.shown, this.trace.last) : null;
     const scrolls = /^(Home|End|Page|ArrowUp|ArrowDown)/.test(event.key) && event.target !== this.ribbon.node;
+    const own = this.shelf === service.own;
     if (at !== null && !scrolls) this.go(at);
-    else if (event.key === "e" && this.trace.length && !this.reading.run) this.#edit();
-    else if (event.key === " " && !event.target.closest?.("button, a, summary, .text")) this.#play();
+    else if (event.key === "e" && this.trace.length && own) this.editor.open();
+    else if (event.key === "p" && this.trace.length && own) this.#openCall();
+    else if (event.key === "a" && this.thread) this.thread.ask();
+    else if (event.key === "f" && this.shelf.find) this.find.open();
+    else if (event.key === "c" && this.reading.answer) copy(this.reading.answer);
+    else if (event.key === " " && !event.target.closest?.("button, a, summary, .text, .pane-body")) this.transport.play();
     else return;
     event.preventDefault();
-  }
-
-  #edit() {
-    if (this.editing || !this.trace.length) return;
-    const at = this.#shown;
-    this.at = at; // the newest step may move on meanwhile
-    const area = h("textarea", { id: "memory-text", rows: 12, dir: "auto", value: this.trace.steps[at].memory });
-    const problem = h("p", { class: "small problem", role: "alert" });
-    const go = async (event) => {
-      event.preventDefault();
-      try {
-        const fresh = await service.fork(this.reading.reading, at, area.value);
-        location.hash = `#/reading/${encodeURIComponent(fresh.reading)}`;
-      } catch (refused) {
-        refill(problem, refused.message);
-      }
-    };
-    const keys = (event) => {
-      if (event.key === "Escape") this.#leaveEdit();
-      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) go(event);
-    };
-    this.editing = h(
-      "form",
-      { class: "edit", onsubmit: go, onkeydown: keys },
-      h("label", { for: "memory-text" }, t("memory.edit.label", { at: number(at) })),
-      area,
-      h("p", { class: "small" }, t("memory.edit.told")),
-      problem,
-      h("div", { class: "row" }, h("button", { class: "main" }, t("memory.edit.go")), h("button", { type: "button", onclick: () => this.#leaveEdit() }, t("memory.edit.leave"))),
-    );
-    this.memory.body.hidden = true;
-    this.memory.node.append(this.editing);
-    area.focus({ preventScroll: true });
-    this.editing.scrollIntoView({ block: "nearest" });
-  }
-
-  #leaveEdit() {
-    if (!this.editing) return;
-    this.editing.remove();
-    this.editing = undefined;
-    this.memory.body.hidden = false;
-    this.edit.focus();
   }
 }

@@ -5,8 +5,9 @@
 import { h } from "./dom.js";
 import { number, pages, t } from "./words.js";
 
-const TALL = 56;
+const TALL = 30;
 const FOOT = 9; // below the bars, for the marks of the evidence
+const KNOB = 5; // radius of the head, which stays whole at both ends
 const KEYS = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageUp: -10, PageDown: 10 };
 
 export class Ribbon {
@@ -14,7 +15,7 @@ export class Ribbon {
     Object.assign(this, { trace, length, proofs, move, at: -1, marked: -1, stale: true });
     this.still = document.createElement("canvas");
     this.canvas = h("canvas", { "aria-hidden": "true" });
-    this.node = h("div", { class: "ribbon", role: "slider", tabindex: "0", "aria-label": t("timeline"), "aria-valuemin": 0 }, this.canvas);
+    this.node = h("div", { class: "ribbon", role: "slider", tabindex: "0", "aria-label": t("timeline.slider"), "aria-valuemin": 0 }, this.canvas);
     this.#listen();
   }
 
@@ -65,6 +66,7 @@ export class Ribbon {
     pen.clearRect(0, 0, this.canvas.width, this.canvas.height);
     pen.drawImage(this.still, 0, 0);
     pen.scale(sharp, sharp);
+    if (this.flight) this.#flight(pen, wide);
     if (marked >= 0) this.#band(pen, wide, marked, this.inks.fresh, 0.45);
     if (at >= 0) this.#head(pen, wide, at);
   }
@@ -109,6 +111,14 @@ export class Ribbon {
     pen.fillRect(x, TALL - high, broad, high);
   }
 
+  // The section that is being read.
+  #flight(pen, wide) {
+    pen.globalAlpha = 0.35;
+    pen.fillStyle = this.inks.fresh;
+    pen.fillRect((this.flight.start / this.whole) * wide, 0, Math.max(3, ((this.flight.end - this.flight.start) / this.whole) * wide), TALL);
+    pen.globalAlpha = 1;
+  }
+
   #proof(pen, x) {
     pen.beginPath();
     pen.moveTo(x, TALL + 2);
@@ -127,11 +137,11 @@ export class Ribbon {
 
   #head(pen, wide, at) {
     const step = this.trace.steps[at];
-    const x = (((step.start + step.end) / 2) * wide) / this.whole;
+    const x = Math.max(KNOB, Math.min(wide - KNOB, (((step.start + step.end) / 2) * wide) / this.whole));
     pen.fillStyle = this.inks.ink;
     pen.fillRect(x - 1, 0, 2, TALL);
     pen.beginPath();
-    pen.arc(x, 4, 4, 0, 7);
+    pen.arc(x, KNOB, KNOB - 1, 0, 7);
     pen.fill();
   }
 

@@ -1,5 +1,6 @@
 // The server's routes. A refusal becomes an Error with the server's message; so does a server that cannot be reached.
 
+import { explain } from "./refusals.js";
 import { t } from "./words.js";
 
 export class Refusal extends Error {
@@ -21,22 +22,33 @@ async function answer(path, options = {}) {
   if (response.ok || response.status === 304) return response;
   const told = await response.json().catch(() => ({}));
   const sentence = typeof told.error === "string" ? told.error : told.error?.message;
-  throw new Refusal(sentence || `${response.status} ${response.statusText}`, response.status);
+  throw new Refusal(sentence ? explain(sentence) : `${response.status} ${response.statusText}`, response.status);
 }
 
-const post = (path, body) =>
-  ask(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body ?? {}) });
+const send = (method, path, body) =>
+  ask(path, { method, headers: { "Content-Type": "application/json" }, body: JSON.stringify(body ?? {}) });
+const post = (path, body) => send("POST", path, body);
 const at = (id, base = "") => `${base}/readings/${encodeURIComponent(id)}`;
+const book = (sha) => `/documents/${encodeURIComponent(sha)}`;
 const CHANGES = "?changes=1"; // the server compares the memories of each step
+const query = (values) => new URLSearchParams(Object.entries(values).filter(([, value]) => value || value === 0));
 const span = (document, start, end, base = "") =>
-  ask(`${base}/documents/${encodeURIComponent(document)}/text?start=${start}&end=${end}`).then((told) => told.text);
+  ask(`${base}${book(document)}/text?start=${start}&end=${end}`).then((told) => told.text);
 
-export const models = () => ask("/models");
+let asked = null;
+export const models = () => (asked ??= ask("/models").catch((problem) => ((asked = null), Promise.reject(problem))));
 export const enter = (key) => post("/session", { key });
-export const readings = (search = "", limit = 60) =>
-  ask(`/readings?${new URLSearchParams(search ? { search, limit } : { limit })}`).then((told) => told.readings ?? told);
+export const readings = (wanted = {}) => ask(`/readings?${query(wanted)}`);
+export const documents = (wanted = {}) => ask(`/documents?${query(wanted)}`);
+export const document = (sha) => ask(book(sha));
+export const find = (sha, text) => ask(`${book(sha)}/find?${query({ text, limit: 500 })}`);
+export const search = (words, limit = 50) => ask(`/search?${query({ query: words, limit })}`);
+export const labelDocument = (sha, label) => send("PATCH", book(sha), label);
+export const labelReading = (id, label) => send("PATCH", at(id), label);
+export const removeDocument = (sha) => ask(book(sha), { method: "DELETE" });
+export const call = (id, number) => ask(`${at(id)}/calls/${number}`);
 export const reading = (id) => ask(`${at(id)}${CHANGES}`);
-export const origins = (id) => ask(`${at(id)}/origins`).then((told) => told.origins ?? told);
+export const origins = (id) => ask(`${at(id)}/origins`);
 export const text = (document, start, end) => span(document, start, end);
 export const cancel = (id) => post(`${at(id)}/cancel${CHANGES}`);
 export const resume = (id, budget) => post(`${at(id)}/resume${CHANGES}`, budget ? { plan: { budget } } : {});
@@ -44,6 +56,7 @@ export const fork = (id, step, memory) => post(`${at(id)}/fork`, { step, memory 
 export const remove = (id) => ask(at(id), { method: "DELETE" });
 export const runs = () => ask("/runs");
 export const samples = (run, wanted) => ask(`${shelf(run)}/samples?${new URLSearchParams(wanted)}`);
+export const matrix = (run, wanted) => ask(`${shelf(run)}/matrix?${query(wanted)}`);
 export const rollouts = (run, step) => ask(`${shelf(run)}/rollouts?step=${step}`);
 const shelf = (run) => `/runs/${encodeURIComponent(run)}`;
 
@@ -54,7 +67,7 @@ export async function run(id, tag = null) {
 }
 
 // The source of readings: the server's own journal, or the read-only journal of a run.
-export const own = { place: (id) => `#/reading/${encodeURIComponent(id)}`, file: at, reading, origins, text };
+export const own = { place: (id) => `#/reading/${encodeURIComponent(id)}`, file: at, reading, origins, text, find };
 export const keptIn = (run) => ({
   place: (id) => `#/run/${encodeURIComponent(run)}/reading/${encodeURIComponent(id)}`,
   file: (id) => at(id, shelf(run)),
@@ -62,6 +75,23 @@ export const keptIn = (run) => ({
   origins: (id) => ask(`${at(id, shelf(run))}/origins`),
   text: (document, start, end) => span(document, start, end, shelf(run)),
 });
+
+// The recorded reading that comes with the page; it needs no model and no journal.
+export async function recorded() {
+  const told = await (await answer("/page/sample.json")).json();
+  const characters = Array.from(told.text);
+  return {
+    text: told.text,
+    question: told.reading.question,
+    shelf: {
+      place: () => "#/sample",
+      file: () => "/page/sample.json",
+      reading: async () => told.reading,
+      origins: async () => told.origins,
+      text: async (_, start, end) => characters.slice(start, end).join(""),
+    },
+  };
+}
 
 export const upload = (file) =>
   ask("/documents", {
@@ -81,9 +111,10 @@ export const start = (wanted) => {
 };
 
 // The browser reconnects by itself after the last event it has; a final status closes the stream.
-export function follow(id, { step, status, lost, waiting = () => {} }) {
-  const source = new EventSource(`${at(id)}/events${CHANGES}`);
+export function follow(id, { step, status, lost, waiting = () => {}, writing = () => {} }) {
+  const source = new EventSource(`${at(id)}/events${CHANGES}&live=1`);
   source.addEventListener("step", (event) => step(JSON.parse(event.data)));
+  source.addEventListener("writing", (event) => writing(JSON.parse(event.data)));
   source.addEventListener("waiting", (event) => waiting(JSON.parse(event.data)));
   source.addEventListener("status", (event) => {
     const told = JSON.parse(event.data);

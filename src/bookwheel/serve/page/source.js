@@ -2,30 +2,27 @@
 // The server counts characters and the browser UTF-16 units; only this file converts between them.
 
 import { h, refill } from "./dom.js";
+import { longestRun } from "./runs-of-words.js";
 import { number, pages, t } from "./words.js";
 
-// A word, one character of a script without blanks, blanks, or a punctuation mark.
-const PIECE = /[\u3040-\u30ff\u3400-\u9fff]|(?:(?![\u3040-\u30ff\u3400-\u9fff])[\p{L}\p{N}\p{M}_])+|\s+|[^\s]/gu;
 const AROUND = 400; // characters shown before and after the section
 const MOST = 60_000; // characters shown of one section
+const SCREEN = 9000; // characters shown at a time while browsing
 const AT_HAND = 12;
 const CALM = 140; // milliseconds without a move, after which a section is fetched
 const LAG = 500;
 
 export class SourcePane {
-  constructor(info, shelf) {
-    Object.assign(this, { info, shelf, known: new Map(), asked: 0, passed: 0 });
-    this.where = h("p", { class: "small" });
+  // `pinned(span)` is told when a passage is marked by hand, null when the pane follows the steps again.
+  constructor(info, shelf, pinned = () => {}) {
+    Object.assign(this, { info, shelf, pinned, known: new Map(), asked: 0, passed: 0, pin: false });
+    this.where = h("p", { class: "small where" });
     this.told = h("p", { class: "small told", "aria-live": "polite" });
     this.text = h("div", { class: "text", dir: "auto", tabindex: "0", role: "group", "aria-label": info.name });
-    this.node = h(
-      "section",
-      { class: "pane source", "aria-label": t("source") },
-      h("div", { class: "pane-head" }, h("h2", {}, t("source"), " ", h("span", { class: "soft" }, info.name))),
-      this.where,
-      this.told,
-      this.text,
-    );
+    this.follow = h("button", { type: "button", class: "small-button", hidden: true, onclick: () => this.unpin() }, t("source.unpin"));
+    const turn = (label, sign, by) => h("button", { type: "button", class: "quiet", "aria-label": t(label), title: t(label), onclick: () => this.#turn(by) }, sign);
+    this.tools = h("span", { class: "tools" }, this.follow, turn("source.earlier", "▲", -1), turn("source.later", "▼", 1));
+    this.node = h("section", { class: "pane source", "aria-label": t("source") }, h("div", { class: "pane-head" }, h("h2", {}, t("source"), " ", h("span", { class: "soft" }, info.name)), this.tools), this.where, this.told, this.text);
   }
 
   // The section of a step, with a span of characters marked in it, or the longest run of the words of a line.
@@ -34,6 +31,7 @@ export class SourcePane {
     const mine = (this.asked += 1);
     const [from, to] = bounds(step, span);
     const [start, end] = [Math.max(0, from - AROUND), Math.min(to + AROUND, Math.max(this.info.length, to))];
+    this.shown = { start: from, end: to };
     try {
       const text = await this.#fetch(start, end);
       if (mine !== this.asked) return;
@@ -43,18 +41,51 @@ export class SourcePane {
     }
   }
 
+  // A passage that somebody chose stays until they let go of it, however far the reading goes on meanwhile.
+  hold(step, where) {
+    this.pin = true;
+    this.follow.hidden = false;
+    this.pinned(where.span ?? null);
+    return this.show(step, where);
+  }
+
+  unpin() {
+    if (!this.pin) return;
+    this.pin = false;
+    this.follow.hidden = true;
+    this.pinned(null);
+  }
+
+  // The text around a character, whatever step read it.
+  browse(at, span = null) {
+    const start = Math.max(0, Math.min(at - 1500, this.info.length - SCREEN));
+    this.pin = true;
+    this.follow.hidden = true;
+    if (span) this.pinned(span);
+    return this.show({ start, end: Math.min(this.info.length, start + SCREEN), pages: [] }, { span });
+  }
+
+  #turn(by) {
+    if (!this.shown) return undefined;
+    this.pin = true;
+    this.follow.hidden = false;
+    const start = by > 0 ? Math.min(this.shown.end, Math.max(0, this.info.length - 1)) : Math.max(0, this.shown.start - SCREEN);
+    return this.show({ start, end: Math.min(this.info.length, start + SCREEN), pages: [] });
+  }
+
   close() {
     this.asked += 1;
     clearTimeout(this.timer);
   }
 
   // Steps passed while scrubbing are not fetched, but the pane lags at most half a second.
-  pass(step) {
+  pass(step, where = {}) {
     clearTimeout(this.timer);
+    if (this.pin) return;
     const waited = performance.now() - this.passed;
     this.timer = setTimeout(() => {
       this.passed = performance.now();
-      this.show(step);
+      this.show(step, where);
     }, waited > LAG ? 0 : CALM);
   }
 
@@ -69,7 +100,7 @@ export class SourcePane {
 
   #lay(characters, { start, from, to, step, span, line, told }) {
     const piece = (a, b) => characters.slice(Math.max(0, a - start), Math.max(0, b - start)).join("");
-    refill(this.where, [step.source, pages(step.pages), t("source.span", { start: number(from), end: number(to) }), step.index !== undefined && t("source.step", { at: number(step.index) })].filter(Boolean).join(" · "));
+    refill(this.where, [step.source !== this.info.name && step.source, pages(step.pages), t("source.span", { start: number(from), end: number(to) }), step.index !== undefined && t("source.step", { at: number(step.index) })].filter(Boolean).join(" · "));
     const section = piece(from, to);
     const marked = span ? [piece(from, span.start).length, piece(from, span.end).length] : line && longestRun(line, section);
     const inner = marked
@@ -89,7 +120,7 @@ export class SourcePane {
     const gap = mark.getBoundingClientRect().top - this.text.getBoundingClientRect().top;
     this.text.scrollTop += gap - this.text.clientHeight / 3;
     const box = this.text.getBoundingClientRect();
-    if (box.top < 0 || box.top + 120 > innerHeight) this.node.scrollIntoView({ block: "start", behavior: calm() ? "auto" : "smooth" });
+    if (this.pin && (box.top < 0 || box.top + 120 > innerHeight)) this.node.scrollIntoView({ block: "start", behavior: calm() ? "auto" : "smooth" });
   }
 }
 
@@ -99,35 +130,4 @@ function bounds(step, span) {
   if (step.end - step.start <= MOST) return [step.start, step.end];
   const from = Math.max(step.start, Math.min((span?.start ?? step.start) - MOST / 2, step.end - MOST));
   return [from, from + MOST];
-}
-
-// The span [start, end] of the longest run of a line's words in a text; null for less than two words.
-function longestRun(line, text) {
-  const wanted = located(line);
-  const there = located(text);
-  let best = [0, 0];
-  let above = new Uint16Array(there.length + 1);
-  for (const word of wanted) {
-    const row = new Uint16Array(there.length + 1);
-    there.forEach((other, j) => {
-      if (other.key !== word.key) return;
-      row[j + 1] = above[j] + 1;
-      if (row[j + 1] > best[0]) best = [row[j + 1], j];
-    });
-    above = row;
-  }
-  const [run, last] = best;
-  if (run < Math.min(2, wanted.length) || !run) return null;
-  return [there[last - run + 1].start, there[last].end];
-}
-
-function located(text) {
-  const found = [];
-  let at = 0;
-  for (const piece of text.match(PIECE) ?? []) {
-    const start = text.indexOf(piece, at);
-    at = start + piece.length;
-    if (/[\p{L}\p{N}]/u.test(piece)) found.push({ key: piece.toLowerCase(), start, end: at });
-  }
-  return found;
 }

@@ -1,9 +1,11 @@
 // The page's sentences in the reader's language, and numbers and times as it writes them.
 
 import english from "./words-en.js";
+import englishDesk from "./words-en-desk.js";
 import chinese from "./words-zh.js";
+import chineseDesk from "./words-zh-desk.js";
 
-const LANGUAGES = { en: english, zh: chinese };
+const LANGUAGES = { en: { ...english, ...englishDesk }, zh: { ...chinese, ...chineseDesk } };
 
 // Private windows may refuse storage; the page works without it.
 export const kept = {
@@ -34,11 +36,11 @@ export function speak(name) {
 }
 
 export function t(key, values = {}) {
-  const sentence = LANGUAGES[language][key] ?? english[key] ?? key;
+  const sentence = LANGUAGES[language][key] ?? LANGUAGES.en[key] ?? key;
   return sentence.replace(/\{(\w+)\}/g, (_, name) => values[name] ?? "");
 }
 
-export const knows = (key) => key in english;
+export const knows = (key) => key in LANGUAGES.en;
 export const number = (value) => new Intl.NumberFormat(language).format(value);
 const written = (options) => (value) => new Intl.NumberFormat(language, options).format(value);
 export const percent = written({ style: "percent", maximumFractionDigits: 1 });

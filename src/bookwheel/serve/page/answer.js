@@ -1,0 +1,89 @@
+// The question and its answer: each sentence marked by its verdict, its passages as numbers beside it. A number shows its
+// quote under the pointer or the focus; pressed, it leads to the passage in the document.
+
+import { h, refill } from "./dom.js";
+import { advantageMark, statusChip, supportChip, verdict } from "./marks.js";
+import { flagChip } from "./memory.js";
+import { figure, number, t } from "./words.js";
+
+const SHORT = 300; // characters of a quote that are shown
+
+export class Answer {
+  constructor(proof) {
+    this.proof = proof;
+    this.chips = h("span", { class: "chips" });
+    this.question = h("h1", { dir: "auto" });
+    this.text = h("div", { class: "answer", dir: "auto", role: "status" });
+    this.flags = h("p", { class: "chips" });
+    this.earned = h("p", { class: "chips earned", dir: "auto" });
+    this.problem = h("p", { class: "small problem", role: "alert" });
+    this.claims = h("ul", { class: "claims" });
+    this.why = h("details", { class: "why" }, h("summary", {}, t("verdict")), this.claims);
+    this.node = [this.question, this.text, this.earned, this.flags, this.problem, this.why];
+  }
+
+  draw(reading, why) {
+    const told = JSON.stringify([reading.status, reading.answer, why, reading.evidence, reading.claims, reading.name]);
+    if (told === this.told) return;
+    this.told = told;
+    refill(this.chips, statusChip(reading.status, reading.verdict), reading.verdict && supportChip(reading.verdict));
+    refill(this.question, reading.name || reading.question);
+    this.question.title = reading.question;
+    this.text.classList.toggle("none", !reading.answer);
+    refill(this.text, reading.answer ? this.#marked(reading) : t(`none.${reading.status}`));
+    refill(this.flags, (reading.answer_turn?.flags ?? []).map(flagChip));
+    refill(this.earned, judged(reading));
+    refill(this.problem, reading.status === "cancelled" ? "" : why);
+    const { claims = [], evidence = [] } = reading;
+    this.why.hidden = !claims.length;
+    refill(this.claims, claims.map((claim) => this.#claim(claim, claims.length > 1, evidence)));
+  }
+
+  // The answer sentence by sentence; a reading from before verdicts has its passages at the end.
+  #marked({ answer, claims = [], evidence = [] }) {
+    let at = 0;
+    const pieces = claims.flatMap((claim) => {
+      const start = answer.indexOf(claim.text, at);
+      if (start < 0) return [];
+      const before = answer.slice(at, start);
+      at = start + claim.text.length;
+      const text = claims.length > 1 ? h("span", { class: `claimed ${claim.verdict}`, title: t(`verdict.${claim.verdict}`) }, claim.text) : claim.text;
+      return [before, text, claim.evidence.map((index) => this.#cite(index, evidence[index]))];
+    });
+    const loose = claims.length ? [] : evidence.map((found, index) => this.#cite(index, found));
+    return [...pieces, answer.slice(at), loose];
+  }
+
+  #cite(index, found) {
+    const quote = found.quote.length > SHORT ? `${found.quote.slice(0, SHORT)}…` : found.quote;
+    return h(
+      "span",
+      { class: "cited" },
+      h("button", { type: "button", class: "cite", "aria-label": t("proof.show", { quote: quote.slice(0, 200) }), onclick: () => this.proof(found) }, number(index + 1)),
+      h("span", { class: "quote", role: "presentation", "aria-hidden": "true", dir: "auto" }, quote),
+    );
+  }
+
+  #claim(claim, named, evidence) {
+    const missing = claim.missing.length && claim.verdict !== "by-hand" ? t("verdict.missing", { missing: claim.missing.join(", ") }) : "";
+    const text = claim.step === null ? t(`verdict.${claim.verdict}`) : t("verdict.by-hand.at", { step: number(claim.step) });
+    return h(
+      "li",
+      { dir: "auto" },
+      named && h("p", { class: "sentence" }, claim.text),
+      h("p", { class: "small" }, supportChip(claim.verdict, text), missing && ` ${missing}`),
+      claim.evidence.map((at) => h("button", { class: "proof", type: "button", dir: "auto", onclick: () => this.proof(evidence[at]) }, evidence[at].quote)),
+    );
+  }
+}
+
+// The verdict on a reading of an evaluation or a training run, and the right answer.
+function judged({ sample, rollout }) {
+  if (rollout) {
+    const parts = Object.entries(rollout.parts).map(([name, value]) => `${name} ${figure(value)}`);
+    const reward = rollout.reward === null ? t(`outcome.${rollout.outcome}`) : `${t("train.reward")} ${figure(rollout.reward)}`;
+    return [h("span", { class: "chip nought" }, reward), h("span", { class: "small" }, t("train.advantage")), advantageMark(rollout.advantage), h("span", { class: "small" }, [t("train.at", { step: number(rollout.step), sample: rollout.sample }), ...parts].join(" · "))];
+  }
+  if (!sample) return null;
+  return [verdict(sample), h("span", { class: "small" }, t("samples.golds")), h("span", {}, sample.golds.join(" · ")), sample.reason && h("span", { class: "small" }, sample.reason)];
+}

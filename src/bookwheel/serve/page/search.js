@@ -1,0 +1,49 @@
+// Full-text search over all documents, questions, memories and answers; a hit leads to its place.
+
+import { h, later, refill } from "./dom.js";
+import * as service from "./service.js";
+import { number, pages, t } from "./words.js";
+
+export function searchView(query) {
+  const field = h("input", { type: "search", id: "search", value: query.get("q") ?? "", "aria-label": t("search"), placeholder: t("search.hint") });
+  const told = h("p", { class: "small", role: "status" });
+  const list = h("ul", { class: "readings hits" });
+  let asked = 0;
+  const load = async () => {
+    const words = field.value.trim();
+    const mine = (asked += 1);
+    history.replaceState(null, "", words ? `#/search?${new URLSearchParams({ q: words })}` : "#/search");
+    if (!words) return refill(list);
+    try {
+      const hits = await service.search(words);
+      if (mine !== asked) return undefined;
+      refill(list, hits.map((hit) => entry(hit, words)));
+      return refill(told, hits.length ? t("search.found", { count: number(hits.length) }) : t("search.none", { words }));
+    } catch (problem) {
+      return refill(told, problem.message);
+    }
+  };
+  field.addEventListener("input", later(250, load));
+  if (field.value) load();
+  requestAnimationFrame(() => field.focus());
+  const node = h("section", { class: "home" }, h("h1", {}, t("search")), field, told, list);
+  return { node, title: t("search"), close: () => (asked += 1) };
+}
+
+function entry(hit, words) {
+  const place = hit.reading ? service.own.place(hit.reading) : `#/document/${hit.document}?quote=${hit.start}-${hit.end}`;
+  const where = hit.reading ? t("search.memory") : [pages(hit.pages), t("source.span", { start: number(hit.start), end: number(hit.end) })].filter(Boolean).join(" · ");
+  return h(
+    "li",
+    {},
+    h("span", { class: "chip nought" }, t(hit.reading ? "search.reading" : "search.text")),
+    h("div", {}, h("a", { class: "question", href: place, dir: "auto" }, hit.question || hit.name), h("p", { class: "said", dir: "auto" }, marked(hit.snippet, words)), h("p", { class: "small" }, [hit.name, where].join(" · "))),
+  );
+}
+
+// The snippet with the words of the search marked.
+export function marked(text, words) {
+  const wanted = words.split(/\s+/).filter(Boolean).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  if (!wanted.length) return text;
+  return text.split(new RegExp(`(${wanted.join("|")})`, "giu")).map((piece, at) => (at % 2 ? h("mark", {}, piece) : piece));
+}

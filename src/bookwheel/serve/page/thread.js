@@ -1,0 +1,136 @@
+// The thread of a document: its name, every question on it with forks below what they come from, and the next question.
+
+import { h, refill } from "./dom.js";
+import { draft, saveDraft } from "./drafts.js";
+import { Star, confirmed, rename } from "./labels.js";
+import { Questions, started, wanted } from "./questions.js";
+import * as service from "./service.js";
+import { compact, number, t } from "./words.js";
+
+const PAGE = 50;
+const LOOK_AGAIN = 4000;
+
+export class Thread {
+  // `reading` is the one that is open, if any.
+  constructor(document, reading = null) {
+    Object.assign(this, { document, reading, readings: [], count: PAGE });
+    this.name = h("h2", { dir: "auto", class: "book-name" }, document.name);
+    this.facts = h("p", { class: "small" });
+    this.tools = h("div", { class: "row tools" });
+    this.more = h("button", { type: "button", class: "plain", hidden: true, onclick: () => this.load((this.count += PAGE)) }, t("thread.more"));
+    this.list = h("ol", { class: "thread" });
+    this.told = h("p", { class: "small problem", role: "alert" });
+    this.draft = `thread.${document.id}`;
+    this.questions = new Questions({ name: "follow-up", hint: t("thread.ask.hint"), changed: () => saveDraft(this.draft, this.questions.all), send: () => this.#send() });
+    this.questions.restore(draft(this.draft) ?? []);
+    this.button = h("button", { class: "main" }, t("thread.ask"));
+    const submit = (event) => {
+      event.preventDefault();
+      this.#send();
+    };
+    this.form = h("form", { class: "follow-up", onsubmit: submit }, this.questions.node, this.told, this.button);
+    this.node = h("nav", { class: "rail", "aria-label": t("thread") }, h("div", { class: "book" }, this.name, this.facts, this.tools), h("div", { class: "rail-scroll" }, this.more, this.list), this.form);
+  }
+
+  close() {
+    clearTimeout(this.timer);
+    this.closed = true;
+  }
+
+  ask() {
+    this.questions.first.focus();
+  }
+
+  // The open reading has changed; its line follows without another request.
+  update(reading) {
+    const at = this.readings.findIndex((other) => other.reading === reading.reading);
+    if (at < 0 || (this.readings[at].status === reading.status && this.readings[at].name === reading.name)) return;
+    this.readings[at] = { ...this.readings[at], ...reading };
+    this.#draw();
+  }
+
+  async load() {
+    clearTimeout(this.timer);
+    try {
+      const [book, readings] = await Promise.all([service.document(this.document.id), service.readings({ document: this.document.id, limit: this.count + 1 })]);
+      if (this.closed) return;
+      this.more.hidden = readings.length <= this.count;
+      this.readings = readings.slice(0, this.count).reverse();
+      this.#book(book);
+      this.#draw();
+      if (readings.some(({ status }) => status === "reading")) this.timer = setTimeout(() => this.load(), LOOK_AGAIN);
+    } catch (problem) {
+      refill(this.told, problem.message);
+    }
+  }
+
+  #book(book) {
+    if (this.book?.name === book.name && this.book?.readings === book.readings) return;
+    this.book = book;
+    refill(this.name, book.name);
+    refill(this.facts, [t("shelf.length", { length: compact(book.length) }), t("shelf.readings", { count: number(book.readings) })].join(" · "));
+    const star = new Star(book.starred, (starred) => service.labelDocument(book.document, { starred }));
+    const over = () =>
+      rename(this.name, book.name, async (name) => {
+        await service.labelDocument(book.document, { name });
+        this.load();
+      });
+    const remove = confirmed(t("act.delete"), async () => {
+      await service.removeDocument(book.document);
+      location.hash = "#/";
+    });
+    refill(this.tools, star.node, h("button", { type: "button", class: "plain", onclick: over }, t("label.rename")), h("a", { class: "button plain", href: `#/document/${book.document}?text` }, t("thread.text")), remove);
+  }
+
+  #draw() {
+    const known = new Set(this.readings.map(({ reading }) => reading));
+    const below = (id) => this.readings.filter(({ parent }) => parent === id);
+    const entry = (reading) => {
+      const forks = below(reading.reading);
+      return h("li", {}, this.#line(reading), forks.length > 0 && h("ol", {}, forks.map(entry)));
+    };
+    if (this.list.contains(document.activeElement)) return;
+    refill(this.list, this.readings.filter(({ parent }) => !known.has(parent)).map(entry));
+    this.list.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
+  }
+
+  #line(reading) {
+    const open = reading.reading === this.reading;
+    const own = reading.parent ? t("thread.fork") : "";
+    return h(
+      "a",
+      { href: service.own.place(reading.reading), class: "asked", "aria-current": open ? "page" : null, dir: "auto" },
+      h("span", { class: `dot ${reading.status} ${reading.verdict ?? ""}`, title: t(`status.${reading.status}`) }),
+      h("span", { class: "unseen" }, `${t(`status.${reading.status}`)}: `),
+      reading.starred && "★ ",
+      h("b", {}, reading.name || reading.question),
+      own && !reading.name && h("i", {}, ` ${own}`),
+      h("span", { class: "said" }, reading.answer ?? t("journal.no-answer")),
+    );
+  }
+
+  async #send() {
+    const questions = this.questions.asked;
+    refill(this.told);
+    if (!questions.length) return void refill(this.told, t("ask.no-question"));
+    this.button.disabled = true;
+    try {
+      const readings = started(await service.start({ ...wanted(questions), document: this.document.id, ...this.#likeNow() }));
+      this.questions.clear();
+      saveDraft(this.draft, null);
+      location.hash = service.own.place(readings[0].reading);
+    } catch (problem) {
+      refill(this.told, problem.message);
+    }
+    this.button.disabled = false;
+    return undefined;
+  }
+
+  // A follow-up is read like the reading that is open.
+  #likeNow() {
+    const now = this.readings.find(({ reading }) => reading === this.reading);
+    if (!now) return {};
+    const { chunk_tokens, memory_tokens, answer_tokens } = now.plan;
+    return { model: now.model, way: now.way, plan: { chunk_tokens, memory_tokens, answer_tokens } };
+  }
+}

@@ -17,6 +17,7 @@ from bookwheel.errors import InputError
 from bookwheel.plugins import list_names, require_plugin
 from bookwheel.scoring import load_metric as metric_named
 from bookwheel.tasks import (
+    associations,
     books,
     bridges,
     codebase,
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from bookwheel.text.tokens import Tokenizer
 
 _OWN: Final = (needles, variables, words, questions, updates, counting, bridges, dialogues, codebase, books)
-_FAMILIES: Final = (*_OWN, memagent, ruler)
+_FAMILIES: Final = (*_OWN, associations, memagent, ruler)
 TASKS: Final[Mapping[str, Task]] = {task.name: task for family in _FAMILIES for task in family.TASKS}
 """The built-in tasks by name, in the order of a list for people."""
 GROUP: Final = "bookwheel.tasks"

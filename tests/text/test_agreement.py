@@ -38,6 +38,7 @@ CONFLICT = [
     ("Ada signed the plan.", "Ada never signed the contract."),
     ("Ada Quill paid Bo Reed.", "Bo Reed paid Ada Quill."),
     ("He sold 40 herrings.", "He sold 12 herrings."),
+    ("Yesterday Ada paid Bo.", "Yesterday Bo paid Ada."),
     ("张伟付给王芳", "王芳付给张伟"),
 ]
 PARTLY = [
@@ -93,6 +94,8 @@ def test_a_claim_of_very_many_words_is_partly_at_most():
 MORE_FOUND = [
     # Half of a stretch that is the claim's own words is enough, a third is not.
     ("Gulls circled.", "Gulls slowly, softly circled."),
+    ("Gulls circled.", "Gulls slowly, softly, sweetly circled."),
+    ("Gulls circled.", "Rain fell, dogs slept, cats ran, gulls circled."),
     ("Ada sold 40 apples.", "Ada sold 40 apples and 12 pears."),
     ("Ada sold 12 pears.", "Ada sold 40 apples and 12 pears."),
     ("雨落在屋顶上", "雨落在老屋顶上"),

@@ -86,11 +86,11 @@ def test_a_sample_leads_to_its_reading_with_the_golds_beside_it(page):
     page.locator(".grid .score").nth(1).click()
     page.wait_for_selector("text=6 of 6 samples")
     page.locator(".samples a").first.click()
-    page.wait_for_selector(".reading .lines li p")
+    page.wait_for_selector(".workspace .lines li p")
     assert "vermilion0" in page.locator(".earned").inner_text()
     page.locator("button.since").first.click()
     page.locator("mark").wait_for()
-    assert page.get_by_role("button", name="Edit the memory here").count() == 0
+    assert page.get_by_role("button", name="Edit").count() == 0
     page.keyboard.press("ArrowLeft")
     page.wait_for_function("() => /^#\\/run\\/.*\\/reading\\/.*step=/.test(location.hash)")
     page.get_by_role("link", name="Back to first").click()
@@ -122,7 +122,7 @@ def test_a_training_run_shows_its_curves_and_settings(page):
 def test_a_kept_rollout_is_a_reading_with_its_advantage_beside_each_step(page):
     open_run(page, "deep/tiny")
     page.locator(".rollouts a").nth(1).click()
-    page.wait_for_selector(".reading .lines li p")
+    page.wait_for_selector(".workspace .lines li p")
     assert "Reward 1.25" in page.locator(".earned").inner_text()
     assert "-0.50" in page.locator(".transport .place").inner_text()
     page.keyboard.press("ArrowLeft")
@@ -172,7 +172,7 @@ def test_nothing_hinders_assistive_technology_or_overflows(opened_at, assert_cle
                 details.click()
             assert_clean(page, file)
             page.locator(".samples a, .rollouts a").first.click()
-            page.wait_for_selector(".reading .source .text:has-text('harvests')")
+            page.wait_for_selector(".workspace .source .text:has-text('harvests')")
             assert_clean(page, f"{file}-reading")
 
 
@@ -202,3 +202,25 @@ def test_a_late_refusal_takes_no_key_out_of_a_hand_that_types_it(locked):
     assert page.input_value("#key") == secret
     page.get_by_role("button", name="Enter").click()
     page.wait_for_selector("code:has-text('bookwheel serve --runs FOLDER')")
+
+
+def test_samples_are_searched_and_set_against_the_ways(page, expect):
+    open_run(page, "first")
+    page.fill("#sample-search", "azure")
+    page.wait_for_function("() => location.hash.includes('search=azure')")
+    assert "azure" in page.locator(".samples li").first.inner_text()
+    page.get_by_text("Samples against ways").click()
+    page.wait_for_selector(".matrix tbody tr")
+    every = page.locator(".matrix tbody tr").count()
+    page.check("#matrix-mixed")
+    page.wait_for_function("n => document.querySelectorAll('.matrix tbody tr').length < n", arg=every)
+    page.locator(".matrix a.score").first.click()
+    page.wait_for_selector(".workspace .answer")
+
+
+def test_curves_are_smoothed(page):
+    open_run(page, "deep/tiny")
+    lines = "() => [...document.querySelectorAll('.chart .line')].map((line) => line.getAttribute('d')).join()"
+    rough = page.evaluate(lines)
+    page.locator("#smoothing").fill("0.9")
+    page.wait_for_function(f"rough => ({lines})() !== rough", arg=rough)

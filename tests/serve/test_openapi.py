@@ -161,6 +161,7 @@ def _ask_runs(ask: Described) -> None:
     for run in listed.values():
         ask("GET", "/runs/{run}", run=run)
     samples = ask("GET", "/runs/{run}/samples", run=evaluation).json()["samples"]
+    ask("GET", "/runs/{run}/matrix", run=evaluation)
     reading = next(sample["reading"] for sample in samples if sample["kept"])
     sha = ask("GET", "/runs/{run}/readings/{id}", run=evaluation, id=reading).json()["document"]["id"]
     ask("GET", "/runs/{run}/readings/{id}/origins", run=evaluation, id=reading)

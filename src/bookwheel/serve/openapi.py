@@ -54,6 +54,7 @@ _ANSWERS: Final[tuple[Any, ...]] = (
     list[run_answers.ListedRunJson],
     run_answers.EvaluationJson | run_answers.TrainingJson,
     run_answers.SamplesJson,
+    run_answers.MatrixJson,
     list[run_answers.RolloutJson],
     run_answers.RunReadingJson,
 )
@@ -184,7 +185,8 @@ def _run_paths() -> dict[str, Any]:
     run, one, sha = _path("run", "A run."), _path("id", "A reading."), _path("sha", "A document.")
     reading = [run, one, _query("changes")]
     filters = [_query(name) for name in ("start", "limit", "wrong", "length")]
-    filters += [_query(name, "string") for name in ("model", "way", "task")]
+    filters += [_query(name, "string") for name in ("model", "way", "task", "search", "memory")]
+    against = [*filters, _query("mixed"), _query("against", "string")]
     whole = run_answers.EvaluationJson | run_answers.TrainingJson
     origins, rollouts = list[answers.OriginJson], list[run_answers.RolloutJson]
     step, at = [run, _query("step")], "/runs/{run}"
@@ -192,6 +194,9 @@ def _run_paths() -> dict[str, Any]:
         "/runs": {"get": _route("List evaluations and training runs", 200, list[run_answers.ListedRunJson])},
         at: {"get": _route("A run as far as it has come", 200, whole, parameters=[run])},
         f"{at}/samples": {"get": _route("Its samples", 200, run_answers.SamplesJson, parameters=[run, *filters])},
+        f"{at}/matrix": {
+            "get": _route("Samples against readers", 200, run_answers.MatrixJson, parameters=[run, *against])
+        },
         f"{at}/rollouts": {"get": _route("The rollouts of a step", 200, rollouts, parameters=step)},
         f"{at}/readings/{{id}}": {
             "get": _route("A reading of the run", 200, run_answers.RunReadingJson, parameters=reading)

@@ -2,6 +2,7 @@
 
 import { Chart, legend } from "./chart.js";
 import { h, later, refill } from "./dom.js";
+import { Matrix } from "./matrix.js";
 import { Samples } from "./samples.js";
 import { figures, folded, offered } from "./tables.js";
 import { compact, duration, number, percent, points, t } from "./words.js";
@@ -21,6 +22,8 @@ export class EvaluationView {
     this.costs = h("div");
     this.made = h("div", { class: "made" });
     this.samples = new Samples(run.run, query, later(200, (place) => history.replaceState(null, "", `#/run/${run.run}${place}`)));
+    this.matrix = new Matrix(run.run);
+    this.causes = h("div");
     const plots = h("section", { "aria-label": t("eval.plots") }, this.names, h("div", { class: "plots" }, this.accuracy.node, this.tokens.node));
     this.top = h("div", { class: "top-figures" }, this.grid, plots);
     this.node = h(
@@ -28,6 +31,8 @@ export class EvaluationView {
       { class: "report" },
       h("div", { class: "row" }, h("label", { for: "report-task" }, t("eval.task")), this.tasks),
       this.top,
+      this.causes,
+      this.matrix.node,
       this.costs,
       this.made,
       this.samples.node,
@@ -44,6 +49,7 @@ export class EvaluationView {
     this.accuracy.close();
     this.tokens.close();
     this.samples.close();
+    this.matrix.close();
   }
 
   draw(run) {
@@ -78,6 +84,7 @@ export class EvaluationView {
     this.named = names;
     refill(this.grid, this.#grid(readers));
     this.top.classList.toggle("beside", this.#lengths().length <= BESIDE);
+    refill(this.causes, this.#causes());
     refill(this.costs, folded(t("eval.cells"), () => this.#costs()));
   }
 
@@ -114,6 +121,22 @@ export class EvaluationView {
     const button = h("button", { type: "button", class: "score", title: t("eval.see", { count: number(n) }), onclick: press }, h("b", {}, points(mean)), h("span", {}, `${points(low)}–${points(high)}`));
     button.style.setProperty("--share", `${Math.round(100 * mean)}%`);
     return button;
+  }
+
+  // Where the evidence of each wrong answer was lost; ways without a memory have none to lose it from.
+  #causes() {
+    const cells = this.#cells.filter(({ memory }) => Object.keys(memory ?? {}).length);
+    if (!cells.length) return null;
+    const causes = ["never-captured", "overwritten", "misused", "unsupported", "supported"].filter((cause) => cells.some(({ memory }) => memory[cause]));
+    const sum = (all, cause) => all.reduce((total, { memory }) => total + (memory[cause] ?? 0), 0);
+    const press = (cause, model, way) => () => this.samples.want({ model, way, memory: cause });
+    const rows = this.#readers().flatMap(({ name, cells: all }) => {
+      const own = all.filter((cell) => cells.includes(cell));
+      if (!own.length) return [];
+      const [{ model, way }] = own;
+      return [[name, ...causes.map((cause) => (sum(own, cause) ? h("button", { type: "button", class: "quiet", onclick: press(cause, model, way) }, number(sum(own, cause))) : "0"))]];
+    });
+    return folded(t("eval.causes"), () => figures({ caption: t("eval.causes.told"), header: [t("eval.way"), ...causes.map((cause) => t(`cause.${cause}`, { step: "…" }))], rows }));
   }
 
   #costs() {

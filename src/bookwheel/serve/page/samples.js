@@ -1,18 +1,22 @@
 // The samples of an evaluation that match the filters, each with question, answer, gold answers and reading.
 
-import { h, refill } from "./dom.js";
+import { h, later, refill } from "./dom.js";
 import { verdict } from "./marks.js";
 import * as service from "./service.js";
 import { offered } from "./tables.js";
 import { duration, number, t } from "./words.js";
 
 const NAMES = ["model", "way", "task", "length"];
+const CAUSES = ["never-captured", "overwritten", "misused", "unsupported", "supported"];
 const PART = 25;
 
 export class Samples {
   constructor(run, query, remember) {
     Object.assign(this, { run, remember, asked: 0, first: query });
     this.selects = NAMES.map((name) => h("select", { id: `sample-${name}`, onchange: () => this.load() }));
+    this.search = h("input", { type: "search", id: "sample-search", value: query.get("search") ?? "", oninput: later(250, () => this.load()) });
+    this.cause = h("select", { id: "sample-memory", onchange: () => this.load() }, h("option", { value: "" }, t("samples.any")), CAUSES.map((cause) => h("option", { value: cause }, t(`cause.${cause}`, { step: "…" }))));
+    this.cause.value = query.get("memory") ?? "";
     this.wrong = h("input", { type: "checkbox", id: "sample-wrong", checked: query.has("wrong"), onchange: () => this.load() });
     this.told = h("p", { class: "small", role: "status" });
     this.list = h("ul", { class: "readings samples" });
@@ -23,12 +27,12 @@ export class Samples {
       "section",
       { "aria-labelledby": "samples-title" },
       h("div", { class: "pane-head" }, this.title),
-      h("div", { class: "fields filters" }, this.fields, h("div", { class: "check" }, this.wrong, h("label", { for: "sample-wrong" }, t("samples.wrong")))),
+      h("div", { class: "fields filters" }, this.fields, h("div", {}, h("label", { for: "sample-memory" }, t("samples.cause")), this.cause), h("div", {}, h("label", { for: "sample-search" }, t("samples.search")), this.search), h("div", { class: "check" }, this.wrong, h("label", { for: "sample-wrong" }, t("samples.wrong")))),
       this.told,
       this.list,
       h("div", { class: "row" }, this.more),
     );
-    if ([...NAMES, "wrong"].some((name) => query.has(name))) requestAnimationFrame(() => this.node.scrollIntoView({ block: "start" }));
+    if ([...NAMES, "wrong", "search", "memory"].some((name) => query.has(name))) requestAnimationFrame(() => this.node.scrollIntoView({ block: "start" }));
   }
 
   close() {
@@ -54,13 +58,16 @@ export class Samples {
       select.value = wanted[NAMES[at]] ?? "";
     });
     this.wrong.checked = false;
+    this.search.value = "";
+    this.cause.value = wanted.memory ?? "";
     this.load();
     this.node.scrollIntoView({ block: "start" });
     this.title.focus({ preventScroll: true });
   }
 
   get #wanted() {
-    const chosen = NAMES.map((name, at) => [name, this.selects[at].value]).filter(([, value]) => value);
+    const fields = [...NAMES.map((name, at) => [name, this.selects[at].value]), ["search", this.search.value.trim()], ["memory", this.cause.value]];
+    const chosen = fields.filter(([, value]) => value);
     return Object.fromEntries(this.wrong.checked ? [...chosen, ["wrong", "1"]] : chosen);
   }
 
@@ -91,7 +98,7 @@ export class Samples {
   }
 
   #entry(sample) {
-    const where = [sample.way, sample.task, t("eval.tokens", { length: number(sample.length) }), sample.steps && t("samples.steps", { count: number(sample.steps) }), duration(sample.seconds)];
+    const where = [sample.way, sample.task, t("eval.tokens", { length: number(sample.length) }), sample.steps && t("samples.steps", { count: number(sample.steps) }), sample.memory && sample.score < 1 && t(`cause.${sample.memory}`, { step: sample.memory_step === null ? "" : number(sample.memory_step) }), duration(sample.seconds)];
     return h(
       "li",
       {},

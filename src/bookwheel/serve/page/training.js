@@ -4,6 +4,7 @@ import { Chart, legend } from "./chart.js";
 import { h, refill } from "./dom.js";
 import { advantageMark } from "./marks.js";
 import * as service from "./service.js";
+import { smooth } from "./smoothing.js";
 import { figures, folded, offered } from "./tables.js";
 import { compact, duration, figure, number, percent, t } from "./words.js";
 
@@ -22,17 +23,22 @@ export class TrainingView {
     this.held = folded(t("train.held.table"), () => this.#heldTable());
     this.panels = new Map();
     this.small = h("div", { class: "plots small-plots" });
+    this.weight = h("input", { type: "range", id: "smoothing", min: 0, max: 0.98, step: 0.02, value: kept?.weight ?? "0", oninput: () => this.#curves() });
+    this.beside = h("select", { id: "beside", onchange: () => this.#choose() });
+    const settings = h("div", { class: "row desk" }, h("label", { for: "smoothing" }, t("curve.smoothing")), this.weight, h("label", { for: "beside" }, t("curve.beside")), this.beside);
+    this.other = null;
     this.step = h("select", { id: "kept-step", onchange: () => this.#rollouts() });
     this.rows = h("div");
     this.kept = h("section", { "aria-labelledby": "kept-title" }, h("div", { class: "pane-head" }, h("h2", { id: "kept-title" }, t("train.kept")), h("div", { class: "row" }, h("label", { for: "kept-step" }, t("train.kept.step")), this.step)), h("p", { class: "small" }, t("train.kept.told")), this.rows);
     this.settings = folded(t("train.settings"), () => this.#settingsTable());
-    this.node = h("div", { class: "report" }, this.facts, h("section", { "aria-label": t("train.curves") }, this.names, this.main.node, this.held, this.small), this.settings, this.kept);
+    this.node = h("div", { class: "report" }, this.facts, h("section", { "aria-label": t("train.curves") }, settings, this.names, this.main.node, this.held, this.small), this.settings, this.kept);
     this.chosen = kept?.step;
     this.draw(run);
+    this.#offer();
   }
 
   keep() {
-    return { step: this.step.value };
+    return { step: this.step.value, weight: this.weight.value };
   }
 
   close() {
@@ -42,10 +48,39 @@ export class TrainingView {
   draw(run) {
     this.run = run;
     refill(this.facts, this.#facts().filter(([, fact]) => fact).map(([name, fact]) => h("div", {}, h("dt", {}, t(name)), h("dd", {}, fact))));
-    this.#accuracy();
-    PANELS.forEach(([name, warm]) => this.#panel(name, warm));
+    this.#curves();
     this.kept.hidden = !run.kept.length;
     if (run.kept.length) this.#steps();
+  }
+
+  #curves() {
+    this.#accuracy();
+    PANELS.forEach(([name, warm]) => this.#panel(name, warm));
+  }
+
+  // Another run can be drawn into the same plots.
+  async #offer() {
+    const runs = await service.runs().catch(() => []);
+    const others = runs.filter(({ kind, run }) => kind === "training" && run !== this.run.run);
+    offered(this.beside, [["", t("curve.alone")], ...others.map(({ run, name }) => [run, name])]);
+    this.beside.disabled = !others.length;
+  }
+
+  async #choose() {
+    const id = this.beside.value;
+    const found = id ? await service.run(id).catch(() => null) : null;
+    if (id !== this.beside.value) return;
+    this.other = found?.told ?? null;
+    this.#curves();
+  }
+
+  // The points of a curve, smoothed, with those of the other run beside them.
+  #lines(curve, line) {
+    const weight = Number(this.weight.value);
+    const points = (all) => smooth(all, weight).map(([x, y]) => ({ x, y }));
+    const twin = this.other?.curves.find(({ name, warm }) => name === curve.name && warm === curve.warm);
+    const own = { ...line, points: points(curve.points) };
+    return twin ? [own, { ...line, name: `${line.name} · ${this.other.name}`, index: line.index + 3, points: points(twin.points) }] : [own];
   }
 
   #facts() {
@@ -71,10 +106,11 @@ export class TrainingView {
   #accuracy() {
     const [reward, accuracy] = ["reward", "accuracy"].map((name) => this.#curve(name));
     const same = reward && accuracy && JSON.stringify(reward.points) === JSON.stringify(accuracy.points);
-    const line = (curve, index) => curve && { name: t(`curve.${curve.name}`), index, marks: false, faint: true, points: curve.points.map(([x, y]) => ({ x, y })) };
+    const line = (curve, index) => (curve ? this.#lines(curve, { name: t(`curve.${curve.name}`), index, marks: false, faint: true }) : []);
     const told = ({ step, accuracy: mean, low, high, n }) => `${t("train.step", { step: number(step) })}: ${percent(mean)} [${percent(low)}, ${percent(high)}], n = ${number(n)}`;
-    const held = { name: t("curve.held"), index: 0, points: this.run.held_out.map((one) => ({ x: one.step, y: one.accuracy, low: one.low, high: one.high, told: told(one) })) };
-    const series = [held, line(reward, 1), !same && line(accuracy, 2)].filter((one) => one && one.points.length);
+    const measured = (run, name, index) => ({ name, index, points: run.held_out.map((one) => ({ x: one.step, y: one.accuracy, low: one.low, high: one.high, told: told(one) })) });
+    const held = [measured(this.run, t("curve.held"), 0), ...(this.other ? [measured(this.other, `${t("curve.held")} · ${this.other.name}`, 3)] : [])];
+    const series = [...held, ...line(reward, 1), ...(same ? [] : line(accuracy, 2))].filter((one) => one.points.length);
     const negative = series.some(({ points: all }) => all.some(({ y }) => y < 0 || y > 1));
     Object.assign(this.main.y, negative ? { low: undefined, high: undefined, ticks: undefined, format: figure } : {});
     this.main.show(series, this.#turn);
@@ -95,7 +131,7 @@ export class TrainingView {
     const found = all.filter((curve) => curve?.points.some(([, y]) => y));
     if (!found.length) return;
     if (!this.panels.has(key)) this.#begin(key, name);
-    const series = found.map((curve) => ({ name: t(`curve.${name}`), index: curve.warm ? 3 : 1, marks: false, points: curve.points.map(([x, y]) => ({ x, y })) }));
+    const series = found.flatMap((curve) => this.#lines(curve, { name: t(`curve.${name}`), index: curve.warm ? 3 : 1, marks: false }));
     this.panels.get(key).show(series, found.length > 1 ? this.#turn : null);
   }
 

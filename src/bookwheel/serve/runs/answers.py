@@ -198,6 +198,49 @@ class SamplesJson(TypedDict):
     samples: list[StoredSampleJson]
 
 
+class MatrixReaderJson(TypedDict):
+    """A column: a model and a way, in one run."""
+
+    run: str
+    model: str
+    way: str
+
+
+class MatrixCellJson(TypedDict):
+    """What one reader made of one sample."""
+
+    score: float
+    """The mean of its repeats."""
+    repeats: int
+    outcome: str
+    answer: str
+    reading: str
+    memory: str
+    """What became of the evidence in the memory."""
+    memory_step: int | None
+
+
+class MatrixRowJson(TypedDict):
+    """A sample and what each reader made of it."""
+
+    task: str
+    length: int
+    sample: str
+    question: str
+    golds: list[str]
+    cells: list[MatrixCellJson | None]
+    """In the order of the readers; null where one did not read it."""
+
+
+class MatrixJson(TypedDict):
+    """Samples against readers."""
+
+    readers: list[MatrixReaderJson]
+    total: int
+    start: int
+    rows: list[MatrixRowJson]
+
+
 class RolloutJson(TypedDict):
     """A rollout that a training run has stored."""
 

@@ -21,6 +21,7 @@ from bookwheel.serve.http.changes import reading_with_changes, wants_changes
 from bookwheel.serve.http.errors import JsonResponse
 from bookwheel.serve.http.spans import parse_number, text_span
 from bookwheel.serve.runs import summaries
+from bookwheel.serve.runs.matrix import build_matrix, matches_text
 from bookwheel.serve.runs.run_directory import RunKind
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def make_run_routes(directory: RunDirectory) -> list[BaseRoute]:
         Route("/runs", routes.list_runs),
         Route("/runs/{run}", routes.get_run),
         Route("/runs/{run}/samples", routes.list_samples),
+        Route("/runs/{run}/matrix", routes.get_matrix),
         Route("/runs/{run}/rollouts", routes.list_rollouts),
         Route("/runs/{run}/readings/{id}", routes.get_reading),
         Route("/runs/{run}/readings/{id}/origins", routes.list_origins),
@@ -95,6 +97,23 @@ class RunRoutes:
 
         return JsonResponse(await self._load(load))
 
+    async def get_matrix(self, request: Request) -> Response:
+        """Return samples against readers, of this run or of this one and another."""
+        start = parse_number(request, "start", 0)
+        limit = min(parse_number(request, "limit", _DEFAULT_SAMPLES), _MOST_SAMPLES)
+        filters = dict(request.query_params)
+
+        def load() -> dict[str, Any]:
+            ids = [request.path_params["run"], *([filters["against"]] if filters.get("against") else [])]
+            runs = []
+            for id_ in dict.fromkeys(ids):
+                _, state = self._find(id_, RunKind.EVALUATION)
+                records = [one for one in summaries.load_results(state).records if _has_names(one, filters)]
+                runs.append((id_, records))
+            return build_matrix(runs, start=start, limit=limit, filters=filters)
+
+        return JsonResponse(await self._load(load))
+
     async def list_rollouts(self, request: Request) -> Response:
         """List the rollouts that a training run stored of one step."""
         step = parse_number(request, "step", 0)
@@ -135,7 +154,10 @@ class RunRoutes:
         return JsonResponse(await self._load(load))
 
     def _find_run(self, request: Request, kind: RunKind | None = None) -> tuple[RunFolder, FileState]:
-        run = self._directory.get_run(request.path_params["run"])
+        return self._find(request.path_params["run"], kind)
+
+    def _find(self, id_: str, kind: RunKind | None) -> tuple[RunFolder, FileState]:
+        run = self._directory.get_run(id_)
         state = self._directory.check_file(run.records) if kind in {None, run.kind} else None
         if state is None:
             raise not_found(f"{kind or 'run'} of that name")
@@ -182,9 +204,16 @@ def _expect_removal(load: Callable[[], _T]) -> Callable[[], _T]:
 
 
 def _matches(sample: Record, filters: Mapping[str, str]) -> bool:
-    """Return whether a sample has the model, way, task and length of the filters; `wrong` leaves out right answers."""
+    """Return whether a sample is wanted; `wrong` leaves out right answers."""
     if filters.get("wrong", "0") != "0" and sample.score >= 1:
         return False
+    if (cause := filters.get("memory")) and sample.memory != cause:
+        return False
+    return _has_names(sample, filters) and matches_text(sample, filters.get("search", ""))
+
+
+def _has_names(sample: Record, filters: Mapping[str, str]) -> bool:
+    """Return whether a sample has the model, way, task and length of the filters."""
     names = [name for name in ("model", "way", "task", "length") if name in filters]
     return all(str(getattr(sample, name)) == filters[name] for name in names)
 

@@ -274,7 +274,8 @@ def test_another_language_keeps_a_memory_that_is_being_edited(page):
 
 def test_several_questions_are_put_to_an_uploaded_file_and_found_again(page):
     page.set_input_files(
-        "#files", files=[{"name": "mill ledger é.txt", "mimeType": "text/plain", "buffer": TEXT.encode()}]
+        "#files",
+        files=[{"name": "mill ledger é.txt", "mimeType": "text/plain", "buffer": f"A ledger. {TEXT}".encode()}],
     )
     page.fill("#question-0", QUESTION)
     page.get_by_role("button", name="Another question").click()

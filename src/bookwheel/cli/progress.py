@@ -16,7 +16,7 @@ from bookwheel.cli.output import stderr
 from bookwheel.cli.step_lines import format_flags, format_place, format_step_title, memory_diff
 from bookwheel.models.patience import format_duration
 from bookwheel.text.sanitize import sanitize
-from bookwheel.types import Step
+from bookwheel.types import Flag, Step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -42,7 +42,7 @@ class ReadingProgress:
         self._waits = WaitLines(self._console)
         self._tokens = 0
         self._began = time.monotonic()
-        start = reading.steps[-1].chunk.end if reading.steps else 0
+        self._lengths = [_measure(step) for step in reading.steps if _is_read(step)]
         self._bar = Progress(
             TextColumn("[bold]{task.description}"),
             BarColumn(None),
@@ -52,7 +52,7 @@ class ReadingProgress:
             console=self._console,
             expand=True,
         )
-        self._task = self._bar.add_task("reading", total=self._length, completed=start, rate="")
+        self._task = self._bar.add_task("reading", total=self._length, completed=sum(self._lengths), rate="")
         self._live = Live(self._bar, console=self._console, transient=True, refresh_per_second=8)
 
     def __enter__(self) -> Self:
@@ -67,12 +67,13 @@ class ReadingProgress:
         """Draw one event."""
         usage = event.conversation.reply.usage
         self._tokens += usage.tokens
-        if not isinstance(event, Step):
+        if not isinstance(event, Step) or not _is_read(event):
             return
+        self._lengths.append(_measure(event))
         rate = self._tokens / max(time.monotonic() - self._began, 1e-6)
         self._bar.update(
             self._task,
-            completed=event.chunk.end,
+            completed=sum(self._lengths),
             description=f"{event.chunk.index + 1} of about {self._estimate_chunks(event)}",
             rate=f"{self._tokens:,} tokens · {rate:,.0f}/s",
         )
@@ -89,13 +90,20 @@ class ReadingProgress:
             self._waits.report(retry)
 
     def _estimate_chunks(self, step: Step) -> int:
-        read = step.chunk.index + 1
-        return max(read, round(self._length * read / max(step.chunk.end, 1)))
+        return max(step.chunk.index + 1, round(self._length * len(self._lengths) / max(sum(self._lengths), 1)))
 
     def _log(self, step: Step) -> None:
         self._console.print(format_step_title(step, of=f" of about {self._estimate_chunks(step)}"))
         for line in memory_diff(step.before.text, step.after.text, unchanged=False):
             self._console.print(Text("  ") + line)
+
+
+def _is_read(step: Step) -> bool:
+    return Flag.UNREAD not in step.flags
+
+
+def _measure(step: Step) -> int:
+    return step.chunk.end - step.chunk.start
 
 
 class WaitLines:

@@ -31,4 +31,5 @@ def describe_claim(claim: Claim) -> str:
 
 def describe_share(reading: Reading) -> str:
     """Return in words how much of the document was read, where the memory was enough before the end."""
-    return f"read {reading.share_read:.0%} of the document, the likeliest parts first, until the memory was enough"
+    share = max(reading.share_read, 0.01)
+    return f"read {share:.0%} of the document, the likeliest parts first, until the memory was enough"

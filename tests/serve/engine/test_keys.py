@@ -235,6 +235,13 @@ def test_a_key_file_that_means_something_else_is_refused(tmp_path: Path, table: 
         read_keys(file)
 
 
+@pytest.mark.parametrize("text", ["", "[keys]", "keys = 5", "keys = []", "[key.a]\nsha256 = 'x'"])
+def test_a_key_file_without_keys_never_opens_the_server(tmp_path: Path, text: str) -> None:
+    (tmp_path / "keys.toml").write_text(text)
+    with pytest.raises(InputError, match="has no keys"):
+        read_keys(tmp_path / "keys.toml")
+
+
 def test_a_key_file_that_cannot_be_read_or_written_is_an_input_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read"):
         read_keys(tmp_path / "nothing.toml")

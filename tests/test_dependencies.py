@@ -64,6 +64,7 @@ def test_what_a_file_imports_is_declared_in_one_place():
     assert missing == {}
 
 
+@pytest.mark.slow
 def test_a_package_of_the_base_is_imported_by_a_file():
     imported = set().union(*(imported_packages(path) for path in SOURCE.rglob("*.py")))
     assert imported >= BASE

@@ -114,11 +114,13 @@ def scripted_reading() -> Reading:
 
 
 @given(readings)
+@pytest.mark.slow
 def test_a_reading_survives_json_but_for_what_can_be_rebuilt(reading):
     assert reading_from_json(reading_to_json(reading)) == reading
 
 
 @given(readings, st.booleans())
+@pytest.mark.slow
 def test_json_of_a_reading_from_json_is_the_same_json(reading, with_steps):
     values = json.loads(json.dumps(reading_to_json(reading, steps=with_steps)))
     assert reading_to_json(reading_from_json(values), steps=with_steps) == values

@@ -107,6 +107,7 @@ def test_no_secret_reaches_output_or_journal(run, book: Path, question) -> None:
         (["--model", "{dir}/none.gguf"], "none.gguf"),
     ],
 )
+@pytest.mark.slow
 def test_a_model_that_is_not_there_is_code_3(run, book: Path, more: list[str], says: str, question) -> None:
     ran = run("ask", book, question, *(word.format(dir=book.parent) for word in more))
     assert (ran.code, ran.out) == (3, "")

@@ -23,6 +23,7 @@ def run(capsys, *words: str) -> tuple[int, str, str]:
     return end.value.code or 0, out, err
 
 
+@pytest.mark.slow
 def test_the_better_judgement_is_kept_with_its_threshold(calibrations, capsys):
     code, out, _ = run(capsys, "--task", "bridge", "--task", "niah_single_2")
     assert code == 0

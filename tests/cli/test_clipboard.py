@@ -34,6 +34,7 @@ def test_without_a_clipboard_the_answer_is_printed_all_the_same(ask, monkeypatch
     assert "nothing to copy to" in result.err
 
 
+@pytest.mark.slow
 def test_questions_may_stand_in_a_file(ask, tmp_path: Path) -> None:
     file = tmp_path / "more.txt"
     file.write_text("What circles over the pier?\n\nWho writes down the wind?\n")

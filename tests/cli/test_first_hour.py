@@ -30,6 +30,7 @@ def project(book: Path, monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.slow
 def test_every_help_ends_with_examples_that_are_commands(run, name: str) -> None:
     output = run("help", name).out
     examples = output.partition("Examples:\n")[2].strip().splitlines()
@@ -238,6 +239,7 @@ def test_a_document_that_fits_the_window_is_read_in_one_call_and_the_output_says
     assert (found["way"], found["calls"]) == ("whole", 1)
 
 
+@pytest.mark.slow
 def test_costs_are_listed_where_there_are_any(run, ask) -> None:
     ask("-q")
     assert "cost" not in run("list").out
@@ -285,6 +287,7 @@ def test_a_missing_extra_is_named_before_anything_is_fetched(
 
 
 @pytest.mark.parametrize("shell", ["bash", *(pytest.param(name, marks=pytest.mark.slow) for name in ("zsh", "fish"))])
+@pytest.mark.slow
 def test_the_completion_script_knows_the_commands_and_is_valid(run, shell: str, tmp_path: Path) -> None:
     script = run("completion", shell).out
     assert all(name in script for name in ("resume", "chunk-tokens", "json-events"))

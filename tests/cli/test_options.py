@@ -69,6 +69,7 @@ import pytest
     ],
     ids=lambda value: " ".join(value)[:40] if isinstance(value, list) else "",
 )
+@pytest.mark.slow
 def test_bad_input_is_told_on_stderr_with_code_2(run, book: Path, question: str, words: list[str], says: str) -> None:
     folder = book.parent
     (folder / "empty.txt").touch()

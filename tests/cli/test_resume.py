@@ -54,6 +54,7 @@ def read_until(process: subprocess.Popen[str], words: str) -> None:
 
 
 @pytest.mark.parametrize("kind", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_an_interrupt_keeps_everything_and_can_be_resumed(run, book: Path, kind: signal.Signals, question) -> None:
     command = [sys.executable, "-c", HELD, "ask", str(book), question, "--chunk-tokens", "60", "--memory-tokens", "40"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

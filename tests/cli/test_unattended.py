@@ -46,6 +46,7 @@ def reads_with(monkeypatch: pytest.MonkeyPatch) -> Callable[[ScriptedModel], Scr
     return use
 
 
+@pytest.mark.slow
 def test_a_section_that_stays_empty_is_a_gap_that_exit_code_and_output_name(ask, reads_with) -> None:
     reads_with(Mute())
     ran = ask("--way", "sequential")

@@ -233,6 +233,7 @@ class Tags(HTMLParser):
         self.attributes |= {name for name, _ in attrs}
 
 
+@pytest.mark.slow
 def test_nothing_from_a_model_or_an_error_is_obeyed():
     pytest.importorskip("matplotlib")
     found = build_report(

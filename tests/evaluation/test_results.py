@@ -38,6 +38,7 @@ def record(sample: str = "s-1", **changes) -> Record:
 
 
 @given(st.text(), st.text(), st.lists(st.text()), st.dictionaries(st.text(), st.integers()))
+@pytest.mark.slow
 def test_a_record_survives_its_line(answer, error, golds, flags):
     before = record(answer=answer, error=error, golds=tuple(golds), flags=flags, outcome=SampleOutcome.STOPPED)
     assert Record.from_line(json.loads(json.dumps(before.to_line()))) == before

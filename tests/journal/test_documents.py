@@ -43,6 +43,7 @@ def test_chunk_texts_are_filled_in_from_the_kept_document(journal):
 )
 @example([("abcd", "a", None), ("efgh", "b", 2)], 1)
 @settings(max_examples=25)
+@pytest.mark.slow
 def test_a_kept_document_has_the_same_text_and_places_from_any_character_on(tmp_path_factory, written, start):
     document = Sheets(*(Part(text=text, source=source, page=page) for text, source, page in written))
     with pytest.MonkeyPatch.context() as patch, Journal(tmp_path_factory.mktemp("j") / "j.sqlite") as journal:

@@ -24,6 +24,7 @@ def connect(up) -> socket.socket:
 
 
 @pytest.mark.parametrize("begin", [b"", b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "])
+@pytest.mark.slow
 def test_a_half_open_request_is_closed(limited, begin: bytes) -> None:
     with limited(header_seconds=0.05) as up, closing(connect(up)) as client:
         client.sendall(begin)

@@ -182,6 +182,7 @@ def test_without_a_data_folder_it_is_said_what_is_missing(name, tmp_path, monkey
 
 
 @pytest.mark.parametrize("name", sorted(set(TASKS) - set(NEED_DATA)))
+@pytest.mark.slow
 def test_generated_tasks_need_no_data_folder(name, tmp_path, monkeypatch, tokenizer, oracle):
     monkeypatch.chdir(tmp_path)
     sample = made(name, None, 1500, None, tokenizer)[0]

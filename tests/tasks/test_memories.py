@@ -2,6 +2,8 @@
 
 from itertools import pairwise
 
+import pytest
+
 from bookwheel.tasks import GoldEvidence, MemoryRule, Sample, SampleDocument, ideal_memories, make_samples
 from bookwheel.text.chunks import split
 from bookwheel.types import Chunk
@@ -70,6 +72,7 @@ def test_a_tally_counts_whole_words_across_boundaries():
     assert ideal_memories(sample, chunks_of(text, 4))[0] == "ab: 1"
 
 
+@pytest.mark.slow
 def test_notes_come_in_with_the_chunk_that_holds_them(tokenizer):
     (sample,) = make_samples("count", tokens=3000, count=1, seed=8, tokenizer=tokenizer)
     chunks = list(split(sample.document, tokenizer, 250))

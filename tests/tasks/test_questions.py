@@ -24,6 +24,7 @@ def test_no_distractor_bears_the_title_of_one_of_the_questions_own_paragraphs(to
         assert len(names) == len(set(names))
 
 
+@pytest.mark.slow
 def test_paragraphs_of_the_same_article_come_first_where_they_are_asked_for(tokenizer, tmp_path):
     def paragraph(title, number):
         text = f"The {title} of {number} stands by the sea. It was built in {1800 + number}."

@@ -48,6 +48,7 @@ def test_the_corpus_is_large_and_has_every_format():
 
 
 @pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.slow
 def test_a_document_keeps_what_the_table_says(name, tmp_path):
     sample = SAMPLES[name]
     parts = convert_sample(sample, tmp_path)

@@ -57,6 +57,7 @@ between = st.sampled_from([" ", "  ", "\n", ", ", "\u200b ", ". "])
 
 
 @given(st.lists(st.tuples(plain_words.map(lambda w: w[0]), between), max_size=40), plain_words, plain_words)
+@pytest.mark.slow
 def test_a_quote_has_the_notes_words_in_order_and_lies_in_the_text(text, first, second):
     whole = "".join(word + gap for word, gap in text) + "  ".join(first)
     note = " ".join(first + second)
@@ -104,6 +105,7 @@ def test_headings_and_rules_claim_nothing():
     assert all(map(is_claim, ["- Ramelli signed", "1588", "拉梅利在巴黎"]))
 
 
+@pytest.mark.slow
 def test_a_text_of_one_word_repeated_is_no_trap():
     length, span = Passage("mill " * 5000).find_longest_run(parse_words("mill " * 300))
     assert (length, span) == (300, (0, 1499))

@@ -157,6 +157,7 @@ def dripping(begin=b""):
 
 
 @pytest.mark.parametrize("begin", [b"HTTP/1.1 200 OK\r\nX-A: ", b"HTTP/1.1 200 OK\r\n\r\n"])
+@pytest.mark.slow
 def test_a_page_that_drips_is_given_up_in_its_headers_and_in_its_body(begin):
     with dripping(begin) as url, pytest.raises(SourceError, match="loads too slowly"):
         fetch(url, most_seconds=0.3)

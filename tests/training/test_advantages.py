@@ -36,6 +36,7 @@ def test_only_differences_count(rewards, shift):
 
 
 @given(GROUP, st.sampled_from(Estimator), st.randoms())
+@pytest.mark.slow
 def test_order_does_not_matter(rewards, estimator, random):
     order = list(range(len(rewards)))
     random.shuffle(order)

@@ -77,6 +77,7 @@ def replace_until_killed(folder: Path, text: str, *, kill_at: int, can_exchange:
 
 
 @pytest.mark.parametrize("can_exchange", [True, False])
+@pytest.mark.slow
 def test_kills_one_after_the_other_at_every_moment_leave_a_whole_folder(tmp_path: Path, can_exchange: bool) -> None:
     texts, kills = {"0"}, 0
     make(tmp_path / "best", "0")

@@ -119,6 +119,7 @@ def test_the_share_counts_words_and_not_their_order():
         (" ".join(map(str, range(2000))), " ".join(map(str, range(1000, 3000)))),
     ],
 )
+@pytest.mark.slow
 def test_memories_of_4000_tokens_are_compared_whole(before, after):
     changes = diff_memories(before, after)
     new = [change.text for change in changes if change.kind is not ChangeKind.GONE]

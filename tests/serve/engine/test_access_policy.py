@@ -31,6 +31,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @given(pieces=st.lists(st.sampled_from(PIECES), max_size=7), absolute=st.booleans())
+@pytest.mark.slow
 def test_a_path_is_either_refused_or_leads_into_the_root(house: Path, pieces: list[str], absolute: bool) -> None:
     root = house / "root"
     path = "/".join(pieces)

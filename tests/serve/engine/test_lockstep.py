@@ -113,6 +113,7 @@ def test_one_that_is_cancelled_lets_the_others_go_on_and_is_resumed_alone(servin
     assert calls == model.seen
 
 
+@pytest.mark.slow
 def test_one_that_is_deleted_while_the_document_is_opened_leaves_it_to_the_others(serving, gated, body) -> None:
     with serving(gated()) as up, up.client() as client:
         first, *others = start(client, body)
@@ -177,6 +178,7 @@ def test_after_a_restart_they_go_on_in_lockstep_and_repeat_no_call(serving, gate
     assert read == sorted(read, key=list(dict.fromkeys(read)).index)
 
 
+@pytest.mark.slow
 def test_all_start_or_none(serving, gated, body) -> None:
     model = gated()
     model.after(0)

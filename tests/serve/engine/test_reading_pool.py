@@ -191,6 +191,7 @@ def test_the_same_idempotency_key_is_the_same_reading_also_after_a_restart(servi
         assert len(client.get("/readings").json()) == 1
 
 
+@pytest.mark.slow
 def test_a_reading_that_was_resumed_still_answers_the_request_that_began_it(serving, gated, words) -> None:
     model = gated()
     model.after(2)

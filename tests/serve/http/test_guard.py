@@ -40,6 +40,7 @@ def test_a_foreign_name_that_was_pointed_here_is_declined(up, host: str) -> None
 
 
 @pytest.mark.parametrize("host", ["localhost:1", "LOCALHOST", "[::1]:80", "127.0.0.1"])
+@pytest.mark.slow
 def test_this_machines_own_names_are_answered(up, host: str) -> None:
     with up.client() as client:
         assert client.get("/healthz", headers={"Host": host}).status_code == 200
@@ -85,6 +86,7 @@ def test_every_answer_forbids_foreign_content(up) -> None:
         assert answer.headers["x-content-type-options"] == "nosniff"
 
 
+@pytest.mark.slow
 def test_script_in_a_document_comes_back_as_json_only(up) -> None:
     evil = "<script>alert(1)</script> [x](javascript:alert(1)) <svg onload=alert(1)> who signed the lease? Ada.\ud800"
     with up.client() as client:
@@ -174,6 +176,7 @@ def test_a_broken_key_file_is_an_error_and_never_an_open_door(tmp_path: Path, te
         read_keys(tmp_path / "keys.toml")
 
 
+@pytest.mark.slow
 def test_any_address_but_this_machines_own_needs_a_key(capsys: pytest.CaptureFixture[str]) -> None:
     for host in ("0.0.0.0", "192.168.1.7", "::", "books.example"):
         with pytest.raises(SystemExit) as ended:
@@ -313,6 +316,7 @@ def test_a_redirect_into_the_inner_network_is_not_followed(up, inside, monkeypat
     assert "169.254.169.254" in answer.json()["error"]
 
 
+@pytest.mark.slow
 def test_no_secret_shows_in_logs_errors_metrics_or_records(
     serving, gated, words, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:

@@ -20,6 +20,7 @@ def read(up, **body: object) -> dict:
     return up.events(id_)[-1][2]
 
 
+@pytest.mark.slow
 def test_a_document_has_one_place_with_all_its_questions(up, client, words) -> None:
     sha = read(up)["document"]["id"]
     second = read(up, text=None, document=sha, question="Where do gulls circle?")
@@ -96,6 +97,7 @@ def test_a_reading_is_exported(up, client) -> None:
 
 
 @pytest.mark.parametrize("way", ["sequential", "edits"])
+@pytest.mark.slow
 def test_the_prompt_of_every_call_is_rebuilt(up, client, words, way) -> None:
     reading = client.get(f"/readings/{read(up, way=way)['reading']}").json()
     steps = len(reading["steps"])

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from typing import ClassVar
 
+import pytest
+
 from bookwheel.models.base import REPLY_WATCHER
 
 
@@ -24,6 +26,7 @@ def streaming(gated):
     return Streaming()
 
 
+@pytest.mark.slow
 def test_a_reply_is_seen_while_it_is_written(serving, gated) -> None:
     model = streaming(gated)
     model.after(1)
@@ -40,6 +43,7 @@ def test_a_reply_is_seen_while_it_is_written(serving, gated) -> None:
     assert events[-2] == "status"
 
 
+@pytest.mark.slow
 def test_who_does_not_ask_sees_no_reply_being_written(serving, gated) -> None:
     model = streaming(gated)
     with serving(model) as up:

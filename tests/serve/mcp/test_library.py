@@ -60,6 +60,7 @@ def test_search_finds_passages_and_readings_and_a_found_document_is_read(tmp_pat
     asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_another_question_keeps_the_plan_and_the_way_of_the_first(tmp_path: Path) -> None:
     async def main() -> None:
         async with service_of(tmp_path) as service:

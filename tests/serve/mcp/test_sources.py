@@ -98,6 +98,7 @@ def test_addresses_inside_the_network_are_refused_unless_allowed(tmp_path: Path)
     asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_a_document_that_cannot_be_opened_is_an_error_when_waited_for(tmp_path: Path, shelf: Path) -> None:
     (shelf / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(2000))
 

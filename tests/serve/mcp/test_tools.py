@@ -40,6 +40,7 @@ def test_a_text_is_read_and_answered(tmp_path: Path, mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.slow
 def test_a_long_reading_is_started_polled_and_followed(tmp_path: Path, mode: str) -> None:
     async def main() -> None:
         model = Gate()
@@ -115,6 +116,7 @@ def test_a_follow_up_reads_the_same_document_again(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_a_timeline_tells_what_each_step_changed_and_where_lines_are_from(tmp_path: Path) -> None:
     async def main() -> None:
         async with client_of(tmp_path) as client:
@@ -168,6 +170,7 @@ def test_the_newest_readings_are_listed_as_resources_that_can_be_read(tmp_path: 
     asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_hostile_text_arrives_without_control_characters_and_json_stays_valid(tmp_path: Path) -> None:
     text = f"The harbour master of Skarholm is \x1b[31mAda\u202e Quill\ud800.\n{FILLER}"
 
@@ -216,6 +219,7 @@ def test_bad_input_is_refused_with_advice_and_nothing_is_kept(tmp_path: Path, ar
 
 @pytest.mark.parametrize("tool", ["wait", "timeline", "cancel", "resume"])
 @pytest.mark.parametrize("name", ["nowhere", "../../etc/passwd", "", "' OR 1=1 --"])
+@pytest.mark.slow
 def test_an_unknown_reading_is_refused(tmp_path: Path, tool: str, name: str) -> None:
     async def main() -> None:
         async with client_of(tmp_path) as client:
@@ -242,6 +246,7 @@ def test_a_cancelled_reading_is_resumed_and_reads_nothing_twice(tmp_path: Path) 
     asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_the_end_of_the_server_keeps_what_was_read(tmp_path: Path) -> None:
     async def main() -> str:
         async with client_of(tmp_path, Gate()) as client:
@@ -282,6 +287,7 @@ def test_a_client_cannot_lift_the_servers_budget(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_a_failing_model_is_told_and_the_reading_resumed(tmp_path: Path) -> None:
     async def main() -> None:
         model = ScriptedModel(keyword_reader, plan=SMALL, faults={2: Refused("the key was revoked")})

@@ -247,6 +247,7 @@ def test_refusals_have_openais_shape_and_the_right_status(up, body: dict, status
     assert up.model.calls == 0
 
 
+@pytest.mark.slow
 def test_a_failing_model_is_a_server_error_that_no_client_repeats(serving, words, gated) -> None:
     model = gated(faults={number: Refused("the key was revoked") for number in (2, 5)})
     with serving(model) as up, OpenAI(base_url=f"{up.url}/v1", api_key="none", max_retries=2) as ai:

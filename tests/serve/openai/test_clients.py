@@ -128,6 +128,7 @@ def test_lm_evaluation_harness_scores_answers_of_readings(start, words, tmp_path
     assert result["results"]["lamp"]["has_answer,none"] == 1.0
 
 
+@pytest.mark.slow
 def test_the_openai_sdk_parses_a_structured_answer_and_streams_a_tool(start, words) -> None:
     from pydantic import BaseModel
 

@@ -35,6 +35,7 @@ def test_what_fits_the_window_goes_straight_to_the_model(up) -> None:
     assert up.journal.readings() == []
 
 
+@pytest.mark.slow
 def test_a_long_request_is_read_and_its_usage_is_the_sum(up, words) -> None:
     with client(up) as ai:
         said = ai.responses.create(model="scripted", input=asked(words), instructions="Be brief.")
@@ -150,6 +151,7 @@ def test_an_endpoint_that_knows_only_chats_is_asked_by_chat(serving, gated, word
     assert 'bookwheel_requests_total{method="POST",status="404"}' not in told
 
 
+@pytest.mark.slow
 def test_an_answer_that_ran_into_its_limit_is_incomplete(serving, gated) -> None:
     with serving(gated()) as up, client(up) as ai:
         said = ai.responses.create(model="scripted", input="The rent is nine crowns. The rent?", max_output_tokens=1)

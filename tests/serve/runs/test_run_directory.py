@@ -131,6 +131,7 @@ def test_links_lead_nowhere(serving, runs, tmp_path):
 
 
 @pytest.mark.parametrize("ending", ["-wal", "-shm", "-journal"])
+@pytest.mark.slow
 def test_a_link_that_sqlite_would_follow_closes_the_journal(serving, runs, tmp_path, ending):
     (tmp_path / "victim").write_bytes(b"mine")
     (runs / "first" / f"journal.sqlite{ending}").symlink_to(tmp_path / "victim")

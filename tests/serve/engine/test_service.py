@@ -81,3 +81,12 @@ def test_a_key_names_its_readings_by_their_ids_their_beginnings_or_last(service:
     for name in ("", "aaaa", "cccc4444"):
         with pytest.raises(ApiError, match="reading of that name"):
             asyncio.run(service.find_id(name, BO))
+
+
+def test_a_key_finds_what_it_brought_itself(service: Service) -> None:
+    service.usage.add_document(BO.name, SHA, service.journal.keep(DOCUMENT).row)
+    assert asyncio.run(service.get_document(SHA, BO)).length == len(DOCUMENT.text)
+    with pytest.raises(ApiError, match="upload it again"):
+        asyncio.run(service.get_document(SHA, ADA))
+    with pytest.raises(ApiError, match="no document of that name here"):
+        asyncio.run(service.get_document("last", BO))

@@ -42,7 +42,9 @@ export class Facts {
 // A section that the memory does not have, and why.
 const gap = ({ start, end, flags }) => t("reading.gap", { start: number(start), end: number(end), why: flags.map((flag) => t(`flag.${flag}`)).join(", ") });
 
-const share = (reading, trace) => Math.min(1, (trace.steps.at(-1)?.end ?? 0) / Math.max(1, reading.document.length));
+// Of any steps, in whatever order they read.
+export const lengthOf = (steps) => steps.reduce((sum, step) => sum + step.end - step.start, 0);
+const share = (reading, trace) => Math.min(1, lengthOf(trace.steps) / Math.max(1, reading.document.length));
 
 function usageSoFar(reading, trace) {
   const none = { calls: 0, prompt_tokens: 0, completion_tokens: 0, seconds: 0 };
@@ -57,10 +59,10 @@ function usageSoFar(reading, trace) {
 function secondsLeft(reading, trace) {
   const newest = trace.steps.slice(-12);
   if (newest.length < 2) return null;
-  const characters = newest.at(-1).end - newest[0].start;
+  const characters = lengthOf(newest);
   const told = newest.reduce((sum, step) => sum + step.usage.seconds, 0);
   const arrived = newest.filter((step) => step.arrived);
   const between = arrived.length > 1 ? (arrived.at(-1).arrived - arrived[0].arrived) / 1000 : 0;
-  const pace = told > 0 ? told / characters : between / Math.max(1, arrived.at(-1)?.end - arrived[0]?.end);
-  return pace > 0 ? pace * Math.max(0, reading.document.length - newest.at(-1).end) : null;
+  const pace = told > 0 ? told / characters : between / Math.max(1, lengthOf(arrived.slice(1)));
+  return pace > 0 ? pace * Math.max(0, reading.document.length - lengthOf(trace.steps)) : null;
 }

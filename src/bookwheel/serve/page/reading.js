@@ -6,7 +6,7 @@ import { Answer } from "./answer.js";
 import { CallDialog } from "./calls.js";
 import { copy, eachFrame, h, later, refill } from "./dom.js";
 import { MemoryEditor } from "./editor.js";
-import { Facts } from "./facts.js";
+import { Facts, lengthOf } from "./facts.js";
 import { FindBar } from "./find.js";
 import { explain } from "./refusals.js";
 import { advantageMark } from "./marks.js";
@@ -231,12 +231,14 @@ export class ReadingView {
     const told = step ? [t("timeline.step", { at: number(at), last: number(this.trace.last) }), pages(step.pages)] : [reads && t("timeline.begin")];
     const earned = this.reading.rollout;
     this.transport.draw(told.filter(Boolean).join(" · "), step && earned && [" · ", t("train.advantage"), " ", advantageMark(earned.advantage)]);
-    if (this.at === null && this.followed !== at) this.source.pass(reads ? this.#flight() : step);
+    const followed = (reads && this.#flight()) || step;
+    if (followed && this.at === null && this.followed !== at) this.source.pass(followed);
     this.followed = at;
   }
 
-  // Where the section that is being read begins, which is known, and about where it ends.
+  // Where the section that is being read begins, which is known, and about where it ends; null where a rank decides.
   #flight() {
+    if (/\b(quotes|ranked)\b/.test(this.reading.way)) return null;
     const start = this.trace.steps.at(-1)?.end ?? 0;
     const long = this.trace.length ? start / this.trace.length : this.reading.plan.chunk_tokens * 4;
     return { start, end: Math.min(this.reading.document.length || start + long, Math.round(start + long)), pages: [] };
@@ -244,10 +246,8 @@ export class ReadingView {
 
   #write(reads) {
     if (!reads || this.at !== null) return this.memory.write(null);
-    const next = number(this.trace.length);
-    const kind = this.written?.kind ?? "reply";
-    const done = this.trace.length && this.#flight().start >= this.reading.document.length;
-    return this.memory.write(t(done ? "live.answer" : `live.${kind}`, { step: next }), this.written?.text ?? "");
+    const done = this.trace.length && lengthOf(this.trace.steps) >= this.reading.document.length;
+    return this.memory.write(t(done ? "live.answer" : `live.${this.written?.kind ?? "reply"}`, { step: number(this.trace.length) }), this.written?.text ?? "");
   }
 
   #remember() {

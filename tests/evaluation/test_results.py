@@ -64,6 +64,25 @@ def test_the_newest_of_a_key_counts(tmp_path):
     assert [(kept.sample, kept.outcome) for kept in Results.load(path).records] == [("a", "scored"), ("b", "scored")]
 
 
+def test_samples_stand_in_their_own_order_and_not_in_that_of_their_ends(tmp_path):
+    path = tmp_path / "results.jsonl"
+    asked = run(settings={"tasks": ["t", "u"]})
+    ends = [
+        record("f-1", task="z", length=7, file="mine.jsonl", place=1),
+        record("u-0", task="u", place=0),
+        record("long-0", length=200, place=0),
+        record("f-0", task="a", length=9, file="mine.jsonl", place=0),
+        record("t-1", place=1),
+        record("t-0", place=0),
+        record("t-0", place=0, way="whole"),
+    ]
+    with ResultsFile(path, asked) as file:
+        for one in ends:
+            file.add(one)
+    found = Results.load(path).records
+    assert [one.sample for one in found] == ["t-0", "t-0", "t-1", "long-0", "u-0", "f-0", "f-1"]
+
+
 @pytest.mark.parametrize("torn", ['{"kind": "sample", "ta', '{"kind": "run"', "{"])
 def test_a_line_that_a_kill_left_unfinished_is_taken_off(tmp_path, torn):
     path = tmp_path / "results.jsonl"

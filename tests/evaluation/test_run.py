@@ -47,6 +47,26 @@ def test_every_sample_is_read_in_every_way_once(tmp_path, settings, source, read
     assert found.runs[0].command == "bookwheel eval it"
 
 
+def test_results_are_listed_in_the_order_of_the_file_of_samples(tmp_path, settings, source):
+    file = tmp_path / "mine.jsonl"
+    mixed = [replace(one, id=f"s{n}", task=f"t{n % 2}") for n, one in enumerate(islice(source("wheels", 60), 4))]
+    write_samples(mixed, file)
+
+    class Hasty(ScriptedModel):
+        """The later a sample is asked for, the sooner it is answered."""
+
+        asked = 0
+
+        async def reply(self, *given, **options):
+            self.asked += 1
+            await asyncio.sleep(0.02 / self.asked)
+            return await super().reply(*given, **options)
+
+    evaluation = settings(tasks=(), lengths=(), samples=(str(file),), ways=("closed-book",))
+    found = go(evaluation, tmp_path / "r.jsonl", None, opener(Hasty(keyword_reader)))
+    assert [one.sample for one in found.records] == ["s0", "s1", "s2", "s3"]
+
+
 def test_what_is_done_is_not_done_again_and_an_axis_may_grow(tmp_path, settings, source, reader):
     path = tmp_path / "r.jsonl"
     go(settings(), path, source, reader)

@@ -128,6 +128,8 @@ def _build_record(job: SampleJob, outcome: SampleOutcome, **facts: Any) -> Recor
         length=length,
         sample=name,
         content=job.content,
+        place=job.place,
+        file=job.file,
         way=way,
         model=label,
         repeat=repeat,

@@ -22,7 +22,7 @@ from bookwheel.evaluation.settings import describe_differences
 from bookwheel.journal.locks import LockTaken, hold_lock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from pathlib import Path
     from types import TracebackType
 
@@ -67,6 +67,10 @@ class Record:
     """The hash of question, golds, metric and document; empty in files of older versions."""
     repeat: int = 0
     """The number of the reading of this sample, from 0."""
+    place: int = -1
+    """The sample's place among those of its task and length, or in its file; -1 in files of older versions."""
+    file: str = ""
+    """The file of samples that it stands in; empty where the task makes it."""
     reason: str = ""
     """The reason of the score."""
     official: float | None = None
@@ -173,7 +177,7 @@ class Results:
 
     runs: tuple[EvaluationRun, ...]
     records: tuple[Record, ...]
-    """The newest record of each key, in the order in which the keys first appear."""
+    """The newest record of each key, in the order of the samples; they end in another one."""
 
     @classmethod
     def load(cls, path: Path) -> Self:
@@ -181,7 +185,26 @@ class Results:
         lines = _read_lines(path)
         records = {line.key: line for line in lines if isinstance(line, Record)}
         runs = tuple(line for line in lines if isinstance(line, EvaluationRun))
-        return cls(runs=runs, records=tuple(records.values()))
+        return cls(runs=runs, records=_sort_by_sample(records.values(), runs))
+
+
+def _sort_by_sample(records: Collection[Record], runs: Sequence[EvaluationRun]) -> tuple[Record, ...]:
+    """Sort by task and length in the order of the newest run's settings, then file by file, each in its own order.
+
+    Results of versions that kept no place stand first, as they ended. Ways, models and repeats stay as they ended.
+    """
+    named = [*(runs[-1].settings.get("tasks", ()) if runs else ()), *(record.task for record in records)]
+    files = {file: rank for rank, file in enumerate(dict.fromkeys(record.file for record in records if record.file))}
+    tasks = {task: rank for rank, task in enumerate(dict.fromkeys(named))}
+
+    def rank(record: Record) -> tuple[int, int, int, int]:
+        if record.place < 0:
+            return (-1, 0, 0, 0)
+        if record.file:
+            return (1, files[record.file], 0, record.place)
+        return (0, tasks[record.task], record.length, record.place)
+
+    return tuple(sorted(records, key=rank))
 
 
 class ResultsFile:

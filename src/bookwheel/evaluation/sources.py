@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, overload
+from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import InputError
 from bookwheel.tasks.base import MissingSample
-from bookwheel.tasks.series import make_sample
+from bookwheel.tasks.series import LazySamples, make_sample
 from bookwheel.text.tokens import FileTokenizer
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _TRIES: Final = 5
 
 
-class JoinedSeries(Sequence["Sample"]):
+class JoinedSeries(LazySamples):
     """The samples of several series, one series after the other."""
 
     def __init__(self, series: Iterable[Sequence[Sample]]) -> None:
@@ -32,16 +32,7 @@ class JoinedSeries(Sequence["Sample"]):
     def __len__(self) -> int:
         return sum(map(len, self._series))
 
-    @overload
-    def __getitem__(self, place: int) -> Sample: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> list[Sample]: ...
-
-    def __getitem__(self, place: int | slice) -> Sample | list[Sample]:
-        if isinstance(place, slice):
-            return [self[index] for index in range(len(self))[place]]
-        place = range(len(self))[place]
+    def _load_sample(self, place: int) -> Sample:
         for series in self._series:
             if place < len(series):
                 return series[place]

@@ -39,9 +39,10 @@ class Batch:
     length: int
     count: int
     """Samples, not counting repeats."""
-    samples: Callable[[], Iterator[Sample | MissingSample]]
-    may_change: bool = False
-    """True for files, which people edit: each sample is compared with its result, not only the first."""
+    samples: Callable[[], Iterator[tuple[int, Sample | MissingSample]]]
+    """Each with its place: among the samples of its task and length, or in its file."""
+    file: str = ""
+    """The file of samples that they stand in; empty where the task makes them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +56,8 @@ class SampleJob:
     candidate: ModelUnderTest
     way: str
     repeat: int = 0
+    place: int = 0
+    file: str = ""
 
     @property
     def key(self) -> RecordKey:
@@ -98,17 +101,27 @@ def iterate_jobs(
     for batch in batches:
         pairs = match_models(batch, candidates)
         is_full = all(have[batch.task, batch.length, way, one.label] >= batch.count * repeats for one, way in pairs)
-        for sample in batch.samples():
+        for place, sample in batch.samples():
+            content = _content_of(sample)
             jobs = [
-                SampleJob(sample=sample, content=content, length=batch.length, candidate=one, way=way, repeat=repeat)
-                for content in (_content_of(sample),)
+                SampleJob(
+                    sample=sample,
+                    content=content,
+                    length=batch.length,
+                    candidate=one,
+                    way=way,
+                    repeat=repeat,
+                    place=place,
+                    file=batch.file,
+                )
                 for one, way in pairs
                 for repeat in range(repeats)
             ]
             left = [job for job in jobs if not _is_done(job, done)]
             yield from left
-            # Making thousands of samples again only to skip them takes minutes: the first one stands for all.
-            if is_full and not left and not batch.may_change:
+            # Making thousands of samples again only to skip them takes minutes: the first one stands for all. People
+            # edit files, so each of their samples is compared with its result.
+            if is_full and not left and not batch.file:
                 break
 
 
@@ -128,12 +141,14 @@ def match_models(batch: Batch, candidates: Sequence[ModelUnderTest]) -> list[tup
     return [(reader, way) for reader in readers for way in reader.ways]
 
 
-def _iterate_samples(source: SampleSource, task: str, length: int, count: int) -> Iterator[Sample | MissingSample]:
+def _iterate_samples(
+    source: SampleSource, task: str, length: int, count: int
+) -> Iterator[tuple[int, Sample | MissingSample]]:
     samples = source(task, length)
     if isinstance(samples, Sequence):
-        yield from (make_sample(samples, place) for place in range(len(samples)))
+        yield from ((place, make_sample(samples, place)) for place in range(len(samples)))
     else:
-        yield from islice(samples, count)
+        yield from enumerate(islice(samples, count))
 
 
 def _read_file_batches(path: Path, pool: Path | None) -> list[Batch]:
@@ -154,16 +169,20 @@ def _read_file_batches(path: Path, pool: Path | None) -> list[Batch]:
             length=length,
             count=count,
             samples=partial(_read_matching, path, pool, task, length),
-            may_change=True,
+            file=str(path),
         )
         for (task, length), count in counted.items()
     ]
 
 
-def _read_matching(path: Path, pool: Path | None, task: str, length: int) -> Iterator[Sample | MissingSample]:
+def _read_matching(
+    path: Path, pool: Path | None, task: str, length: int
+) -> Iterator[tuple[int, Sample | MissingSample]]:
     from bookwheel.tasks.files import read_entries
 
-    return (sample for sample in read_entries(path, pool) if (sample.task, _length(sample)) == (task, length))
+    for place, sample in enumerate(read_entries(path, pool)):
+        if (sample.task, _length(sample)) == (task, length):
+            yield place, sample
 
 
 def _length(sample: Sample | MissingSample) -> int:

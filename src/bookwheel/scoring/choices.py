@@ -54,6 +54,14 @@ _OPTIONS: Final = re.compile(
     r"(?:between|[,:，：]|\b(?:is|was|are|were|did|does|has)\b)\s*"
     r"([^,:，：?？]+?)\s*(?:\bor\b|\band\b|还是|或)\s*([^,:?？]+)[?？]?\s*$"
 )
+# "Did A or B sail first?": the predicate stands behind the second option.
+_EITHER: Final = re.compile(
+    r"(?:^|[,，]\s*)(?:(?:did|do|does|is|are|was|were|has|have|had|can|could|will|would|should)\s+(?:it\s+)?|是)"
+    r"(.+?)\s*(?:\bor\b|还是|或)\s*(.+?)[?？\s]*$",
+    re.IGNORECASE,
+)
+# One character is no name.
+_LEAST_CHARACTERS: Final = 2
 # Comparatives by the side of the scale that they name.
 _SCALE: Final = {
     **dict.fromkeys(lexicon.words("first earlier earliest before older oldest elder"), -1),
@@ -117,23 +125,37 @@ def picks_gold(answer: str, golds: Sequence[str], question: str) -> bool:
     gold = asserts_any(answer, golds, question=question)
     if gold is None:
         return False
-    other = find_other_option(question, golds)
+    other = find_other_option(question, golds, answer)
     if words(answer) == words(gold):
         return True
-    if not other or not mentions(answer, other):
+    if not other:
         return not _repeats_question(answer, question)
+    if not mentions(answer, other):
+        return True
     return _decides_for(answer, gold, other, question)
 
 
-def find_other_option(question: str, golds: Sequence[str]) -> str:
-    """Return the option of an either/or question that is no gold; empty where none can be told."""
-    match = _OPTIONS.search(question.strip())
+def find_other_option(question: str, golds: Sequence[str], answer: str = "") -> str:
+    """Return the option of an either/or question that is no gold; empty where none can be told.
+
+    Where the predicate follows the second option, the option is as much of both as the answer repeats.
+    """
+    either = _EITHER.search(question.strip())
+    match = either or _OPTIONS.search(question.strip())
     if not match:
         return ""
-    options = [match[1], match[2]]
+    options = [match[1], _cut_predicate(match[2], answer) if either else match[2]]
     # "Which film came out first, A or B" leaves whole titles; other forms leave words of the question around them.
     right = [any(find_words(words(option), words(gold), most=1) for gold in golds) for option in options]
     return options[right.index(False)] if sum(right) == 1 else ""
+
+
+def _cut_predicate(option: str, answer: str) -> str:
+    """Return the longest beginning of the option that stands in the answer; the whole where none does."""
+    parts = words(option)
+    least = 1 if option.isascii() else _LEAST_CHARACTERS
+    beginnings = (" ".join(parts[:end]) for end in range(len(parts), least - 1, -1))
+    return next((text for text in beginnings if mentions(answer, text)), option)
 
 
 def _repeats_question(answer: str, question: str) -> bool:

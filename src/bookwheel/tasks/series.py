@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, overload
 
@@ -14,16 +15,8 @@ if TYPE_CHECKING:
     from bookwheel.tasks.definition import SampleDraft, SampleRequest
 
 
-class SampleSeries(Sequence[Sample]):
-    """The samples of a task in the order of their indexes. Each is made when it is asked for."""
-
-    def __init__(self, first: SampleRequest, build: Callable[[SampleRequest], SampleDraft], count: int) -> None:
-        self._first = first
-        self._build = build
-        self._indexes = range(count)
-
-    def __len__(self) -> int:
-        return len(self._indexes)
+class LazySamples(Sequence[Sample]):
+    """Samples of which each is made or read when it is asked for. A subclass says how many there are, and loads one."""
 
     @overload
     def __getitem__(self, place: int) -> Sample: ...
@@ -32,9 +25,29 @@ class SampleSeries(Sequence[Sample]):
     def __getitem__(self, place: slice) -> list[Sample]: ...
 
     def __getitem__(self, place: int | slice) -> Sample | list[Sample]:
+        places = range(len(self))
         if isinstance(place, slice):
-            return [self[index] for index in self._indexes[place]]
-        request = self._first.for_index(self._indexes[place])
+            return [self._load_sample(one) for one in places[place]]
+        return self._load_sample(places[place])
+
+    @abstractmethod
+    def _load_sample(self, place: int) -> Sample:
+        """Return the sample at a place from 0 on."""
+
+
+class SampleSeries(LazySamples):
+    """The samples of a task in the order of their indexes."""
+
+    def __init__(self, first: SampleRequest, build: Callable[[SampleRequest], SampleDraft], count: int) -> None:
+        self._first = first
+        self._build = build
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def _load_sample(self, place: int) -> Sample:
+        request = self._first.for_index(place)
         try:
             return _finish_sample(request, self._build(request))
         except InfeasibleSample as reason:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from random import Random
-from typing import TYPE_CHECKING, Final, overload
+from typing import TYPE_CHECKING, Final
 
 from bookwheel.tasks.base import MemoryRule, Sample
 from bookwheel.tasks.files import MISSING, parse_sample
+from bookwheel.tasks.series import LazySamples
 from bookwheel.training.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _MISSING: Final = f'{{"{MISSING}": '.encode()
 
 
-class SampleFile(Sequence[Sample]):
+class SampleFile(LazySamples):
     """A JSON Lines file as a sequence; it remembers where each line begins and nothing else."""
 
     def __init__(self, path: Path, *, needs_evidence: bool = False) -> None:
@@ -42,15 +42,7 @@ class SampleFile(Sequence[Sample]):
     def __len__(self) -> int:
         return len(self._lines)
 
-    @overload
-    def __getitem__(self, place: int) -> Sample: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> list[Sample]: ...
-
-    def __getitem__(self, place: int | slice) -> Sample | list[Sample]:
-        if isinstance(place, slice):
-            return [self[index] for index in range(len(self))[place]]
+    def _load_sample(self, place: int) -> Sample:
         offset, number = self._lines[place]
         with self._path.open("rb") as file:
             file.seek(offset)

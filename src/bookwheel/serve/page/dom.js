@@ -57,4 +57,12 @@ export function later(milliseconds, act) {
   };
 }
 
-export const copy = (text) => navigator.clipboard?.writeText(text);
+export async function copy(text) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  // Over plain HTTP from another machine, browsers offer no clipboard.
+  const field = h("textarea", { class: "unseen", value: text });
+  document.body.append(field);
+  field.select();
+  document.execCommand("copy");
+  return field.remove();
+}

@@ -1,51 +1,27 @@
 // All questions that were ever asked, newest first. Two can be chosen for comparison.
 
-import { h, later, refill } from "./dom.js";
+import { h, refill } from "./dom.js";
 import { Star } from "./labels.js";
-import { paged } from "./lists.js";
+import { SearchedList } from "./lists.js";
 import { statusChip, supportChip } from "./marks.js";
 import * as service from "./service.js";
 import { moment, number, t } from "./words.js";
 
-const LOOK_AGAIN = 4000;
-
 export function journalView(query, kept) {
   const journal = new Journal(kept);
-  journal.load();
-  requestAnimationFrame(() => journal.search.focus({ preventScroll: true }));
-  return { node: journal.node, title: t("journal"), close: () => journal.close(), keep: () => ({ search: journal.search.value }) };
+  const { list } = journal;
+  list.load();
+  requestAnimationFrame(() => list.search.focus({ preventScroll: true }));
+  return { node: journal.node, title: t("journal"), close: () => list.close(), keep: () => ({ search: list.search.value }) };
 }
 
 class Journal {
   constructor(kept) {
     this.picked = new Set();
-    this.search = h("input", { type: "search", id: "search", value: kept?.search ?? "", "aria-label": t("journal.search"), placeholder: t("journal.search"), oninput: later(200, () => this.load()) });
-    this.told = h("p", { class: "small", role: "status" });
+    this.list = new SearchedList({ words: "journal", id: "search", typed: kept?.search, fetch: service.readings, entry: (reading) => this.#entry(reading), key: ({ reading }) => reading, goes: ({ status }) => status === "reading" });
     this.compare = h("button", { type: "button", hidden: true, onclick: () => this.#compare() }, t("journal.compare"));
-    this.list = paged(
-      (offset, limit) => service.readings({ search: this.search.value.trim(), offset, limit }),
-      (reading) => this.#entry(reading),
-      ({ reading }) => reading,
-    );
-    this.node = h("section", { class: "home journal" }, h("h1", {}, t("journal")), h("div", { class: "pane-head" }, this.search, this.compare), this.told, this.list.node);
-  }
-
-  close() {
-    clearTimeout(this.timer);
-    this.closed = true;
-  }
-
-  async load() {
-    clearTimeout(this.timer);
-    try {
-      const readings = await this.list.load();
-      if (this.closed) return;
-      const search = this.search.value.trim();
-      refill(this.told, readings.length ? "" : t(search ? "journal.none" : "journal.empty", { search }));
-      if (readings.some(({ status }) => status === "reading")) this.timer = setTimeout(() => this.load(), LOOK_AGAIN);
-    } catch (problem) {
-      refill(this.told, problem.message);
-    }
+    this.hint = h("p", { class: "small", role: "status" });
+    this.node = h("section", { class: "home journal" }, h("h1", {}, t("journal")), h("div", { class: "pane-head" }, this.list.search, this.compare), this.hint, this.list.told, this.list.rows);
   }
 
   #entry(reading) {
@@ -71,7 +47,7 @@ class Journal {
     if (on) this.picked.add(id);
     else this.picked.delete(id);
     this.compare.hidden = this.picked.size !== 2;
-    refill(this.told, this.picked.size === 1 ? t("journal.pick-two") : "");
+    refill(this.hint, this.picked.size === 1 ? t("journal.pick-two") : "");
   }
 
   #compare() {

@@ -1,14 +1,13 @@
 // The library: what this is, what reads here, the form, and the shelf of documents.
 
 import { AskForm } from "./ask.js";
-import { h, later, refill } from "./dom.js";
-import { paged } from "./lists.js";
+import { h } from "./dom.js";
 import { Star } from "./labels.js";
+import { SearchedList } from "./lists.js";
 import { statusChip } from "./marks.js";
 import * as service from "./service.js";
 import { compact, knows, moment, number, t } from "./words.js";
 
-const LOOK_AGAIN = 4000;
 let dropped = [];
 
 // Files that were dropped on another view wait here for the form.
@@ -16,11 +15,10 @@ export const receive = (files) => dropped.push(...files);
 
 export async function libraryView(query, kept) {
   const models = await service.models();
-  const shelf = new Shelf();
+  const shelf = makeShelf(kept?.search);
   const form = new AskForm(models, () => shelf.load());
   if (kept) form.restore(kept.form);
   form.take(dropped.splice(0));
-  if (kept?.search) shelf.search.value = kept.search;
   shelf.load();
   const sample = async (event) => {
     event.currentTarget.disabled = true;
@@ -51,41 +49,11 @@ function reader({ name, window: room, abilities, way }) {
   return h("span", {}, h("b", {}, name), ` · ${room ? t("first.window", { tokens: number(room) }) : t("first.no-window")} · ${[t("ability.reply"), ...can].join(", ")} · ${t("first.way", { way })}`);
 }
 
-class Shelf {
-  constructor() {
-    this.search = h("input", { type: "search", id: "shelf-search", "aria-label": t("shelf.search"), placeholder: t("shelf.search"), oninput: later(200, () => this.load()) });
-    this.told = h("p", { class: "small", role: "status" });
-    this.list = paged(
-      (offset, limit) => service.documents({ search: this.search.value.trim(), offset, limit }),
-      entry,
-      ({ document }) => document,
-    );
-    this.node = h(
-      "section",
-      { class: "shelf", "aria-labelledby": "shelf-title" },
-      h("div", { class: "pane-head" }, h("h2", { id: "shelf-title" }, t("shelf")), this.search, h("a", { class: "button", href: "#/search" }, t("shelf.texts"))),
-      this.told,
-      this.list.node,
-    );
-  }
-
-  close() {
-    clearTimeout(this.timer);
-    this.closed = true;
-  }
-
-  async load() {
-    clearTimeout(this.timer);
-    try {
-      const books = await this.list.load();
-      if (this.closed) return;
-      const search = this.search.value.trim();
-      refill(this.told, books.length ? "" : t(search ? "shelf.none" : "shelf.empty", { search }));
-      if (books.some(({ newest }) => newest?.status === "reading")) this.timer = setTimeout(() => this.load(), LOOK_AGAIN);
-    } catch (problem) {
-      refill(this.told, problem.message);
-    }
-  }
+function makeShelf(typed) {
+  const list = new SearchedList({ words: "shelf", id: "shelf-search", typed, fetch: service.documents, entry, key: ({ document }) => document, goes: ({ newest }) => newest?.status === "reading" });
+  const head = h("div", { class: "pane-head" }, h("h2", { id: "shelf-title" }, t("shelf")), list.search, h("a", { class: "button", href: "#/search" }, t("shelf.texts")));
+  list.node = h("section", { class: "shelf", "aria-labelledby": "shelf-title" }, head, list.told, list.rows);
+  return list;
 }
 
 function entry(book) {

@@ -47,6 +47,11 @@ export class MemoryPane {
     return undefined;
   }
 
+  // Steps or the origins of lines are still to come, so the lines change by themselves.
+  set isBusy(busy) {
+    this.node.setAttribute("aria-busy", busy);
+  }
+
   // The reply that is being written, and the section that it is about; null when nothing is under way.
   write(told, text = "") {
     this.live.hidden = told === null;

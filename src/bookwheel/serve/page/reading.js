@@ -143,6 +143,7 @@ export class ReadingView {
 
   #follow() {
     this.opened = performance.now();
+    this.settled = false;
     clearInterval(this.clock);
     this.clock = setInterval(() => this.draw(), TICK);
     this.stop = service.follow(this.reading.reading, {
@@ -178,13 +179,15 @@ export class ReadingView {
     this.stop = undefined;
     clearInterval(this.clock);
     this.written = null;
-    if (!this.trace.length) return void this.#stepless();
+    this.settled = !this.trace.length;
+    if (this.settled) return void this.#stepless();
     try {
       this.origins = await this.shelf.origins(this.reading.reading);
     } catch (problem) {
       if (!(problem instanceof service.Refusal)) throw problem;
       this.origins = [];
     }
+    this.settled = true;
     this.draw();
   }
 
@@ -221,27 +224,20 @@ export class ReadingView {
     const reads = this.reading.status === "reading";
     this.answer.draw(this.reading, this.reading.error && explain(this.reading.error));
     this.facts.draw(this.reading, this.trace, this.elapsed);
-    this.ribbon.flight = reads ? this.#flight() : null;
+    this.ribbon.flight = reads ? this.trace.flight(this.reading) : null;
     this.ribbon.draw(at, this.marked);
     if (this.drawn !== step || this.origins !== this.drawnOrigins || !step) this.memory.draw(at);
     [this.drawn, this.drawnOrigins] = [step, this.origins];
     this.edit.hidden = !step;
     this.prompt.hidden = !step;
     this.#write(reads);
+    this.memory.isBusy = !this.settled;
     const told = step ? [t("timeline.step", { at: number(at), last: number(this.trace.last) }), pages(step.pages)] : [reads && t("timeline.begin")];
     const earned = this.reading.rollout;
     this.transport.draw(told.filter(Boolean).join(" · "), step && earned && [" · ", t("train.advantage"), " ", advantageMark(earned.advantage)]);
-    const followed = (reads && this.#flight()) || step;
+    const followed = (reads && this.trace.flight(this.reading)) || step;
     if (followed && this.at === null && this.followed !== at) this.source.pass(followed);
     this.followed = at;
-  }
-
-  // Where the section that is being read begins, which is known, and about where it ends; null where a rank decides.
-  #flight() {
-    if (/\b(quotes|ranked)\b/.test(this.reading.way)) return null;
-    const start = this.trace.steps.at(-1)?.end ?? 0;
-    const long = this.trace.length ? start / this.trace.length : this.reading.plan.chunk_tokens * 4;
-    return { start, end: Math.min(this.reading.document.length || start + long, Math.round(start + long)), pages: [] };
   }
 
   #write(reads) {

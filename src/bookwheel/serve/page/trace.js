@@ -23,6 +23,14 @@ export class Trace {
     return this.steps.length - 1;
   }
 
+  // Where the section that is being read begins, which is known, and about where it ends; null where a rank decides.
+  flight({ way, plan, document }) {
+    if (/\b(quotes|ranked)\b/.test(way)) return null;
+    const start = this.steps.at(-1)?.end ?? 0;
+    const long = this.length ? start / this.length : plan.chunk_tokens * 4;
+    return { start, end: Math.min(document.length || start + long, Math.round(start + long)), pages: [] };
+  }
+
   // The step at which a line of the memory after step `at`, or an earlier wording of it, came in.
   entered(at, line) {
     for (let next = this.entries.length; next <= at; next += 1) this.entries.push(this.#entriesAfter(next));

@@ -1,0 +1,169 @@
+"""The library: the form, the shelf, threads, the search and the list of questions, in a real Chromium."""
+
+from __future__ import annotations
+
+from page_readings import QUESTION, TEXT, read_to_the_end
+
+
+def test_another_language_keeps_what_was_typed_and_chosen(page, expect):
+    page.fill("#text", "a text of mine")
+    page.set_input_files("#files", files=[{"name": "mine.txt", "mimeType": "text/plain", "buffer": b"mine"}])
+    page.fill("#question-0", "one?")
+    page.get_by_role("button", name="Another question").click()
+    page.fill("#question-1", "two?")
+    page.get_by_text("How to read").click()
+    page.fill("#chunk_tokens", "64")
+    page.get_by_role("button", name="中文").click()
+    page.wait_for_selector("text=小模型，读任意长的文档")
+    expect(page.locator(":focus")).to_have_text("English")
+    assert [page.input_value(f"#{name}") for name in ("text", "question-0", "question-1", "chunk_tokens")] == [
+        "a text of mine",
+        "one?",
+        "two?",
+        "64",
+    ]
+    expect(page.locator(".chosen-files")).to_contain_text("mine.txt")
+
+
+def test_several_questions_are_put_to_an_uploaded_file_and_found_again(page, expect):
+    page.set_input_files(
+        "#files",
+        files=[{"name": "mill ledger é.txt", "mimeType": "text/plain", "buffer": f"A ledger. {TEXT}".encode()}],
+    )
+    page.fill("#question-0", QUESTION)
+    page.get_by_role("button", name="Another question").click()
+    page.fill("#question-1", "Who came in the rain of the mill?")
+    page.locator("button.big").click()
+    page.wait_for_function("() => document.querySelectorAll('.thread li').length === 2")
+    expect(page.locator(".book-name")).to_contain_text("mill ledger é.txt")
+    page.goto("/#/journal")
+    page.fill("#search", "rain of the mill")
+    page.wait_for_function("() => document.querySelectorAll('.readings li').length === 1")
+    expect(page.locator(".readings")).to_contain_text("mill ledger é.txt")
+
+
+def test_a_refusal_is_a_sentence_beside_the_form(page, expect):
+    page.locator("button.big").click()
+    expect(page.locator(".ask .problem")).to_contain_text("Paste a text")
+    page.fill("#text", "http://10.0.0.1/book")
+    page.fill("#question-0", QUESTION)
+    page.locator("button.big").click()
+    page.wait_for_selector(".ask .problem:has-text('10.0.0.1')")
+
+
+def test_a_server_that_wants_a_key_is_given_one(locked):
+    page, secret = locked
+    page.fill("#key", "wrong")
+    page.get_by_role("button", name="Enter").click()
+    page.wait_for_selector("text=This key is not known here.")
+    page.fill("#key", secret)
+    page.get_by_role("button", name="Enter").click()
+    page.wait_for_selector("#text")
+    read_to_the_end(page)
+
+
+def test_a_document_has_one_thread_with_a_name_and_a_follow_up(page, expect):
+    read_to_the_end(page, text=f"A text for the thread. {TEXT}")
+    page.keyboard.press("a")
+    page.keyboard.type("Which crates did Ada Quill deliver?")
+    page.keyboard.press("Enter")
+    expect(page.locator(".thread li")).to_have_count(2)
+    page.wait_for_selector(".status.answered")
+    expect(page.locator(".thread [aria-current]")).to_contain_text("Which crates")
+    page.locator(".rail").get_by_role("button", name="Rename").click()
+    page.locator(".rail .rename").fill("The ledger of the mill")
+    page.keyboard.press("Enter")
+    expect(page.locator(".book-name")).to_have_text("The ledger of the mill")
+    with page.expect_response(lambda answer: answer.request.method == "PATCH"):
+        page.locator(".book .star").click()
+    page.goto("/#/")
+    first = page.locator(".shelf .readings li").first
+    expect(first).to_contain_text("The ledger of the mill")
+    expect(first.locator(".star")).to_have_attribute("aria-pressed", "true")
+
+
+def test_a_word_is_found_in_the_document_and_in_everything(page, expect):
+    read_to_the_end(page)
+    page.keyboard.press("f")
+    page.locator(".find input").fill("north gate")
+    expect(page.locator(".find .small")).to_have_text("1 of 16")
+    page.keyboard.press("Enter")
+    expect(page.locator(".find .small")).to_have_text("2 of 16")
+    expect(page.locator("mark")).to_have_text("north gate")
+    page.goto("/#/search?q=crates")
+    page.locator(".hits li", has_text="characters").first.get_by_role("link").click()
+    page.wait_for_selector(".plain-text mark")
+
+
+def test_what_was_typed_is_there_again_after_going_back(page):
+    page.fill("#text", "half a text")
+    page.fill("#question-0", "half a question")
+    page.goto("/#/journal")
+    page.wait_for_selector(".journal")
+    page.go_back()
+    page.wait_for_selector("#text")
+    assert [page.input_value("#text"), page.input_value("#question-0")] == ["half a text", "half a question"]
+    page.fill("#text", "")
+
+
+def test_a_recorded_reading_plays_without_a_model(page, expect):
+    page.get_by_role("link", name="Watch a recorded reading").click()
+    page.wait_for_selector(".recorded")
+    expect(page.locator(".answer")).not_to_be_empty()
+    page.wait_for_function("() => Number(document.querySelector('.ribbon').getAttribute('aria-valuenow')) > 1")
+
+
+def test_the_list_of_questions_is_complete(page, base, expect):
+    for number in range(45):
+        page.request.post(
+            f"{base}/readings", data={"question": f"Question {number}?", "text": "A short text for the list."}
+        )
+    page.goto("/#/journal")
+    page.fill("#search", "short text")
+    page.fill("#search", "Question")
+    expect(page.locator(".readings li")).to_have_count(40)
+    page.get_by_role("button", name="More", exact=True).click()
+    page.wait_for_function("() => document.querySelectorAll('.readings li').length >= 45")
+
+
+def test_a_document_is_found_on_the_shelf_by_its_name_and_deleted(page, expect):
+    read_to_the_end(page, text=f"Accounts of the salt tower. {TEXT}")
+    page.goto("/#/")
+    page.fill("#shelf-search", "salt tower")
+    shelf = page.locator(".shelf .readings li")
+    expect(shelf).to_have_count(1)
+    expect(shelf).to_contain_text("1 questions")
+    page.fill("#shelf-search", "no such tower")
+    expect(shelf).to_have_count(0)
+    expect(page.locator(".shelf [role=status]")).to_contain_text("no such tower")
+    page.fill("#shelf-search", "salt tower")
+    shelf.get_by_role("link").click()
+    page.locator(".book").get_by_role("button", name="Delete").click()
+    page.locator(".book").get_by_role("button", name="Really delete?").click()
+    page.wait_for_selector("#shelf-search")
+    page.fill("#shelf-search", "salt tower")
+    expect(page.locator(".shelf [role=status]")).to_contain_text("salt tower")
+    expect(shelf).to_have_count(0)
+
+
+def test_a_reload_of_the_list_loses_nothing_that_more_brought(page, expect):
+    """The list is looked at again while a reading goes on, perhaps just when somebody asks for more."""
+    rows = [{"id": n, "text": f"row {n}"} for n in range(100)]
+    shown = page.evaluate(
+        """async (rows) => {
+            const { paged } = await import("/page/lists.js");
+            const { h } = await import("/page/dom.js");
+            const held = [];
+            const fetched = (offset, limit) => new Promise((give) => held.push(() => give(rows.slice(offset, offset + limit))));
+            const list = paged(fetched, (row) => h("li", {}, row.text), (row) => row.id);
+            const settle = async () => { held.splice(0).forEach((give) => give()); await new Promise((go) => setTimeout(go)); };
+            list.load();
+            await settle();
+            list.node.querySelector("button").click();
+            list.load();
+            await settle();
+            return list.node.querySelectorAll("li").length;
+        }""",
+        rows,
+    )
+    assert shown == 80

@@ -1,0 +1,172 @@
+"""One reading, watched and browsed, in a real Chromium."""
+
+from __future__ import annotations
+
+import re
+
+from page_readings import (
+    QUESTION,
+    TEXT,
+    begin,
+    read_to_the_end,
+    step_shown,
+    to_the_last_step,
+    wait_for_step,
+    wait_for_the_end,
+)
+
+
+def test_a_reading_is_watched_until_it_is_answered(page, gate, expect):
+    gate.close_after(5)
+    begin(page)
+    expect(page.locator("progress")).to_be_visible()
+    expect(page.locator(".took")).to_contain_text("left:")
+    gate.open()
+    page.wait_for_selector(".status.answered")
+    expect(page.locator(".answer")).to_contain_text("crates of ink")
+    expect(page.locator("progress")).to_be_hidden()
+
+
+def test_every_version_can_be_scrubbed_to_by_key_and_by_pointer(page, expect):
+    read_to_the_end(page)
+    last = to_the_last_step(page)
+    assert last > 12
+    page.keyboard.press("ArrowLeft")
+    wait_for_step(page, last - 1)
+    page.locator(".ribbon").click(position={"x": 2, "y": 20})
+    wait_for_step(page, 0)
+    expect(page.locator(".memory h2")).to_contain_text(re.compile("step 0", re.IGNORECASE))
+    page.wait_for_function("() => location.hash.endsWith('?step=0')")
+
+
+def test_a_lines_number_leads_to_its_words_in_the_document(page):
+    read_to_the_end(page)
+    to_the_last_step(page)
+    item = page.locator(".lines li:not(.gone)").nth(2)
+    line = item.locator("p").inner_text().split("Ada Quill")[1]
+    item.locator("button.since").click()
+    page.wait_for_function("line => document.querySelector('mark')?.textContent.includes(line)", arg=line.strip(" .\n"))
+
+
+def test_a_line_of_an_earlier_memory_is_followed_too(page):
+    read_to_the_end(page)
+    last = to_the_last_step(page)
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")
+    wait_for_step(page, last - 2)
+    page.wait_for_function("n => location.hash.endsWith(`?step=${n}`)", arg=last - 2)
+    item = page.locator(".lines li:not(.gone)").first
+    line = item.locator("p").inner_text()
+    item.locator("button.since").click()
+    page.locator("mark").wait_for()
+    assert page.locator("mark").inner_text().strip(" .") in line
+
+
+def test_the_evidence_of_the_answer_leads_to_the_document(page, expect):
+    read_to_the_end(page)
+    to_the_last_step(page)
+    quote = page.locator(".cited .quote").first
+    expect(quote).to_be_hidden()
+    page.locator(".cite").first.hover()
+    expect(quote).to_be_visible()
+    page.locator(".cite").first.click()
+    expect(page.locator("mark")).to_have_text(quote.text_content().strip())
+    page.wait_for_function("() => /quote=\\d+-\\d+/.test(location.hash)")
+    link = page.url
+    page.goto("about:blank")
+    page.goto(link)
+    expect(page.locator("mark")).to_have_text(page.locator(".cited .quote").first.text_content().strip())
+
+
+def test_a_finished_reading_opens_where_its_evidence_was_read(page):
+    read_to_the_end(page)
+    page.reload()
+    page.wait_for_selector(".cite")
+    found = page.evaluate("async () => (await fetch(`/readings/${location.hash.split(/[/?]/)[2]}`)).json()")["evidence"]
+    wait_for_step(page, found[0]["step"])
+    page.locator("mark").wait_for()
+    tops = [page.locator(name).bounding_box()["y"] for name in (".answer", ".lines", ".source .text")]
+    assert max(tops) < 400
+    assert page.evaluate("document.documentElement.scrollHeight <= innerHeight")
+
+
+def test_a_passage_that_is_held_stays_while_the_reading_goes_on(page, gate, expect):
+    gate.close_after(5)
+    begin(page)
+    expect(page.locator(".lines button.since").first).to_be_visible()
+    page.locator(".lines button.since").first.click()
+    page.locator("mark").wait_for()
+    held = page.locator(".source .text").text_content()
+    gate.open()
+    wait_for_the_end(page)
+    expect(page.get_by_role("button", name="Follow the steps again")).to_be_visible()
+    assert page.locator(".source .text").text_content() == held
+
+
+def test_each_sentence_of_the_answer_has_its_verdict(page, expect):
+    read_to_the_end(page)
+    told = page.evaluate("async () => (await fetch(`/readings/${location.hash.split(/[/?]/)[2]}`)).json()")
+    assert told["verdict"] == "found"
+    page.locator(".why summary").click()
+    expect(page.locator(".eyebrow .support")).to_have_text("found in the document")
+    expect(page.locator(".claims > li")).to_have_count(len(told["claims"]))
+    quotes = [len(claim["evidence"]) for claim in told["claims"]]
+    assert [item.locator(".proof").count() for item in page.locator(".claims > li").all()] == quotes
+
+
+def test_a_reload_in_mid_reading_loses_nothing(page, gate):
+    gate.close_after(5)
+    begin(page)
+    page.reload()
+    page.wait_for_selector(".workspace .lines li p")
+    gate.open()
+    wait_for_the_end(page)
+    held = page.evaluate(
+        "async () => (await (await fetch(`/readings/${location.hash.split(/[/?]/)[2]}`)).json()).steps.map((step) => step.index)"
+    )
+    assert held == list(range(to_the_last_step(page) + 1))
+
+
+def test_a_stopped_reading_is_read_on(page, gate):
+    gate.close_after(5)
+    begin(page)
+    page.get_by_role("button", name="Stop").click()
+    page.wait_for_selector(".status.cancelled")
+    gate.open()
+    page.get_by_role("button", name="Read on", exact=True).click()
+    page.wait_for_selector(".status.answered")
+
+
+def test_a_reading_that_its_budget_stopped_goes_on_with_twice_as_much(page):
+    page.fill("#text", TEXT)
+    page.fill("#question-0", QUESTION)
+    page.get_by_text("How to read").click()
+    page.fill("#tokens", "4500")
+    page.locator("button.big").click()
+    page.wait_for_selector(".status.stopped")
+    read = step_shown(page)
+    page.get_by_role("button", name="Read on with twice the budget").click()
+    page.wait_for_function("n => document.querySelector('.ribbon').getAttribute('aria-valuenow') > n", arg=read)
+
+
+def test_what_a_document_holds_is_text_and_never_markup(page):
+    evil = '<img src=x onerror="document.title=1"><script>document.title=2</script> crates of ink \u202enorth gate <a href="javascript:document.title=3">ink crates gate</a>.\n'
+    begin(page, evil + TEXT, "Which crates of ink came to the <b>north</b> gate?")
+    wait_for_the_end(page)
+    page.keyboard.press("ArrowLeft")
+    page.locator(".ribbon").click(position={"x": 2, "y": 20})
+    page.wait_for_selector(".source .text:has-text('onerror')")
+    assert (
+        page.locator("main script, main b:text-is('north'), main a[href^=javascript], main img:not(.wheel)").count()
+        == 0
+    )
+    assert "\u202e" not in page.locator("main").inner_text()
+
+
+def test_the_prompt_of_a_step_can_be_opened(page, expect):
+    read_to_the_end(page)
+    page.keyboard.press("p")
+    expect(page.locator(".call pre")).to_have_count(2)
+    assert QUESTION in page.locator(".call pre").first.inner_text()
+    expect(page.locator(".call")).to_contain_text("exactly the step")
+    page.keyboard.press("Escape")

@@ -1,4 +1,8 @@
-"""A run that kills itself without warning after so many records: `killed_run.py FOLDER RECORDS [sharded] [resume]`.
+"""A run that kills itself without warning after so many records: `killed_run.py FOLDER RECORDS [OPTION…]`.
+
+    sharded    the ranks share the weights out among themselves
+    grouped    SHARED in place of CONFIG: what rows have in common is read once, in four mini-batches a batch
+    resume     from the newest checkpoint
 
 One that lives to its end writes the bytes that each rank held into `memory-RANK.json`.
 """
@@ -12,10 +16,11 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from bookwheel.plan import Layout
 from bookwheel.tasks.memories import ideal_memories
-from bookwheel.training.config import TrainConfig
+from bookwheel.training.config import LossSettings, RewardSettings, TrainConfig, WarmStart
 from bookwheel.training.fresh import build_fresh_policy
-from bookwheel.training.rewards import RewardResult
+from bookwheel.training.rewards import RewardResult, build_reward
 from bookwheel.training.toy_records import toy_records, vocabulary
 from bookwheel.training.trainer import Trainer
 
@@ -39,6 +44,23 @@ CONFIG = TrainConfig.from_tables(
     }
 )
 
+# Section first, so that the rollouts of a sample share; fast enough for bad tokens to become likely within a batch.
+SHARED = replace(
+    CONFIG,
+    steps=8,
+    samples=4,
+    group_size=6,
+    updates=4,
+    learning_rate=0.01,
+    decay=0.0,
+    checkpoint_every=3,
+    reward=RewardSettings(overlong=1.0, overlong_share=1.0),
+    loss=LossSettings(kl=0.001, clip_high=0.3, dual_clip=1.5),
+    warm_start=WarmStart(),
+    evaluation=replace(CONFIG.evaluation, every=0),
+    plan=replace(CONFIG.plan, layout=Layout.SECTION_FIRST),
+)
+
 
 def luck(episode, sample):
     """A reward with spread for a policy that knows nothing yet: how many letters the answer has."""
@@ -52,9 +74,10 @@ def trainer(folder, *, config=CONFIG, **more):
     torch.set_num_threads(1)
     words = [*vocabulary(), "none same notes section question answer"]
     return Trainer(
-        build_fresh_policy(words, config.fresh, config.seed),
+        build_fresh_policy(words, config.fresh, config.seed, share_prefixes=config.policy.share_prefixes),
         toy_records(tokens=48, count=10, seed=1),
-        more.pop("reward", luck),
+        # A model that knows nothing earns by short replies, which it learns in a few steps.
+        more.pop("reward", luck if config.reward == RewardSettings() else build_reward(config.reward)),
         config,
         folder=folder,
         held_out=toy_records(tokens=48, count=6, seed=2),
@@ -84,7 +107,8 @@ if __name__ == "__main__":
             os.kill(os.getpid(), signal.SIGKILL)
 
     options = sys.argv[3:]
-    config = replace(CONFIG, policy=replace(CONFIG.policy, sharded="sharded" in options))
+    config = SHARED if "grouped" in options else CONFIG
+    config = replace(config, policy=replace(config.policy, sharded="sharded" in options))
     run = trainer(Path(sys.argv[1]), config=config, observe=die)
     run.train(resume="resume" in options)
     rank = os.environ.get("RANK", "0")

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from bookwheel.plan import Sampling
     from bookwheel.training.policy import Policy
+    from bookwheel.training.rows import Row
 
 # Turns of the event loop without a new request, after which the waiting batch is sampled.
 _QUIET_TURNS: Final = 8
@@ -150,6 +151,12 @@ class PolicyModel:
         tokenizer: Any = self._policy.tokenizer
         reply = tokenizer(text, add_special_tokens=False).input_ids
         return _encode_chat(tokenizer, messages), (*reply, tokenizer.eos_token_id)
+
+    def build_likelihood_row(self, messages: Sequence[Message], continuation: str, rollout: str) -> Row:
+        """Return the row whose trained tokens are those that `likelihood` scores."""
+        tokenizer: Any = self._policy.tokenizer
+        ids = tokenizer(continuation, add_special_tokens=False).input_ids
+        return build_row(_encode_chat(tokenizer, messages), tuple(ids), rollout)
 
     async def aclose(self) -> None:
         """Do nothing: the policy belongs to the trainer."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from bookwheel.training import ranks
+from bookwheel.training.choice import choice_loss
 from bookwheel.training.errors import LossNotFinite
 from bookwheel.training.loss import Logprobs, LossSums, policy_loss
 from bookwheel.training.memory import name_memory_setting
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
+    from bookwheel.training.choice import Choice
     from bookwheel.training.config import TrainConfig
     from bookwheel.training.policy import Policy
 
@@ -106,6 +108,37 @@ class PolicyOptimizer:
             "gradient": norm,
             "tokens": sums.tokens,
             "micro_batches": len(cut),
+        }
+
+    def choose(self, choices: Sequence[Choice]) -> dict[str, float]:
+        """Train on choices of passages, and return the metrics. The passages of a choice are read together."""
+        named = {choice.rows[0].rollout: choice for choice in choices}
+        right = 0.0
+
+        def loss(micro: MicroBatch, _: float) -> tuple[Tensor, LossSums]:
+            nonlocal right
+            passages = named[micro.rows[0].rollout].passages
+            scored = self.policy.score(micro.rows)
+            parts = torch.split(scored.logprobs, [row.tokens for row in micro.rows])
+            means = torch.stack([part.mean() for part in parts])
+            scores = means + torch.tensor([one.bonus for one in passages], device=means.device)
+            is_right = torch.tensor([one.is_right for one in passages], device=means.device)
+            loss = choice_loss(scores, is_right) / len(choices)
+            right += 0.0 if micro.is_filler else float(is_right[scores.argmax()])
+            entropy = scored.entropy.sum().item()
+            return loss, LossSums(tokens=float(scored.logprobs.numel()), loss=loss.item(), entropy=entropy)
+
+        rows = [choice.rows for choice in choices]
+        sums, norm = self._step([row for one in rows for row in one], self._share(rows), loss)
+        (right,) = ranks.total((right,))
+        means = sums.means()
+        return {
+            "loss": means["loss"],
+            "entropy": means["entropy"],
+            "accuracy": right / len(choices),
+            "gradient": norm,
+            "tokens": sums.tokens,
+            "micro_batches": len(rows),
         }
 
     def _step(self, rows: Sequence[Row], micros: Sequence[MicroBatch], loss_of: MicroLoss) -> tuple[LossSums, float]:

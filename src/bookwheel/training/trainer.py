@@ -18,11 +18,11 @@ from bookwheel.training import checkpoint, ranks, warmstart
 from bookwheel.training.batches import BatchPipeline
 from bookwheel.training.checkpoint import TrainingProgress
 from bookwheel.training.checks import check_inputs
+from bookwheel.training.choice import build_choice
 from bookwheel.training.config import ROLLOUT
 from bookwheel.training.errors import ConfigError, NothingToLearn
 from bookwheel.training.loading import choose_device, choose_dtype
 from bookwheel.training.policy_model import PolicyModel
-from bookwheel.training.quote_traces import quote_trace
 from bookwheel.training.rollouts import (
     Group,
     RolloutBatch,
@@ -40,7 +40,7 @@ from bookwheel.training.weight_sync import WeightSync
 from bookwheel.training.workflows import WORKFLOWS, Workflow
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
 
     from bookwheel.plan import Sampling
     from bookwheel.tasks import Sample
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from bookwheel.training.rows import Row
     from bookwheel.training.servers import RolloutServer
     from bookwheel.training.warmstart import Oracle
-    from bookwheel.types import Message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,15 +189,13 @@ class Trainer:
     def _imitate(self) -> dict[str, Any]:
         config = self.config
         samples = warmstart.draw_samples(self.warm_samples, config.warm_start.samples, config.seed, self.progress.step)
-        rows = [row for one in samples for row in warmstart.ideal_rows(one, self.model, self._ideal_trace(one))]
-        return self.optimizer.imitate(rows)
-
-    def _ideal_trace(self, sample: Sample) -> Iterable[tuple[tuple[Message, ...], str]]:
-        """Return the conversations that the warm start imitates, as the way of reading holds them."""
+        if config.way == "quotes":
+            # This way writes nothing that could be imitated: its policy chooses passages.
+            return self.optimizer.choose([build_choice(sample, self.model, config.plan) for sample in samples])
         assert self.oracle is not None
-        if self.config.way == "quotes":
-            return quote_trace(sample, self.model.tokenizer, self.config.plan)
-        return warmstart.ideal_trace(sample, self.model, self.config.plan, self.oracle)
+        traces = [(one, warmstart.ideal_trace(one, self.model, config.plan, self.oracle)) for one in samples]
+        rows = [row for one, trace in traces for row in warmstart.ideal_rows(one, self.model, trace)]
+        return self.optimizer.imitate(rows)
 
     async def _reinforce(self) -> dict[str, Any]:
         config = self.config

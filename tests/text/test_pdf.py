@@ -7,9 +7,10 @@ from reportlab.pdfgen.canvas import Canvas
 
 from bookwheel.errors import MissingExtra, SourceError
 from bookwheel.text.documents import open_document
-from bookwheel.text.readers.pdf_layout import Fragment
+from bookwheel.text.readers.pdf_headings import mark_headings
+from bookwheel.text.readers.pdf_hyphens import Hyphens
+from bookwheel.text.readers.pdf_layout import Fragment, TextLine
 from bookwheel.text.readers.pdf_running import find_running_lines
-from bookwheel.text.readers.pdf_words import Hyphens
 
 PAGES = ["The ferry left at dawn.", "The keeper wrote: eleven barrels of lamp oil.", "", "The lamp burned all winter."]
 
@@ -117,3 +118,54 @@ def test_two_words_of_the_document_that_are_none_together_keep_their_hyphen():
     hyphens = Hyphens(["up to the date", "to that date", "without a word", "with it, with us", "out of it, out"])
     assert hyphens.join_pages("may not be up-to-", "date, as") == ("may not be up-to-date,", "as")
     assert hyphens.join_pages("it came with-", "out a word") == ("it came without", "a word")
+
+
+def test_a_word_in_capitals_that_a_line_cuts_is_joined():
+    hyphens = Hyphens(["install to DESTDIR", "an ISO list", "the ISO of the IEC"])
+
+    def join(*lines):
+        return hyphens.join([TextLine(text) for text in lines])
+
+    assert join("$(MAKE) DEST-", "DIR=debian") == "$(MAKE) DESTDIR=debian"
+    assert join("AS IS, IM-", "PLIED OR NOT") == "AS IS, IMPLIED\nOR NOT"
+    assert join("as in ISO-", "IEC 8859") == "as in ISO-IEC\n8859"
+    assert join("met Jean-", "Paul there") == "met Jean-\nPaul there"
+
+
+def test_a_heading_is_joined_and_does_not_take_the_line_above():
+    def mark(title, *lines):
+        return [line.text for line in mark_headings([TextLine(text) for text in lines], [(1, title)], Hyphens([]))]
+
+    assert mark("Adopting and reintroducing", "Adopting and reintro-", "ducing", "It was") == [
+        "# Adopting and reintroducing",
+        "It was",
+    ]
+    assert mark("Registering", "as devel-", "opers.", "2.3 Registering", "It was") == [
+        "as devel-",
+        "opers.",
+        "# 2.3 Registering",
+        "It was",
+    ]
+    assert mark("Lamps", "Chapter 2", "Lamps", "They burn.") == ["# Chapter 2 Lamps", "They burn."]
+
+
+@pytest.mark.parametrize(
+    ("gap", "spacing", "expected"),
+    [(0.19, 0, "the rules files here"), (0.05, 0, "the rulesfiles here"), (0.15, 0.15, "the rulesfiles here")],
+)
+def test_two_words_with_a_narrow_gap_are_two(tmp_path, gap, spacing, expected):
+    canvas = Canvas(str(tmp_path / "gap.pdf"))
+    text = canvas.beginText(72, 720)
+    x = 72.0
+    for font, word, after in (("Courier", "the", 6), ("Times-Italic", "rules", 10 * gap), ("Courier", "files", 6)):
+        text.setTextOrigin(x, 720)
+        text.setFont(font, 10)
+        text.setCharSpace(10 * spacing)
+        text.textOut(word)
+        x += canvas.stringWidth(word, font, 10) + 10 * spacing * (len(word) - (word == "rules")) + after
+    text.setTextOrigin(x, 720)
+    text.setCharSpace(0)
+    text.textOut("here")
+    canvas.drawText(text)
+    canvas.save()
+    assert "".join(part.text for part in open_document([tmp_path / "gap.pdf"]).parts()).strip() == expected

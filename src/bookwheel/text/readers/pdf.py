@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import MissingExtra, SourceError
 from bookwheel.text.readers.ocr import OCR_ADVICE, has_tesseract, read_picture
+from bookwheel.text.readers.pdf_headings import mark_headings
+from bookwheel.text.readers.pdf_hyphens import Hyphens
 from bookwheel.text.readers.pdf_layout import arrange
 from bookwheel.text.readers.pdf_running import find_running_lines
-from bookwheel.text.readers.pdf_words import Hyphens, find_doubts, mark_headings, read_fragments
+from bookwheel.text.readers.pdf_words import find_doubts, read_fragments
 from bookwheel.types import Part
 
 if TYPE_CHECKING:
@@ -78,7 +80,7 @@ def _read_pages(document: Any, source: SourceFile, warnings: SourceWarnings) -> 
     outline = _read_outline(document)
     hyphens = Hyphens(f.text for page in pages for f in page)
     bodies = [
-        hyphens.join(mark_headings(arrange(fragments), outline.get(number, ())))
+        hyphens.join(mark_headings(arrange(fragments), outline.get(number, ()), hyphens))
         for number, fragments in enumerate(pages, 1)
     ]
     for at in range(len(bodies) - 1):

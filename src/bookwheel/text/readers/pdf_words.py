@@ -1,4 +1,4 @@
-"""The words of a PDF page with their places, and what is put right in them: hyphens at line ends, titles, ligatures."""
+"""The words of a PDF page with their places, and what is put right in them: ligatures, gaps, raised numbers."""
 
 from __future__ import annotations
 
@@ -6,24 +6,21 @@ import ctypes
 import math
 import re
 from collections import Counter
+from itertools import pairwise
+from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.text.readers.pdf_layout import Fragment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from bookwheel.text.readers.pdf_layout import TextLine
+    from collections.abc import Iterable, Iterator
 
 # PDFium's own signs for a hyphen at a line's end.
 _LINE_END_HYPHENS: Final = frozenset("\x02\ufffe")
-_HYPHENS: Final = "\x02\ufffe\N{SOFT HYPHEN}"
+HYPHENS: Final = "\x02\ufffe\N{SOFT HYPHEN}"
 _TOKEN: Final = re.compile(r"[\r\n]|[^\s\x02\ufffe]*[\x02\ufffe]|[^\s\x02\ufffe]+")
 # Stands for the second half of a pair.
 _NOTHING: Final = "\x00"
-_AT_END: Final = re.compile(rf"([^\W\d_]+)[{_HYPHENS}\-‐]$")
-_WORD_START: Final = re.compile(r"^[^\W\d_]+")
-_WORD: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _NUMBER_END: Final = re.compile(r"(.*?\D|\d+?)(\d{1,3})$")
 _NUMBER_START: Final = re.compile(r"(\d{1,3})(\D.*)$")
 # The size of a raised number's letters, as a share of its word's.
@@ -33,12 +30,16 @@ _LIGATURES: Final = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ":
 _UNSEEN: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff]")
 # A gap of this many line heights parts cells and columns. Justified words stand closer.
 _WIDE_GAP: Final = 1.1
+# Letters in a row that can be two words. Shorter ones are not looked at, which costs time.
+_LETTERS: Final = re.compile(r"[A-Za-z\u00c0-\u024f\u0370-\u052f]{6,}")
+# The gaps between letters, in line heights, of two words and of one. A blank of justified text has 0.15 at least.
+_WORD_GAP: Final = 0.14
+_LETTER_GAP: Final = 0.03
 # Words at which a page is judged, and the shares of odd ones that make it doubtful.
 _ENOUGH_WORDS: Final = 20
 _LONG_WORD: Final = 25
 _GLUED_SHARE: Final = 0.04
 _GARBLED_SHARE: Final = 0.02
-_MOST_TITLE_LINES: Final = 3
 
 
 def read_fragments(page: Any) -> tuple[list[Fragment], float]:
@@ -145,13 +146,31 @@ def _iterate_words(text: str, boxes: _Boxes) -> Iterator[tuple[str, _Box | None]
             yield "", None
             continue
         is_cut = token[-1] in _LINE_END_HYPHENS
-        if word := _clean(token):
-            first, last = boxes.read(found.start()), boxes.read(max(found.start(), found.end() - 1 - is_cut))
-            box = _join_boxes(first, last)
-            yield from ((piece, box) for piece in _part_raised(word, first, last))
+        start = found.start()
+        for end in (*_find_gaps(found, boxes), found.end()):
+            if word := _clean(text[start:end]):
+                first, last = boxes.read(start), boxes.read(max(start, end - 1 - (is_cut and end == found.end())))
+                box = _join_boxes(first, last)
+                yield from ((piece, box) for piece in _part_raised(word, first, last))
+            start = end
         # PDFium joins the halves of a cut word, which leaves the line end where the hyphen stands.
         if is_cut:
             yield "", None
+
+
+def _find_gaps(token: re.Match[str], boxes: _Boxes) -> list[int]:
+    """Return where words stand apart that PDFium takes for one, as it does where italics end: `rules` `file`."""
+    places: list[int] = []
+    for letters in _LETTERS.finditer(token[0]):
+        first = token.start() + letters.start()
+        known = [box for at in range(first, first + len(letters[0])) if (box := boxes.read(at))]
+        if len(known) < len(letters[0]):
+            continue
+        gaps = [(after[0] - before[2]) / max(before[3] - before[1], 1.0) for before, after in pairwise(known)]
+        # Letters that all stand apart are one word in a wide setting.
+        if max(gaps) >= _WORD_GAP and median(gaps) <= _LETTER_GAP:
+            places += [first + at for at, gap in enumerate(gaps, 1) if gap >= _WORD_GAP]
+    return places
 
 
 def _part_raised(word: str, first: _Box | None, last: _Box | None) -> Iterator[str]:
@@ -188,104 +207,8 @@ def _make_fragment(words: list[str], box: _Box | None) -> Fragment:
 
 
 def _clean(word: str) -> str:
-    mark = word[-1] if word[-1] in _HYPHENS else ""
+    mark = word[-1] if word[-1] in HYPHENS else ""
     return _UNSEEN.sub("", word.translate(_LIGATURES).replace("\ufffe", "").replace("\N{SOFT HYPHEN}", "")) + mark
-
-
-class Hyphens:
-    """Joins words that a line end has cut. What the document writes elsewhere decides: `non-free` keeps its hyphen."""
-
-    def __init__(self, texts: Iterable[str]) -> None:
-        self._words: Counter[str] = Counter()
-        for text in texts:
-            self._words.update(word.lower() for word in _WORD.findall(text))
-
-    def join(self, lines: Sequence[TextLine]) -> str:
-        """Return the lines as text, paragraphs apart."""
-        pieces: list[str] = []
-        for line in lines:
-            text = line.text
-            cut = _AT_END.search(pieces[-1]) if pieces else None
-            rest = _WORD_START.match(text) if cut else None
-            if cut and rest and rest[0][0].islower():
-                pieces[-1] = pieces[-1][: cut.end(1)] + self._hyphen(cut[1], rest[0]) + rest[0]
-                end = len(rest[0])
-                while end < len(text) and not text[end].isspace():  # its punctuation goes along
-                    end += 1
-                pieces[-1] += text[len(rest[0]) : end]
-                text = text[end:].lstrip()
-                if not text:
-                    continue
-            elif line.begins_paragraph and pieces:
-                pieces.append("")
-            pieces.append(text)
-        text = "\n".join(pieces)
-        return text.translate({ord(mark): "-" for mark in _HYPHENS}).strip("\n")
-
-    def join_pages(self, before: str, after: str) -> tuple[str, str]:
-        """Return the texts of two pages; a word that the page's end has cut goes to the first one, whole."""
-        cut, rest = _AT_END.search(before), _WORD_START.match(after)
-        if not cut or not rest or not rest[0][0].islower():
-            return before, after
-        end = len(rest[0])
-        while end < len(after) and not after[end].isspace():  # its punctuation goes along
-            end += 1
-        hyphen = self._hyphen(cut[1], rest[0])
-        return f"{before[: cut.end(1)]}{hyphen}{after[:end]}", after[end:].lstrip()
-
-    def _hyphen(self, before: str, after: str) -> str:
-        """Return a hyphen if the word is written with one, or if only its two halves are words of the document."""
-        with_one, without = self._words[f"{before}-{after}".lower()], self._words[f"{before}{after}".lower()]
-        # Each half was counted once where it is cut.
-        are_words = self._words[before.lower()] > 1 and self._words[after.lower()] > 1
-        return "-" if with_one > without or (are_words and not without) else ""
-
-
-def mark_headings(lines: Sequence[TextLine], outline: Iterable[tuple[int, str]]) -> list[TextLine]:
-    """Return the lines with those of the outline marked as headings."""
-    result = list(lines)
-    start = 0
-    for level, title in outline:
-        found = _find_title(result, title, start)
-        if found:
-            first, end = found
-            text = " ".join(line.text for line in result[first:end])
-            heading = type(result[first])(f"{'#' * min(level, 6)} {text}", begins_paragraph=True)
-            after = [type(line)(line.text, begins_paragraph=True) for line in result[end : end + 1]]
-            result[first : end + 1] = [heading, *after]
-            start = first + 1
-    return result
-
-
-def _find_title(lines: Sequence[TextLine], title: str, start: int) -> tuple[int, int] | None:
-    """Return the lines that are the title, with its number or without; rather in its own spelling than in capitals."""
-    found = list(_iterate_titles(lines, _key(title)))
-    return min(
-        found,
-        key=lambda place: (title not in " ".join(line.text for line in lines[slice(*place)]), place[0] < start, place),
-        default=None,
-    )
-
-
-def _iterate_titles(lines: Sequence[TextLine], wanted: str) -> Iterator[tuple[int, int]]:
-    """Yield the first and the next line of each place with these letters and perhaps a number before them."""
-    for first in range(len(lines) if wanted else 0):
-        text = ""
-        for end in range(first, min(len(lines), first + _MOST_TITLE_LINES)):
-            text += _key(lines[end].text)
-            if lines[end].text.startswith("#") or len(text) > len(wanted) + _NUMBERING:
-                break
-            if text.endswith(wanted):
-                yield first, end + 1
-                break
-
-
-# Letters that a chapter's number may add to its title.
-_NUMBERING: Final = 12
-
-
-def _key(text: str) -> str:
-    return "".join(c for c in text.lower() if c.isalnum())
 
 
 def find_doubts(texts: Iterable[tuple[int, str]]) -> dict[str, list[int]]:

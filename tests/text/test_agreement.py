@@ -14,6 +14,20 @@ FOUND = [
     ("Twenty-one ships left Este.", "After the storm, 21 ships left Este."),
     ("Ada wrote the letter.", "The letter was written by Ada."),
     ("The letter was written by Ada in 1588.", "In 1588 Ada wrote the letter."),
+    ("The plan was signed by Ada.", "The plan signed by Ada lies here."),
+    ("Ada Quill is the captain.", "Ada Quill, the captain, sleeps."),
+    ("Ada is the captain.", "Ada as the captain signed the plan."),
+    # A phrase with a joint of its own, moved to either side.
+    ("Bo sold herrings in the old market and hall.", "In the old market and hall Bo sold herrings."),
+    ("In the market and hall Bo sold herrings.", "Bo sold herrings in the market and hall."),
+    ("Ada sold pears to Bo.", "Ada sold pears, 40 apples and 12 plums to Bo."),
+    # Half of a stretch that is the claim's own words is enough, a third is not.
+    ("Gulls circled.", "Gulls slowly, softly circled."),
+    ("Gulls circled.", "Gulls slowly, softly, sweetly circled."),
+    ("Gulls circled.", "Rain fell, dogs slept, cats ran, gulls circled."),
+    ("Ada sold 40 apples.", "Ada sold 40 apples and 12 pears."),
+    ("Ada sold 12 pears.", "Ada sold 40 apples and 12 pears."),
+    ("雨落在屋顶上", "雨落在老屋顶上"),
 ]
 NOT_FOUND = [
     ("He sold 40 herrings.", "He sold 40 barrels, and herrings were dear."),
@@ -30,6 +44,21 @@ NOT_FOUND = [
     ("Ada left before the flood.", "Ada left after the flood."),
     ("Ada sailed from Rome to Este.", "Ada sailed from Este to Rome."),
     ("Ada left for Rome in 1588.", "Ada stayed in 1588 and Bo left for Rome."),
+    ("Bo left for Rome in 1588.", "Ada stayed in 1588 and Bo left for Rome."),
+    ("In 1588 Ada left.", "Ada left and Bo came in 1588."),
+    # Four signs stand beside each other, here only two pairs of them.
+    ("雨落屋顶", "雨落老屋顶"),
+    ("Gulls circled.", "Gulls sleep, ships sail, dogs bark, rain falls, winds blow and herons circled."),
+    # A negation behind the words, in front of them within three words, but not beyond.
+    ("Ada signed the contract.", "Ada signed the contract never."),
+    ("Ada signed the contract.", "Not even old Ada signed the contract."),
+    ("Ada signed the contract.", "The son of old Ada signed the contract."),
+    ("He sold 5 crates.", "He sold at most 5 crates."),
+    ("The mill is Ada's.", "The mill met Ada's cat."),
+    ("雨落在屋顶上", "雨落在老屋的山顶之上"),
+    ("王芳买船", "王芳的儿子买船"),
+    ("Bo left.", "Bo and 12 left."),
+    ("He paid 12 livres.", "He paid 5 crowns, 7 sous or 12 livres."),
 ]
 
 
@@ -49,12 +78,12 @@ PARTLY = [
 
 
 @pytest.mark.parametrize(("claim", "passage"), FOUND)
-def test_the_same_in_other_order_or_form_is_found(claim, passage):
+def test_the_same_in_other_order_or_form_or_among_details_is_found(claim, passage):
     assert compare(parse_statement(claim), parse_statement(passage)).degree is Degree.FOUND
 
 
 @pytest.mark.parametrize(("claim", "passage"), NOT_FOUND)
-def test_what_differs_in_one_thing_is_not(claim, passage):
+def test_what_differs_in_one_thing_or_stands_otherwise_is_not(claim, passage):
     assert compare(parse_statement(claim), parse_statement(passage)).degree is not Degree.FOUND
 
 
@@ -89,37 +118,3 @@ def test_a_claim_of_very_many_words_is_partly_at_most():
     for count, degree in ((60, Degree.FOUND), (61, Degree.PARTLY)):
         text = " ".join(words.split()[:count])
         assert compare(parse_statement(text), parse_statement(text)).degree is degree
-
-
-MORE_FOUND = [
-    # Half of a stretch that is the claim's own words is enough, a third is not.
-    ("Gulls circled.", "Gulls slowly, softly circled."),
-    ("Gulls circled.", "Gulls slowly, softly, sweetly circled."),
-    ("Gulls circled.", "Rain fell, dogs slept, cats ran, gulls circled."),
-    ("Ada sold 40 apples.", "Ada sold 40 apples and 12 pears."),
-    ("Ada sold 12 pears.", "Ada sold 40 apples and 12 pears."),
-    ("雨落在屋顶上", "雨落在老屋顶上"),
-]
-MORE_NOT_FOUND = [
-    ("Gulls circled.", "Gulls sleep, ships sail, dogs bark, rain falls, winds blow and herons circled."),
-    # A negation behind the words, in front of them within three words, but not beyond.
-    ("Ada signed the contract.", "Ada signed the contract never."),
-    ("Ada signed the contract.", "Not even old Ada signed the contract."),
-    ("Ada signed the contract.", "The son of old Ada signed the contract."),
-    ("He sold 5 crates.", "He sold at most 5 crates."),
-    ("The mill is Ada's.", "The mill met Ada's cat."),
-    ("雨落在屋顶上", "雨落在老屋的山顶之上"),
-    ("王芳买船", "王芳的儿子买船"),
-    ("Bo left.", "Bo and 12 left."),
-    ("He paid 12 livres.", "He paid 5 crowns, 7 sous or 12 livres."),
-]
-
-
-@pytest.mark.parametrize(("claim", "passage"), MORE_FOUND)
-def test_details_between_and_around_change_nothing(claim, passage):
-    assert compare(parse_statement(claim), parse_statement(passage)).degree is Degree.FOUND
-
-
-@pytest.mark.parametrize(("claim", "passage"), MORE_NOT_FOUND)
-def test_what_stands_around_may_change_what_is_said(claim, passage):
-    assert compare(parse_statement(claim), parse_statement(passage)).degree is not Degree.FOUND

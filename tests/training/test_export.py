@@ -133,17 +133,28 @@ def test_the_local_model_says_what_an_adapter_was_taught(tmp_path):
     policy = load_policy(PolicySettings(path=str(base), lora_rank=4))
     teach(policy, [{"role": "user", "content": chat[0].content}], taught)
     export_gguf(policy, base, tmp_path / "policy.gguf", PLAN)
-    export_adapter(policy, tmp_path / "adapter.gguf", PLAN, "quotes")
+    export_adapter(policy, tmp_path / "adapter.gguf", PLAN)
+    export_adapter(policy, tmp_path / "chooser.gguf", PLAN, "quotes")
 
     async def said(path):
         model = await LocalModel.open(path, threads=1)
+        before = (await model.likelihood(chat, taught)).mean
         reply = await model.reply(chat, limit=16, sampling=Sampling(temperature=0.0))
+        # The engine keeps the prompt computed, and not without the adapter.
+        after = (await model.likelihood(chat, taught)).mean
         await model.aclose()
-        return reply.text, model.plan, model.default_way
+        return reply.text, model.plan, model.default_way, (before, after)
 
-    assert asyncio.run(said(tmp_path / "adapter.gguf")) == (taught, PLAN, "quotes")
-    assert asyncio.run(said(tmp_path / "policy.gguf")) == (taught, PLAN, "sequential")
-    assert taught not in asyncio.run(said(base))[0]
+    *adapted, _ = asyncio.run(said(tmp_path / "adapter.gguf"))
+    assert adapted == [taught, PLAN, "sequential"]
+    assert asyncio.run(said(tmp_path / "policy.gguf"))[:3] == (taught, PLAN, "sequential")
+    text, _, _, plain = asyncio.run(said(base))
+    assert taught not in text
+    # One that only chooses passages leaves replies as they were.
+    chooser = asyncio.run(said(tmp_path / "chooser.gguf"))
+    assert chooser[:3] == (text, PLAN, "quotes")
+    assert min(chooser[3]) > max(plain) + 1
+    assert chooser[3][0] == pytest.approx(chooser[3][1], abs=0.02)
 
 
 def teach(policy, chat, reply):

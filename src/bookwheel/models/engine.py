@@ -61,7 +61,7 @@ def choose_thread_count() -> int:
 class Engine:
     """One loaded file of weights. `start` loads it; `aclose`, or the end of the process, frees it."""
 
-    def __init__(self, server: Any, key: str) -> None:
+    def __init__(self, server: Any, key: str, *, scores_only: bool = False) -> None:
         import httpx2
 
         headers = {"Authorization": f"Bearer {key}"}
@@ -69,11 +69,26 @@ class Engine:
         self._calls = httpx2.Client(base_url=address, headers=headers, trust_env=False, timeout=None)
         self._replies = httpx2.AsyncClient(base_url=address, headers=headers, trust_env=False, timeout=None)
         self._stop = weakref.finalize(self, list.clear, [server])
+        # Named in every request: the cache of one that leaves it out serves prompts that were computed otherwise.
+        self._with_adapter = {"lora": [{"id": 0, "scale": 1.0}]} if scores_only else {}
+        self._without_adapter = {"lora": [{"id": 0, "scale": 0.0}]} if scores_only else {}
         self.window: int = int(self._get("/props")["default_generation_settings"]["n_ctx"])
 
     @classmethod
-    def start(cls, weights: Path, *, threads: int, slots: int, window: int, adapter: Path | None = None) -> Engine:
-        """Load the weights. Up to `slots` replies are generated at a time, each with a window of its own."""
+    def start(
+        cls,
+        weights: Path,
+        *,
+        threads: int,
+        slots: int,
+        window: int,
+        adapter: Path | None = None,
+        scores_only: bool = False,
+    ) -> Engine:
+        """Load the weights. Up to `slots` replies are generated at a time, each with a window of its own.
+
+        With `scores_only` the adapter changes what `score` returns and nothing else.
+        """
         try:
             import xllamacpp
         except ImportError as error:
@@ -88,7 +103,7 @@ class Engine:
         if adapter:
             params.lora_adapters = [xllamacpp.CommonAdapterLoraInfo(str(adapter), 1.0)]
         try:
-            return cls(xllamacpp.Server(params), key)
+            return cls(xllamacpp.Server(params), key, scores_only=scores_only and adapter is not None)
         except RuntimeError as error:
             raise NoWeights(_load_failure(weights, adapter)) from error
 
@@ -122,18 +137,19 @@ class Engine:
             "return_tokens": True,
             "json_schema": json.loads(sampling.schema) if sampling.schema else None,
             **({"n_probs": 1, "post_sampling_probs": True} if logprobs else {}),
+            **self._without_adapter,
         }
         body = {name: value for name, value in request.items() if value is not None}
         return _parse_completion(_parse_response(await self._replies.post("/completion", json=body)))
 
     async def list_next_tokens(self, prompt: Sequence[int]) -> dict[int, float]:
         """Return the log-probabilities of the likeliest next tokens, by id."""
-        body = await self._score(prompt, {"n_predict": 1, "n_probs": _LISTED})
+        body = await self._score(prompt, {"n_predict": 1, "n_probs": _LISTED, **self._without_adapter})
         return {entry["id"]: float(entry["logprob"]) for entry in body["completion_probabilities"][0]["top_logprobs"]}
 
     async def score(self, prompt: Sequence[int], continuation: Sequence[int]) -> tuple[float, ...]:
         """Return the model's own log-probability of each token of a continuation of the prompt."""
-        body = await self._score(prompt, force_tokens(continuation))
+        body = await self._score(prompt, force_tokens(continuation) | self._with_adapter)
         return parse_forced_tokens(body, continuation)
 
     async def _score(self, prompt: Sequence[int], options: Mapping[str, Any]) -> dict[str, Any]:

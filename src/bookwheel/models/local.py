@@ -25,7 +25,7 @@ from bookwheel.errors import InputError, Rejected, WindowExceeded
 from bookwheel.models.base import Ability, find_first_tokens
 from bookwheel.models.engine import Engine, choose_thread_count
 from bookwheel.models.gguf_header import ADAPTER_TYPE, TYPE_FIELD, WAY_FIELD, load_header_plan, read_header
-from bookwheel.models.weights import ensure_weights
+from bookwheel.models.weights import ensure_weights, find_reader
 from bookwheel.plan import Plan, Sampling, load_preset_plan
 from bookwheel.text.tokens import replace_surrogates
 from bookwheel.types import Judgement, Likelihood, Message, Reply, TokenRecord, Usage
@@ -102,23 +102,31 @@ class LocalModel:
     ) -> LocalModel:
         """Load a .gguf file, by default our own weights, which the first use downloads and reports to `progress`.
 
-        An adapter file is applied to our own weights. A trained policy comes with the plan it was trained with.
+        An adapter file is applied to our own weights. A trained policy comes with the plan it was trained with. One of
+        the way `quotes` only chooses passages, so it changes likelihoods and leaves replies as they were; such an
+        adapter is part of our own weights.
 
         Without `threads`, the machine's load decides. At most `slots` replies are generated at a time and more wait;
         on few cores a second slot gains nothing and needs a window's memory. With `record_tokens` a reply carries its
         exact ids and log-probabilities, unless a character has several tokens: llama.cpp then reports only one.
         """
-        path = weights or await ensure_weights(progress)
+        path = weights or find_reader() or await ensure_weights(progress)
         header = await asyncio.to_thread(read_header, path)
         plan = load_header_plan(header, path)
         adapter = path if header.get(TYPE_FIELD) == ADAPTER_TYPE else None
         base = await ensure_weights(progress) if adapter else path
         threads = threads or choose_thread_count()
-        engine = await asyncio.to_thread(
-            Engine.start, base, threads=threads, slots=slots, window=_WINDOW, adapter=adapter
-        )
         # A trained policy comes with a plan and a way, and reads worse without them.
         default_way = str(header.get(WAY_FIELD, "sequential")) if plan else ""
+        engine = await asyncio.to_thread(
+            Engine.start,
+            base,
+            threads=threads,
+            slots=slots,
+            window=_WINDOW,
+            adapter=adapter,
+            scores_only=default_way == "quotes",
+        )
         if base != weights and plan is None:
             plan, default_way = load_preset_plan("laptop"), "quotes"
         return cls(

@@ -2,6 +2,7 @@
 # make test       set everything up and run the quick tests: two minutes on two cores
 # make test-all   run every test, those with PyTorch and Chromium too; AFTER_TEST=1 leaves out what `make test` has run
 # make test-verl  test --engine verl with all of verl: its engine, and whole runs on Ray, in an environment of its own
+# make test-extras  test the adapters to verifiers and to trackers with the real packages, in an environment of its own
 # make check      lint, types, import floors
 # make docs       build the site of the documentation into site/
 # make lock       write requirements/ anew from pyproject.toml; UPGRADE=1 takes the newest versions
@@ -14,7 +15,7 @@ WORKERS ?= logical
 # One thread each: workers that took all cores would fight for them.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-.PHONY: help setup tools all ask test test-all test-verl check docs lock clean
+.PHONY: help setup tools all ask test test-all test-verl test-extras check docs lock clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -70,6 +71,17 @@ test-verl: .venv-verl/.ready
 	  VERL_ENGINE_DEVICE=cuda .venv-verl/bin/python -m pytest tests/training/verl/test_engine.py \
 	  tests/training/verl/test_end_to_end.py
 
+# verifiers needs an mcp that the extra [mcp] excludes.
+.venv-extras/.ready: pyproject.toml
+	@$(PYTHON) -m venv .venv-extras
+	.venv-extras/bin/python -m pip install --quiet --disable-pip-version-check 'hatchling>=1.27' editables
+	.venv-extras/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation \
+	  --editable '.[verifiers,wandb,trackio,tensorboard]' pytest hypothesis
+	@touch $@
+
+test-extras: .venv-extras/.ready
+	.venv-extras/bin/python -m pytest tests/integrations/test_verifiers.py tests/cli/test_trackers.py
+
 check: tools
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -97,4 +109,4 @@ lock: setup
 	$(COMPILE) --extra train -c requirements/tools.txt pyproject.toml requirements/train.in -o requirements/train.txt
 
 clean:
-	rm -rf .venv .venv-verl
+	rm -rf .venv .venv-verl .venv-extras

@@ -237,6 +237,9 @@ def test_what_cannot_be_trained_is_refused_before_it_begins(policy, tmp_path):
         begin(samples, TrainConfig(workflow="dance"))
     with pytest.raises(ConfigError, match="oracle"):
         begin(samples, TrainConfig.from_tables({"train": {"warm_start": {"steps": 3}}}))
+    config = TrainConfig.from_tables({"train": {"warm_start": {"steps": 3, "until": 0.5}}})
+    with pytest.raises(ConfigError, match="until is measured on held-out samples"):
+        Trainer(policy, samples, judge, config, folder=tmp_path, oracle=ideal_memories)
 
 
 def test_imitation_learns(tmp_path):

@@ -53,7 +53,9 @@ def check_sources(config: TrainConfig, data: Path | None = None) -> None:
         )
 
 
-def check_inputs(samples: Sequence[Sample], config: TrainConfig, oracle: Oracle | None) -> None:
+def check_inputs(
+    samples: Sequence[Sample], held_out: Sequence[Sample], config: TrainConfig, oracle: Oracle | None
+) -> None:
     """Raise ConfigError where a run of these samples cannot begin."""
     if not samples:
         raise ConfigError("there are no samples to train on")
@@ -68,6 +70,8 @@ def check_inputs(samples: Sequence[Sample], config: TrainConfig, oracle: Oracle 
         raise ConfigError(
             "a warm start needs an oracle that gives ideal memories: pass one, or set warm_start.steps = 0"
         )
+    if config.warm_start.steps and config.warm_start.until and not held_out:
+        raise ConfigError("warm_start.until is measured on held-out samples, and there are none")
 
 
 def _check_path(path: str) -> None:

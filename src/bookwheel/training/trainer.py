@@ -37,7 +37,7 @@ from bookwheel.training.run_folder import TrainingFolder
 from bookwheel.training.sample_order import SampleOrder
 from bookwheel.training.step import PolicyOptimizer, schedule
 from bookwheel.training.weight_sync import WeightSync
-from bookwheel.training.workflows import WORKFLOWS, Workflow
+from bookwheel.training.workflows import build_workflow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from bookwheel.training.rows import Row
     from bookwheel.training.servers import RolloutServer
     from bookwheel.training.warmstart import Oracle
+    from bookwheel.training.workflows import Workflow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,17 +87,13 @@ class Trainer:
     ) -> None:
         """Take what a run needs. `rows_of` replaces the advantages of `config.estimator`.
 
-        The warm start imitates `warm_samples`, or else `samples`. A `server` samples the rollouts. `observe` is called
-        with every record, and `store` with the rollouts of every reinforcement step.
+        The warm start imitates `warm_samples`, or else `samples`. A `server` samples the rollouts. `observe` gets every
+        record, and `store` the rollouts of every reinforcement step.
         """
-        check_inputs(samples, config, oracle)
-        if workflow is None and config.workflow not in WORKFLOWS:
-            raise ConfigError(f"no workflow {config.workflow!r}; there are: {', '.join(WORKFLOWS)}")
-        if config.warm_start.steps and config.warm_start.until and not held_out:
-            raise ConfigError("warm_start.until is measured on held-out samples, and there are none")
+        check_inputs(samples, held_out, config, oracle)
         self.policy, self.samples, self.reward, self.config = policy, samples, reward, config
         self.folder, self.held_out = folder, held_out[: config.evaluation.samples]
-        self.workflow = workflow or WORKFLOWS[config.workflow](config)
+        self.workflow = workflow or build_workflow(config)
         self.oracle, self.warm_samples = oracle, warm_samples or samples
         self.model = PolicyModel(policy, plan=config.plan, budget=config.policy.rollout_tokens, sampler=server)
         self.progress = TrainingProgress()

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from bookwheel.reading.loop import Way, read
 from bookwheel.reading.ways.registry import load_way
+from bookwheel.training.errors import ConfigError
 from bookwheel.types import Answer, Conversation, Message, Step
 
 if TYPE_CHECKING:
@@ -124,6 +125,13 @@ WORKFLOWS: Final[Mapping[str, Callable[[TrainConfig], Workflow]]] = {
 """The built-in workflows by the names that `train.workflow` takes."""
 
 _BOX: Final = re.compile(r"\\boxed\s*\{([^{}]*)\}")
+
+
+def build_workflow(config: TrainConfig) -> Workflow:
+    """Return the workflow that the settings name."""
+    if config.workflow not in WORKFLOWS:
+        raise ConfigError(f"no workflow {config.workflow!r}; there are: {', '.join(WORKFLOWS)}")
+    return WORKFLOWS[config.workflow](config)
 
 
 def final_answer(text: str) -> str:

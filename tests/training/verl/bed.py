@@ -41,6 +41,11 @@ ENVIRONMENT = {
     "RAY_enable_worker_prestart": "0",
     "RAY_prestart_worker_first_driver": "0",
     "RAY_USAGE_STATS_ENABLED": "0",
+    # Ray puts workers behind everything else (15), and on a busy machine these would never be done.
+    "RAY_worker_niceness": "0",
+    # A node or a process that had to wait for a core is not dead.
+    "RAY_gcs_server_request_timeout_seconds": "600",
+    "RAY_health_check_timeout_ms": "120000",
 }
 HERE = Path(__file__).parent
 PATH = os.pathsep.join((str(HERE.parents[2] / "src"), str(HERE)))

@@ -6,15 +6,35 @@ Processes load it through VERL_USE_EXTERNAL_MODULES, with VERL_PLATFORM=cpu and 
 from __future__ import annotations
 
 import os
+import time
 from contextlib import contextmanager
 from types import ModuleType
 
 import torch
+from ray._private import services
 from torch import distributed
 from verl.plugin.platform.platform_base import PlatformBase
 from verl.plugin.platform.platform_manager import PlatformRegistry
 
+_PATIENCE = 600
+_find_node = services.get_node
 _ANSWERS = {"mem_get_info": (0, 0), "get_device_name": "cpu"}
+
+
+def _wait_for_node(*arguments):
+    """Return what Ray knows of a node as soon as it knows it."""
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            return _find_node(*arguments)
+        except RuntimeError:
+            if time.monotonic() > deadline:
+                raise
+        time.sleep(0.5)
+
+
+# Ray gives a node 30 seconds to begin, too few where other work has the cores, and has no setting for it.
+services.get_node = _wait_for_node
 
 
 class CpuModule(ModuleType):

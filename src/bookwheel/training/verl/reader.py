@@ -14,7 +14,7 @@ from bookwheel.training.policy_model import PolicyModel
 from bookwheel.training.rewards import build_reward
 from bookwheel.training.verl.dataset import parse_settings
 from bookwheel.training.verl.session import Session, build_rows
-from bookwheel.training.workflows import WORKFLOWS
+from bookwheel.training.workflows import build_workflow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +36,7 @@ class Reader:
         # It has what prompts need of a policy, and no weights.
         self._policy = cast("Any", policy)
         self._model = PolicyModel(self._policy, plan=self._config.plan)
-        self._workflow = WORKFLOWS[self._config.workflow](self._config)
+        self._workflow = build_workflow(self._config)
         self._reward = build_reward(self._config.reward)
         self._get_sample = lru_cache(_SAMPLES_KEPT)(self._build_sample)
         self._get_sets = cache(self._build_sets)

@@ -61,15 +61,18 @@ def test_a_run_whose_worker_was_killed_goes_on_learns_and_leaves_what_any_run_le
     out = bed.folder / "killed"
     file = bed.write("killed", make_train(bed, steps=10, checkpoint_every=4))
     process = bed.start(file, out)
-    deadline = time.monotonic() + 1200
-    while time.monotonic() < deadline and process.poll() is None:
-        if out.exists() and len(load_steps(out)) >= 5:
-            break
-        time.sleep(0.5)
-    assert process.poll() is None, tail(out)
-    # One that trains, as a machine that fails would lose it.
-    os.kill(find_worker(process.pid), signal.SIGKILL)
-    assert process.wait(timeout=300) == 1
+    try:
+        deadline = time.monotonic() + 1200
+        while time.monotonic() < deadline and process.poll() is None:
+            if (out / "metrics.jsonl").exists() and len(load_steps(out)) >= 5:
+                break
+            time.sleep(0.5)
+        assert process.poll() is None, tail(out)
+        # One that trains, as a machine that fails would lose it.
+        os.kill(find_worker(process.pid), signal.SIGKILL)
+        assert process.wait(timeout=300) == 1
+    finally:
+        process.kill()
     assert "--resume" in json.loads(out.with_suffix(".out").read_text("utf-8"))["error"]
 
     assert bed.run(file, out, "--resume")["steps"] == 10

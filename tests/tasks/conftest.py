@@ -87,6 +87,9 @@ def answer_from_evidence(sample):
         "updated": lambda: re.findall(r"\d+", quotes[-1])[-1],
         "nth_request": lambda: quotes[-1].split("\n")[1].removeprefix("Assistant: "),
         "dialogue": lambda: re.findall(r"\b[A-Z][a-z]+", quotes[-1])[-1],
+        "recite": lambda: sample.golds[1] + re.split(": |：", quotes[-1].split("\n")[1], maxsplit=1)[1],
+        "ledger": lambda: _count_ledger(sample, quotes),
+        "profile": lambda: _follow_profile(quotes),
         "vt": lambda: ", ".join(re.match(r"LET (\w+) =", quote)[1] for quote in quotes),
     }
     if sample.task in by_task:
@@ -95,6 +98,24 @@ def answer_from_evidence(sample):
         found = [gold for gold in sample.golds if any(contains_words(words(quote), words(gold)) for quote in quotes)]
         return found[0] if found else sample.golds[0] if sample.golds[0] in {"yes", "no"} else ""
     return "\n".join(quotes)
+
+
+def _count_ledger(sample, quotes):
+    rows = [re.split(r" ?[|｜] ?", line) for quote in quotes for line in quote.split("\n")]
+    if sample.metadata["ask"] == "count":
+        return str(len(rows))
+    column = 1 if sample.metadata["ask"] == "who" else 2
+    ranked = Counter(row[column] for row in rows).most_common()
+    return ranked[-1 if sample.metadata["ask"] == "least" else 0][0]
+
+
+def _follow_profile(quotes):
+    """The last word: a withdrawal, or the name that the last statement brings or takes up again."""
+    gone = re.search("withdrawn|已撤回", quotes[-1])
+    names = r"(?:called|boat|the|to|by|by) ([A-Z]\w+)|([A-Z]\w+) (?:came|takes|holds)|about ([A-Z]\w+)"
+    chinese = "(?:叫|换来了|找|由|关于)(..)"
+    found = re.findall(names if quotes[-1].isascii() else chinese, quotes[-1].split("：")[-1])
+    return gone[0] if gone else "".join(found[-1])
 
 
 @pytest.fixture

@@ -48,7 +48,9 @@ def test_lengths_are_hit_within_two_percent_and_never_above(name, language, data
         assert sample.length == tokens
 
 
-@pytest.mark.parametrize("name", ["niah_single_2", "niah_multikey_2", "vt", "cwe", "fwe", "hqa", "dialogue", "code"])
+@pytest.mark.parametrize(
+    "name", ["niah_single_2", "niah_multikey_2", "vt", "cwe", "fwe", "hqa", "dialogue", "code", "ledger", "recite"]
+)
 @pytest.mark.parametrize("kind", ["byte_tokenizer", "prefix_tokenizer"])
 def test_lengths_are_hit_by_real_tokenizers_too(name, kind, data, request):
     tokenizer = request.getfixturevalue(kind)
@@ -57,7 +59,9 @@ def test_lengths_are_hit_by_real_tokenizers_too(name, kind, data, request):
         assert 0.98 * tokens <= tokenizer.count(sample.text) <= tokens
 
 
-@pytest.mark.parametrize(("name", "language"), [("niah_single_2", "zh"), ("vt", "zh"), ("cmrc", "zh"), ("book", "zh")])
+@pytest.mark.parametrize(
+    ("name", "language"), [("niah_single_2", "zh"), ("vt", "zh"), ("cmrc", "zh"), ("book", "zh"), ("ledger", "zh")]
+)
 def test_chinese_lengths_are_hit_by_a_real_tokenizer(name, language, data, byte_tokenizer):
     sample = made(name, language, 3000, data, byte_tokenizer)[0]
     assert 2940 <= byte_tokenizer.count(sample.text) <= 3000

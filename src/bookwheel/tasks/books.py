@@ -6,15 +6,12 @@ A book that is shorter than the tokens asked for is followed by the next in the 
 
 from __future__ import annotations
 
-from itertools import chain, cycle
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import InputError
 from bookwheel.tasks import lexicon
-from bookwheel.tasks.assembly import assemble
 from bookwheel.tasks.definition import DepthOptions, SampleDraft, SampleRequest, Task
-from bookwheel.tasks.facts import Fact
-from bookwheel.tasks.filler import BOOKS, load_sentences
+from bookwheel.tasks.facts import Fact, draw_books, hide_in_books
 
 if TYPE_CHECKING:
     from random import Random
@@ -53,28 +50,20 @@ _ZH: Final = (
 def build(request: SampleRequest) -> SampleDraft:
     """Return a book with one added sentence."""
     rng = request.rng
-    paths = request.data_dir.list_books(BOOKS[request.language][1])
-    if not paths:
+    books = draw_books(request)
+    if not books:
         raise InputError(
             f"the task {request.task} needs a folder books/ with texts named {request.language}_*.txt[.gz]; point "
             f"--data or BOOKWHEEL_DATA to a data folder that has one (any plain text will do)"
         )
-    first = rng.randrange(len(paths))
-    ordered = paths[first:] + paths[:first]
     gold, text, question = _draw_chinese_fact(rng) if request.language == "zh" else _draw_english_fact(rng)
     fact = Fact(text=text, place=request.draw_place(), note=text)
     return SampleDraft(
         question=question,
         golds=(gold,),
         metric="contains",
-        body=assemble(
-            chain.from_iterable(load_sentences(path) for path in cycle(ordered)),
-            [fact.to_passage("" if request.language == "zh" else " ")],
-            tokens=request.tokens,
-            tokenizer=request.tokenizer,
-            task=request.task,
-        ),
-        metadata={"book": ordered[0].name},
+        body=hide_in_books(request, books, [fact]),
+        metadata={"book": books[0].name},
     )
 
 

@@ -17,17 +17,22 @@ from bookwheel.errors import InputError
 from bookwheel.plugins import list_names, require_plugin
 from bookwheel.scoring import load_metric as metric_named
 from bookwheel.tasks import (
+    answerable,
     associations,
     books,
     bridges,
     codebase,
     counting,
     dialogues,
+    ledgers,
     memagent,
     needles,
+    profiles,
     questions,
+    recitals,
     updates,
     variables,
+    whereabouts,
     words,
 )
 from bookwheel.tasks.data_dir import DataDir
@@ -43,7 +48,8 @@ if TYPE_CHECKING:
     from bookwheel.text.tokens import Tokenizer
 
 _OWN: Final = (needles, variables, words, questions, updates, counting, bridges, dialogues, codebase, books)
-_FAMILIES: Final = (*_OWN, associations, memagent, ruler)
+_BEYOND_SEARCH: Final = (associations, whereabouts, recitals, ledgers, answerable, profiles)
+_FAMILIES: Final = (*_OWN, *_BEYOND_SEARCH, memagent, ruler)
 TASKS: Final[Mapping[str, Task]] = {task.name: task for family in _FAMILIES for task in family.TASKS}
 """The built-in tasks by name, in the order of a list for people."""
 GROUP: Final = "bookwheel.tasks"

@@ -21,32 +21,32 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from random import Random
 
-_FORMS: Final = ("riddle", "toast", "short letter", "fable", "lullaby", "speech", "recipe", "diary entry")
-_TOPICS: Final = ("lanterns", "rain", "a lost key", "the sea", "winter", "an old dog", "bread", "the moon", "clocks")
-_ASKS: Final = (
+FORMS: Final = ("riddle", "toast", "short letter", "fable", "lullaby", "speech", "recipe", "diary entry")
+TOPICS: Final = ("lanterns", "rain", "a lost key", "the sea", "winter", "an old dog", "bread", "the moon", "clocks")
+ASKS: Final = (
     "Please write a {form} about {topic}.",
     "Could I have a {form} about {topic}?",
     "Now a {form} about {topic}, if you would.",
     "I would like a {form} about {topic}.",
 )
-_ORDINALS: Final = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
+ORDINALS: Final = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 
 
 def build_nth_request(request: SampleRequest) -> SampleDraft:
     """Hide several similar requests among others, and ask for one by its number."""
     rng = request.rng
     alike = request.read_int("alike", 4)
-    wanted = (rng.choice(_FORMS), rng.choice(_TOPICS))
+    wanted = (rng.choice(FORMS), rng.choice(TOPICS))
     titles = _draw_titles(rng)
     own = [next(titles) for _ in range(alike)]
     asked = rng.randrange(alike)
     facts: list[Fact] = []
     for at, place in enumerate(sorted(rng.random() for _ in own)):
-        note = f"{wanted[0]} about {wanted[1]}, the {_ORDINALS[at]}: {own[at]}" if at <= asked else ""
+        note = f"{wanted[0]} about {wanted[1]}, the {ORDINALS[at]}: {own[at]}" if at <= asked else ""
         facts.append(Fact(text=_draw_exchange(rng, wanted, own[at]), place=place, note=note))
     return SampleDraft(
         question=f"The user asks for a {wanted[0]} about {wanted[1]} more than once. Under which title does the "
-        f"assistant give the {_ORDINALS[asked]} of them? Give the title alone.",
+        f"assistant give the {ORDINALS[asked]} of them? Give the title alone.",
         golds=(own[asked],),
         metric="exact",
         body=assemble(
@@ -73,7 +73,7 @@ def _draw_titles(rng: Random) -> Iterator[str]:
 
 
 def _draw_exchange(rng: Random, wanted: tuple[str, str], title: str) -> str:
-    asked = rng.choice(_ASKS).format(form=wanted[0], topic=wanted[1])
+    asked = rng.choice(ASKS).format(form=wanted[0], topic=wanted[1])
     lines = filler.prose("en", rng)
     body = "".join(next(lines) for _ in range(rng.randrange(2, 5))).replace("\n\n", " ").strip()
     return f"User: {asked}\nAssistant: {title}\n{body}"
@@ -81,7 +81,7 @@ def _draw_exchange(rng: Random, wanted: tuple[str, str], title: str) -> str:
 
 def _draw_exchanges(rng: Random, barred: tuple[str, str], titles: Iterator[str]) -> Iterator[str]:
     while True:
-        wanted = (rng.choice(_FORMS), rng.choice(_TOPICS))
+        wanted = (rng.choice(FORMS), rng.choice(TOPICS))
         if wanted != barred:
             yield _draw_exchange(rng, wanted, next(titles)) + "\n\n"
 
@@ -98,18 +98,38 @@ _STATEMENTS: Final = (
         "name",
     ),
 )
-_SMALL_TALK: Final = (
-    "Did you sleep well?",
-    "The weather has not made up its mind.",
-    "I never know what to say about that.",
-    "You told me so last time.",
-    "Shall we talk about something else?",
-    "I have been thinking about it all week.",
-    "That is what everybody says.",
-    "Let me get some tea first.",
-    "Well, it cannot be helped.",
-    "I was late again.",
-)
+_SMALL_TALK: Final = {
+    "en": (
+        "Did you sleep well?",
+        "The weather has not made up its mind.",
+        "I never know what to say about that.",
+        "You told me so last time.",
+        "Shall we talk about something else?",
+        "I have been thinking about it all week.",
+        "That is what everybody says.",
+        "Let me get some tea first.",
+        "Well, it cannot be helped.",
+        "I was late again.",
+    ),
+    "zh": (
+        "昨晚睡得好吗？",
+        "这天气说变就变。",
+        "这种事我从来不知道怎么说。",
+        "你上次就说过了。",
+        "我们说点别的吧。",
+        "我想了整整一个星期。",
+        "大家都这么说。",
+        "我先去泡杯茶。",
+        "唉，没办法的事。",
+        "我又来晚了。",
+    ),
+}
+_HEADINGS: Final = {
+    "en": "\n== Session {session}, {day.day} {day:%B} {day.year} ==\n",
+    "zh": "\n== 第{session}次谈话，{day.year}年{day.month}月{day.day}日 ==\n",
+}
+COLONS: Final = {"en": ": ", "zh": "："}
+"""What stands between a speaker and what they say."""
 # Turns of one session.
 _SESSION: Final = 24
 
@@ -138,7 +158,7 @@ def build_dialogue(request: SampleRequest) -> SampleDraft:
         golds=(own[changed],),
         metric="exact",
         body=assemble(
-            _draw_turns(rng, (speaker, other)),
+            draw_turns(rng, (speaker, other)),
             [fact.to_passage("\n") for fact in facts],
             tokens=request.tokens,
             tokenizer=request.tokenizer,
@@ -148,17 +168,17 @@ def build_dialogue(request: SampleRequest) -> SampleDraft:
     )
 
 
-def _draw_turns(rng: Random, speakers: tuple[str, str]) -> Iterator[str]:
+def draw_turns(rng: Random, speakers: tuple[str, str], language: str = "en") -> Iterator[str]:
     """Yield turns of a conversation, in sessions some days apart."""
     day, session, turn = date(2019, 3, 1), 0, 0
-    lines = filler.prose("en", rng)
+    lines = filler.prose(language, rng)
     while True:
         if turn % _SESSION == 0:
             session += 1
             day = _next_session_day(day, rng.randrange(1, 9))
-            yield f"\n== Session {session}, {day.day} {day:%B} {day.year} ==\n"
-        sentence = next(lines).strip() if rng.random() < 0.6 else rng.choice(_SMALL_TALK)  # noqa: PLR2004 - a mixture
-        yield f"{speakers[turn % 2]}: {sentence}\n"
+            yield _HEADINGS[language].format(session=session, day=day)
+        said = next(lines).strip() if rng.random() < 0.6 else rng.choice(_SMALL_TALK[language])  # noqa: PLR2004 - a mixture
+        yield f"{speakers[turn % 2]}{COLONS[language]}{said}\n"
         turn += 1
 
 
@@ -171,7 +191,7 @@ def _next_session_day(day: date, days: int) -> date:
 class AlikeOptions:
     """The option of `nth_request`."""
 
-    alike: Annotated[int, Ge(1), Le(len(_ORDINALS))] | None = None
+    alike: Annotated[int, Ge(1), Le(len(ORDINALS))] | None = None
     """Requests alike; 4 by default."""
 
 

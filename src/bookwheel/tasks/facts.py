@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain, cycle
 from typing import TYPE_CHECKING
 
 from bookwheel.tasks import filler
@@ -11,6 +12,7 @@ from bookwheel.tasks.base import GoldEvidence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from bookwheel.tasks.definition import SampleRequest
 
@@ -37,6 +39,25 @@ def hide_in_essays(request: SampleRequest, facts: Sequence[Fact]) -> AssembledDo
     gap = "" if request.language == "zh" else " "
     passages = [fact.to_passage(gap) for fact in facts]
     return assemble(hay, passages, tokens=request.tokens, tokenizer=request.tokenizer, task=request.task)
+
+
+def draw_books(request: SampleRequest) -> list[Path]:
+    """Return the books of the data folder in their order, from one that the seed chooses; none without a folder."""
+    paths = request.data_dir.list_books(filler.BOOKS[request.language][1])
+    first = request.rng.randrange(len(paths)) if paths else 0
+    return paths[first:] + paths[:first]
+
+
+def hide_in_books(request: SampleRequest, books: Sequence[Path], facts: Sequence[Fact]) -> AssembledDocument:
+    """Hide the facts in the books, one after the other from the first page on; without books, in made-up prose."""
+    pages = chain.from_iterable(map(filler.load_sentences, cycle(books)))
+    return assemble(
+        pages if books else filler.prose(request.language, request.rng),
+        [fact.to_passage("" if request.language == "zh" else " ") for fact in facts],
+        tokens=request.tokens,
+        tokenizer=request.tokenizer,
+        task=request.task,
+    )
 
 
 def capitalize(text: str) -> str:

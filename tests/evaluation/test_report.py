@@ -3,11 +3,12 @@
 import random
 import re
 from html.parser import HTMLParser
+from xml.etree import ElementTree as ET
 
 import pytest
 
-from bookwheel.errors import MissingExtra
 from bookwheel.evaluation.errors import ResultsError
+from bookwheel.evaluation.heat_maps import mix_color
 from bookwheel.evaluation.layout import build_comparison, build_sections
 from bookwheel.evaluation.markdown import to_markdown
 from bookwheel.evaluation.page import to_html
@@ -64,7 +65,7 @@ def grid(ways=("sequential", "whole"), tasks=("needles", "words"), lengths=(1000
 
 def texts(found, **options) -> tuple[str, str]:
     laid = build_sections(found, **options)
-    return to_markdown("Evaluation", laid), to_html("Evaluation", laid, {}, "no plots")
+    return to_markdown("Evaluation", laid), to_html("Evaluation", laid, {})
 
 
 def test_whatever_has_no_answer_counts_as_wrong_and_is_counted_apart():
@@ -235,7 +236,6 @@ class Tags(HTMLParser):
 
 @pytest.mark.slow
 def test_nothing_from_a_model_or_an_error_is_obeyed():
-    pytest.importorskip("matplotlib")
     found = build_report(
         results(
             record(model=NASTY, task=NASTY),
@@ -257,7 +257,6 @@ def test_nothing_from_a_model_or_an_error_is_obeyed():
 
 @pytest.mark.slow
 def test_the_page_needs_nothing_from_anywhere():
-    pytest.importorskip("matplotlib")
     found = build_report(grid())
     page = to_html("Evaluation", build_sections(found), draw_plots(found))
     assert page.count("<svg") == 3 + 2
@@ -268,7 +267,6 @@ def test_the_page_needs_nothing_from_anywhere():
 
 @pytest.mark.slow
 def test_plots_are_the_same_for_the_same_results_and_bear_any_script():
-    pytest.importorskip("matplotlib")
     chinese = results(*(record(task="大海捞针", model="模型", length=n) for n in (100, 1000)))
     assert draw_plots(build_report(chinese)) == draw_plots(build_report(chinese))
     assert "模型" not in next(iter(draw_plots(build_report(chinese)).values()))
@@ -286,13 +284,11 @@ def test_plots_are_the_same_for_the_same_results_and_bear_any_script():
     ids=["one", "one for each model", "two equal ones"],
 )
 def test_one_length_is_drawn_on_an_axis_with_a_width(records):
-    pytest.importorskip("matplotlib")
     drawn = draw_plots(build_report(results(*records)))
     assert len(drawn) == 3
 
 
 def test_results_without_a_record_have_no_plots():
-    pytest.importorskip("matplotlib")
     assert draw_plots(build_report(results())) == {}
 
 
@@ -306,10 +302,26 @@ def test_a_log_axis_is_wider_than_its_values(values):
     assert high >= max(values) * 1.2
 
 
-def test_without_matplotlib_the_missing_part_is_named(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
-    with pytest.raises(MissingExtra, match="evaluation"):
-        draw_plots(build_report(grid()))
+def test_every_axis_has_numbers():
+    for caption, svg in draw_plots(build_report(evidence_grid())).items():
+        root = ET.fromstring(svg)
+        texts = [one for one in root.iter() if one.tag.endswith("text")]
+        numbers = [one for one in texts if re.fullmatch(r"[\d,.]+", one.text)]
+        assert {one.get("text-anchor") for one in numbers} >= {"middle", "end"}, caption
+        assert len([one for one in numbers if one.get("text-anchor") == "end"]) >= 3, caption
+
+
+def test_marks_stand_at_the_height_of_their_numbers():
+    levels = {100: 0.0, 1000: 1.0}
+    drawn = draw_plots(build_report(results(*(record(length=n, score=score) for n, score in levels.items()))))
+    root = ET.fromstring(next(iter(drawn.values())))
+    ticks = {one.text: float(one.get("y")) - 4 for one in root.iter() if one.get("text-anchor") == "end"}
+    marks = [float(one.get("cy")) for one in root.iter() if one.tag.endswith("circle")]
+    assert marks[:2] == pytest.approx([ticks["0"], ticks["100"]], abs=0.11)
+
+
+def test_the_color_of_a_score_goes_from_red_over_yellow_to_green():
+    assert [mix_color(share) for share in (0, 0.5, 1)] == ["#c83c32", "#fdf0aa", "#288c50"]
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.2, 0.9), (300, 420), (1, 1e7), (999, 1001), (0.0011, 0.0012)])
@@ -344,7 +356,6 @@ def test_a_way_without_a_memory_has_no_section_about_it():
 
 
 def test_scores_by_depth_are_drawn_as_shapes_with_their_numbers():
-    pytest.importorskip("matplotlib")
     drawn = {caption: svg for caption, svg in draw_plots(build_report(evidence_grid())).items() if "depth" in caption}
     (svg,) = drawn.values()
     assert "<image" not in svg  # the page's policy blocks images

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bookwheel.errors import JournalError, MissingExtra
+from bookwheel.errors import JournalError
 from bookwheel.evaluation.layout import build_sections
 from bookwheel.evaluation.markdown import to_markdown
 from bookwheel.evaluation.memory_sections import list_memory_failures
@@ -24,19 +24,15 @@ _TITLE = "Ways of reading, measured"
 def write_report(
     report: Report, folder: Path, *, also_official: bool = False, journal: Journal | None = None
 ) -> tuple[Path, Path]:
-    """Write report.md and report.html. Without matplotlib the page has no plots and says how to install it.
+    """Write report.md and report.html.
 
     With a journal the readings that the report lists get pages of their own, in the folder `readings`.
     """
     pages = _write_readings(report, folder / "readings", journal) if journal else frozenset[str]()
     sections = build_sections(report, also_official=also_official, pages=pages)
-    try:
-        svg_by_caption, note = draw_plots(report), ""
-    except MissingExtra as missing:
-        svg_by_caption, note = {}, str(missing)
     markdown, page = folder / "report.md", folder / "report.html"
     markdown.write_text(to_markdown(_TITLE, sections), encoding="utf-8")
-    page.write_text(to_html(_TITLE, sections, svg_by_caption, note), encoding="utf-8")
+    page.write_text(to_html(_TITLE, sections, draw_plots(report)), encoding="utf-8")
     return markdown, page
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from html import escape
 from typing import TYPE_CHECKING, Final
 
@@ -29,13 +28,12 @@ th { background: #f4f6fa; position: sticky; top: 0 }
 """
 # Longer texts may be broken, so that tables stay as wide as a page.
 _SHORT: Final = 28
-_BEFORE_SVG: Final = re.compile(r"\A.*?(?=<svg)", re.DOTALL)
 
 
-def to_html(title: str, sections: Iterable[Section], plots: Mapping[str, str], note: str = "") -> str:
-    """Return the page; `note` explains a missing plot section."""
+def to_html(title: str, sections: Iterable[Section], plots: Mapping[str, str]) -> str:
+    """Return the page. `plots` has the SVG of each figure by its caption."""
     figures = "".join(_figure(caption, svg) for caption, svg in plots.items())
-    plots_html = f"<h2>Plots</h2>\n{figures}" if figures else f"<p>{_escape(note)}</p>\n"
+    plots_html = f"<h2>Plots</h2>\n{figures}" if figures else ""
     body = "".join(_section(section) for section in sections)
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -49,7 +47,7 @@ def to_html(title: str, sections: Iterable[Section], plots: Mapping[str, str], n
 def _figure(caption: str, svg: str) -> str:
     return (
         f'<figure role="img" aria-label="{_escape(caption)}">\n<figcaption>{_escape(caption)}</figcaption>\n'
-        f"{_BEFORE_SVG.sub('', svg)}</figure>\n"
+        f"{svg}</figure>\n"
     )
 
 

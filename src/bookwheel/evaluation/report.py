@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 K = TypeVar("K", bound="Hashable")
 V = TypeVar("V")
 
+_REFERENCE: Final = "sequential"
 ALL: Final = "all"
 """Stands for every task in cells that pool them."""
 
@@ -102,8 +103,12 @@ class Report:
     """In the order of the cells; the task names its language where there are several."""
 
 
-def build_report(results: Results, *, reference: str = "sequential") -> Report:
-    """Return the cells of a results file, and the differences of all ways from the reference way."""
+def build_report(results: Results, *, reference: str | None = None) -> Report:
+    """Return the cells of a results file, and the differences of all ways from the reference way.
+
+    Without one it is that of the newest run. Commands, page and files show this one value.
+    """
+    reference = reference or (results.runs[-1].settings.get("reference") if results.runs else None) or _REFERENCE
     records = _sort_records(_name_languages(results.records))
     by_cell = _group_by(records, lambda r: (r.model, r.way, r.task, r.length))
     tasks = {record.task for record in records}
@@ -136,15 +141,18 @@ def _sort_records(records: Sequence[Record]) -> list[Record]:
 def _build_cell(model: str, way: str, task: str, length: int, every: Sequence[Record]) -> Cell:
     outcomes = Counter(record.outcome for record in every)
     records = [record for record in every if record.is_counted]
-    judged = [record for record in records if record.official is not None]
+    clusters = [record.cluster for record in records]
+    judged = [
+        (record.official, one) for record, one in zip(records, clusters, strict=True) if record.official is not None
+    ]
     return Cell(
         model=model,
         way=way,
         task=task,
         length=length,
         metric=_describe_metrics(records),
-        score=estimate([record.score for record in records], [record.cluster for record in records]),
-        official=estimate([record.official or 0.0 for record in judged], [record.cluster for record in judged]),
+        score=estimate([record.score for record in records], clusters),
+        official=estimate([score for score, _ in judged], [cluster for _, cluster in judged]),
         set_f1=_mean([record.set_f1 for record in records if record.set_f1 is not None]),
         repeats=len({record.repeat for record in records}),
         between_runs=spread_of_runs([record.score for record in records], [record.repeat for record in records]),

@@ -75,8 +75,7 @@ def load_results(state: FileState) -> Results:
 @lru_cache(maxsize=8)
 def _summarize_evaluation(state: FileState) -> dict[str, Any]:
     results = load_results(state)
-    settings = results.runs[-1].settings if results.runs else {}
-    built = build_report(results, reference=settings.get("reference", "sequential"))
+    built = build_report(results)
     tables = {section.title: asdict(section) for section in build_sections(built)} if results.records else {}
     return {
         **report_to_json(built),

@@ -1,16 +1,22 @@
 """What a search finds of the evidence, and what a constant answer earns."""
 
+import asyncio
 import json
 
 import pytest
 
 from bookwheel.cli.coverage import show_coverage
 from bookwheel.evaluation.coverage import find_constant, find_share, measure_coverage
+from bookwheel.evaluation.layout import build_sections
+from bookwheel.evaluation.markdown import to_markdown
+from bookwheel.evaluation.numbers import report_to_json
+from bookwheel.evaluation.report import build_report
+from bookwheel.evaluation.run import evaluate
 from bookwheel.tasks import GoldEvidence, Sample, SampleDocument, write_samples
 from bookwheel.text.tokens import WordTokenizer
 
 WORDS = WordTokenizer()
-FILLER = "The harbour is calm and the bread is warm. " * 60
+FILLER = "The harbour is calm and the bread is warm. " * 160
 
 
 def make(number, sentence, question, gold="Ada", metric="contains"):
@@ -39,6 +45,22 @@ def test_the_best_constant_is_scored_by_the_samples_own_metric():
     samples = [make(0, "x", "q", "Ada"), make(1, "x", "q", "Ada"), make(2, "x", "q", "Bram")]
     assert find_constant(samples) == ("Ada", pytest.approx(2 / 3))
     assert find_constant([make(0, "x", "q", "", "unanswerable")])[0] == "not in the document"
+    assert find_constant([make(0, "x", "q", "Ada"), make(1, "x", "q", "Bram")]) == ("Ada", 0.5)
+
+
+def test_an_evaluation_reports_what_its_tasks_can_show(tmp_path, settings, reader):
+    pytest.importorskip("bm25s")
+    file = tmp_path / "s.jsonl"
+    samples = [make(n, f"The lamp {n} belongs to Ada.", f"Who has lamp {n}?") for n in range(3)]
+    write_samples([*samples, make(3, "The lantern went to Bo.", "Who owns what glows?", "Bo")], file)
+    evaluation = settings(tasks=(), lengths=(), samples=(str(file),), ways=("closed-book", "sequential"))
+    report = build_report(asyncio.run(evaluate(evaluation, tmp_path / "r.jsonl", reader)))
+    (row,) = report.coverage
+    assert (row.samples, row.found, row.complete) == (4, 0.75, 0.75)
+    assert (row.constant, row.constant_score) == ("Ada", 0.75)
+    markdown = to_markdown("t", build_sections(report))
+    assert "| t | 1,000 | 4 | 75 % | 75 % | Ada | 75 % |" in markdown
+    assert report_to_json(report)["coverage"][0]["found"] == 0.75
 
 
 def test_the_command_prints_a_row_for_each_task(tmp_path, capsys):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from bookwheel.evaluation.statistics import IntervalEstimate
 
 _FAILURE_ROWS: Final = 40
+_LONGEST_CONSTANT: Final = 40
 
 
 def build_sections(report: Report, *, also_official: bool = False, pages: Collection[str] = ()) -> list[Section]:
@@ -26,6 +27,7 @@ def build_sections(report: Report, *, also_official: bool = False, pages: Collec
         _build_differences(report),
         _build_cells(report, also_official=also_official),
         *build_memory_sections(report, pages),
+        _build_coverage(report),
         *_build_failures(report),
         _build_provenance(report),
     ]
@@ -190,6 +192,33 @@ def _cell_row(cell: Cell, extra: Sequence[Callable[[Cell], str]], *, also_offici
         *(text(cell) for text in extra),
         *map(str, (cell.failed, cell.stopped, cell.refused, cell.truncated, cell.cut)),
         *(f"{cell.prompt_tokens:,.0f}", f"{cell.completion_tokens:,.0f}", f"{cell.seconds:,.2f}", f"{cell.cost:.4g}"),
+    )
+
+
+_CAN_SHOW: Final = (
+    "A task shows what a memory is for where a search does not find its evidence and no constant answers it. Found: "
+    "the mean share of the evidence in the passages that BM25 ranks first for the question, 1,024 tokens in all. Found "
+    "whole: samples whose evidence is all in them. Best constant: the one answer that earns most when it is given to "
+    "every sample, by the task's own metric."
+)
+
+
+def _build_coverage(report: Report) -> Section:
+    header = ("task", "length", "n", "found by BM25", "found whole", "best constant", "it earns")
+    rows = tuple(
+        (
+            row.task,
+            f"{row.length:,}",
+            str(row.samples),
+            "–" if row.found is None else f"{100 * row.found:.0f} %",
+            "–" if row.complete is None else f"{100 * row.complete:.0f} %",
+            row.constant[:_LONGEST_CONSTANT] if row.constant_score else "–",
+            f"{100 * row.constant_score:.0f} %",
+        )
+        for row in report.coverage
+    )
+    return Section(
+        title="What the tasks can show", words=(_CAN_SHOW,), tables=(Table(caption="", header=header, rows=rows),)
     )
 
 

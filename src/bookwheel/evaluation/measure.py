@@ -130,6 +130,7 @@ def _build_record(job: SampleJob, outcome: SampleOutcome, **facts: Any) -> Recor
         content=job.content,
         place=job.place,
         file=job.file,
+        found_by_search=job.found_by_search,
         way=way,
         model=label,
         repeat=repeat,

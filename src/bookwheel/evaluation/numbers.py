@@ -18,6 +18,7 @@ def report_to_json(report: Report) -> dict[str, Any]:
         "samples": len(report.results.records),
         "without_answer": len(report.failures),
         "cells": [_replace_nan(asdict(cell)) for cell in (*report.cells, *report.pooled)],
+        "coverage": [asdict(row) for row in report.coverage],
         "differences": contrasts_to_json(report.contrasts),
     }
 

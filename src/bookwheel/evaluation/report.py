@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from bookwheel.evaluation.coverage import summarize_coverage
 from bookwheel.evaluation.errors import ResultsError
 from bookwheel.evaluation.results import SampleOutcome
 from bookwheel.evaluation.statistics import Difference, IntervalEstimate, compare_pairs, estimate, spread_of_runs
@@ -21,6 +22,7 @@ from bookwheel.reading.ways.registry import list_ways
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
+    from bookwheel.evaluation.coverage import TaskCoverage
     from bookwheel.evaluation.results import Record, Results
 
 K = TypeVar("K", bound="Hashable")
@@ -98,6 +100,8 @@ class Report:
     pooled: tuple[Cell, ...]
     """Over all tasks of a length; empty where there is one task."""
     contrasts: tuple[Contrast, ...]
+    coverage: tuple[TaskCoverage, ...]
+    """What a search and a constant answer reach, by task and length."""
     failures: tuple[Record, ...]
     records: tuple[Record, ...]
     """In the order of the cells; the task names its language where there are several."""
@@ -118,6 +122,7 @@ def build_report(results: Results, *, reference: str | None = None) -> Report:
         cells=tuple(_build_cell(*place, group) for place, group in by_cell.items()),
         pooled=tuple(_build_cell(*place, group) for place, group in by_length.items()),
         contrasts=tuple(compare_series(records, reference)),
+        coverage=tuple(summarize_coverage(records)),
         failures=tuple(record for record in records if record.outcome is not SampleOutcome.SCORED),
         records=tuple(records),
     )

@@ -92,6 +92,8 @@ class Record:
     """Tokens of the document."""
     seed: int = 0
     language: str = "en"
+    found_by_search: float | None = None
+    """The share of the evidence in the first passages by BM25, 1,024 tokens in all; None without evidence."""
     depth: float | None = None
     """The place of the evidence in the document, from 0 to 1; None where there is none."""
     memory: str = ""
@@ -144,7 +146,8 @@ class Record:
     @classmethod
     def from_line(cls, values: Mapping[str, Any]) -> Self:
         """Return the record of such a line."""
-        known = {name: value for name, value in values.items() if name in cls.__dataclass_fields__}
+        fields = cls.__dataclass_fields__
+        known = {name: value for name, value in values.items() if name in fields}
         known["outcome"] = _OUTCOMES[known["outcome"]]
         known["golds"] = tuple(known.get("golds", ()))
         return cls(**known)

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bookwheel.evaluation.coverage import find_default_share
 from bookwheel.evaluation.errors import SettingsError
 from bookwheel.tasks.base import MissingSample, Sample
 from bookwheel.tasks.series import make_sample
@@ -58,6 +59,7 @@ class SampleJob:
     repeat: int = 0
     place: int = 0
     file: str = ""
+    found_by_search: float | None = None
 
     @property
     def key(self) -> RecordKey:
@@ -118,7 +120,9 @@ def iterate_jobs(
                 for repeat in range(repeats)
             ]
             left = [job for job in jobs if not _is_done(job, done)]
-            yield from left
+            # Once for all ways and models: in a long document the search takes seconds.
+            found = find_default_share(sample) if left and isinstance(sample, Sample) else None
+            yield from (replace(job, found_by_search=found) for job in left)
             # Making thousands of samples again only to skip them takes minutes: the first one stands for all. People
             # edit files, so each of their samples is compared with its result.
             if is_full and not left and not batch.file:

@@ -37,7 +37,8 @@ def build(request: SampleRequest) -> SampleDraft:
     share = float(request.options.get("unanswerable", _HALF))
     people, things = _draw_people(rng, decoys + 1, language), _draw_things(request, decoys + 1)
     values = [str(value) for value in rng.sample(range(1000, 10_000), 2 * decoys + 1)]
-    is_answerable = rng.random() >= share / 100
+    # Spread evenly over the series, so that a small one has the share too.
+    is_answerable = int((request.index + 1) * share / 100) == int(request.index * share / 100)
     place = request.draw_place()
     asked = rng.choice(_WORDINGS[language]).format(who=people[0], thing=things[0], value=values[0])
     pairs = [(people[0], thing) for thing in things[1:]] + [(person, things[0]) for person in people[1:]]

@@ -11,6 +11,7 @@ from typing import (
 
 from typing_extensions import TypedDict
 
+from bookwheel.evaluation.coverage import TaskCoverage
 from bookwheel.evaluation.sections import Section
 from bookwheel.serve.http.answers import ReadingJson
 from bookwheel.training.records import Curve, HeldOutScore, Totals
@@ -127,6 +128,8 @@ class EvaluationJson(RunJson):
     samples: int
     without_answer: int
     cells: list[CellJson]
+    coverage: list[TaskCoverage]
+    """What a search and a constant answer reach, by task and length."""
     differences: list[ContrastJson]
     sections: list[Section]
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -196,3 +198,24 @@ def test_a_server_that_fails_later_is_told(tokenizer, server, acts):
 
 def test_lone_surrogates_count_like_replacement_characters(tokenizer):
     assert tokenizer().count("a\ud800b") == WORDS.count("a\ufffdb")
+
+
+def test_a_request_that_is_interrupted_leaves_nothing_behind(server, caplog):
+    began, go_on = threading.Event(), threading.Event()
+
+    def hang(handler):
+        began.set()
+        go_on.wait()
+
+    async def run():
+        search = asyncio.ensure_future(ServerTokenizer.find(Endpoint.resolve(server.url), "m"))
+        await asyncio.to_thread(began.wait)
+        search.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await search
+
+    server.plays(hang, route=TOKENIZE)
+    asyncio.run(run())
+    go_on.set()
+    gc.collect()
+    assert "Task was destroyed" not in caplog.text

@@ -42,6 +42,14 @@ _SECONDS_TO_ANSWER: Final = 15.0
 _T = TypeVar("_T")
 
 
+async def _end_tasks() -> None:
+    """Cancel what else runs in this loop, and wait for its end."""
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
 class ServerTokenizer:
     """A tokenizer behind HTTP. We send every server's field names; each takes its own and ignores the others."""
 
@@ -112,6 +120,8 @@ class ServerTokenizer:
     def close(self) -> None:
         """Close the connections and end the thread."""
         if not self._loop.is_closed():
+            # A reading that was interrupted leaves its request behind, and Python complains of a task that never ends.
+            self._wait(_end_tasks())
             if "_client" in self.__dict__:
                 self._wait(self._client.close())
             self._loop.call_soon_threadsafe(self._loop.stop)

@@ -89,6 +89,22 @@ def test_flat_settings_reach_the_plan() -> None:
     assert (plan.budget.tokens, plan.budget.price_in) == (90_000, 2.0)
 
 
+def test_options_that_the_plan_knows_by_another_name_reach_it() -> None:
+    plan = read(DOCUMENT, QUESTION, model="scripted", **SMALL, lang="zh", gate_threshold=0.3).plan
+    assert plan.language == "zh"
+    assert plan.gate is not None
+    assert plan.gate.threshold == 0.3
+
+
+def test_everything_keeps_the_menu(tmp_path) -> None:
+    page = tmp_path / "mill.html"
+    page.write_text("<nav><a href='/a'>Products</a> <a href='/b'>Imprint</a></nav><p>Ramelli signed the plan.</p>")
+    texts = [
+        read(page, QUESTION, model="scripted", everything=everything).document.length for everything in (False, True)
+    ]
+    assert texts[1] > texts[0]
+
+
 def test_resume_goes_on_with_the_model_that_began(path) -> None:
     stopped = read(DOCUMENT, QUESTION, model="scripted", **SMALL, max_tokens_total=800)
     assert stopped.status is Status.STOPPED

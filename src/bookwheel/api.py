@@ -9,6 +9,7 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bookwheel.arguments import (
@@ -67,8 +68,8 @@ async def aread(
     `watch` is called with each step and the answer.
 
     `settings` have the names of the options of `bookwheel ask`: those of Connection, `preset`, values of the plan such
-    as `chunk_tokens=900`, `temperature=0` or `language="zh"`, limits such as `max_seconds=60`, and prices. Wrong ones
-    raise an InputError. A budget or a failing model ends the reading with a status, not with an exception.
+    as `chunk_tokens=900`, `temperature=0` or `lang="zh"`, `everything`, limits such as `max_seconds=60`, and prices.
+    Wrong ones raise an InputError. A budget or a failing model ends the reading with a status, not with an exception.
     """
     readings = await aread_several(
         source, [question], model=model, plan=plan, way=way, schema=schema, journal=journal, watch=watch, **settings
@@ -103,7 +104,8 @@ async def aread_several(
     for question in questions:
         check_question(question)
     configuration = load_configuration()
-    document = await run_cancellable(open_source, source)
+    everything = bool(settings.pop("everything", False))
+    document = await run_cancellable(partial(open_source, source, everything=everything))
     connection = {name: settings.pop(name) for name in CONNECTION if name in settings}
     address, patience = find_address(model, connection, configuration), build_patience(connection)
     has_chunks = bool(plan or configuration.has_chunks or {"preset", "chunk_tokens", "memory_tokens"} & settings.keys())

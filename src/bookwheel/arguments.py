@@ -28,6 +28,9 @@ PRICES: Final = ("price_in", "price_out")
 _SAMPLING: Final = tuple(field.name for field in fields(Sampling) if field.name != "schema")
 _PLAN: Final = tuple(field.name for field in fields(Plan) if field.name != "schema")
 
+# Options of the command whose values stand under another name in the plan.
+_OPTIONS: Final = ("lang", "gate_threshold")
+
 
 class Connection(TypedDict, total=False):
     """How the model is reached: keyword arguments of every function here, with the names of the command's options."""
@@ -125,8 +128,12 @@ def build_plan(
     if plan is None and (endpoint := configuration.find_endpoint(address)):
         prices = {"price_in": endpoint.price_in, "price_out": endpoint.price_out}
         base = base.with_values({"budget": prices})
-    refuse_unknown(settings, (*CONNECTION, "preset", *_PLAN, *_SAMPLING, *BUDGET, *PRICES))
+    refuse_unknown(settings, (*CONNECTION, "preset", *_OPTIONS, *_PLAN, *_SAMPLING, *BUDGET, *PRICES))
     values = {name: settings[name] for name in _PLAN if name in settings}
+    if "lang" in settings:
+        values["language"] = settings["lang"]
+    if "gate_threshold" in settings:
+        values["gate"] = {"threshold": settings["gate_threshold"]}
     sampling = {name: settings[name] for name in _SAMPLING if name in settings}
     return base.with_values(values).with_values({"sampling": sampling, "budget": budget_values(settings)})
 
@@ -165,12 +172,12 @@ def resolve_way(way: object) -> tuple[str, Way]:
     return name, way
 
 
-def open_source(source: object) -> Document:
+def open_source(source: object, *, everything: bool = False) -> Document:
     """Return the source as a document; InputError says what to give instead of an open file or bytes."""
     from bookwheel.text.documents import open_document
 
     if isinstance(source, (str, Path)):
-        return open_document([source])
+        return open_document([source], everything=everything)
     if isinstance(source, bytes) or hasattr(source, "read"):
         raise InputError(
             f"{type(source).__name__} is no document: give the file's path, or its text as TextDocument(text)"
@@ -178,7 +185,7 @@ def open_source(source: object) -> Document:
     if isinstance(source, Sequence):
         if wrong := [part for part in source if not isinstance(part, str | Path)]:
             raise InputError(f"a list of sources holds paths, folders and URLs, not {type(wrong[0]).__name__}")
-        return open_document(source)
+        return open_document(source, everything=everything)
     if not hasattr(source, "parts"):
         raise InputError(f"{type(source).__name__} is no document: give a path, a URL, a folder or TextDocument(text)")
     return cast("Document", source)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
 
 from bookwheel import errors
 from bookwheel.cli.options import OutputOptions
-from bookwheel.cli.output import EXIT_CODES, print_answer, print_error, print_line, stderr
+from bookwheel.cli.output import EXIT_CODES, print_answer, print_error, print_line, stderr, stdout
 from bookwheel.plan import Budget, Plan
 from bookwheel.types import (
     Answer,
@@ -193,3 +196,14 @@ def test_a_line_in_a_pipe_is_not_folded(capsys) -> None:
     print_line("word " * 500)
     output = capsys.readouterr()
     assert output.err.count("\n") == output.out.count("\n") == 1
+
+
+def test_a_closed_pipe_is_left_to_the_end_of_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    file = os.fdopen(writer, "w", buffering=1)
+    monkeypatch.setattr(sys, "stdout", file)
+    with pytest.raises(BrokenPipeError):
+        stdout().print("a line")
+    with suppress(BrokenPipeError):
+        file.close()

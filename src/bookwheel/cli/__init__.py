@@ -8,6 +8,7 @@ from bookwheel.cli.commands import COMMANDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from cyclopts import App
@@ -55,7 +56,7 @@ def main(arguments: "list[str] | None" = None) -> None:
         _discard_output()
         code = INTERRUPTED
     except OSError as error:
-        code = _report_unwritable(error)
+        code = _report_unwritable(error, words)
     if arguments is None:
         # The command is through. While Python ends, it would put back the handlers that just kill.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -206,14 +207,13 @@ def _refuse_command(name: str) -> int:
     raise InputError(f"no command {name!r}; there are: {', '.join(COMMANDS)}. See bookwheel --help.")
 
 
-def _report_unwritable(error: OSError) -> int:
+def _report_unwritable(error: OSError, words: "Sequence[str]") -> int:
     """Say that the output cannot be written, as on a full disk, and return the exit code."""
     from contextlib import suppress
 
+    kept = "; what was read is kept: bookwheel list" if {"ask", "resume"} & {*words[:1]} else ""
     with suppress(OSError):
-        sys.stderr.write(
-            f"error: cannot write the output: {error.strerror or error}; what was read is kept: bookwheel list\n"
-        )
+        sys.stderr.write(f"error: cannot write the output: {error.strerror or error}{kept}\n")
         sys.stderr.flush()
     _discard_output()
     return 2

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
@@ -35,6 +37,14 @@ _VERDICT_STYLES: Final[Mapping[str, str]] = {"found": "green", "not-found": "red
 _NO_FOLDING: Final = 10_000
 
 
+class _Console(Console):
+    """Leaves a closed pipe to the command's end: Rich would exit with 1, which no table of codes has."""
+
+    def on_broken_pipe(self) -> None:
+        """Raise what Rich has caught."""
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+
 def stderr() -> Console:
     """Return a console for everything but the answer."""
     return _console(stderr=True)
@@ -46,9 +56,9 @@ def stdout() -> Console:
 
 
 def _console(*, stderr: bool) -> Console:
-    console = Console(stderr=stderr, highlight=False)
+    console = _Console(stderr=stderr, highlight=False)
     # Rich folds lines at 80 columns in a pipe or file, which breaks `grep`.
-    return console if console.is_terminal else Console(stderr=stderr, highlight=False, width=_NO_FOLDING)
+    return console if console.is_terminal else _Console(stderr=stderr, highlight=False, width=_NO_FOLDING)
 
 
 def print_error(error: Exception, *, as_json: bool, command: str = "bookwheel") -> int:

@@ -18,6 +18,7 @@ pytest.importorskip("uvicorn")
 pytest.importorskip("sse_starlette")
 pytest.importorskip("prometheus_client")
 
+from bookwheel.errors import Unreachable
 from bookwheel.journal import Journal
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Plan
@@ -34,10 +35,14 @@ PATIENCE = 60_000
 
 
 class GatedModel(ScriptedModel):
-    """A model whose gate can be closed: then it gives so many replies to each question and holds the next."""
+    """A model whose gate can be closed: then it gives so many replies to each question and holds the next.
+
+    While `is_down`, every call fails as one to a server that is away.
+    """
 
     def __init__(self, seconds: float) -> None:
         super().__init__(keyword_reader, seconds_per_call=seconds, plan=PLAN)
+        self.is_down = False
         self.open()
 
     def open(self) -> None:
@@ -50,6 +55,8 @@ class GatedModel(ScriptedModel):
         question = re.search(r"<question>.*?</question>", messages[-1].content, re.DOTALL | re.IGNORECASE)[0]
         while self.given[question] >= self.most:  # noqa: ASYNC110 - the test opens the gate from another thread
             await asyncio.sleep(0.002)
+        if self.is_down:
+            raise Unreachable("no server answers at http://tower:8000/v1")
         self.given[question] += 1
         return await super().reply(messages, limit=limit, sampling=sampling)
 
@@ -102,6 +109,7 @@ def base(gated_model, tmp_path_factory):
 def gate(gated_model):
     """Hold readings of the page's server where a test wants to look at them: `gate.close_after(calls)`, `gate.open()`."""
     yield gated_model
+    gated_model.is_down = False
     gated_model.open()
 
 

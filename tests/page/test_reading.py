@@ -27,6 +27,19 @@ def test_a_reading_is_watched_until_it_is_answered(page, gate, expect):
     expect(page.locator("progress")).to_be_hidden()
 
 
+def test_an_outage_is_said_while_it_is_waited_out(page, gate, expect):
+    gate.close_after(5)
+    begin(page)
+    gate.is_down = True
+    gate.open()
+    line = page.locator(".headline > p[role=status]")
+    expect(line).to_have_text(re.compile(r"Waiting for the model \(.+ so far\): no server answers at http://tower"))
+    gate.is_down = False
+    page.wait_for_selector(".status.answered")
+    expect(line).to_be_empty()
+    expect(page.locator(".answer")).to_contain_text("crates of ink")
+
+
 def test_every_version_can_be_scrubbed_to_by_key_and_by_pointer(page, expect):
     read_to_the_end(page)
     last = to_the_last_step(page)

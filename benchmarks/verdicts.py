@@ -15,7 +15,7 @@ from collections import Counter, defaultdict
 from math import sqrt
 from pathlib import Path
 
-from verdict_natural import APART, SEEN, read_chinese_sentences, read_natural, read_sentences
+from verdict_natural import read_chinese_sentences, read_natural, read_sentences
 from verdict_pairs import Pair, make_pairs
 
 from bookwheel.reading.verdict import judge_answer
@@ -74,14 +74,16 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--natural", type=Path, help="a folder with question sets in SQuAD's JSON, compressed by gzip")
     parser.add_argument("--texts", type=int, default=100, help="texts of each natural set")
-    parser.add_argument("--apart", action="store_true", help="read the question sets that no rule was made on")
+    parser.add_argument("--apart", action="store_true", help="read the half of the texts whose failures nobody reads")
+    parser.add_argument("--language", choices=("en", "zh"), help="only short answers in this language")
     parser.add_argument("--show", action="store_true", help="print the pairs whose verdict is not what they deserve")
     options = parser.parse_args()
     report(f"own pairs, seed {options.seed}", make_pairs(options.pairs, options.seed), show=options.show)
     if options.natural:
         sets: dict[str, list[Pair]] = defaultdict(list)
-        for pair in read_natural(options.natural, options.texts, options.seed, APART if options.apart else SEEN):
-            sets[pair.kind].append(pair)
+        for pair in read_natural(options.natural, options.texts, options.seed, apart=options.apart):
+            if options.language in {None, pair.language}:
+                sets[pair.kind].append(pair)
         for name, pairs in sets.items():
             report(f"{name}, seed {options.seed}", pairs, show=options.show)
         for name, read in (("English", read_sentences), ("Chinese", read_chinese_sentences)):

@@ -55,6 +55,12 @@ def test_in_chinese_too() -> None:
     assert verdict_of("压缩了最近的时代", "什么在第二个尺度?", ZH) is not Verdict.FOUND
 
 
+def test_a_reason_alone_in_chinese_is_no_statement() -> None:
+    text = "因是内陆国家，青石国没有港口。它在1966年独立。\n"
+    assert verdict_of("因是内陆国家", "青石国哪一年独立?", text) is not Verdict.FOUND
+    assert verdict_of("它在1966年独立。", "青石国哪一年独立?", text) is Verdict.FOUND
+
+
 BRIDGES = (
     "Of the old bridge at Este, opened on 8 November 1588 by the guild, two arches stand. The chapel beside the bridge "
     "was opened in 1601. The range has the highest point of Orlow, Granite Hill, 12,799 feet high. The fault is 240 km "

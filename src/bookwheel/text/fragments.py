@@ -30,6 +30,8 @@ _VERB: Final = re.compile(
 _OPENING: Final = re.compile(
     r"\s*(?:is|was|are|were|has|have|had|because|since|that|which|who|to|due|by|\w+ed|\w+ing|using)\b", re.IGNORECASE
 )
+# "因是一个内陆国家" gives a reason and says not of what.
+_CJK_OPENING: Final = re.compile(r"\s*(?:因|由[于於]|[虽雖]|若|如果)")
 _CJK_VERB: Final = re.compile("[是為为有在了被由把]")
 _CJK_SURE_VERB: Final = re.compile("[是了把付给給买買卖賣签簽写寫]")
 _LONGEST: Final = 10
@@ -57,7 +59,8 @@ def is_fragment(text: str, statement: Statement) -> bool:
     terms = statement.terms
     if any(term.kind is TermKind.SIGN for term in terms):
         is_phrase = len(terms) <= _SHORTEST_CJK or not _CJK_VERB.search(text)
-        return len(terms) <= _LONGEST_CJK and is_phrase and not _CJK_SURE_VERB.search(text)
+        is_phrase = _CJK_OPENING.match(text) is not None or (is_phrase and not _CJK_SURE_VERB.search(text))
+        return len(terms) <= _LONGEST_CJK and is_phrase
     # Two terms are no statement even with a verb: "He signed it."
     is_phrase = _OPENING.match(text) is not None or not _VERB.search(text)
     return len(terms) <= 2 or (len(terms) <= _LONGEST and is_phrase)  # noqa: PLR2004

@@ -14,7 +14,10 @@ from bookwheel.serve.engine.settings import ServerSettings
 
 @pytest.fixture(scope="module")
 def folder(made_runs, tmp_path_factory):
-    return shutil.copytree(made_runs, tmp_path_factory.mktemp("shown") / "runs")
+    runs = shutil.copytree(made_runs, tmp_path_factory.mktemp("shown") / "runs")
+    for name in ("second", "third"):
+        shutil.copytree(runs / "deep" / "tiny", runs / "deep" / name)
+    return runs
 
 
 @pytest.fixture(scope="module")
@@ -224,3 +227,23 @@ def test_curves_are_smoothed(page):
     rough = page.evaluate(lines)
     page.locator("#smoothing").fill("0.9")
     page.wait_for_function(f"rough => ({lines})() !== rough", arg=rough)
+
+
+def test_several_training_runs_are_drawn_into_the_same_plots(page, expect):
+    open_run(page, "deep/tiny")
+    lines = page.locator(".chart").first.locator(".line")
+    names = page.locator(".series-names button")
+    alone = names.count()
+    page.locator(".beside summary").click()
+    page.get_by_label("deep/second").check()
+    expect(names).to_have_count(2 * alone)
+    page.get_by_label("deep/third").check()
+    expect(names).to_have_count(3 * alone)
+    expect(lines).to_have_count(3 * alone)
+    expect(names.last).to_contain_text("deep/third")
+    page.wait_for_function("() => location.hash.split('beside=')[1]?.split(',').length === 2")
+    page.reload()
+    expect(names).to_have_count(3 * alone)
+    page.locator(".beside summary").click()
+    page.get_by_label("deep/second").uncheck()
+    expect(names).to_have_count(2 * alone)

@@ -93,6 +93,13 @@ COMMANDS = {
         "bookwheel train tiny-cpu --out runs/mine",
         "bookwheel train tiny-cpu --out runs/mine --resume",
     ),
+    "share": Command(
+        "share:share",
+        "FOLDER...",
+        "Write evaluations and training runs as one web page that needs no server.",
+        "bookwheel share runs/mine",
+        "bookwheel share runs/a runs/b --out both.html",
+    ),
     "serve": Command(
         "serve:serve",
         "",

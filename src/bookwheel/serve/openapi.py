@@ -197,6 +197,9 @@ def _run_paths() -> dict[str, Any]:
         f"{at}/matrix": {
             "get": _route("Samples against readers", 200, run_answers.MatrixJson, parameters=[run, *against])
         },
+        f"{at}/page": {
+            "get": _route("The run as one file", 200, _TEXT, kind="text/html", parameters=[run, _query("readings")])
+        },
         f"{at}/rollouts": {"get": _route("The rollouts of a step", 200, rollouts, parameters=step)},
         f"{at}/readings/{{id}}": {
             "get": _route("A reading of the run", 200, run_answers.RunReadingJson, parameters=reading)

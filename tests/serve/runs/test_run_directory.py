@@ -156,11 +156,11 @@ def test_no_part_of_a_request_is_a_path(client, name):
 def test_a_file_beyond_the_bound_is_not_opened(client, runs):
     id_ = named(client, "first")
     with (runs / "first" / "results.jsonl").open("r+b") as file:
-        file.truncate((32 << 20) + 1)
+        file.truncate((64 << 20) + 1)
     answer = client.get(f"/runs/{id_}")
     assert answer.status_code == 422
-    assert "32 MiB" in answer.json()["error"]
-    assert "32 MiB" in next(run for run in client.get("/runs").json() if run["run"] == id_)["error"]
+    assert "64 MiB" in answer.json()["error"]
+    assert "64 MiB" in next(run for run in client.get("/runs").json() if run["run"] == id_)["error"]
 
 
 def test_a_damaged_run_is_a_sentence_and_hides_no_other(client, runs):

@@ -2,18 +2,12 @@
 // questions, #/search the full-text search, #/sample the recorded reading, #/compare/ID/ID two readings, #/runs the
 // evaluations and training runs, #/run/ID one of them, #/run/ID/reading/ID a reading of a run.
 
-import { h, refill, shown, wheel } from "./dom.js";
+import { h, refill, wheel } from "./dom.js";
 import { libraryView, receive } from "./library.js";
+import { Refusal } from "./refusals.js";
 import * as service from "./service.js";
-import { current, kept, speak, t } from "./words.js";
-
-const THEMES = ["auto", "light", "dark"];
-const main = h("main", { id: "content", tabindex: "-1" });
-const header = h("header", { class: "top" });
-const keys = h("dialog", { class: "keys" });
-const skip = h("a", { class: "skip", href: "#content", onclick: toContent });
-let shownView = {};
-let visit = 0;
+import { Shell, drawTrouble, isForOthers } from "./shell.js";
+import { t } from "./words.js";
 
 const workspace = () => import("./workspace.js");
 const routes = [
@@ -29,39 +23,12 @@ const routes = [
   [/^\/run\/([\w-]+)\/reading\/([\w-]+)$/, async ([run, id], query, kept) => (await workspace()).readingAlone(id, query, kept, service.keptIn(run))],
 ];
 
-// `kept` is the state of the same view before the language changed: what was typed and chosen.
-async function show(kept = null) {
-  const mine = (visit += 1);
-  const place = kept ? scrollY : 0;
-  shownView.close?.();
-  shownView = {};
-  const [path, query] = (location.hash.slice(1) || "/").split("?");
-  const found = routes.map(([pattern, view]) => [path.match(pattern), view]).find(([match]) => match);
-  try {
-    if (!found) throw new service.Refusal(t("error.not-found"), 404);
-    const view = await found[1](found[0].slice(1), new URLSearchParams(query), kept);
-    if (mine !== visit) return view.close?.();
-    shownView = view;
-    document.title = view.title ? `${shown(view.title)} · bookwheel` : "bookwheel";
-    main.classList.toggle("wide", Boolean(view.wide));
-    refill(main, view.node);
-    if (mine > 1) scrollTo(0, place);
-    if (mine > 1 && document.activeElement === document.body) main.focus({ preventScroll: true });
-  } catch (problem) {
-    if (mine === visit && !asksAgain(problem, kept)) refill(main, trouble(problem, kept));
-  }
-  return undefined;
-}
+const links = () => [["#/", "home"], ["#/journal", "journal"], ["#/search", "search"], ["#/runs", "runs"]].map(([href, name]) => h("a", { href }, t(name)));
 
-const wantsKey = (problem) => problem instanceof service.Refusal && problem.status === 401;
-
-// Do not redraw a form while somebody may be typing into it, except in another language.
-const asksAgain = (problem, kept) => wantsKey(problem) && !kept && document.getElementById("key");
-
+// A server that wants a key is given one; a form that somebody may be typing into is redrawn only in another language.
 function trouble(problem, kept) {
-  if (wantsKey(problem)) return keyForm(kept?.key);
-  if (!(problem instanceof service.Refusal)) throw problem;
-  return h("section", { class: "lead" }, wheel(), h("h1", { class: "sentence" }, problem.message), h("p", {}, h("a", { href: "#/" }, t("home"))));
+  if (!(problem instanceof Refusal) || problem.status !== 401) return drawTrouble(problem);
+  return !kept && document.getElementById("key") ? null : keyForm(kept?.key);
 }
 
 function keyForm(typed = "") {
@@ -71,7 +38,7 @@ function keyForm(typed = "") {
     event.preventDefault();
     try {
       await service.enter(key.value);
-      show();
+      shell.show();
     } catch {
       refill(said, t("key.wrong"));
     }
@@ -85,63 +52,6 @@ function keyForm(typed = "") {
     h("div", { class: "row" }, key, h("button", { class: "main" }, t("key.enter"))),
     said,
   );
-}
-
-function paint(theme) {
-  if (theme === "auto") delete document.documentElement.dataset.theme;
-  else document.documentElement.dataset.theme = theme;
-  kept.set("theme", theme);
-  dispatchEvent(new Event("repaint"));
-}
-
-function themeButton() {
-  const now = () => (THEMES.includes(kept.get("theme")) ? kept.get("theme") : "auto");
-  const label = () => `${t("theme")}: ${t(`theme.${now()}`)}`;
-  const button = h("button", { class: "quiet", type: "button", "aria-label": label(), title: label() }, "◐");
-  button.addEventListener("click", () => {
-    paint(THEMES[(THEMES.indexOf(now()) + 1) % THEMES.length]);
-    button.setAttribute("aria-label", label());
-    button.title = label();
-  });
-  return button;
-}
-
-function frame() {
-  const turn = () => {
-    const typed = shownView.keep?.() ?? { key: document.getElementById("key")?.value };
-    speak(current() === "zh" ? "en" : "zh");
-    kept.set("language", current());
-    frame();
-    header.querySelector("[lang]").focus();
-    show(typed);
-  };
-  refill(skip, t("skip"));
-  refill(
-    header,
-    h("a", { class: "brand", href: "#/", "aria-label": "bookwheel" }, wheel(), h("span", {}, "bookwheel")),
-    h(
-      "nav",
-      { "aria-label": t("nav") },
-      h("a", { href: "#/" }, t("home")),
-      h("a", { href: "#/journal" }, t("journal")),
-      h("a", { href: "#/search" }, t("search")),
-      h("a", { href: "#/runs" }, t("runs")),
-      h("button", { class: "quiet by-keys", type: "button", "aria-label": t("keys"), title: t("keys"), onclick: () => keys.showModal() }, "?"),
-      themeButton(),
-      h("button", { class: "quiet", type: "button", lang: current() === "zh" ? "en" : "zh-Hans", onclick: turn }, t("language.other")),
-    ),
-  );
-  refill(
-    keys,
-    h("h2", {}, t("keys")),
-    h("ul", {}, t("keys.list").split(" · ").map((line) => h("li", {}, line))),
-    h("form", { method: "dialog" }, h("button", { class: "main", autofocus: true }, "OK")),
-  );
-}
-
-function toContent(event) {
-  event.preventDefault();
-  main.focus();
 }
 
 // A file that is dropped anywhere is taken to the form; beside it, the browser would leave the page for the file.
@@ -160,18 +70,11 @@ function takeFiles(event) {
 
 addEventListener("dragover", takeFiles);
 addEventListener("drop", takeFiles);
-addEventListener("hashchange", () => show());
 addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input, textarea, select, dialog")) return;
-  if (event.key === "?" && !keys.open) keys.showModal();
-  else if (event.key === "/") location.hash = "#/search";
-  else return;
+  if (event.key !== "/" || isForOthers(event)) return;
   event.preventDefault();
+  location.hash = "#/search";
 });
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => dispatchEvent(new Event("repaint")));
 
-speak(current());
-if (THEMES.includes(kept.get("theme"))) paint(kept.get("theme"));
-frame();
-document.body.append(skip, header, main, keys);
-show();
+const shell = new Shell({ routes, links, trouble });
+shell.begin();

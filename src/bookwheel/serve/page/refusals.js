@@ -20,6 +20,14 @@ const SENTENCES = [
   [/journal has reached its|may take \d+ MiB/, "refused.full"],
 ];
 
+// An answer of the server that is no success, with its message; 0 where there was no answer.
+export class Refusal extends Error {
+  constructor(message, status) {
+    super(message);
+    this.status = status;
+  }
+}
+
 export function explain(message) {
   const known = SENTENCES.map(([pattern, key]) => [message.match(pattern), key]).find(([match]) => match);
   if (known) return t(known[1], { one: known[0][1], two: known[0][2] });

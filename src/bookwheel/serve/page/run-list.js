@@ -6,7 +6,7 @@ import { moment, number, percent, t } from "./words.js";
 
 const LOOK_AGAIN = 15_000;
 
-export async function runsView() {
+export async function runsView(lead = "runs.lead") {
   const list = h("ul", { class: "readings runs" });
   const told = h("p", { class: "soft", role: "status" });
   let timer = 0;
@@ -22,7 +22,7 @@ export async function runsView() {
     if (problem.status !== 404) throw problem;
     refill(told, t("runs.none"), " ", h("code", {}, "bookwheel serve --runs FOLDER"));
   }
-  const node = h("div", { class: "home" }, h("div", { class: "lead" }, h("h1", {}, t("runs")), h("p", { class: "soft" }, t("runs.lead")), told), list);
+  const node = h("div", { class: "home" }, h("div", { class: "lead" }, h("h1", {}, t("runs")), h("p", { class: "soft" }, t(lead)), told), list);
   return { node, title: t("runs"), close: () => clearTimeout(timer) };
 }
 

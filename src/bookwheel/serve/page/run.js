@@ -14,7 +14,7 @@ export async function runView(id, query, kept) {
   let began = performance.now();
   let { told, tag } = await service.run(id);
   let took = performance.now() - began;
-  const view = told.kind === "training" ? new TrainingView(told, kept) : new EvaluationView(told, query, kept);
+  const view = told.kind === "training" ? new TrainingView(told, query, kept) : new EvaluationView(told, query, kept);
   const changed = h("span");
   const line = h("p", { class: "small problem", role: "status" });
   const when = () => refill(changed, t("runs.changed", { when: moment(new Date(told.changed * 1000).toISOString()) }));
@@ -38,12 +38,14 @@ export async function runView(id, query, kept) {
     }
     if (timer !== null) again();
   };
+  // A file that was shared offers no other one.
+  const file = service.share && h("a", { href: service.share(id), download: "", title: t("runs.share.told") }, t("runs.share"));
   when();
   again();
   const node = h(
     "article",
     { class: "run" },
-    h("div", {}, h("p", { class: "eyebrow" }, h("a", { href: "#/runs" }, t("runs")), h("span", { class: `status ${told.kind}` }, t(`runs.${told.kind}`)), changed), h("h1", { dir: "auto" }, told.name)),
+    h("div", {}, h("p", { class: "eyebrow" }, h("a", { href: "#/runs" }, t("runs")), h("span", { class: `status ${told.kind}` }, t(`runs.${told.kind}`)), changed, file), h("h1", { dir: "auto" }, told.name)),
     line,
     view.node,
   );

@@ -1,14 +1,9 @@
 // The server's routes. A refusal becomes an Error with the server's message; so does a server that cannot be reached.
 
-import { explain } from "./refusals.js";
+import { Refusal, explain } from "./refusals.js";
 import { t } from "./words.js";
 
-export class Refusal extends Error {
-  constructor(message, status) {
-    super(message);
-    this.status = status;
-  }
-}
+export { Refusal };
 
 async function ask(path, options = {}) {
   const response = await answer(path, options);
@@ -57,6 +52,8 @@ export const remove = (id) => ask(at(id), { method: "DELETE" });
 export const runs = () => ask("/runs");
 export const samples = (run, wanted) => ask(`${shelf(run)}/samples?${new URLSearchParams(wanted)}`);
 export const matrix = (run, wanted) => ask(`${shelf(run)}/matrix?${query(wanted)}`);
+// One run as a file that opens without a server.
+export const share = (run) => `${shelf(run)}/page`;
 export const rollouts = (run, step) => ask(`${shelf(run)}/rollouts?step=${step}`);
 const shelf = (run) => `/runs/${encodeURIComponent(run)}`;
 

@@ -1,5 +1,6 @@
 // A training run: its curves, its settings, and the rollouts that it stored.
 
+import { Beside } from "./beside.js";
 import { Chart, legend } from "./chart.js";
 import { h, refill } from "./dom.js";
 import { advantageMark } from "./marks.js";
@@ -11,22 +12,23 @@ import { compact, duration, figure, number, percent, t } from "./words.js";
 const GOING = 120; // seconds without news, after which a run is taken to be at rest
 const PANELS = [["loss", true], ["loss"], ["entropy"], ["gradient"], ["kl"], ["clipped"], ["mismatch"], ["failed"], ["dropped"]];
 const SHARES = new Set(["clipped"]);
+const SHARE = { low: 0, high: 1, ticks: [0, 0.25, 0.5, 0.75, 1], format: percent };
 
 export class TrainingView {
-  constructor(run, kept) {
+  constructor(run, query, kept) {
     this.run = run;
     this.facts = h("dl", { class: "facts" });
     const x = { format: compact, told: (step) => t("train.step", { step: number(step) }) };
     this.x = x;
-    this.main = new Chart({ label: t("train.accuracy.plot"), x, y: { low: 0, high: 1, ticks: [0, 0.25, 0.5, 0.75, 1], format: percent }, tall: 300 });
+    this.main = new Chart({ label: t("train.accuracy.plot"), x, y: { ...SHARE }, tall: 300 });
     this.names = h("div");
     this.held = folded(t("train.held.table"), () => this.#heldTable());
     this.panels = new Map();
     this.small = h("div", { class: "plots small-plots" });
     this.weight = h("input", { type: "range", id: "smoothing", min: 0, max: 0.98, step: 0.02, value: kept?.weight ?? "0", oninput: () => this.#curves() });
-    this.beside = h("select", { id: "beside", onchange: () => this.#choose() });
-    const settings = h("div", { class: "row desk" }, h("label", { for: "smoothing" }, t("curve.smoothing")), this.weight, h("label", { for: "beside" }, t("curve.beside")), this.beside);
-    this.other = null;
+    const chosen = kept?.beside ?? (query.get("beside") ?? "").split(",").filter(Boolean);
+    this.beside = new Beside(run.run, chosen, (ids) => this.#setBeside(ids));
+    const settings = h("div", { class: "row desk" }, h("label", { for: "smoothing" }, t("curve.smoothing")), this.weight, this.beside.node);
     this.step = h("select", { id: "kept-step", onchange: () => this.#rollouts() });
     this.rows = h("div");
     this.kept = h("section", { "aria-labelledby": "kept-title" }, h("div", { class: "pane-head" }, h("h2", { id: "kept-title" }, t("train.kept")), h("div", { class: "row" }, h("label", { for: "kept-step" }, t("train.kept.step")), this.step)), h("p", { class: "small" }, t("train.kept.told")), this.rows);
@@ -34,11 +36,11 @@ export class TrainingView {
     this.node = h("div", { class: "report" }, this.facts, h("section", { "aria-label": t("train.curves") }, settings, this.names, this.main.node, this.held, this.small), this.settings, this.kept);
     this.chosen = kept?.step;
     this.draw(run);
-    this.#offer();
+    this.beside.offer();
   }
 
   keep() {
-    return { step: this.step.value, weight: this.weight.value };
+    return { step: this.step.value, weight: this.weight.value, beside: this.beside.chosen };
   }
 
   close() {
@@ -58,29 +60,20 @@ export class TrainingView {
     PANELS.forEach(([name, warm]) => this.#panel(name, warm));
   }
 
-  // Another run can be drawn into the same plots.
-  async #offer() {
-    const runs = await service.runs().catch(() => []);
-    const others = runs.filter(({ kind, run }) => kind === "training" && run !== this.run.run);
-    offered(this.beside, [["", t("curve.alone")], ...others.map(({ run, name }) => [run, name])]);
-    this.beside.disabled = !others.length;
-  }
-
-  async #choose() {
-    const id = this.beside.value;
-    const found = id ? await service.run(id).catch(() => null) : null;
-    if (id !== this.beside.value) return;
-    this.other = found?.told ?? null;
+  // The address leads to the same runs again.
+  #setBeside(ids) {
     this.#curves();
+    if (this.node.isConnected) history.replaceState(null, "", `#/run/${this.run.run}${ids.length ? `?beside=${ids.join(",")}` : ""}`);
   }
 
-  // The points of a curve, smoothed, with those of the other run beside them.
-  #lines(curve, line) {
-    const weight = Number(this.weight.value);
-    const points = (all) => smooth(all, weight).map(([x, y]) => ({ x, y }));
-    const twin = this.other?.curves.find(({ name, warm }) => name === curve.name && warm === curve.warm);
-    const own = { ...line, points: points(curve.points) };
-    return twin ? [own, { ...line, name: `${line.name} · ${this.other.name}`, index: line.index + 3, points: points(twin.points) }] : [own];
+  // The open run and those beside it. Alone, a colour means a curve; beside others, it means a run.
+  #each(draw) {
+    const runs = [this.run, ...this.beside.runs];
+    return runs.flatMap((run, place) => draw(run, { place, named: (name) => (runs.length > 1 ? `${name} · ${run.name}` : name), ink: (index) => (runs.length > 1 ? place : index) }) ?? []);
+  }
+
+  #points(curve) {
+    return smooth(curve.points, Number(this.weight.value)).map(([x, y]) => ({ x, y }));
   }
 
   #facts() {
@@ -98,23 +91,20 @@ export class TrainingView {
     ];
   }
 
-  #curve(name, warm = false) {
-    return this.run.curves.find((curve) => curve.name === name && curve.warm === warm);
-  }
-
   // Where the reward of every rollout is its accuracy, one line shows both.
   #accuracy() {
-    const [reward, accuracy] = ["reward", "accuracy"].map((name) => this.#curve(name));
-    const same = reward && accuracy && JSON.stringify(reward.points) === JSON.stringify(accuracy.points);
-    const line = (curve, index) => (curve ? this.#lines(curve, { name: t(`curve.${curve.name}`), index, marks: false, faint: true }) : []);
     const told = ({ step, accuracy: mean, low, high, n }) => `${t("train.step", { step: number(step) })}: ${percent(mean)} [${percent(low)}, ${percent(high)}], n = ${number(n)}`;
-    const measured = (run, name, index) => ({ name, index, points: run.held_out.map((one) => ({ x: one.step, y: one.accuracy, low: one.low, high: one.high, told: told(one) })) });
-    const held = [measured(this.run, t("curve.held"), 0), ...(this.other ? [measured(this.other, `${t("curve.held")} · ${this.other.name}`, 3)] : [])];
-    const series = [...held, ...line(reward, 1), ...(same ? [] : line(accuracy, 2))].filter((one) => one.points.length);
+    const series = this.#each((run, { named, ink }) => {
+      const held = { name: named(t("curve.held")), index: ink(0), points: run.held_out.map((one) => ({ x: one.step, y: one.accuracy, low: one.low, high: one.high, told: told(one) })) };
+      const [reward, accuracy] = ["reward", "accuracy"].map((name) => curveOf(run, name));
+      const same = reward && accuracy && JSON.stringify(reward.points) === JSON.stringify(accuracy.points);
+      const line = (curve, index) => (curve ? [{ name: named(t(`curve.${curve.name}`)), index: ink(index), marks: false, faint: true, points: this.#points(curve) }] : []);
+      return [held, ...line(reward, 1), ...(same ? [] : line(accuracy, 2))];
+    }).filter((one) => one.points.length);
     const negative = series.some(({ points: all }) => all.some(({ y }) => y < 0 || y > 1));
-    Object.assign(this.main.y, negative ? { low: undefined, high: undefined, ticks: undefined, format: figure } : {});
+    Object.assign(this.main.y, negative ? { low: undefined, high: undefined, ticks: undefined, format: figure } : SHARE);
     this.main.show(series, this.#turn);
-    const names = series.map(({ name }) => name).join("\n");
+    const names = series.map(({ name, index }) => `${index} ${name}`).join("\n");
     if (names !== this.named) refill(this.names, legend(series, [this.main]));
     this.named = names;
   }
@@ -127,19 +117,22 @@ export class TrainingView {
   // A curve that is zero throughout, such as a divergence without weight, is not drawn.
   #panel(name, warm = false) {
     const key = warm ? `warm-${name}` : name;
-    const all = warm || name === "loss" ? [this.#curve(name, warm)] : [this.#curve(name, true), this.#curve(name)];
-    const found = all.filter((curve) => curve?.points.some(([, y]) => y));
-    if (!found.length) return;
+    const phases = warm || name === "loss" ? [warm] : [true, false];
+    const series = this.#each((run, { named, ink }) => {
+      const found = phases.map((phase) => curveOf(run, name, phase)).filter((curve) => curve?.points.some(([, y]) => y));
+      return found.map((curve) => ({ name: named(t(`curve.${name}`)), index: ink(curve.warm ? 3 : 1), marks: false, points: this.#points(curve) }));
+    });
+    if (!series.length && !this.panels.has(key)) return;
     if (!this.panels.has(key)) this.#begin(key, name);
-    const series = found.flatMap((curve) => this.#lines(curve, { name: t(`curve.${name}`), index: curve.warm ? 3 : 1, marks: false }));
-    this.panels.get(key).show(series, found.length > 1 ? this.#turn : null);
+    this.panels.get(key).show(series, phases.length > 1 ? this.#turn : null);
   }
 
   #begin(key, name) {
     const chart = new Chart({ label: t(`curve.${key}`), x: this.x, y: { format: SHARES.has(name) ? percent : figure }, tall: 170 });
-    const rows = () => chart.series.flatMap(({ points: all }) => all.map(({ x, y }) => [number(x), chart.y.format(y)]));
+    const rows = () => chart.series.flatMap(({ name: of, points: all }) => all.map(({ x, y }) => (chart.series.length > 1 ? [number(x), of, chart.y.format(y)] : [number(x), chart.y.format(y)])));
+    const header = () => [t("train.steps"), ...(chart.series.length > 1 ? [t("train.run")] : []), t(`curve.${name}`)];
     this.panels.set(key, chart);
-    this.small.append(h("div", {}, chart.node, folded(t("train.as-table"), () => figures({ caption: t(`curve.${key}`), header: [t("train.steps"), t(`curve.${name}`)], rows: rows() }))));
+    this.small.append(h("div", {}, chart.node, folded(t("train.as-table"), () => figures({ caption: t(`curve.${key}`), header: header(), rows: rows() }))));
   }
 
   #heldTable() {
@@ -182,3 +175,5 @@ function* leaves(table, prefix = "") {
     else yield [`${prefix}${name}`, value === null ? "–" : value === "" ? "“”" : String(value)];
   }
 }
+
+const curveOf = (run, name, warm = false) => run.curves.find((curve) => curve.name === name && curve.warm === warm);

@@ -1,6 +1,9 @@
 export default {
   "runs": "Runs",
   "runs.lead": "Evaluations and training runs in the folder that this server was given. They are looked at and never changed.",
+  "runs.share": "Share as a file",
+  "runs.share.told": "One HTML file with this run, its samples and some of its readings, which opens without a server",
+  "runs.shared": "The runs in this file, with their samples, curves and some of their readings. Nothing is asked of any server.",
   "runs.none": "This server was not told where runs are. Start it with",
   "runs.empty": "There is no evaluation and no training run in the folder yet.",
   "runs.evaluation": "evaluation",
@@ -130,6 +133,6 @@ export default {
   "eval.causes": "Failures by cause",
   "eval.causes.told": "Samples by what became of their evidence on the way to the answer. Press a number to see them.",
   "curve.smoothing": "Smoothing",
-  "curve.beside": "Beside the run",
-  "curve.alone": "none",
+  "curve.beside": "Other runs in the plots",
+  "train.run": "run",
 };

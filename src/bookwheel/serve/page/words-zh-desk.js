@@ -1,6 +1,9 @@
 export default {
   "runs": "运行",
   "runs.lead": "服务器所给文件夹里的评测和训练。这里只看，不改动。",
+  "runs.share": "存为可分享的文件",
+  "runs.share.told": "一个 HTML 文件，含这次运行、它的样本和部分阅读，不需要服务器就能打开",
+  "runs.shared": "本文件中的运行，连同样本、曲线和部分阅读。不向任何服务器请求内容。",
   "runs.none": "服务器不知道运行结果放在哪里。请这样启动：",
   "runs.empty": "文件夹里还没有评测，也没有训练。",
   "runs.evaluation": "评测",
@@ -130,6 +133,6 @@ export default {
   "eval.causes": "按原因看失败",
   "eval.causes.told": "按证据在途中的下落统计样本。点数字即可查看。",
   "curve.smoothing": "平滑",
-  "curve.beside": "并列另一次训练",
-  "curve.alone": "无",
+  "curve.beside": "图中并列其他训练",
+  "train.run": "训练",
 };

@@ -7,7 +7,9 @@ import logging
 from contextlib import suppress
 from dataclasses import asdict
 from functools import wraps
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, TypeVar
+from urllib.parse import quote
 
 from starlette.responses import Response
 from starlette.routing import Route
@@ -21,6 +23,7 @@ from bookwheel.serve.http.changes import reading_with_changes, wants_changes
 from bookwheel.serve.http.errors import JsonResponse
 from bookwheel.serve.http.spans import parse_number, text_span
 from bookwheel.serve.runs import summaries
+from bookwheel.serve.runs.bundle import DEFAULT_READINGS, build_bundle
 from bookwheel.serve.runs.matrix import build_matrix, matches_text
 from bookwheel.serve.runs.run_directory import RunKind
 
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _MOST_SAMPLES: Final = 200
 _DEFAULT_SAMPLES: Final = 50
+_MOST_READINGS: Final = 1000
 _log: Final = logging.getLogger(__name__)
 
 
@@ -49,6 +53,7 @@ def make_run_routes(directory: RunDirectory) -> list[BaseRoute]:
         Route("/runs/{run}", routes.get_run),
         Route("/runs/{run}/samples", routes.list_samples),
         Route("/runs/{run}/matrix", routes.get_matrix),
+        Route("/runs/{run}/page", routes.get_page),
         Route("/runs/{run}/rollouts", routes.list_rollouts),
         Route("/runs/{run}/readings/{id}", routes.get_reading),
         Route("/runs/{run}/readings/{id}/origins", routes.list_origins),
@@ -92,7 +97,7 @@ class RunRoutes:
             matching = [sample for sample in summaries.load_results(state).records if _matches(sample, filters)]
             part = matching[start : start + limit]
             stored = _find_stored_readings(part, self._directory.find_journal(run))
-            samples = [{**_sample_to_json(sample), "kept": sample.reading in stored} for sample in part]
+            samples = [{**summaries.sample_to_json(sample), "kept": sample.reading in stored} for sample in part]
             return {"total": len(matching), "start": start, "samples": samples}
 
         return JsonResponse(await self._load(load))
@@ -114,6 +119,21 @@ class RunRoutes:
 
         return JsonResponse(await self._load(load))
 
+    async def get_page(self, request: Request) -> Response:
+        """Return a run as one HTML file that needs no server."""
+        readings = min(parse_number(request, "readings", DEFAULT_READINGS), _MOST_READINGS)
+
+        def load() -> tuple[RunFolder, str]:
+            run, _ = self._find_run(request)
+            return run, build_bundle([(self._directory, run)], most_readings=readings).html
+
+        async with self._report_lock:
+            run, html = await self._load(load)
+        name = quote(f"{PurePosixPath(run.name).name}.html", safe="")
+        # As a download only: shown here, its scripts would run with the session of who opens it.
+        headers = {"Content-Disposition": f"attachment; filename*=utf-8''{name}"}
+        return Response(html, media_type="text/html", headers=headers)
+
     async def list_rollouts(self, request: Request) -> Response:
         """List the rollouts that a training run stored of one step."""
         step = parse_number(request, "step", 0)
@@ -131,7 +151,11 @@ class RunRoutes:
         def load() -> dict[str, Any]:
             run, state = self._find_run(request)
             reading = self._read_journal(request, run, _load_reading)
-            return {**to_json(reading), "run": _run_to_json(run), **self._find_score(run, state, reading.id)}
+            return {
+                **to_json(reading),
+                "run": summaries.run_to_json(run),
+                **summaries.find_score(run, self._directory, state, reading.id),
+            }
 
         return JsonResponse(await self._load(load))
 
@@ -174,13 +198,6 @@ class RunRoutes:
                 _log.info("cannot read %s: %s", path, error)
                 raise not_found("such reading or document that could be read in the run's own journal") from error
 
-    def _find_score(self, run: RunFolder, state: FileState, id_: str) -> dict[str, Any]:
-        if run.kind is RunKind.TRAINING:
-            rollouts = [asdict(one) for one in summaries.list_rollouts(run, self._directory) if one.reading == id_]
-            return {"rollout": rollouts[-1] if rollouts else None}
-        samples = [_sample_to_json(one) for one in summaries.load_results(state).records if one.reading == id_]
-        return {"sample": samples[-1] if samples else None}
-
     async def _load(self, load: Callable[[], _T]) -> _T:
         try:
             return await asyncio.to_thread(_expect_removal(load))
@@ -218,10 +235,6 @@ def _has_names(sample: Record, filters: Mapping[str, str]) -> bool:
     return all(str(getattr(sample, name)) == filters[name] for name in names)
 
 
-def _sample_to_json(sample: Record) -> dict[str, Any]:
-    return {name: value for name, value in sample.to_line().items() if name not in {"kind", "fingerprint"}}
-
-
 def _find_stored_readings(samples: Sequence[Record], path: Path | None) -> set[str]:
     """Return the ids of the samples' readings that the run's own journal holds."""
     stored: set[str] = set()
@@ -233,10 +246,6 @@ def _find_stored_readings(samples: Sequence[Record], path: Path | None) -> set[s
                 journal.progress(sample.reading)
                 stored.add(sample.reading)
     return stored
-
-
-def _run_to_json(run: RunFolder) -> dict[str, str]:
-    return {"run": run.id, "kind": str(run.kind), "name": run.name}
 
 
 def _load_reading(request: Request, journal: Journal) -> Reading:

@@ -25,7 +25,7 @@ _MOST_DEPTH: Final = 6
 _MOST_FOLDERS: Final = 20_000
 _MOST_RUNS: Final = 1000
 # Files are read whole, in the server's memory.
-_MOST_BYTES: Final = 32 << 20
+_MOST_BYTES: Final = 64 << 20
 
 
 class RunKind(StrEnum):

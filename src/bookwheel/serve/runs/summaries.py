@@ -18,6 +18,7 @@ from bookwheel.training.records import curves, held_out_scores, load_records, ne
 from bookwheel.training.rollout_store import load_rollouts
 
 if TYPE_CHECKING:
+    from bookwheel.evaluation.results import Record
     from bookwheel.serve.runs.run_directory import FileState, RunDirectory, RunFolder
     from bookwheel.training.rollout_store import StoredRollout
 
@@ -27,10 +28,11 @@ _MOST_LISTED_BYTES: Final = 4 << 20
 
 def list_runs(directory: RunDirectory) -> list[dict[str, Any]]:
     """Return one entry for each run."""
-    return [_summarize_entry(run, directory) for run in directory.list_runs()]
+    return [summarize_entry(run, directory) for run in directory.list_runs()]
 
 
-def _summarize_entry(run: RunFolder, directory: RunDirectory) -> dict[str, Any]:
+def summarize_entry(run: RunFolder, directory: RunDirectory) -> dict[str, Any]:
+    """Return a run with its key figures, for a list."""
     line: dict[str, Any] = {"run": run.id, "kind": str(run.kind), "name": run.name}
     try:
         if state := directory.check_file(run.records):
@@ -119,3 +121,22 @@ def list_rollouts(run: RunFolder, directory: RunDirectory) -> list[StoredRollout
 @lru_cache(maxsize=4)
 def _load_rollouts(state: FileState) -> list[StoredRollout]:
     return load_rollouts(state.path.parent)
+
+
+def find_score(run: RunFolder, directory: RunDirectory, state: FileState, reading: str) -> dict[str, Any]:
+    """Return the sample or the rollout of a reading; None where the run's records have none."""
+    if run.kind is RunKind.TRAINING:
+        rollouts = [asdict(one) for one in list_rollouts(run, directory) if one.reading == reading]
+        return {"rollout": rollouts[-1] if rollouts else None}
+    samples = [sample_to_json(one) for one in load_results(state).records if one.reading == reading]
+    return {"sample": samples[-1] if samples else None}
+
+
+def sample_to_json(sample: Record) -> dict[str, Any]:
+    """Return a sample without what only the results file needs."""
+    return {name: value for name, value in sample.to_line().items() if name not in {"kind", "fingerprint"}}
+
+
+def run_to_json(run: RunFolder) -> dict[str, str]:
+    """Return the head of a run."""
+    return {"run": run.id, "kind": str(run.kind), "name": run.name}

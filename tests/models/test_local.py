@@ -1,12 +1,15 @@
 import asyncio
+import json
 import struct
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from bookwheel.errors import BookwheelError, InputError, NoWeights, WindowExceeded
+from bookwheel.errors import BadReply, BookwheelError, InputError, NoWeights, ServerFault, WindowExceeded
 from bookwheel.models import engine as engine_module
-from bookwheel.models.engine import choose_thread_count
+from bookwheel.models.base import REPLY_WATCHER
+from bookwheel.models.engine import Engine, choose_thread_count
 from bookwheel.models.gguf_writer import write_gguf
 from bookwheel.models.local import LocalModel
 from bookwheel.models.weights import find_local_weights
@@ -52,6 +55,53 @@ def test_threads_leave_busy_cores_alone(monkeypatch):
         assert choose_thread_count() == threads
 
 
+def watched(answer):
+    """Watch a completion of an engine that sends this answer; returns the completion and what was seen."""
+    httpx2 = pytest.importorskip("httpx2")
+    asked, seen = [], []
+
+    def send(request):
+        asked.append(json.loads(request.content))
+        return answer(httpx2)
+
+    async def run():
+        engine = Engine.__new__(Engine)
+        engine._replies = httpx2.AsyncClient(base_url="http://llama", transport=httpx2.MockTransport(send))
+        async with engine._replies:
+            return await engine.complete([1, 2], limit=9, sampling=GREEDY, watch=seen.append)
+
+    completion = asyncio.run(run())
+    assert asked[0]["stream"] is True
+    return completion, seen
+
+
+def events(*bodies):
+    content = "".join(f"data: {json.dumps(body, ensure_ascii=False)}\n\n" for body in bodies)
+    return lambda httpx2: httpx2.Response(200, content=content.encode())
+
+
+def test_a_watched_reply_is_its_pieces_whatever_line_ends_they_hold():
+    pieces = [{"content": "Ada\u2028", "stop": False}, {"content": " Quill", "stop": False}]
+    end = {"content": "", "stop": True, "stop_type": "limit", "tokens": [], "tokens_predicted": 9, "timings": {}}
+    completion, seen = watched(events(*pieces, end))
+    assert seen == ["Ada\u2028", "Ada\u2028 Quill"]
+    assert (completion.text, completion.tokens, completion.finish) == ("Ada\u2028 Quill", 9, Finish.LENGTH)
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        (events({"content": "Ada", "stop": False}), ServerFault),
+        (events({"error": {"message": "out of memory"}}), ServerFault),
+        (lambda httpx2: httpx2.Response(200, content=b"data: {broken\n\n"), BadReply),
+        (lambda httpx2: httpx2.Response(400, json={"error": {"type": "exceed_context_size_error"}}), WindowExceeded),
+    ],
+)
+def test_a_watched_reply_that_breaks_off_is_an_error(answer, kind):
+    with pytest.raises(kind):
+        watched(answer)
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [(None, "cannot be read"), (b"PK zip", "not a GGUF file"), (b"GGUF\x03", "damaged"), (EMPTY, "cannot load")],
@@ -79,6 +129,26 @@ def test_it_replies_and_counts_what_it_cost():
     assert 1 < reply.usage.completion_tokens <= 80
     assert reply.usage.seconds > 0
     assert reply.tokens is None
+
+
+@with_weights
+@pytest.mark.slow
+def test_a_watched_reply_grows_token_by_token_and_is_the_same_reply():
+    async def work(model):
+        asked, seen = user("Tell a story about a lighthouse 灯塔."), []
+        alone = await model.reply(asked, limit=24, sampling=GREEDY)
+        watcher = REPLY_WATCHER.set(seen.append)
+        try:
+            watched = await model.reply(asked, limit=24, sampling=GREEDY)
+        finally:
+            REPLY_WATCHER.reset(watcher)
+        return alone, watched, seen
+
+    alone, watched, seen = using(work)
+    assert (watched.text, watched.finish) == (alone.text, alone.finish)
+    assert watched.usage.completion_tokens == alone.usage.completion_tokens == 24
+    assert len(seen) > 12
+    assert all(later.startswith(earlier) for earlier, later in pairwise([*seen, watched.text]))
 
 
 @with_weights

@@ -20,7 +20,7 @@ from bookwheel.text.tokens import replace_surrogates
 from bookwheel.types import Finish
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     import httpx2
@@ -42,7 +42,9 @@ class EngineCompletion:
 
     text: str
     ids: tuple[int, ...]
-    """All sampled ids, including the one that ended the reply."""
+    """All sampled ids, including the one that ended the reply; empty where the reply was watched."""
+    tokens: int
+    """The number of sampled ids."""
     logprobs: tuple[float, ...] | None
     """One for each id, under the sampling distribution; None unless they were requested and are complete."""
     finish: Finish
@@ -121,9 +123,19 @@ class Engine:
         return str(self._post("/apply-template", {"messages": list(messages)})["prompt"])
 
     async def complete(
-        self, prompt: Sequence[int], *, limit: int, sampling: Sampling, logprobs: bool = False, reuse: bool = False
+        self,
+        prompt: Sequence[int],
+        *,
+        limit: int,
+        sampling: Sampling,
+        logprobs: bool = False,
+        reuse: bool = False,
+        watch: Callable[[str], None] | None = None,
     ) -> EngineCompletion:
-        """Complete a prompt. Sampling is exactly what the plan says: no top-k, no min-p."""
+        """Complete a prompt. Sampling is exactly what the plan says: no top-k, no min-p.
+
+        `watch` is called with the text so far at each token.
+        """
         request = {
             "prompt": list(prompt),
             "n_predict": limit,
@@ -140,7 +152,27 @@ class Engine:
             **self._without_adapter,
         }
         body = {name: value for name, value in request.items() if value is not None}
+        if watch is not None:
+            return _parse_completion(await self._stream(body, watch))
         return _parse_completion(_parse_response(await self._replies.post("/completion", json=body)))
+
+    async def _stream(self, request: Mapping[str, Any], watch: Callable[[str], None]) -> dict[str, Any]:
+        """Return the body of a streamed reply: the last event, with the text of all."""
+        text, rest = "", b""
+        async with self._replies.stream("POST", "/completion", json={**request, "stream": True}) as response:
+            if not response.is_success:
+                await response.aread()
+                return _parse_response(response)
+            async for block in response.aiter_bytes():
+                # Only \n ends a line: a reply may hold the other line ends that text decoders know.
+                *lines, rest = (rest + block).split(b"\n")
+                for event in map(_parse_event, filter(_is_event, lines)):
+                    text += str(event.get("content", ""))
+                    if event.get("stop"):
+                        # The ids of a stream lack those within a character.
+                        return {**event, "content": text, "tokens": []}
+                    watch(text)
+        raise ServerFault("llama.cpp stopped in mid-reply; report this with the prompt")
 
     async def list_next_tokens(self, prompt: Sequence[int]) -> dict[int, float]:
         """Return the log-probabilities of the likeliest next tokens, by id."""
@@ -222,6 +254,23 @@ def _parse_response(response: httpx2.Response) -> dict[str, Any]:
     raise kind(f"llama.cpp refused the call (status {response.status_code}): {fault.get('message', body)}")
 
 
+def _is_event(line: bytes) -> bool:
+    """Return True for a line with JSON; the others are empty or keep the connection alive."""
+    return line.startswith((b"data:", b"error:"))
+
+
+def _parse_event(line: bytes) -> dict[str, Any]:
+    """Return the JSON of one line of a stream. Raise its error as one of ours."""
+    name, _, content = line.partition(b":")
+    try:
+        event = json.loads(content)
+    except ValueError as error:
+        raise BadReply(f"llama.cpp sent no JSON in mid-reply: {line[:80]!r}; report this with the prompt") from error
+    if fault := (event if name == b"error" else event.get("error")):
+        raise ServerFault(f"llama.cpp failed in mid-reply: {fault.get('message', fault)}")
+    return dict(event)
+
+
 def _parse_completion(body: Mapping[str, Any]) -> EngineCompletion:
     ids = tuple(int(token) for token in body["tokens"])
     probabilities = [entry["prob"] for entry in body.get("completion_probabilities", ())]
@@ -229,6 +278,7 @@ def _parse_completion(body: Mapping[str, Any]) -> EngineCompletion:
     return EngineCompletion(
         text=str(body["content"]),
         ids=ids,
+        tokens=int(body.get("tokens_predicted", len(ids))),
         logprobs=tuple(math.log(p) for p in probabilities) if has_all else None,
         finish=Finish.LENGTH if body.get("stop_type") == "limit" else Finish.STOP,
         timings=dict(body.get("timings", {})),

@@ -22,7 +22,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import InputError, Rejected, WindowExceeded
-from bookwheel.models.base import Ability, find_first_tokens
+from bookwheel.models.base import REPLY_WATCHER, Ability, find_first_tokens
 from bookwheel.models.engine import Engine, choose_thread_count
 from bookwheel.models.gguf_header import ADAPTER_TYPE, TYPE_FIELD, WAY_FIELD, load_header_plan, read_header
 from bookwheel.models.weights import ensure_weights, find_reader
@@ -145,13 +145,17 @@ class LocalModel:
         self._check_window(len(prompt), limit)
         async with self._slots:
             started = time.perf_counter()
-            completion = await self._engine.complete(prompt, limit=limit, sampling=sampling, logprobs=self._record)
+            # A stream lacks the ids within a character, so a reply is either recorded or watched.
+            watch = None if self._record else REPLY_WATCHER.get()
+            completion = await self._engine.complete(
+                prompt, limit=limit, sampling=sampling, logprobs=self._record, watch=watch
+            )
         record = (
             TokenRecord(prompt=tuple(prompt), reply=completion.ids, logprobs=completion.logprobs)
             if self._record and completion.logprobs is not None
             else None
         )
-        usage = _count_usage(prompt, len(completion.ids), started)
+        usage = _count_usage(prompt, completion.tokens, started)
         return Reply(text=completion.text, finish=completion.finish, usage=usage, tokens=record)
 
     async def abilities(self) -> frozenset[Ability]:

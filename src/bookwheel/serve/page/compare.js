@@ -141,9 +141,7 @@ class Side {
   }
 
   #add(step) {
-    if (!this.trace.add(step)) return;
-    this.ribbon.stale = true;
-    this.changed();
+    if (this.trace.add(step)) this.changed();
   }
 }
 

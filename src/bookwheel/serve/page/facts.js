@@ -8,20 +8,26 @@ export class Facts {
     this.bar = h("progress", { max: 1, "aria-label": t("reading.progress") });
     this.line = h("span", { class: "took" });
     this.list = h("dl", { class: "facts" });
-    this.node = h("details", { class: "menu about" }, h("summary", { class: "quiet" }, t("reading.about")), h("div", { class: "choices" }, this.list));
+    this.node = h("details", { class: "menu about", ontoggle: () => this.node.open && this.tell?.() }, h("summary", { class: "quiet" }, t("reading.about")), h("div", { class: "choices" }, this.list));
   }
 
   // `elapsed`: seconds on the clock of a reading that goes on.
   draw(reading, trace, elapsed) {
     const reads = reading.status === "reading";
-    const usage = usageSoFar(reading, trace);
     this.bar.hidden = !reads;
     this.bar.value = share(reading, trace);
-    const { price_in, price_out } = reading.plan.budget;
-    const cost = (usage.prompt_tokens * price_in + usage.completion_tokens * price_out) / 1e6;
     const left = reads ? secondsLeft(reading, trace) : null;
     const remains = left === null ? t("reading.left.unknown") : duration(left);
-    refill(this.line, reads ? t("reading.clock", { took: duration(elapsed), left: remains }) : `${reading.model} · ${reading.way} · ${duration(usage.seconds)}`);
+    refill(this.line, reads ? t("reading.clock", { took: duration(elapsed), left: remains }) : `${reading.model} · ${reading.way} · ${duration(usageSoFar(reading, trace).seconds)}`);
+    // While a reading goes on, nobody pays for facts that nobody looks at.
+    this.tell = () => this.#tell(reading, trace);
+    if (!reads || this.node.open) this.tell();
+  }
+
+  #tell(reading, trace) {
+    const usage = usageSoFar(reading, trace);
+    const { price_in, price_out } = reading.plan.budget;
+    const cost = (usage.prompt_tokens * price_in + usage.completion_tokens * price_out) / 1e6;
     const facts = [
       ["reading.document", t("reading.of", { name: reading.document.name, length: number(reading.document.length) })],
       ["reading.began", moment(reading.created)],
@@ -47,11 +53,11 @@ export const lengthOf = (steps) => steps.reduce((sum, step) => sum + step.end - 
 const share = (reading, trace) => Math.min(1, lengthOf(trace.steps) / Math.max(1, reading.document.length));
 
 function usageSoFar(reading, trace) {
-  const none = { calls: 0, prompt_tokens: 0, completion_tokens: 0, seconds: 0 };
-  const summed = [...trace.steps.map((step) => step.usage), reading.answer_turn?.usage ?? none].reduce(
-    (sum, one) => Object.fromEntries(Object.keys(none).map((name) => [name, sum[name] + one[name]])),
-    none,
-  );
+  const summed = { calls: 0, prompt_tokens: 0, completion_tokens: 0, seconds: 0 };
+  const names = Object.keys(summed);
+  const add = (usage) => names.forEach((name) => (summed[name] += usage[name]));
+  trace.steps.forEach((step) => add(step.usage));
+  if (reading.answer_turn) add(reading.answer_turn.usage);
   return summed.calls >= reading.usage.calls ? summed : reading.usage;
 }
 

@@ -38,8 +38,9 @@ export class FindBar {
 
   async #load() {
     const text = this.field.value.trim();
-    this.places = text ? await this.search(text).catch(() => []) : [];
+    const places = text ? await this.search(text).catch(() => []) : [];
     if (text !== this.field.value.trim()) return;
+    this.places = places;
     this.at = -1;
     if (this.places.length) this.#go(1);
     else refill(this.told, text ? t("find.none") : "");

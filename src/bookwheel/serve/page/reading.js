@@ -150,9 +150,7 @@ export class ReadingView {
       step: (step) => {
         refill(this.line);
         this.written = null;
-        if (!this.trace.add({ ...step, arrived: performance.now() })) return;
-        this.ribbon.stale = true;
-        this.draw();
+        if (this.trace.add({ ...step, arrived: performance.now() })) this.draw();
       },
       writing: (told) => {
         this.written = told;

@@ -1,6 +1,6 @@
 // The timeline: the document from beginning to end, one bar a step; its height is the share of the memory that changed.
-// The bars are painted once into a second canvas, so that a frame of scrubbing is one copy and one line, for any number
-// of steps. For the keyboard and for screen readers it is a slider.
+// The bars are painted once into a second canvas, so that a frame is one copy and one line, for any number of steps; a
+// step that arrives adds its bar. For the keyboard and for screen readers it is a slider.
 
 import { h } from "./dom.js";
 import { number, pages, t } from "./words.js";
@@ -12,7 +12,7 @@ const KEYS = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageUp: 
 
 export class Ribbon {
   constructor({ trace, length, proofs = () => [], move }) {
-    Object.assign(this, { trace, length, proofs, move, at: -1, marked: -1, stale: true });
+    Object.assign(this, { trace, length, proofs, move, at: -1, marked: -1, stale: true, painted: 0, inks: null });
     this.still = document.createElement("canvas");
     this.canvas = h("canvas", { "aria-hidden": "true" });
     this.node = h("div", { class: "ribbon", role: "slider", tabindex: "0", "aria-label": t("timeline.slider"), "aria-valuemin": 0 }, this.canvas);
@@ -31,7 +31,10 @@ export class Ribbon {
     });
     this.watch = new ResizeObserver(() => this.repaint());
     this.watch.observe(this.node);
-    this.again = () => this.repaint();
+    this.again = () => {
+      this.inks = null;
+      this.repaint();
+    };
     addEventListener("repaint", this.again);
   }
 
@@ -60,7 +63,8 @@ export class Ribbon {
     const wide = this.node.clientWidth;
     if (!wide) return;
     const sharp = devicePixelRatio || 1;
-    if (this.stale || this.still.width !== Math.round(wide * sharp)) this.#paint(wide, sharp);
+    if (this.stale || this.still.width !== Math.round(wide * sharp) || this.scale !== this.whole) this.#paint(wide, sharp);
+    else this.#paintNew(wide);
     const pen = this.canvas.getContext("2d");
     pen.setTransform(1, 0, 0, 1, 0, 0);
     pen.clearRect(0, 0, this.canvas.width, this.canvas.height);
@@ -84,17 +88,24 @@ export class Ribbon {
       canvas.width = Math.round(wide * sharp);
       canvas.height = Math.round((TALL + FOOT) * sharp);
     }
-    this.inks = this.#inks();
+    this.inks ??= this.#inks();
     const pen = this.still.getContext("2d");
-    pen.scale(sharp, sharp);
+    pen.scale(sharp, sharp); // it stays: setting the width of a canvas had reset it
     pen.fillStyle = this.inks.rule;
     pen.globalAlpha = 0.35;
     pen.fillRect(0, TALL - 1, wide, 1);
-    for (const step of this.trace.steps) this.#bar(pen, wide, step);
+    [this.painted, this.scale] = [0, this.whole];
+    this.#paintNew(wide);
     pen.globalAlpha = 1;
     pen.fillStyle = this.inks.ink;
     for (const proof of this.proofs()) this.#proof(pen, (proof.start / this.whole) * wide);
     this.stale = false;
+  }
+
+  #paintNew(wide) {
+    const pen = this.still.getContext("2d");
+    for (const step of this.trace.steps.slice(this.painted)) this.#bar(pen, wide, step);
+    this.painted = this.trace.length;
   }
 
   #bar(pen, wide, step) {

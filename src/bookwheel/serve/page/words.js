@@ -41,20 +41,26 @@ export function t(key, values = {}) {
 }
 
 export const knows = (key) => key in LANGUAGES.en;
-export const number = (value) => new Intl.NumberFormat(language).format(value);
-const written = (options) => (value) => new Intl.NumberFormat(language, options).format(value);
+
+// Making a formatter takes longer than a hundred uses of it, and a step draws dozens of numbers.
+const formatters = new Map();
+function formatter(kind, options) {
+  const key = `${kind} ${language} ${JSON.stringify(options)}`;
+  if (!formatters.has(key)) formatters.set(key, new Intl[kind](language, options));
+  return formatters.get(key);
+}
+
+const written = (options) => (value) => formatter("NumberFormat", options).format(value);
+export const number = written({});
 export const percent = written({ style: "percent", maximumFractionDigits: 1 });
 export const points = (share) => written({ minimumFractionDigits: 1, maximumFractionDigits: 1 })(100 * share);
 export const compact = written({ notation: "compact", maximumSignificantDigits: 3 });
 export const signed = written({ signDisplay: "exceptZero", minimumFractionDigits: 2, maximumFractionDigits: 2 });
 export const exact = written({ maximumSignificantDigits: 7 });
 export const figure = (value) => (value && Math.abs(value) < 1e-3 ? value.toExponential(1) : written({ maximumSignificantDigits: 3 })(value));
-export const size = (bytes) =>
-  new Intl.NumberFormat(language, {
-    style: "unit",
-    unit: bytes < 1e6 ? "kilobyte" : "megabyte",
-    maximumFractionDigits: bytes < 1e6 ? 0 : 1,
-  }).format(bytes < 1e6 ? Math.max(Math.sign(bytes), bytes / 1e3) : bytes / 1e6);
+const kilobytes = written({ style: "unit", unit: "kilobyte", maximumFractionDigits: 0 });
+const megabytes = written({ style: "unit", unit: "megabyte", maximumFractionDigits: 1 });
+export const size = (bytes) => (bytes < 1e6 ? kilobytes(Math.max(Math.sign(bytes), bytes / 1e3)) : megabytes(bytes / 1e6));
 
 export function duration(seconds) {
   const whole = Math.round(seconds);
@@ -67,7 +73,7 @@ export function duration(seconds) {
 export function moment(iso) {
   const when = new Date(iso);
   if (Number.isNaN(when.getTime())) return "";
-  return new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" }).format(when);
+  return formatter("DateTimeFormat", { dateStyle: "medium", timeStyle: "short" }).format(when);
 }
 
 export function pages(list) {

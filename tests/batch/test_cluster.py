@@ -9,6 +9,7 @@ import pytest
 from bookwheel.batch.cluster import ActorSettings, BudgetKeeper, read_on_cluster
 from bookwheel.batch.documents import BatchSettings
 from bookwheel.batch.rows import make_rows
+from bookwheel.cli import main
 from bookwheel.models.address import ModelAddress
 from bookwheel.plan import Budget, Plan
 
@@ -27,7 +28,7 @@ def test_the_keeper_counts_what_was_used_and_refuses_what_could_pass_the_limit()
     assert dear.reserve(1, 0) == ""
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def cluster():
     pytest.importorskip("ray")
     from ray.cluster_utils import Cluster
@@ -58,3 +59,38 @@ def test_rows_are_read_by_the_nodes_and_fail_alone(cluster, tmp_path):
     }
     assert "stopped" in {outcome.status for outcome in few.values()}
     assert sum(outcome.tokens for outcome in few.values()) <= 1500
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+def test_a_table_in_parquet_becomes_one_with_answers(cluster, tmp_path, monkeypatch):
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    monkeypatch.setenv("BOOKWHEEL_JOURNAL", str(tmp_path / "journal.sqlite"))
+    for name, fact in FACTS.items():
+        (tmp_path / name).write_text("Gulls circle over the bay. " * 60 + fact)
+    names = [*FACTS, "none"]
+    questions = [f"What is the rent of the {name}?" for name in names]
+    table = pyarrow.table({"source": names, "question": questions, "id": [7, 8, 9]})
+    parquet.write_table(table, tmp_path / "rents.parquet")
+    limits = ("--chunk-tokens", "100", "--memory-tokens", "40", "--answer-tokens", "40")
+    out = tmp_path / "answers.parquet"
+    with pytest.raises(SystemExit) as ended:
+        main(
+            [
+                "batch",
+                str(tmp_path / "rents.parquet"),
+                "--out",
+                str(out),
+                "--ray",
+                cluster,
+                "--model",
+                "scripted",
+                *limits,
+            ]
+        )
+    assert ended.value.code == 5
+    rows = parquet.read_table(out).to_pylist()
+    assert [row["id"] for row in rows] == [7, 8, 9]
+    assert [row["status"] for row in rows] == ["answered", "answered", "failed"]
+    assert [row["answer"] for row in rows[:2]] == list(FACTS.values())
+    assert "none" in rows[2]["error"]

@@ -83,7 +83,7 @@ def chromium():
         found = [path for path in (*CHROMIUMS, Path(driver.chromium.executable_path)) if path.exists()]
         if not found:
             pytest.skip("no Chromium here: install the system's, or run `playwright install chromium`")
-        browser = driver.chromium.launch(executable_path=str(found[0]), args=FLAGS.split())
+        browser = driver.chromium.launch(executable_path=str(found[0]), args=FLAGS.split(), timeout=PATIENCE)
         yield browser
         browser.close()
 
@@ -175,6 +175,21 @@ def assert_clean():
             page.screenshot(path=Path(folder) / f"{name}-{look}.png", full_page=True)
 
     return check
+
+
+@pytest.fixture
+def fresh_at(chromium, tmp_path):
+    """The page of a server that nobody has used, at a width and in a scheme and a language."""
+
+    @contextmanager
+    def open_fresh(width: int, scheme: str, locale: str):
+        with (
+            serving(tmp_path, 0.0) as address,
+            opened_page(chromium, address, width=width, scheme=scheme, locale=locale) as page,
+        ):
+            yield page
+
+    return open_fresh
 
 
 @pytest.fixture

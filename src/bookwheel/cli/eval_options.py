@@ -65,6 +65,9 @@ class EvalModelOptions:
     "Threads of the local model; by default, the idle cores."
     concurrency: PositiveInt | None = None
     "Samples under way at once; 4 by default."
+    judge: Text | None = None
+    """A model that judges the answers beside the metrics: `local`, a .gguf file, or a name that the endpoint serves. A
+    verdict that is unclear is left out of its mean."""
 
 
 @Parameter(name="*")
@@ -87,6 +90,8 @@ def merge_settings(source: str | None, options: EvalOptions) -> Evaluation:
     changes: dict[str, Any] = {f.name: value for f in fields(grid) if (value := getattr(grid, f.name))}
     if models.concurrency:
         changes["concurrency"] = models.concurrency
+    if models.judge:
+        changes["judge"] = _apply_connection(ModelSpec(name=models.judge), replace(models, window=None))
     if options.plan.seed is not None:
         changes["seed"] = options.plan.seed
     if options.plan.language:

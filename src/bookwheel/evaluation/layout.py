@@ -57,6 +57,12 @@ _OFFICIAL: Final = (
 )
 
 
+_JUDGE: Final = (
+    "Judge: what {} says of the answers, beside the metric. Its mean counts samples without an answer as wrong, and "
+    "answers whose verdict is unclear nowhere; their number stands beside it."
+)
+
+
 def _build_accuracy(report: Report) -> Section:
     tasks = dict.fromkeys(cell.task for cell in report.cells)
     tables = [_score_table([cell for cell in report.cells if cell.task == task], report) for task in tasks]
@@ -165,6 +171,9 @@ def _format_p(p: float) -> str:
 def _build_cells(report: Report, *, also_official: bool) -> Section:
     cells = (*report.cells, *report.pooled)
     optional: dict[str, Callable[[Cell], str]] = {
+        "judge": lambda cell: _format_interval(cell.judged),
+        "judge's n": lambda cell: str(cell.judged.n or "–"),
+        "unclear": lambda cell: str(cell.unclear or "–"),
         "set F1": lambda cell: _format_share(cell.set_f1),
         "SD of runs": lambda cell: _format_share(cell.between_runs),
         "infeasible": lambda cell: str(cell.infeasible or "–"),
@@ -179,9 +188,14 @@ def _build_cells(report: Report, *, also_official: bool) -> Section:
         *("prompt tokens", "reply tokens", "seconds", "cost"),
     )
     rows = tuple(_cell_row(cell, list(extra.values()), also_official=also_official) for cell in cells)
-    paragraphs = (_COLUMNS, _OFFICIAL) if also_official else (_COLUMNS,)
+    judges = sorted({record.judge for record in report.records if record.judge})
+    paragraphs = [
+        _COLUMNS,
+        *([_OFFICIAL] if also_official else ()),
+        *([_JUDGE.format(", ".join(judges))] if judges else ()),
+    ]
     table = Table(caption=f"Every cell. {_format_seeds(report)}", header=header, rows=rows)
-    return Section(title="Cells", words=paragraphs, tables=(table,))
+    return Section(title="Cells", words=tuple(paragraphs), tables=(table,))
 
 
 def _cell_row(cell: Cell, extra: Sequence[Callable[[Cell], str]], *, also_official: bool) -> tuple[str, ...]:

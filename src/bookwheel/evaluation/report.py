@@ -46,6 +46,10 @@ class Cell:
     score: IntervalEstimate
     official: IntervalEstimate
     """By the published metric, which left failed requests out."""
+    judged: IntervalEstimate
+    """By the judge model, if there is one. Samples without an answer count as wrong, unclear verdicts nowhere."""
+    unclear: int
+    """Answers that the judge model could not judge."""
     set_f1: float
     """Mean, of answers in parts; nan where no answer has any."""
     repeats: int
@@ -150,6 +154,7 @@ def _build_cell(model: str, way: str, task: str, length: int, every: Sequence[Re
     judged = [
         (record.official, one) for record, one in zip(records, clusters, strict=True) if record.official is not None
     ]
+    verdicts = _list_verdicts(records, clusters)
     return Cell(
         model=model,
         way=way,
@@ -158,6 +163,8 @@ def _build_cell(model: str, way: str, task: str, length: int, every: Sequence[Re
         metric=_describe_metrics(records),
         score=estimate([record.score for record in records], clusters),
         official=estimate([score for score, _ in judged], [cluster for _, cluster in judged]),
+        judged=estimate([score for score, _ in verdicts], [cluster for _, cluster in verdicts]),
+        unclear=sum(bool(record.judge) and record.judged is None for record in records),
         set_f1=_mean([record.set_f1 for record in records if record.set_f1 is not None]),
         repeats=len({record.repeat for record in records}),
         between_runs=spread_of_runs([record.score for record in records], [record.repeat for record in records]),
@@ -175,6 +182,18 @@ def _build_cell(model: str, way: str, task: str, length: int, every: Sequence[Re
         seconds=_mean([record.seconds for record in records]),
         cost=_mean([record.cost for record in records]),
     )
+
+
+def _list_verdicts(
+    records: Sequence[Record], clusters: Sequence[tuple[str, ...]]
+) -> list[tuple[float, tuple[str, ...]]]:
+    """Return what counts in the judge's mean, each with its cluster; nothing where no answer was judged."""
+    if not any(record.judge for record in records):
+        return []
+    scores = [
+        record.judged if record.judge else None if record.outcome is SampleOutcome.SCORED else 0.0 for record in records
+    ]
+    return [(score, cluster) for score, cluster in zip(scores, clusters, strict=True) if score is not None]
 
 
 def _describe_metrics(records: Sequence[Record]) -> str:

@@ -80,6 +80,11 @@ class Record:
     """The reason of the score."""
     official: float | None = None
     """The score by the task's published metric; None without an answer, as that metric left such samples out."""
+    judge: str = ""
+    """The model that judged the answer beside the metric; empty where none did."""
+    judged: float | None = None
+    """Its verdict, 1 or 0; None where it is unclear."""
+    judge_reason: str = ""
     question: str = ""
     answer: str = ""
     golds: tuple[str, ...] = ()

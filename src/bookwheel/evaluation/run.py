@@ -15,6 +15,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from bookwheel.errors import BookwheelError
+from bookwheel.evaluation.judge import judge_records, open_judge
 from bookwheel.evaluation.measure import measure_sample
 from bookwheel.evaluation.models import open_models
 from bookwheel.evaluation.results import EvaluationRun, Results, ResultsFile, SampleOutcome
@@ -75,7 +76,7 @@ async def evaluate(
     Without a source the tasks' own generators make the samples.
     """
     options = options or RunOptions()
-    async with open_models(evaluation, open_model) as candidates:
+    async with open_models(evaluation, open_model) as candidates, open_judge(evaluation.judge, open_model) as judge:
         notes = () if source else tuple(await asyncio.to_thread(describe_left_out, evaluation))
         source = source or open_task_source(evaluation, candidates)
         await asyncio.to_thread(check_source, evaluation, source)
@@ -89,6 +90,10 @@ async def evaluate(
                         group.create_task(work.run())
             except* BookwheelError as faults:
                 raise faults.exceptions[0] from None
+            if judge and evaluation.judge:
+                records = (await asyncio.to_thread(Results.load, results)).records
+                label = evaluation.judge.display_name
+                await judge_records(records, judge, label, add=file.add, at_once=evaluation.concurrency)
     return Results.load(results)
 
 

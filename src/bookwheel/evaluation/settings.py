@@ -41,7 +41,7 @@ AtLeastOne = Annotated[int, Ge(1)]
 
 _AXES: Final = frozenset({"tasks", "lengths", "ways", "count", "models", "languages", "repeats"})
 # Settings that change the speed, the place of files or the layout of a report, but no number.
-_WITHOUT_EFFECT: Final = frozenset({"concurrency", "reference", "data", "samples"})
+_WITHOUT_EFFECT: Final = frozenset({"concurrency", "reference", "data", "samples", "judge"})
 # Settings of a model that say how it is reached and which cells it fills.
 _CONNECTION: Final = frozenset({"base_url", "threads", "timeout", "concurrency", "ways", "lengths"})
 # Plan fields that came later count only where they are set, so that older results keep their fingerprint.
@@ -118,6 +118,8 @@ class Evaluation:
     """On top of the plan that each model recommends."""
     concurrency: AtLeastOne = 8
     """Samples under way at once."""
+    judge: ModelSpec | None = None
+    """A model that judges the answers beside the metrics."""
     reference: str = "sequential"
     """The way that the others are compared with, pair by pair."""
 

@@ -60,6 +60,9 @@ class CellJson(TypedDict):
     metric: str
     score: IntervalJson
     official: IntervalJson
+    judged: IntervalJson
+    """By the judge model, if there is one."""
+    unclear: int
     set_f1: float | None
     repeats: int
     between_runs: float | None

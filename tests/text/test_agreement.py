@@ -20,6 +20,9 @@ FOUND = [
     # A phrase with a joint of its own, moved to either side.
     ("Bo sold herrings in the old market and hall.", "In the old market and hall Bo sold herrings."),
     ("In the market and hall Bo sold herrings.", "Bo sold herrings in the market and hall."),
+    # What stands behind a joint or a comma is said of something else.
+    ("Ada signed.", "Ada signed and did not sleep."),
+    ("Ada signed.", "Ada signed, not Bo."),
     ("Ada sold pears to Bo.", "Ada sold pears, 40 apples and 12 plums to Bo."),
     # Half of a stretch that is the claim's own words is enough, a third is not.
     ("Gulls circled.", "Gulls slowly, softly circled."),
@@ -46,6 +49,11 @@ NOT_FOUND = [
     ("Ada left for Rome in 1588.", "Ada stayed in 1588 and Bo left for Rome."),
     ("Bo left for Rome in 1588.", "Ada stayed in 1588 and Bo left for Rome."),
     ("In 1588 Ada left.", "Ada left and Bo came in 1588."),
+    ("Ada, in Rome, slept.", "The son of Ada, in Rome, slept."),
+    ("Ada of Rome slept.", "The son of Ada of Rome slept."),
+    ("Gulls circled.", "Gulls slowly, softly, sweetly, gently circled."),
+    ("Ada signed.", "Ada signed not the contract but the letter."),
+    ("Ada signed the contract.", "Ada signed not the contract today."),
     # Four signs stand beside each other, here only two pairs of them.
     ("雨落屋顶", "雨落老屋顶"),
     ("Gulls circled.", "Gulls sleep, ships sail, dogs bark, rain falls, winds blow and herons circled."),
@@ -69,6 +77,8 @@ CONFLICT = [
     ("He sold 40 herrings.", "He sold 12 herrings."),
     ("Yesterday Ada paid Bo.", "Yesterday Bo paid Ada."),
     ("张伟付给王芳", "王芳付给张伟"),
+    ("张伟付给IBM", "IBM付给张伟"),
+    ("The miller saw Ada pay Bo.", "The miller saw Bo pay Ada."),
 ]
 PARTLY = [
     ("Ada signed the long contract.", "Ada signed the contract."),

@@ -7,6 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from bookwheel.models.base import Embeddings
+from bookwheel.models.embeddings import BATCH
 from bookwheel.models.scripted import ScriptedModel, keyword_judge, keyword_likelihood, keyword_reader
 from bookwheel.plan import Budget, GatePlan, Plan, Scorer
 from bookwheel.reading.estimate import estimate_cost
@@ -32,8 +34,17 @@ SUMS = [
 ]
 
 
+class Embedding(ScriptedModel):
+    """Embeds as a server does: so many texts a request."""
+
+    async def embed(self, texts) -> Embeddings:
+        tokens = sum(map(self.tokenizer.count, texts))
+        usage = Usage(calls=-(-len(texts) // BATCH), prompt_tokens=tokens)
+        return Embeddings(vectors=((1.0, 0.0),) * len(texts), usage=usage)
+
+
 def model() -> ScriptedModel:
-    return ScriptedModel(keyword_reader, judge=keyword_judge, likelihood=keyword_likelihood, window=1200)
+    return Embedding(keyword_reader, judge=keyword_judge, likelihood=keyword_likelihood, window=1200)
 
 
 def read(way: str, plan: Plan, question: str) -> Usage:

@@ -309,6 +309,6 @@ class ReadingOptions:
     output: OutputOptions = field(default_factory=OutputOptions)
     way: Annotated[Text | None, Parameter(group=_PLAN)] = None
     """The way of reading: `sequential`, faster parts joined by "+" such as `edits`, `gated+edits` or `ranked+edits`,
-    `quotes`, `auto`, `whole`, `refine`, `map-reduce`, `bm25`, `middle-cut`, `closed-book` or one of another package. By
-    default, a document that fits the model's window is read in one call (`whole`) unless options say how to cut chunks,
-    and any other the model's own way or `sequential`."""
+    `quotes`, `auto`, `whole`, `refine`, `map-reduce`, `bm25`, `dense`, `hybrid`, `middle-cut`, `closed-book` or one of
+    another package. By default, a document that fits the model's window is read in one call (`whole`) unless options
+    say how to cut chunks, and any other the model's own way or `sequential`."""

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 VARIABLE: Final = "BOOKWHEEL_EMBEDDINGS"
 # Servers bound the texts of a request: OpenAI takes 2,048, text-embeddings-inference 32.
-_BATCH: Final = 32
+BATCH: Final = 32
+"""Texts of one request."""
 _CALLS_AT_ONCE: Final = 4
 
 
@@ -92,7 +93,7 @@ class ServerEmbedder:
 
     async def embed(self, texts: Sequence[str]) -> Embeddings:
         """Return a vector for each text. Raise MissingAbility if the endpoint has no embeddings."""
-        batches = [texts[at : at + _BATCH] for at in range(0, len(texts), _BATCH)]
+        batches = [texts[at : at + BATCH] for at in range(0, len(texts), BATCH)]
         embedded = await asyncio.gather(*map(self._embed_batch, batches))
         usage = sum((one.usage for one in embedded), Usage())
         return Embeddings(vectors=tuple(vector for one in embedded for vector in one.vectors), usage=usage)

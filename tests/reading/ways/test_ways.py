@@ -17,8 +17,10 @@ from bookwheel.types import Answer, Flag, Message, Reply, Step
 
 QUESTION = "What is the colour of Ramelli's wheel?"
 FACT = "The colour of the wheel of Ramelli is vermilion."
-# test_parts.py tests the ways that are put together from parts, test_quotes.py the one whose model must score.
-WHOLE_WAYS = [way for way in BUILT_IN if way not in {"auto", "quotes"} and not isinstance(load_way(way), ComposedWay)]
+# test_parts.py tests the ways that are put together from parts, test_quotes.py the one whose model must score,
+# test_dense.py those that need embeddings.
+ELSEWHERE = {"auto", "quotes", "dense", "hybrid"}
+WHOLE_WAYS = [way for way in BUILT_IN if way not in ELSEWHERE and not isinstance(load_way(way), ComposedWay)]
 PLAN = Plan(question_tokens=60, chunk_tokens=120, memory_tokens=60, answer_tokens=40)
 
 
@@ -181,8 +183,16 @@ def test_refine_shows_the_answer_so_far_with_every_further_section():
     model = ScriptedModel(script, window=900)
     found = events("refine", pages(30), model)
     assert "<memory>" not in heard[0]
+    assert "beginning of a long document" in heard[0]
     assert all(f"answer {n}\n</memory>" in prompt for n, prompt in enumerate(heard[1:]))
     assert found[-1].text == f"answer {len(heard) - 1}"
+
+
+def test_refine_shows_the_only_chunk_as_the_whole_text():
+    model, heard = hears()
+    events("refine", pages(2), model)
+    assert len(heard) == 1
+    assert "beginning of a long document" not in heard[0]
 
 
 def test_refine_keeps_the_answer_so_far_when_the_last_section_adds_nothing():

@@ -49,6 +49,12 @@ def _select_passages(document: Document, question: str, model: Model, limit: int
 
 def rank_passages(passages: Sequence[str], question: str) -> list[int]:
     """Return the passages' positions, the best match first; equal ones keep their order."""
+    scores = score_passages(passages, question)
+    return sorted(range(len(passages)), key=lambda place: -scores[place])
+
+
+def score_passages(passages: Sequence[str], question: str) -> list[float]:
+    """Return the score of each passage; 0 for one that shares no word with the question."""
     try:
         import bm25s
     except ImportError as missing:
@@ -57,11 +63,10 @@ def rank_passages(passages: Sequence[str], question: str) -> list[int]:
     known = {word for passage in words for word in passage}
     shared = [word for word in query if word in known]
     if not shared:
-        return list(range(len(passages)))
+        return [0.0] * len(passages)
     index = bm25s.BM25(method="lucene")
     index.index(words, show_progress=False)
-    scores = index.get_scores(shared)
-    return sorted(range(len(passages)), key=lambda place: -float(scores[place]))
+    return [float(score) for score in index.get_scores(shared)]
 
 
 def _tokenize(texts: Sequence[str]) -> list[list[str]]:

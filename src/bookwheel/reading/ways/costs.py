@@ -188,8 +188,10 @@ def _count_quotes(given: CostInputs) -> list[CallCost]:
 
 
 def _count_refine(given: CostInputs) -> list[CallCost]:
+    from bookwheel.reading.ways.refine import find_first_template
+
     size, memory = given.size, given.plan.memory_tokens
-    words = max(given.count_baseline("refine"), given.count_baseline("whole"))
+    words = max(given.count_baseline(name) for name in ("refine", find_first_template(given.prompts), "whole"))
     most = max(1, size.chunks)
     text = size.tokens
     return [CallCost(least=most, most=most, words=words, reply=memory, memory=memory, least_text=text, most_text=text)]
@@ -236,6 +238,22 @@ def _count_one_call(template: str) -> Callable[[CostInputs], list[CallCost]]:
     return count
 
 
+def _count_retrieval(given: CostInputs) -> list[CallCost]:
+    """Return the calls that embed question and passages, and the one that answers; each piece is in two passages."""
+    from bookwheel.models.embeddings import BATCH
+    from bookwheel.reading.ways.dense import find_piece_tokens
+
+    tokens = given.size.tokens
+    # A piece ends with a sentence where one ends in its second half.
+    most = 1 + 2 * -(-tokens // find_piece_tokens(given.question, given.model, given.plan))
+    asked = given.model.tokenizer.count(given.question)
+    # A model with embeddings of its own may take all passages at once.
+    embedding = CallCost(
+        least=2, most=1 + -(-most // BATCH), words=asked, reply=0, least_text=tokens // 2, most_text=2 * tokens
+    )
+    return [embedding, *_count_one_call("passages")(given)]
+
+
 _CLOSED_BOOK: Final = "closed-book"
 _OTHERS: Final[Mapping[str, Callable[[CostInputs], list[CallCost]]]] = MappingProxyType(
     {
@@ -245,6 +263,8 @@ _OTHERS: Final[Mapping[str, Callable[[CostInputs], list[CallCost]]]] = MappingPr
         "whole": _count_one_call("whole"),
         "middle-cut": _count_one_call("whole"),
         "bm25": _count_one_call("passages"),
+        "dense": _count_retrieval,
+        "hybrid": _count_retrieval,
         "closed-book": _count_one_call(_CLOSED_BOOK),
     }
 )

@@ -50,7 +50,7 @@ async def rank_chunks(context: ReadingContext, chunks: Sequence[Chunk]) -> Step:
         found = await model.embed([passage.text for passage in batch])
         usage += found.usage
         await asyncio.to_thread(_raise_scores, scores, chunks, batch, found.vectors, asked.vectors[0])
-    return _build_step(scores, usage, context.plan.memory_tokens)
+    return build_step(scores, usage, context.plan.memory_tokens)
 
 
 def _raise_scores(
@@ -73,7 +73,8 @@ def _find_overlaps(chunks: Sequence[Chunk], passage: Chunk) -> Iterator[int]:
         place += 1
 
 
-def _build_step(scores: Sequence[float], usage: Usage, limit: int) -> Step:
+def build_step(scores: Sequence[float], usage: Usage, limit: int) -> Step:
+    """Return the step that holds the scores: an empty span at the document's beginning."""
     blank = Memory.blank(limit)
     text = f"{_HEADING} {' '.join(f'{score:.4f}' for score in scores)}"
     said = Conversation(messages=(), reply=Reply(text=text, usage=usage))

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan
+    from bookwheel.reading.prompts import Prompts
     from bookwheel.types import Chunk, Document
 
 
@@ -31,7 +32,8 @@ async def refine(
     document: Document, question: str, model: Model, plan: Plan, done: Sequence[Step] = ()
 ) -> AsyncGenerator[Step | Answer]:
     """Yield a step for every chunk but the last, whose reply is the answer."""
-    template = template_tokens(question, model, plan, "whole", "refine")
+    first = find_first_template(prompts_for(plan, question))
+    template = template_tokens(question, model, plan, first, "whole", "refine")
     plan.check(model.window, question=check_question(question, model, plan), template=template)
     chunks = split(
         document, model.tokenizer, plan.chunk_tokens, start=done[-1].chunk.end if done else 0, index=len(done)
@@ -42,16 +44,22 @@ async def refine(
         return
     before = done[-1].after if done else Memory.blank(plan.memory_tokens)
     for following in chunks:
-        step = await _refine_step(question, before, chunk, model, plan)
+        step = await _refine_step(question, before, chunk, model, plan, first)
         yield step
         before, chunk = step.after, following
-    yield _to_answer(await _refine_step(question, before, chunk, model, plan))
+    # The only chunk of a document is the whole of it.
+    yield _to_answer(await _refine_step(question, before, chunk, model, plan, "whole"))
 
 
-async def _refine_step(question: str, before: Memory, chunk: Chunk, model: Model, plan: Plan) -> Step:
+def find_first_template(prompts: Prompts) -> str:
+    """Return the template for the first of several chunks; a set without one of its own introduces it as any text."""
+    return "begin" if "begin" in prompts.baselines else "whole"
+
+
+async def _refine_step(question: str, before: Memory, chunk: Chunk, model: Model, plan: Plan, first: str) -> Step:
     """Rewrite the answer so far with one chunk more."""
     prompts = prompts_for(plan, question)
-    template = "refine" if chunk.index else "whole"
+    template = "refine" if chunk.index else first
     messages = prompts.baseline(template, question=question, memory=before.text, section=chunk.text)
     said = await converse(messages, model, plan.memory_tokens, plan.sampling)
     after, flags = next_memory(before, said.reply, model.tokenizer, prompts.unchanged)

@@ -33,6 +33,8 @@ BUILT_IN: Final[Mapping[str, str]] = MappingProxyType(
         "whole": "ways.whole:whole",
         "middle-cut": "ways.middle_cut:middle_cut",
         "bm25": "ways.bm25:bm25",
+        "dense": "ways.dense:dense",
+        "hybrid": "ways.dense:hybrid",
         "refine": "ways.refine:refine",
         "map-reduce": "ways.map_reduce:map_reduce",
         "closed-book": "ways.closed_book:closed_book",
@@ -48,6 +50,9 @@ BUILT_IN: Final[Mapping[str, str]] = MappingProxyType(
         "auto": "ways.auto:auto",
     }
 )
+
+_EMBEDDING: Final = frozenset({"dense", "hybrid"})
+"""Ways that always need embeddings."""
 
 
 def list_ways() -> list[str]:
@@ -90,7 +95,7 @@ async def check_abilities(name: str, model: Model, plan: Plan) -> None:
             await require_ability(model, ability, way=name)
         if needs_one and not needs_one & await find_abilities(model):
             raise missing_ability(model, " or ".join(sorted(needs_one)), way=name)
-        if is_ranked and plan.rank is Rank.EMBEDDINGS:
+        if name in _EMBEDDING or (is_ranked and plan.rank is Rank.EMBEDDINGS):
             await ModelWrapper(model).embed([name])
     except (Unreachable, Overloaded, TimedOut):
         # The reading waits for its model, and is refused when it begins.

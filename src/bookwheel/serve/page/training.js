@@ -129,8 +129,10 @@ export class TrainingView {
 
   #begin(key, name) {
     const chart = new Chart({ label: t(`curve.${key}`), x: this.x, y: { format: SHARES.has(name) ? percent : figure }, tall: 170 });
-    const rows = () => chart.series.flatMap(({ name: of, points: all }) => all.map(({ x, y }) => (chart.series.length > 1 ? [number(x), of, chart.y.format(y)] : [number(x), chart.y.format(y)])));
-    const header = () => [t("train.steps"), ...(chart.series.length > 1 ? [t("train.run")] : []), t(`curve.${name}`)];
+    const several = () => this.beside.runs.length > 0;
+    const cells = (of, { x, y }) => [number(x), ...(several() ? [of] : []), chart.y.format(y)];
+    const rows = () => chart.series.flatMap(({ name: of, points: all }) => all.map((point) => cells(of, point)));
+    const header = () => [t("train.steps"), ...(several() ? [t("train.run")] : []), t(`curve.${name}`)];
     this.panels.set(key, chart);
     this.small.append(h("div", {}, chart.node, folded(t("train.as-table"), () => figures({ caption: t(`curve.${key}`), header: header(), rows: rows() }))));
   }

@@ -214,9 +214,10 @@ def test_samples_are_searched_and_set_against_the_ways(page, expect):
     expect(page.locator(".samples li").first).to_contain_text("azure")
     page.get_by_text("Samples against ways").click()
     page.wait_for_selector(".matrix tbody tr")
-    expect(page.locator(".matrix tbody tr")).to_have_count(6)
+    expect(page.locator(".matrix tbody tr")).to_have_count(12)
+    expect(page.locator(".matrix thead th")).to_have_text(["Sample", "sequential", "whole"])
     page.check("#matrix-mixed")
-    page.wait_for_function("() => document.querySelectorAll('.matrix tbody tr').length < 6")
+    page.wait_for_function("() => document.querySelectorAll('.matrix tbody tr').length < 12")
     page.locator(".matrix a.score").first.click()
     page.wait_for_selector(".workspace .answer")
 

@@ -22,7 +22,7 @@ export class EvaluationView {
     this.costs = h("div");
     this.made = h("div", { class: "made" });
     this.samples = new Samples(run.run, query, later(200, (place) => history.replaceState(null, "", `#/run/${run.run}${place}`)));
-    this.matrix = new Matrix(run.run);
+    this.matrix = new Matrix(run.run, () => this.run.cells);
     this.causes = h("div");
     const plots = h("section", { "aria-label": t("eval.plots") }, this.names, h("div", { class: "plots" }, this.accuracy.node, this.tokens.node));
     this.top = h("div", { class: "top-figures" }, this.grid, plots);

@@ -9,8 +9,9 @@ import { number, percent, t } from "./words.js";
 const PART = 40;
 
 export class Matrix {
-  constructor(run) {
-    Object.assign(this, { run, asked: 0, rows: 0 });
+  // `cells()` gives those of the report: its order of models and ways is that of the columns.
+  constructor(run, cells) {
+    Object.assign(this, { run, cells, asked: 0, rows: 0 });
     const again = () => this.load();
     this.search = h("input", { type: "search", id: "matrix-search", oninput: later(250, again) });
     this.mixed = h("input", { type: "checkbox", id: "matrix-mixed", onchange: again });
@@ -68,10 +69,13 @@ export class Matrix {
   }
 
   #begun(readers) {
+    const known = this.cells().map(({ model, way }) => `${model}\n${way}`);
+    const rank = ({ run, model, way }) => (run === this.run ? 0 : known.length + 1) + (known.indexOf(`${model}\n${way}`) + 1 || known.length + 1);
+    this.columns = readers.map((reader, at) => [rank(reader), at]).sort(([one], [other]) => one - other).map(([, at]) => at);
     const several = (name) => new Set(readers.map((reader) => reader[name])).size > 1;
     const parts = ["run", "model", "way"].filter((name) => name === "way" || several(name));
     const label = (reader) => parts.map((name) => (name === "run" ? this.names.get(reader.run) : reader[name])).join(" · ");
-    refill(this.head, h("tr", {}, h("th", { scope: "col" }, t("train.sample")), readers.map((reader) => h("th", { scope: "col" }, label(reader)))));
+    refill(this.head, h("tr", {}, h("th", { scope: "col" }, t("train.sample")), this.columns.map((at) => h("th", { scope: "col" }, label(readers[at])))));
     refill(this.body);
   }
 
@@ -80,7 +84,7 @@ export class Matrix {
       "tr",
       {},
       h("th", { scope: "row", dir: "auto" }, h("span", { class: "asked-of", title: golds.join(" · ") }, question), h("span", { class: "small" }, `${task} · ${number(length)}`)),
-      cells.map((cell, at) => h("td", {}, cell ? this.#cell(cell, readers[at].run) : "–")),
+      this.columns.map((at) => h("td", {}, cells[at] ? this.#cell(cells[at], readers[at].run) : "–")),
     );
   }
 

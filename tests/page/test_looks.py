@@ -40,8 +40,11 @@ def test_an_empty_library_and_a_server_that_is_away_are_views_too(fresh_at, asse
 @pytest.mark.parametrize(("width", "scheme", "locale"), [(360, "light", "en-GB"), (768, "dark", "zh-CN")])
 def test_long_words_stay_within_the_window(opened_at, assert_clean, width, scheme, locale):
     with opened_at(width=width, scheme=scheme, locale=locale) as page:
-        word = "Donaudampfschifffahrtselektrizitäten" * 3
-        read_to_the_end(page, text=f"{word}\n{TEXT}", question=f"How many crates of ink came, {word}?")
+        # Two words, or the reader would take the one of the text for the answer.
+        long, other = "Donaudampfschifffahrtselektrizitäten" * 3, "Rindfleischetikettierungsüberwachung" * 3
+        read_to_the_end(
+            page, text=f"{long}\n{TEXT}", question=f"How many crates of ink came to the north gate, {other}?"
+        )
         assert_clean(page, "long")
         page.goto("/#/")
         page.wait_for_selector(".shelf .readings li")

@@ -20,6 +20,7 @@ FOUND = [
     # A phrase with a joint of its own, moved to either side.
     ("Bo sold herrings in the old market and hall.", "In the old market and hall Bo sold herrings."),
     ("In the market and hall Bo sold herrings.", "Bo sold herrings in the market and hall."),
+    ("Ada is the captain.", "In May Ada was the captain of Rome."),
     # What stands behind a joint or a comma is said of something else.
     ("Ada signed.", "Ada signed and did not sleep."),
     ("Ada signed.", "Ada signed, not Bo."),
@@ -49,6 +50,9 @@ NOT_FOUND = [
     ("Ada left for Rome in 1588.", "Ada stayed in 1588 and Bo left for Rome."),
     ("Bo left for Rome in 1588.", "Ada stayed in 1588 and Bo left for Rome."),
     ("In 1588 Ada left.", "Ada left and Bo came in 1588."),
+    ("Ada left the flood.", "Ada left before the flood."),
+    ("He sold 5 crates.", "He sold under 5 crates."),
+    ("Gulls ate the bread.", "Gulls ate fish or the bread."),
     ("Ada, in Rome, slept.", "The son of Ada, in Rome, slept."),
     ("Ada of Rome slept.", "The son of Ada of Rome slept."),
     ("Gulls circled.", "Gulls slowly, softly, sweetly, gently circled."),

@@ -2,7 +2,7 @@
 # make test       set everything up and run the quick tests: two minutes on two cores
 # make test-all   run every test, those with PyTorch and Chromium too; AFTER_TEST=1 leaves out what `make test` has run
 # make test-verl  test --engine verl with all of verl: its engine, and whole runs on Ray, in an environment of its own
-# make test-extras  test the adapters to verifiers and to trackers with the real packages, in an environment of its own
+# make test-extras  test the adapters to verifiers and Weights & Biases with the real packages, in an environment of its own
 # make check      lint, types, import floors
 # make docs       build the site of the documentation into site/
 # make lock       write requirements/ anew from pyproject.toml; UPGRADE=1 takes the newest versions
@@ -66,17 +66,18 @@ test-all: .venv/.verl
 	  --no-build-isolation --editable '.[verl]' pytest hypothesis psutil
 	@touch $@
 
+# verl brings TensorBoard, which no other environment of these has.
 test-verl: .venv-verl/.ready
 	OMP_NUM_THREADS=1 PYTHONPATH=$(CURDIR)/tests/training/verl VERL_USE_EXTERNAL_MODULES=cpu_bed VERL_PLATFORM=cpu \
 	  VERL_ENGINE_DEVICE=cuda .venv-verl/bin/python -m pytest tests/training/verl/test_engine.py \
-	  tests/training/verl/test_end_to_end.py
+	  tests/training/verl/test_end_to_end.py tests/cli/test_trackers.py
 
 # verifiers needs an mcp that the extra [mcp] excludes.
 .venv-extras/.ready: pyproject.toml
 	@$(PYTHON) -m venv .venv-extras
 	.venv-extras/bin/python -m pip install --quiet --disable-pip-version-check 'hatchling>=1.27' editables
 	.venv-extras/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation \
-	  --editable '.[verifiers,wandb,trackio,tensorboard]' pytest hypothesis
+	  --editable '.[verifiers,wandb]' pytest hypothesis
 	@touch $@
 
 test-extras: .venv-extras/.ready

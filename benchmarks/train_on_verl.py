@@ -3,7 +3,9 @@
     make .venv-verl/.ready
     bookwheel train warm.toml --out runs/warm          # a small policy that knows a part of the task
     .venv-verl/bin/python benchmarks/train_on_verl.py runs/warm/policy --seeds 3 --steps 20 --out runs/engines
+    .venv-verl/bin/python benchmarks/train_on_verl.py --seeds 3 --steps 12 --out runs/engines
 
+Without a policy it is a new one that knows nothing. It earns by short replies, which it learns in a few steps.
 Runs on verl are whole ones, on the test bed of tests/training/verl: Ray, TransferQueue, FSDP2, rollouts by
 transformers. A run that is there already is not done again, so an interrupted comparison goes on.
 """
@@ -20,13 +22,23 @@ from statistics import mean, stdev
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "training" / "verl"))
 
-from bed import Bed
+from bed import Bed, make_base
+from matplotlib.figure import Figure
 
 from bookwheel.training.records import load_records
 
 # Of Student's distribution, two-sided 95 %, by degrees of freedom.
 _QUANTILES = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78}
-_WINDOW = 5
+_WINDOW = 3
+# Of a policy that knows nothing: small batches and large steps.
+_SHORT = {
+    "samples": 6,
+    "group_size": 4,
+    "updates": 3,
+    "learning_rate": 3e-3,
+    "loss": {"kl": 0.0},
+    "reward": {"overlong": 1.0, "overlong_share": 1.0},
+}
 
 
 def settings(warm: Path, steps: int) -> dict:
@@ -68,10 +80,25 @@ def describe(values: list[float]) -> str:
     return f"{mean(values):.3f} ({mean(values) - half:.3f} to {mean(values) + half:.3f})"
 
 
+def plot(folders: dict[str, list[Path]], out: Path) -> None:
+    """Draw the reward of every run against its steps, a colour for each engine."""
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    axes = figure.subplots()
+    for number, (engine, runs) in enumerate(folders.items()):
+        for seed, folder in enumerate(runs):
+            steps = [record for record in load_records(folder) if record["kind"] == "step"]
+            label = engine if seed == 0 else None
+            axes.plot([one["step"] for one in steps], [one["reward"] for one in steps], color=f"C{number}", label=label)
+    axes.set(xlabel="step", ylabel="reward", title=f"mean reward of a step's rollouts, {len(runs)} seeds each")
+    axes.grid(alpha=0.3)
+    axes.legend()
+    figure.savefig(out / "engines.svg")
+
+
 def main() -> None:
     """Train with both engines for each seed and print their figures."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("warm", type=Path)
+    parser.add_argument("warm", type=Path, nargs="?")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--out", type=Path, required=True)
@@ -79,7 +106,8 @@ def main() -> None:
     given.out.mkdir(parents=True, exist_ok=True)
     results: dict[str, list[dict[str, float]]] = {"embedded": [], "verl": []}
     bed = Bed(folder=given.out.resolve())
-    file = bed.write("settings", settings(given.warm, given.steps))
+    warm = given.warm or make_base(bed.folder / "base", hidden=32, layers=1, heads=2, window=128)
+    file = bed.write("settings", settings(warm, given.steps) | ({} if given.warm else _SHORT))
     for seed in range(given.seeds):
         out = bed.folder / f"embedded-{seed}"
         command = [sys.executable, "-m", "bookwheel", "train", str(file), "--seed", str(seed), "--threads", "1", "-q"]
@@ -93,6 +121,7 @@ def main() -> None:
             bed.run(file, out, "--seed", str(seed))
         results["verl"].append(summarize(out))
         print(json.dumps({"engine": "verl", "seed": seed, **results["verl"][-1]}), flush=True)
+    plot({engine: [bed.folder / f"{engine}-{seed}" for seed in range(given.seeds)] for engine in results}, given.out)
     for engine, runs in results.items():
         print(engine, {name: describe([one[name] for one in runs]) for name in runs[0]})
 

@@ -8,6 +8,10 @@
                    block is all of one sample; here it mixes rollouts of samples of different lengths
 
 Each is measured on held-out samples of every length. Three seeds of a hundred steps take hours of one core.
+
+    python benchmarks/train_mixed_lengths.py --short --seed 0 --steps 20 --out runs/short
+
+No warm start: a new policy earns by short replies, which it learns in minutes. Each batch has samples of many lengths.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ import shutil
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 import torch
@@ -26,8 +31,9 @@ from train_tiny import measure, miscredited
 from bookwheel.tasks.memories import ideal_memories
 from bookwheel.training import checkpoint
 from bookwheel.training.advantages import Estimator
-from bookwheel.training.config import TrainConfig
+from bookwheel.training.config import FreshSettings, RewardSettings, TrainConfig, WarmStart
 from bookwheel.training.launch import build_policy
+from bookwheel.training.records import load_records
 from bookwheel.training.rewards import build_reward
 from bookwheel.training.rollouts import rows_of_groups
 from bookwheel.training.toy_records import toy_records
@@ -69,6 +75,33 @@ def run(name: str, config: TrainConfig, folder: Path, warm: Path | None) -> Trai
     return trainer
 
 
+def compare_short(preset: TrainConfig, seed: int, steps: int, out: Path) -> None:
+    """Train a new policy with each way of credit, and print the mean rewards of every fifth of its steps."""
+    config = replace(
+        preset,
+        seed=seed,
+        steps=steps,
+        samples=len(CHUNKS),
+        refills=0,
+        learning_rate=3e-3,
+        warmup_steps=0,
+        decay=0.0,
+        keep_rollouts=0,
+        checkpoint_every=steps,
+        task=replace(preset.task, count=len(CHUNKS) * steps, seed=seed),
+        fresh=FreshSettings(hidden=32, layers=1, heads=2, window=128),
+        reward=RewardSettings(overlong=1.0, overlong_share=1.0),
+        warm_start=WarmStart(),
+        evaluation=replace(preset.evaluation, every=0, samples=len(CHUNKS)),
+    )
+    for name in ("samples", "conversations"):
+        run(name, config, out / f"{name}-{seed}", None)
+        records = load_records(out / f"{name}-{seed}")
+        rewards = [record["reward"] for record in records if record["kind"] == "step"]
+        fifths = [round(fmean(rewards[i : i + steps // 5]), 3) for i in range(0, steps, steps // 5)]
+        print(json.dumps({"credit": name, "seed": seed, "rewards": fifths}), flush=True)
+
+
 def main() -> None:
     """Warm start once, then the two ways of credit from it."""
     parser = argparse.ArgumentParser()
@@ -76,8 +109,12 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=150)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--held-out", type=int, default=256, help="samples of each length")
+    parser.add_argument("--short", action="store_true", help="a new policy that earns by short replies")
     given = parser.parse_args()
     torch.set_num_threads(1)
+    if given.short:
+        compare_short(TrainConfig.load("tiny-cpu"), given.seed, given.steps, given.out)
+        return
     # Groups without spread stay: which of them a refill drops would differ between the two.
     config = replace(TrainConfig.load("tiny-cpu"), seed=given.seed, steps=given.steps, keep_rollouts=0, refills=0)
     config = replace(config, patience=max(1, given.steps))

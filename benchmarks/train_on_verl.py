@@ -36,6 +36,7 @@ _SHORT = {
     "group_size": 4,
     "updates": 3,
     "learning_rate": 3e-3,
+    "task": {"name": "toy-records", "tokens": 32, "count": 2048},
     "loss": {"kl": 0.0},
     "reward": {"overlong": 1.0, "overlong_share": 1.0},
 }
@@ -53,7 +54,8 @@ def settings(warm: Path, steps: int) -> dict:
         "checkpoint_every": steps,
         "keep_rollouts": 0,
         "policy": {"path": str(warm.resolve())},
-        "task": {"name": "toy-records", "tokens": 32, "count": 2048},
+        # Other samples than those of the warm start, which it may know by heart.
+        "task": {"name": "toy-records", "tokens": 32, "count": 2048, "seed": 1},
         "loss": {"kl": 0.0, "clip_high": 0.3},
         "evaluation": {"every": steps, "samples": 128},
     }

@@ -51,6 +51,11 @@ async def embed_texts(model: Model, texts: Sequence[str]) -> Embeddings:
     """Return embeddings from the model if it gives any by itself, else from the endpoint that is set for them."""
     if isinstance(model, EmbeddingModel):
         return await model.embed(texts)
+    return await embed_by_server(model, texts)
+
+
+async def embed_by_server(model: Model, texts: Sequence[str]) -> Embeddings:
+    """Return embeddings from the endpoint that is set for them, or from the model's own."""
     embedder = await find_embedder(model)
     try:
         return await embedder.embed(texts)

@@ -16,15 +16,19 @@ True
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import secrets
 import time
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import InputError, Rejected, WindowExceeded
-from bookwheel.models.base import REPLY_WATCHER, Ability, find_first_tokens
+from bookwheel.models.base import REPLY_WATCHER, Ability, Embeddings, find_first_tokens
+from bookwheel.models.embeddings import VARIABLE as EMBEDDINGS_VARIABLE
+from bookwheel.models.embeddings import embed_by_server
 from bookwheel.models.engine import Engine, choose_thread_count
 from bookwheel.models.gguf_header import ADAPTER_TYPE, TYPE_FIELD, WAY_FIELD, load_header_plan, read_header
+from bookwheel.models.static_embeddings import StaticEmbedder
 from bookwheel.models.weights import ensure_weights, find_reader
 from bookwheel.plan import Plan, Sampling, load_preset_plan
 from bookwheel.text.tokens import replace_surrogates
@@ -76,6 +80,7 @@ class LocalModel:
         slots: int,
         record_tokens: bool,
         default_way: str = "",
+        weights: Path | None = None,
     ) -> None:
         self.name = name
         self.window = engine.window
@@ -84,6 +89,8 @@ class LocalModel:
         self.plan = plan or Plan().within(engine.window)
         self.default_way = default_way
         """The way that this model reads best, whatever fits its window; empty where the document decides."""
+        self._weights = weights
+        self._embedder: StaticEmbedder | None = None
         self._engine = engine
         self._record = record_tokens
         self._slots = asyncio.Semaphore(slots)
@@ -137,6 +144,21 @@ class LocalModel:
             slots=slots,
             record_tokens=record_tokens,
             default_way=default_way,
+            weights=base,
+        )
+
+    async def embed(self, texts: Sequence[str]) -> Embeddings:
+        """Return embeddings by the model's input layer, or from the endpoint that BOOKWHEEL_EMBEDDINGS names."""
+        if os.environ.get(EMBEDDINGS_VARIABLE) or self._weights is None:
+            return await embed_by_server(self, texts)
+        started = time.perf_counter()
+        if self._embedder is None:
+            self._embedder = await asyncio.to_thread(StaticEmbedder, self._weights, self._engine.tokenize)
+        embedder = self._embedder
+        vectors = await asyncio.to_thread(lambda: tuple(map(embedder.embed, texts)))
+        tokens = sum(map(self.tokenizer.count, texts))
+        return Embeddings(
+            vectors=vectors, usage=Usage(calls=1, prompt_tokens=tokens, seconds=time.perf_counter() - started)
         )
 
     async def reply(self, messages: Sequence[Message], *, limit: int, sampling: Sampling) -> Reply:

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from bookwheel.errors import Rejected
-from bookwheel.evaluation.judge import parse_verdict
+from bookwheel.evaluation.judge import parse_grade
 from bookwheel.evaluation.layout import build_sections
 from bookwheel.evaluation.markdown import to_markdown
 from bookwheel.evaluation.report import build_report
@@ -30,8 +30,8 @@ from bookwheel.models.scripted import ScriptedModel, keyword_reader
     ],
 )
 def test_a_verdict_is_one_grade_and_anything_else_is_unclear(reply, score):
-    assert parse_verdict(reply).score == score
-    assert parse_verdict(reply).reason
+    assert parse_grade(reply).score == score
+    assert parse_grade(reply).reason
 
 
 def judging(messages):

@@ -63,7 +63,7 @@ GRADE: C if the answer is correct, GRADE: I if it is incorrect, or GRADE: U if y
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class AnswerGrade:
     """The verdict of a judge on one answer."""
 
     score: float | None
@@ -109,7 +109,7 @@ async def judge_records(
         raise faults[0]
 
 
-async def judge_answer(record: Record, judge: Model) -> Verdict:
+async def judge_answer(record: Record, judge: Model) -> AnswerGrade:
     """Ask the judge about one answer."""
     prompt = _PROMPT.format(
         question=escape_markup(record.question),
@@ -119,13 +119,13 @@ async def judge_answer(record: Record, judge: Model) -> Verdict:
     )
     limit = max(_REPLY_TOKENS, judge.plan.answer_tokens)
     said = await converse((Message(role="user", content=prompt),), judge, limit, judge.plan.sampling)
-    return parse_verdict(said.reply.text)
+    return parse_grade(said.reply.text)
 
 
-def parse_verdict(reply: str) -> Verdict:
+def parse_grade(reply: str) -> AnswerGrade:
     """Return the verdict of a reply. One without a grade, or with two different ones, is unclear."""
     grades = {grade[0].upper() for grade in _GRADE.findall(reply)}
     reason = _GRADE.split(reply)[0].strip() or reply.strip()
     if len(grades) != 1:
-        return Verdict(score=None, reason=reason or "the judge gave no grade")
-    return Verdict(score=_SCORES.get(grades.pop()), reason=reason)
+        return AnswerGrade(score=None, reason=reason or "the judge gave no grade")
+    return AnswerGrade(score=_SCORES.get(grades.pop()), reason=reason)

@@ -107,7 +107,7 @@ def _write_others(rng: Random, language: str, barred: tuple[str, str], lines: It
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NeedleOptions:
+class RecitalOptions:
     """The option of `recite`."""
 
     needles: Annotated[int, Ge(1), Le(_NEEDLES)] | None = None
@@ -120,6 +120,6 @@ TASKS: Final = (
         description="the text that the n-th of eight equal requests got, word for word",
         build=build,
         languages=("en", "zh"),
-        options=NeedleOptions,
+        options=RecitalOptions,
     ),
 )

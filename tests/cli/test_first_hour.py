@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -283,6 +284,27 @@ def test_a_missing_extra_is_named_before_anything_is_fetched(
     assert ran.code == 2
     assert f"pip install 'bookwheel[{extra}]'" in ran.err
     assert not list((book.parent / "cache").rglob("*.gguf"))
+
+
+_ZSH: Final = r"""
+zmodload zsh/zpty
+zpty shell 'zsh -f -i'
+typing() { zpty -w -n shell "$1"; wait_for "$2" }
+wait_for() { local out all; repeat 300; do zpty -r -t shell out && all+=$out; [[ $all == *$1* ]] && return; sleep 0.1; done; exit 1 }
+zpty -w shell 'autoload -Uz compinit; compinit -u -D; PS1=; LOAD; echo READ''Y'
+wait_for READY
+typing $'bookwheel calib\t' 'calibrate'
+typing $' --rec\t' '--recall'
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("zsh"), reason="no zsh here")
+@pytest.mark.parametrize("load", ["source FOLDER/_bookwheel", "fpath=(FOLDER $fpath); compinit -u -D"])
+def test_zsh_completes_commands_and_options(run, tmp_path: Path, load: str) -> None:
+    (tmp_path / "_bookwheel").write_text(run("completion", "zsh").out)
+    script = _ZSH.replace("LOAD", load.replace("FOLDER", str(tmp_path)))
+    subprocess.run(["zsh", "-f", "-c", script], check=True, timeout=60, env={**os.environ, "TERM": "xterm"})
 
 
 @pytest.mark.parametrize("shell", ["bash", *(pytest.param(name, marks=pytest.mark.slow) for name in ("zsh", "fish"))])

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
+
+# The generated script only defines a function, which zsh would load and never call.
+_ZSH_CALL: Final = """
+if [ "$funcstack[1]" = _bookwheel ]; then
+  _cyclopts_bookwheel "$@"
+else
+  compdef _cyclopts_bookwheel bookwheel
+fi"""
 
 
 def completion(shell: Literal["bash", "zsh", "fish"]) -> int:
@@ -18,5 +26,6 @@ def completion(shell: Literal["bash", "zsh", "fish"]) -> int:
     from bookwheel.cli.commands import COMMANDS
     from bookwheel.cli.output import print_line
 
-    print_line(build_app(tuple(COMMANDS)).generate_completion(shell=shell).rstrip("\n"))
+    script = build_app(tuple(COMMANDS)).generate_completion(shell=shell).rstrip("\n")
+    print_line(script + (_ZSH_CALL if shell == "zsh" else ""))
     return 0

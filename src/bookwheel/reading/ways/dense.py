@@ -14,11 +14,9 @@ import asyncio
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.errors import InputError
 from bookwheel.models.base import ModelWrapper
-from bookwheel.models.embeddings import measure_similarity
 from bookwheel.reading.ways.bm25 import PASSAGE_TOKENS, score_passages
-from bookwheel.reading.ways.nearest import build_step, find_scores
+from bookwheel.reading.ways.nearest import BATCH, build_step, compare_vectors, find_scores
 from bookwheel.reading.ways.single_turn import ask_once, join_chunks, text_budget
 from bookwheel.text.chunks import split
 from bookwheel.text.sanitize import escape_markup
@@ -30,8 +28,6 @@ if TYPE_CHECKING:
     from bookwheel.plan import Plan
     from bookwheel.types import Answer, Chunk, Document, Step
 
-# A failed batch is sent again.
-_BATCH: Final = 128
 # The constant of reciprocal rank fusion as it was published; it keeps one list's first place from deciding alone.
 _FUSION: Final = 60
 _LEAST_PIECE: Final = 4
@@ -92,12 +88,10 @@ async def _measure(question: str, passages: Sequence[str], model: Model, plan: P
     embedder = ModelWrapper(model)
     asked = await embedder.embed([question.strip()])
     usage, scores = asked.usage, list[float]()
-    for start in range(0, len(passages), _BATCH):
-        found = await embedder.embed(passages[start : start + _BATCH])
+    for start in range(0, len(passages), BATCH):
+        found = await embedder.embed(passages[start : start + BATCH])
         usage += found.usage
-        if any(len(vector) != len(asked.vectors[0]) for vector in found.vectors):
-            raise InputError("the embeddings of question and document have different lengths: was the model changed?")
-        scores += [measure_similarity(asked.vectors[0], vector) for vector in found.vectors]
+        scores += compare_vectors(asked.vectors[0], found.vectors)
     return build_step(scores, usage, plan.memory_tokens)
 
 

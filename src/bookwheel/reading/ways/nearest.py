@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 # Estimated on the high side, so that a passage fits the 512 tokens of the smallest common embedding models.
 _PASSAGE_TOKENS: Final = 400
-# A failed batch is sent again, and its vectors are dropped when they are compared.
-_BATCH: Final = 128
+BATCH: Final = 128
+"""Passages that are embedded together: a failed batch is sent again, and vectors are dropped when they are compared."""
 _HEADING: Final = "nearness of each chunk to the question, by embeddings:"
 
 
@@ -46,7 +46,7 @@ async def rank_chunks(context: ReadingContext, chunks: Sequence[Chunk]) -> Step:
     asked = await model.embed([context.question.strip()])
     scores, usage = [-1.0] * len(chunks), asked.usage
     passages = split(context.document, EstimatingTokenizer(), find_passage_tokens(context.plan))
-    while batch := await asyncio.to_thread(lambda: list(islice(passages, _BATCH))):
+    while batch := await asyncio.to_thread(lambda: list(islice(passages, BATCH))):
         found = await model.embed([passage.text for passage in batch])
         usage += found.usage
         await asyncio.to_thread(_raise_scores, scores, chunks, batch, found.vectors, asked.vectors[0])
@@ -57,12 +57,16 @@ def _raise_scores(
     scores: list[float], chunks: Sequence[Chunk], passages: Sequence[Chunk], vectors: Sequence[Vector], asked: Vector
 ) -> None:
     """Raise the score of each chunk to that of its nearest passage."""
-    for passage, vector in zip(passages, vectors, strict=True):
-        if len(vector) != len(asked):
-            raise InputError("the embeddings of question and document have different lengths: was the model changed?")
-        near = measure_similarity(asked, vector)
+    for passage, near in zip(passages, compare_vectors(asked, vectors), strict=True):
         for place in _find_overlaps(chunks, passage):
             scores[place] = max(scores[place], near)
+
+
+def compare_vectors(asked: Vector, vectors: Sequence[Vector]) -> list[float]:
+    """Return how near each passage's vector is to the question's; InputError if they cannot be compared."""
+    if any(len(vector) != len(asked) for vector in vectors):
+        raise InputError("the embeddings of question and document have different lengths: was the model changed?")
+    return [measure_similarity(asked, vector) for vector in vectors]
 
 
 def _find_overlaps(chunks: Sequence[Chunk], passage: Chunk) -> Iterator[int]:

@@ -24,12 +24,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.error import URLError
 from urllib.request import Request, urlopen
 
-from kills import PARAGRAPH, SIGNALS, STEPS, free_port, outcome, wait_for
+from kills import DELAY, PARAGRAPH, SIGNALS, STEPS, free_port, outcome, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-DELAY = 0.05
 LARGE = 20_000_000
 """Characters."""
 SIZES = {"chunk_tokens": 590, "memory_tokens": 200}

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any
 
 from bookwheel.api import aread_several
 from bookwheel.models.local import LocalModel
-from bookwheel.reading.calibration import settle_gate
 from bookwheel.tasks import read_samples
 from bookwheel.text.chunks import split
 from bookwheel.text.documents import TextDocument
@@ -46,7 +45,7 @@ async def measure(way: str, samples: Sequence[Sample], options: argparse.Namespa
             document,
             [sample.question for sample in samples],
             model=model,
-            plan=settle_gate(plan, model, way),
+            plan=plan,
             way=way,
             journal=Path(folder) / "journal.db",
         )

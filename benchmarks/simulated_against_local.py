@@ -1,6 +1,6 @@
 """The simulated engine against the real one: the same calls, in virtual time and in processor seconds.
 
-    python benchmarks/simulated_against_local.py SAMPLES.jsonl [--chunks 20] [--ways sequential,edits,quotes]
+    python benchmarks/simulated_against_local.py SAMPLES.jsonl [--chunks 20] [--ways WAY,WAY]
 
 First the local engine's two speeds are measured on fresh prompts: prompt tokens a second, reply tokens a second. Then
 it reads the document in each way, and every call's prompt, reply length and processor time is noted. The simulated

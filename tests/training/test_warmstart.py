@@ -20,8 +20,7 @@ PLAN = Plan(prompts="tiny", language="en", chunk_tokens=16, memory_tokens=8, ans
 
 
 def rows_of_loop(sample, policy, oracle):
-    model = PolicyModel(policy)
-    return ideal_rows(sample, model, ideal_trace(sample, model, PLAN, oracle))
+    return ideal_rows(sample, PolicyModel(policy), PLAN, oracle)
 
 
 def test_who_replies_like_the_ideal_trace_answers_right(still_policy):

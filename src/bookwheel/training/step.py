@@ -101,14 +101,7 @@ class PolicyOptimizer:
 
         cut = self._cut(rows)
         sums, norm = self._step(rows, self._share(cut), loss)
-        means = sums.means()
-        return {
-            "loss": means["loss"],
-            "entropy": means["entropy"],
-            "gradient": norm,
-            "tokens": sums.tokens,
-            "micro_batches": len(cut),
-        }
+        return _describe_warm_step(sums, norm, len(cut))
 
     def choose(self, choices: Sequence[Choice]) -> dict[str, float]:
         """Train on choices of passages, and return the metrics. The passages of a choice are read together."""
@@ -131,15 +124,7 @@ class PolicyOptimizer:
         rows = [choice.rows for choice in choices]
         sums, norm = self._step([row for one in rows for row in one], self._share(rows), loss)
         (right,) = ranks.total((right,))
-        means = sums.means()
-        return {
-            "loss": means["loss"],
-            "entropy": means["entropy"],
-            "accuracy": right / len(choices),
-            "gradient": norm,
-            "tokens": sums.tokens,
-            "micro_batches": len(rows),
-        }
+        return {**_describe_warm_step(sums, norm, len(rows)), "accuracy": right / len(choices)}
 
     def _step(self, rows: Sequence[Row], micros: Sequence[MicroBatch], loss_of: MicroLoss) -> tuple[LossSums, float]:
         denominator = float(sum(row.tokens for row in rows))
@@ -203,6 +188,17 @@ class PolicyOptimizer:
         if self.policy.is_sharded and len(mine) * ranks.size() < len(cut):
             mine.append(MicroBatch(rows=cut[-1], is_filler=True))
         return mine
+
+
+def _describe_warm_step(sums: LossSums, norm: float, micro_batches: int) -> dict[str, float]:
+    means = sums.means()
+    return {
+        "loss": means["loss"],
+        "entropy": means["entropy"],
+        "gradient": norm,
+        "tokens": sums.tokens,
+        "micro_batches": micro_batches,
+    }
 
 
 def clip_gradients(weights: Sequence[torch.nn.Parameter], most: float) -> float:

@@ -190,8 +190,7 @@ class Trainer:
             # This way writes nothing that could be imitated: its policy chooses passages.
             return self.optimizer.choose([build_choice(sample, self.model, config.plan) for sample in samples])
         assert self.oracle is not None
-        traces = [(one, warmstart.ideal_trace(one, self.model, config.plan, self.oracle)) for one in samples]
-        rows = [row for one, trace in traces for row in warmstart.ideal_rows(one, self.model, trace)]
+        rows = [row for one in samples for row in warmstart.ideal_rows(one, self.model, config.plan, self.oracle)]
         return self.optimizer.imitate(rows)
 
     async def _reinforce(self) -> dict[str, Any]:

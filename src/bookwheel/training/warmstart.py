@@ -20,7 +20,7 @@ from bookwheel.training.rows import Row, build_row
 from bookwheel.types import Chunk, Memory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from bookwheel.plan import Plan
     from bookwheel.tasks import Sample
@@ -36,11 +36,11 @@ class Oracle(Protocol):
         ...
 
 
-def ideal_rows(sample: Sample, model: PolicyModel, trace: Iterable[tuple[tuple[Message, ...], str]]) -> list[Row]:
-    """Return an ideal trace of the sample as rows whose replies are trained."""
+def ideal_rows(sample: Sample, model: PolicyModel, plan: Plan, oracle: Oracle) -> list[Row]:
+    """Return the sample's ideal trace as rows whose replies are trained."""
     rows = [
         build_row(prompt, reply, sample.id)
-        for messages, text in trace
+        for messages, text in ideal_trace(sample, model, plan, oracle)
         for prompt, reply in [model.encode_exchange(messages, text)]
     ]
     longest = max(len(row.ids) for row in rows)

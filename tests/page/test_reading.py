@@ -187,3 +187,16 @@ def test_the_prompt_of_a_step_can_be_opened(page, expect):
     assert QUESTION in page.locator(".call pre").first.inner_text()
     expect(page.locator(".call")).to_contain_text("exactly the step")
     page.keyboard.press("Escape")
+
+
+def test_a_step_that_is_shown_late_does_not_lead_back_from_another_address(page):
+    read_to_the_end(page)
+    last = to_the_last_step(page)
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_function("(at) => location.hash.endsWith(`step=${at}`)", arg=last - 1)
+    # The address of a link that was clicked, before the page hears of it.
+    page.evaluate("history.pushState(null, '', '#/journal')")
+    page.keyboard.press("ArrowLeft")
+    wait_for_step(page, last - 2)
+    page.wait_for_timeout(500)
+    assert page.url.endswith("#/journal")

@@ -1,7 +1,7 @@
 // An evaluation: the accuracy and cost of each way of reading at each length, and every sample.
 
 import { Chart, legend } from "./chart.js";
-import { h, later, refill } from "./dom.js";
+import { h, later, refill, rememberAddress } from "./dom.js";
 import { Matrix } from "./matrix.js";
 import { Samples } from "./samples.js";
 import { figures, folded, offered } from "./tables.js";
@@ -21,7 +21,7 @@ export class EvaluationView {
     this.grid = h("div");
     this.costs = h("div");
     this.made = h("div", { class: "made" });
-    this.samples = new Samples(run.run, query, later(200, (place) => history.replaceState(null, "", `#/run/${run.run}${place}`)));
+    this.samples = new Samples(run.run, query, later(200, (place) => rememberAddress(`#/run/${run.run}${place}`)));
     this.matrix = new Matrix(run.run, () => this.run.cells);
     this.causes = h("div");
     const plots = h("section", { "aria-label": t("eval.plots") }, this.names, h("div", { class: "plots" }, this.accuracy.node, this.tokens.node));

@@ -4,7 +4,7 @@
 import { actions } from "./actions.js";
 import { Answer } from "./answer.js";
 import { CallDialog } from "./calls.js";
-import { copy, eachFrame, h, later, refill } from "./dom.js";
+import { copy, eachFrame, h, later, refill, rememberAddress } from "./dom.js";
 import { MemoryEditor } from "./editor.js";
 import { Facts, lengthOf } from "./facts.js";
 import { FindBar } from "./find.js";
@@ -248,7 +248,7 @@ export class ReadingView {
     if (!this.node.isConnected) return;
     const values = { ...(this.at !== null && { step: this.at }), ...(this.quoted && { quote: `${this.quoted.start}-${this.quoted.end}` }) };
     const rest = new URLSearchParams(values).toString();
-    history.replaceState(null, "", `${this.shelf.place(this.reading.reading)}${rest && `?${rest}`}`);
+    rememberAddress(`${this.shelf.place(this.reading.reading)}${rest && `?${rest}`}`);
   }
 
   // The address leads to the passage for as long as it is held.

@@ -1,6 +1,6 @@
 // Full-text search over all documents, questions, memories and answers; a hit leads to its place.
 
-import { h, later, refill } from "./dom.js";
+import { h, later, refill, rememberAddress } from "./dom.js";
 import * as service from "./service.js";
 import { number, pages, t } from "./words.js";
 
@@ -12,7 +12,7 @@ export function searchView(query) {
   const load = async () => {
     const words = field.value.trim();
     const mine = (asked += 1);
-    history.replaceState(null, "", words ? `#/search?${new URLSearchParams({ q: words })}` : "#/search");
+    rememberAddress(words ? `#/search?${new URLSearchParams({ q: words })}` : "#/search");
     if (!words) return refill(list);
     try {
       const hits = await service.search(words);

@@ -2,7 +2,7 @@
 
 import { Beside } from "./beside.js";
 import { Chart, legend } from "./chart.js";
-import { h, refill } from "./dom.js";
+import { h, refill, rememberAddress } from "./dom.js";
 import { advantageMark } from "./marks.js";
 import * as service from "./service.js";
 import { smooth } from "./smoothing.js";
@@ -63,7 +63,7 @@ export class TrainingView {
   // The address leads to the same runs again.
   #setBeside(ids) {
     this.#curves();
-    if (this.node.isConnected) history.replaceState(null, "", `#/run/${this.run.run}${ids.length ? `?beside=${ids.join(",")}` : ""}`);
+    if (this.node.isConnected) rememberAddress(`#/run/${this.run.run}${ids.length ? `?beside=${ids.join(",")}` : ""}`);
   }
 
   // The open run and those beside it. Alone, a colour means a curve; beside others, it means a run.

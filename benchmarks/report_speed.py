@@ -19,8 +19,9 @@ from pathlib import Path
 from bookwheel.evaluation.files import write_report
 from bookwheel.evaluation.layout import build_sections
 from bookwheel.evaluation.plots import draw_plots
+from bookwheel.evaluation.records import Record, SampleOutcome
 from bookwheel.evaluation.report import build_report
-from bookwheel.evaluation.results import EvaluationRun, Record, Results, SampleOutcome
+from bookwheel.evaluation.results import EvaluationRun, Results
 
 WAYS = ("sequential", "whole", "middle-cut", "bm25", "refine", "map-reduce", "closed-book")
 LENGTHS = (1000, 4000, 16000, 64000, 256000, 1024000)

@@ -13,8 +13,9 @@ from bookwheel.evaluation.layout import build_comparison, build_sections
 from bookwheel.evaluation.markdown import to_markdown
 from bookwheel.evaluation.page import to_html
 from bookwheel.evaluation.plots import _log_limits, choose_log_ticks, draw_plots
+from bookwheel.evaluation.records import Record, SampleOutcome
 from bookwheel.evaluation.report import ALL, build_report, compare_results
-from bookwheel.evaluation.results import EvaluationRun, Record, Results, SampleOutcome
+from bookwheel.evaluation.results import EvaluationRun, Results
 
 RUN = EvaluationRun(
     command="bookwheel eval settings.toml",

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bookwheel.evaluation.errors import ResultsError
-from bookwheel.evaluation.results import EvaluationRun, Record, Results, ResultsFile, SampleOutcome
+from bookwheel.evaluation.records import Record, SampleOutcome
+from bookwheel.evaluation.results import EvaluationRun, Results, ResultsFile
 
 
 def run(**changes) -> EvaluationRun:

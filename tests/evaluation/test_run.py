@@ -13,8 +13,9 @@ import pytest
 
 from bookwheel.errors import InputError, PlanError, Refused
 from bookwheel.evaluation.errors import ResultsError, SettingsError
+from bookwheel.evaluation.records import SampleOutcome
 from bookwheel.evaluation.report import build_report, compare_results
-from bookwheel.evaluation.results import Results, SampleOutcome
+from bookwheel.evaluation.results import Results
 from bookwheel.evaluation.run import RunOptions, evaluate
 from bookwheel.evaluation.settings import Evaluation, ModelSpec
 from bookwheel.journal import Journal

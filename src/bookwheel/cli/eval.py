@@ -84,7 +84,7 @@ def evaluate(
 
 
 async def _run_evaluation(evaluation: Evaluation, folder: Path, options: EvalOptions, *, retry_failed: bool) -> Results:
-    from bookwheel.evaluation.results import SampleOutcome
+    from bookwheel.evaluation.records import SampleOutcome
     from bookwheel.evaluation.run import RunOptions
     from bookwheel.evaluation.run import evaluate as measure
     from bookwheel.journal import Journal

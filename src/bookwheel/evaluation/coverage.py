@@ -20,7 +20,7 @@ from bookwheel.text.tokens import WordTokenizer
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from bookwheel.evaluation.results import Record
+    from bookwheel.evaluation.records import Record
     from bookwheel.tasks.base import Sample
     from bookwheel.text.tokens import Tokenizer
     from bookwheel.types import Chunk

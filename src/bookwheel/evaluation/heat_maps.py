@@ -11,7 +11,7 @@ from bookwheel.evaluation.svg import Svg, measure_text
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from bookwheel.evaluation.results import Record
+    from bookwheel.evaluation.records import Record
 
 _DEPTHS: Final = 5
 _MOST_PANELS: Final = 6

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import ModelError
-from bookwheel.evaluation.results import SampleOutcome
+from bookwheel.evaluation.records import SampleOutcome
 from bookwheel.models.patience import Patience, PatientModel
 from bookwheel.reading.loop import converse
 from bookwheel.text.sanitize import escape_markup
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
 
     from bookwheel.evaluation.models import OpenModel
-    from bookwheel.evaluation.results import Record
+    from bookwheel.evaluation.records import Record
     from bookwheel.evaluation.settings import ModelSpec
     from bookwheel.models.base import Model
 

@@ -12,8 +12,8 @@ from bookwheel.evaluation.sections import Section, Table
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
+    from bookwheel.evaluation.records import Record
     from bookwheel.evaluation.report import Cell, Contrast, Report
-    from bookwheel.evaluation.results import Record
     from bookwheel.evaluation.statistics import IntervalEstimate
 
 _FAILURE_ROWS: Final = 40

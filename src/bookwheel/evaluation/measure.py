@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import BookwheelError, DocumentTooLong, JournalError, QuestionError
-from bookwheel.evaluation.results import Record, SampleOutcome
+from bookwheel.evaluation.records import Record, SampleOutcome
 from bookwheel.reading.runner import new_reading, run_reading
 from bookwheel.reading.ways.registry import load_way
 from bookwheel.scoring import score_as_published, set_f1

@@ -11,8 +11,8 @@ from bookwheel.tasks.traces import MemoryOutcome
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
+    from bookwheel.evaluation.records import Record
     from bookwheel.evaluation.report import Cell, Report
-    from bookwheel.evaluation.results import Record
 
 # Rows of the list of samples; all samples are in the results file.
 _MOST_SAMPLES: Final = 100

@@ -15,8 +15,8 @@ from bookwheel.evaluation.svg import GRAY, Svg, measure_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from bookwheel.evaluation.records import Record
     from bookwheel.evaluation.report import Cell, Report
-    from bookwheel.evaluation.results import Record
 
 _WIDTH: Final = 720
 _HEIGHT: Final = 400

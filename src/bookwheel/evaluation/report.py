@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from bookwheel.evaluation.coverage import summarize_coverage
 from bookwheel.evaluation.errors import ResultsError
-from bookwheel.evaluation.results import SampleOutcome
+from bookwheel.evaluation.records import SampleOutcome
 from bookwheel.evaluation.statistics import Difference, IntervalEstimate, compare_pairs, estimate, spread_of_runs
 from bookwheel.reading.ways.registry import list_ways
 
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
     from bookwheel.evaluation.coverage import TaskCoverage
-    from bookwheel.evaluation.results import Record, Results
+    from bookwheel.evaluation.records import Record
+    from bookwheel.evaluation.results import Results
 
 K = TypeVar("K", bound="Hashable")
 V = TypeVar("V")

@@ -18,7 +18,8 @@ from bookwheel.errors import BookwheelError
 from bookwheel.evaluation.judge import judge_records, open_judge
 from bookwheel.evaluation.measure import measure_sample
 from bookwheel.evaluation.models import open_models
-from bookwheel.evaluation.results import EvaluationRun, Results, ResultsFile, SampleOutcome
+from bookwheel.evaluation.records import SampleOutcome
+from bookwheel.evaluation.results import EvaluationRun, Results, ResultsFile
 from bookwheel.evaluation.sources import check_source, describe_left_out, open_task_source
 from bookwheel.evaluation.work import iterate_jobs, list_batches, list_done, match_models
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bookwheel.evaluation.models import ModelUnderTest, OpenModel
-    from bookwheel.evaluation.results import Record, RecordKey
+    from bookwheel.evaluation.records import Record, RecordKey
     from bookwheel.evaluation.settings import Evaluation
     from bookwheel.evaluation.work import Batch, SampleJob, SampleSource
     from bookwheel.journal import Journal

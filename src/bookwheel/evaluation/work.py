@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from bookwheel.evaluation.models import ModelUnderTest
-    from bookwheel.evaluation.results import Record, RecordKey
+    from bookwheel.evaluation.records import Record, RecordKey
     from bookwheel.evaluation.settings import Evaluation
 
     SampleSource = Callable[[str, int], Iterable[Sample]]

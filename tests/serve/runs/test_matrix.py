@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bookwheel.evaluation.results import Record, SampleOutcome
+from bookwheel.evaluation.records import Record, SampleOutcome
 from bookwheel.serve.runs.matrix import build_matrix
 
 

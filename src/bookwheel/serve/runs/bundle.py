@@ -18,7 +18,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import InputError, JournalError
-from bookwheel.evaluation.results import SampleOutcome
+from bookwheel.evaluation.records import SampleOutcome
 from bookwheel.journal import Journal
 from bookwheel.reading.provenance import find_origins
 from bookwheel.serve.http.changes import reading_with_changes

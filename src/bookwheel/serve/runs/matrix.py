@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from bookwheel.evaluation.results import Record
+    from bookwheel.evaluation.records import Record
 
 
 def build_matrix(

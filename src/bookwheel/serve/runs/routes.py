@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.routing import BaseRoute
 
-    from bookwheel.evaluation.results import Record
+    from bookwheel.evaluation.records import Record
     from bookwheel.serve.runs.run_directory import FileState, RunDirectory, RunFolder
     from bookwheel.types import Reading
 

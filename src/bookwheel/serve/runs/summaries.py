@@ -18,7 +18,7 @@ from bookwheel.training.records import curves, held_out_scores, load_records, ne
 from bookwheel.training.rollout_store import load_rollouts
 
 if TYPE_CHECKING:
-    from bookwheel.evaluation.results import Record
+    from bookwheel.evaluation.records import Record
     from bookwheel.serve.runs.run_directory import FileState, RunDirectory, RunFolder
     from bookwheel.training.rollout_store import StoredRollout
 

@@ -1,0 +1,139 @@
+"""The result of one sample, as the results file has it on a line.
+
+A record stands for one content (question, golds, metric and document), in one way, by one model, once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class SampleOutcome(StrEnum):
+    """The outcome of one sample. FAILED, STOPPED and REFUSED count as wrong; INFEASIBLE counts nowhere."""
+
+    SCORED = "scored"
+    FAILED = "failed"
+    """The model or the reading failed."""
+    STOPPED = "stopped"
+    """A budget ended the reading before an answer."""
+    REFUSED = "refused"
+    """The sample does not fit what this way can read."""
+    INFEASIBLE = "infeasible"
+    """The sample could not be made at this length, so nothing was read."""
+
+
+# A look-up is several times faster than the enum's own call, and a report reads tens of thousands of lines.
+_OUTCOMES: Final = {str(outcome): outcome for outcome in SampleOutcome}
+
+RecordKey = tuple[str, int, str, str, str, int]
+"""Task, length, sample, way, model, repeat."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """The result of one sample, read in one way by one model."""
+
+    fingerprint: str
+    """The hash of all settings that the score depends on."""
+    task: str
+    length: int
+    """The column of the report."""
+    sample: str
+    way: str
+    model: str
+    outcome: SampleOutcome
+    score: float
+    metric: str
+    content: str = ""
+    """The hash of question, golds, metric and document; empty in files of older versions."""
+    repeat: int = 0
+    """The number of the reading of this sample, from 0."""
+    place: int = -1
+    """The sample's place among those of its task and length, or in its file; -1 in files of older versions."""
+    file: str = ""
+    """The file of samples that it stands in; empty where the task makes it."""
+    reason: str = ""
+    """The reason of the score."""
+    official: float | None = None
+    """The score by the task's published metric; None without an answer, as that metric left such samples out."""
+    judge: str = ""
+    """The model that judged the answer beside the metric; empty where none did."""
+    judged: float | None = None
+    """Its verdict, 1 or 0; None where it is unclear."""
+    judge_reason: str = ""
+    question: str = ""
+    answer: str = ""
+    golds: tuple[str, ...] = ()
+    set_f1: float | None = None
+    """Of an answer in parts: the harmonic mean of precision and recall; None for other metrics."""
+    error: str = ""
+    reading: str = ""
+    """The reading's id in the journal."""
+    tokens: int = 0
+    """Tokens of the document."""
+    seed: int = 0
+    language: str = "en"
+    found_by_search: float | None = None
+    """The share of the evidence in the first passages by BM25, 1,024 tokens in all; None without evidence."""
+    depth: float | None = None
+    """The place of the evidence in the document, from 0 to 1; None where there is none."""
+    memory: str = ""
+    """What became of the evidence (`MemoryOutcome`); empty where the way keeps no memory."""
+    memory_step: int | None = None
+    """The step that overwrote the evidence or should have captured it."""
+    evidence_captured: float | None = None
+    """The share of the evidence that was in the memory at some time."""
+    evidence_kept: float | None = None
+    """The share of the evidence that was in the last memory."""
+    steps: int = 0
+    flags: Mapping[str, int] = field(default_factory=dict)
+    """The number of steps and answers with each flag."""
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    seconds: float = 0.0
+    """Wall-clock time; samples that run at once share the machine."""
+    cost: float = 0.0
+
+    @property
+    def key(self) -> RecordKey:
+        """A newer record with the same key replaces this one."""
+        return (self.task, self.length, self.sample, self.way, self.model, self.repeat)
+
+    @property
+    def pair_key(self) -> tuple[str, int, str, int]:
+        """Equal for the same question about the same document, whichever way or model read it."""
+        return (self.task, self.length, self.content or f"{self.sample}\0{self.question}", self.repeat)
+
+    @property
+    def cluster(self) -> tuple[str, ...]:
+        """Equal for the records of one question, at every length and in every repeat: they are not independent."""
+        return (self.task, self.language, self.question, *self.golds) if self.question else (self.task, self.sample)
+
+    @property
+    def is_counted(self) -> bool:
+        """True when the sample exists, so that it counts in scores and pairs."""
+        return self.outcome is not SampleOutcome.INFEASIBLE
+
+    @property
+    def is_truncated(self) -> bool:
+        """True when a reply ran into its token limit."""
+        return "truncated" in self.flags
+
+    def to_line(self) -> dict[str, Any]:
+        """Return the line of the file."""
+        return {"kind": "sample", **asdict(self), "golds": list(self.golds)}
+
+    @classmethod
+    def from_line(cls, values: Mapping[str, Any]) -> Self:
+        """Return the record of such a line."""
+        fields = cls.__dataclass_fields__
+        known = {name: value for name, value in values.items() if name in fields}
+        known["outcome"] = _OUTCOMES[known["outcome"]]
+        known["golds"] = tuple(known.get("golds", ()))
+        return cls(**known)

@@ -2,8 +2,11 @@
 
 import asyncio
 import json
+from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bookwheel.cli.coverage import show_coverage
 from bookwheel.evaluation.coverage import find_constant, find_share, measure_coverage
@@ -12,6 +15,8 @@ from bookwheel.evaluation.markdown import to_markdown
 from bookwheel.evaluation.numbers import report_to_json
 from bookwheel.evaluation.report import build_report
 from bookwheel.evaluation.run import evaluate
+from bookwheel.evaluation.search import score_words, tile_text
+from bookwheel.reading.ways.bm25 import _tokenize, score_passages
 from bookwheel.tasks import GoldEvidence, Sample, SampleDocument, write_samples
 from bookwheel.text.tokens import WordTokenizer
 
@@ -35,10 +40,40 @@ def make(number, sentence, question, gold="Ada", metric="contains"):
 
 
 def test_evidence_that_shares_words_with_the_question_is_found():
-    pytest.importorskip("bm25s")
     assert find_share(make(0, "The lamp belongs to Ada.", "Who has the lamp?"), WORDS, 320) == 1
     assert find_share(make(0, "The lantern went to Ada.", "Who owns what glows?"), WORDS, 320) == 0
     assert find_share(make(0, "The lamp belongs to Ada.", "Who has the lamp?"), WORDS, 10) == 0
+
+
+WORDY = st.lists(
+    st.sampled_from(["lamp", "Lamp.", "lamps", "lamplight", "the", "harbour", "灯", "灯塔", "ada's", "x_lamp. ", "\n"]),
+    max_size=60,
+).map(" ".join)
+
+
+@given(text=WORDY, size=st.integers(1, 90))
+def test_passages_tile_the_text_within_their_size(text, size):
+    passages = list(tile_text(text, size))
+    assert "".join(text[one.start : one.end] for one in passages) == text
+    assert all(0 < one.end - one.start <= size for one in passages)
+
+
+@given(text=WORDY, size=st.integers(60, 120))
+def test_passages_rank_as_bm25s_ranks_them(text, size):
+    pytest.importorskip("bm25s")
+    passages = list(tile_text(text, size))
+    question = "Where is the lamp in the harbour, 灯?"
+    lengths = [len(_tokenize([text[one.start : one.end]])[0]) for one in passages]
+    ours = score_words(text, passages, question, lengths)
+    theirs = score_passages([text[one.start : one.end] for one in passages], question)
+    assert ours == pytest.approx(theirs, rel=1e-5, abs=1e-6)
+
+
+def test_characters_that_change_their_length_in_lower_case_move_no_passage():
+    sample = make(0, "The lamp belongs to Ada.", "Who has the lamp?")
+    longer = replace(sample, document=SampleDocument("d", ["\u0130" * 400 + " ", sample.text]))
+    moved = tuple(replace(one, start=one.start + 401, end=one.end + 401) for one in sample.evidence)
+    assert find_share(replace(longer, evidence=moved), WORDS, 320) == 1
 
 
 def test_the_best_constant_is_scored_by_the_samples_own_metric():
@@ -49,7 +84,6 @@ def test_the_best_constant_is_scored_by_the_samples_own_metric():
 
 
 def test_an_evaluation_reports_what_its_tasks_can_show(tmp_path, settings, reader):
-    pytest.importorskip("bm25s")
     file = tmp_path / "s.jsonl"
     samples = [make(n, f"The lamp {n} belongs to Ada.", f"Who has lamp {n}?") for n in range(3)]
     write_samples([*samples, make(3, "The lantern went to Bo.", "Who owns what glows?", "Bo")], file)
@@ -64,7 +98,6 @@ def test_an_evaluation_reports_what_its_tasks_can_show(tmp_path, settings, reade
 
 
 def test_the_command_prints_a_row_for_each_task(tmp_path, capsys):
-    pytest.importorskip("bm25s")
     path = tmp_path / "s.jsonl"
     write_samples([make(0, "The lamp belongs to Ada.", "Who has the lamp?")], path)
     assert show_coverage(path, tokens=320) == 0

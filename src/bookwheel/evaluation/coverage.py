@@ -11,19 +11,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Protocol
 
-from bookwheel.errors import MissingExtra
-from bookwheel.reading.ways.bm25 import PASSAGE_TOKENS, rank_passages
+from bookwheel.evaluation.search import find_passages
 from bookwheel.scoring import Score, score_answer
-from bookwheel.text.chunks import split
 from bookwheel.text.tokens import WordTokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from bookwheel.evaluation.records import Record
+    from bookwheel.evaluation.search import Passage
     from bookwheel.tasks.base import Sample
     from bookwheel.text.tokens import Tokenizer
-    from bookwheel.types import Chunk
 
 SEARCH_TOKENS: Final = 1024
 """Tokens of passages that a search may show, unless another number is asked for."""
@@ -101,31 +99,20 @@ def summarize_coverage(records: Iterable[Record]) -> list[TaskCoverage]:
 
 
 def find_default_share(sample: Sample) -> float | None:
-    """Return what a search of the default size finds; None without evidence, or where BM25 is not installed."""
-    try:
-        return find_share(sample, WordTokenizer(), SEARCH_TOKENS)
-    except MissingExtra:
-        return None
+    """Return what a search of the default size finds; None without evidence."""
+    return find_share(sample, WordTokenizer(), SEARCH_TOKENS)
 
 
 def find_share(sample: Sample, tokenizer: Tokenizer, budget: int) -> float | None:
     """Return the share of the evidence that lies in the best passages within the budget; None without evidence."""
-    if not sample.evidence:
-        return None
-    passages = list(split(sample.document, tokenizer, PASSAGE_TOKENS))
-    taken: list[Chunk] = []
-    tokens = 0
-    for place in rank_passages([passage.text for passage in passages], sample.question):
-        tokens += passages[place].tokens
-        if tokens > budget:
-            break
-        taken.append(passages[place])
-    covered = sum(_overlap(one.start, one.end, taken) for one in sample.evidence)
     total = sum(one.end - one.start for one in sample.evidence)
-    return covered / total if total else None
+    if not total:
+        return None
+    taken = find_passages(sample.text, sample.question, tokenizer, budget)
+    return sum(_overlap(one.start, one.end, taken) for one in sample.evidence) / total
 
 
-def _overlap(start: int, end: int, passages: Sequence[Chunk]) -> int:
+def _overlap(start: int, end: int, passages: Sequence[Passage]) -> int:
     return sum(max(0, min(end, passage.end) - max(start, passage.start)) for passage in passages)
 
 

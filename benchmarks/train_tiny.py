@@ -1,13 +1,15 @@
 """What reinforcement learning adds to a warm start, on the toy-records task: one seed of `tiny-cpu`, three policies.
 
     python benchmarks/train_tiny.py --seed 0 --out runs/tiny --far 64
+    python benchmarks/train_tiny.py --seed 0 --out runs/tiny --layout section-first --policies warm trained
 
     warm         the warm start alone
     trained      warm start, then reinforcement learning as the preset says
     miscredited  the same, but advantages are taken over every G consecutive conversations instead of over the G
                  rollouts of a sample: the mistake of reshaping conversation rewards to (-1, G)
 
-Each is measured on held-out samples of 1, 10 and 100 times the training length.
+Each is measured on held-out samples of 1, 10 and 100 times the training length. `seconds` are the run's by the clock,
+warm start included; `processor` those of the processor, for `trained` and `miscredited` without the warm start.
 """
 
 from __future__ import annotations
@@ -20,11 +22,12 @@ import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import torch
 
 from bookwheel.evaluation.statistics import wilson_interval
+from bookwheel.plan import Layout
 from bookwheel.training import checkpoint
 from bookwheel.training.advantages import Estimator
 from bookwheel.training.config import TrainConfig
@@ -43,6 +46,8 @@ if TYPE_CHECKING:
     from bookwheel.training.policy import Policy
     from bookwheel.training.rollouts import Group
     from bookwheel.training.rows import Row
+
+POLICIES: Final = ("warm", "trained", "miscredited")
 
 
 def miscredited(groups: Sequence[Group], size: int) -> list[Row]:
@@ -83,32 +88,45 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--far", type=int, default=128, help="samples at 100 times the length")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--layout", type=Layout, help="instead of the preset's")
+    parser.add_argument("--policies", nargs="+", choices=POLICIES, default=POLICIES, help="warm is always made")
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
     config = replace(TrainConfig.load("tiny-cpu"), seed=given.seed, keep_rollouts=0)
+    config = replace(config, plan=replace(config.plan, layout=given.layout or config.plan.layout))
     chunks = config.task.tokens // config.plan.chunk_tokens
     began, folders, told = time.perf_counter(), {}, {}
-    for name in ("warm", "trained", "miscredited"):
+    for name in (name for name in POLICIES if name in {"warm", *given.policies}):
         folders[name] = folder = given.out / f"{name}-{given.seed}"
+        # A run that was killed goes on from its last checkpoint.
+        is_begun = (folder / "checkpoints").exists()
         if name == "warm":
             trainer = build_trainer(replace(config, steps=0), folder)
         else:
-            shutil.copytree(folders["warm"], folder)
+            if not is_begun:
+                shutil.copytree(folders["warm"], folder)
             mistaken = partial(miscredited, size=config.group_size)
             trainer = build_trainer(config, folder, rows_of=mistaken if name == "miscredited" else None)
-        trainer.train(resume=name != "warm")
+        processor = time.process_time()
+        trainer.train(resume=is_begun or name != "warm")
+        processor = time.process_time() - processor
         seconds = sum(one["clock"]["seconds"] for one in load_records(folder))
         checkpoint.load_weights(folder / "checkpoints" / "best" / "weights.safetensors", trainer.policy.model)
         lengths = [
             {"chunks": chunks * times, **measure(trainer.policy, config, config.task.tokens * times, count)}
             for times, count in ((1, 256), (10, 256), (100, given.far))
         ]
-        told[name] = {"seconds": round(seconds), "lengths": lengths}
+        told[name] = {"seconds": round(seconds), "processor": round(processor), "lengths": lengths}
         print(name, json.dumps(told[name]), flush=True)
     plot_curves(
         {name: load_records(folder) for name, folder in folders.items()}, given.out / f"curves-{given.seed}.svg"
     )
-    whole = {"seed": given.seed, "seconds": round(time.perf_counter() - began), "policies": told}
+    whole = {
+        "seed": given.seed,
+        "layout": config.plan.layout,
+        "seconds": round(time.perf_counter() - began),
+        "policies": told,
+    }
     (given.out / f"result-{given.seed}.json").write_text(json.dumps(whole, indent=1), encoding="utf-8")
 
 

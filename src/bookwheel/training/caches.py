@@ -96,7 +96,7 @@ class PrefixCache:
         families = packed.families()
         prefixes, seen = _pad_left([packed.paths[rows[0]][:common] for rows, common in families])
         own: list[tuple[int, ...]] = [()] * len(packed.paths)
-        family = torch.empty(len(own), dtype=torch.long)
+        family = [0] * len(own)
         for i, (rows, common) in enumerate(families):
             for row in rows:
                 own[row], family[row] = packed.paths[row][common:], i
@@ -108,7 +108,7 @@ class PrefixCache:
             layer.keys, layer.values = gather_rows(layer.keys, places), gather_rows(layer.values, places)
         self._cache, self._mask, self._seen = cache, mask, seen.to(device).bool()
         self._positions = torch.tensor([len(path) for path in packed.paths], device=device)
-        self._group(family.to(device))
+        self._group(torch.tensor(family, device=device))
 
     @classmethod
     def read(cls, model: Any, prompts: Sequence[tuple[int, ...]]) -> tuple[Tensor, Self]:
@@ -198,9 +198,6 @@ class PrefixCache:
 def _pad_left(sequences: Sequence[tuple[int, ...]]) -> tuple[Tensor, Tensor]:
     """Return the sequences in one tensor, and a mask of the same shape: 1 where a token stands."""
     longest = max(map(len, sequences))
-    padded = torch.zeros(len(sequences), longest, dtype=torch.long)
-    mask = torch.zeros_like(padded)
-    for i, sequence in enumerate(sequences):
-        padded[i, longest - len(sequence) :] = torch.tensor(sequence, dtype=torch.long)
-        mask[i, longest - len(sequence) :] = 1
-    return padded, mask
+    padded = torch.tensor([(0,) * (longest - len(one)) + one for one in sequences], dtype=torch.long)
+    lengths = torch.tensor([[len(one)] for one in sequences])
+    return padded, (torch.arange(longest) >= longest - lengths).long()

@@ -11,15 +11,13 @@ import asyncio
 import time
 from dataclasses import replace
 from itertools import islice
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from bookwheel.errors import InputError, WindowExceeded
 from bookwheel.models.base import Ability, find_first_tokens
 from bookwheel.plan import Plan
-from bookwheel.text.tokens import FileTokenizer
 from bookwheel.training import ranks
+from bookwheel.training.chat import ChatCodec, export_tokenizer
 from bookwheel.training.config import ROLLOUT
 from bookwheel.training.generation import GenerationRequest, GenerationResult, generate
 from bookwheel.training.memory import name_memory_setting
@@ -60,8 +58,9 @@ class PolicyModel:
         self.name = name
         self.plan = plan or Plan()
         self.window = policy.window
-        self.tokenizer = _export_tokenizer(policy.tokenizer, name)
-        self.template_tokens = len(_encode_chat(policy.tokenizer, (Message(role="user", content=""),)))
+        self.tokenizer = export_tokenizer(policy.tokenizer, name)
+        self._chats = ChatCodec(policy.tokenizer)
+        self.template_tokens = len(self._chats.encode((Message(role="user", content=""),)))
         self._sampling: Sampling | None = None
         self._exact_ids: dict[tuple[Message, ...], tuple[int, ...]] = {}
         self._policy = policy
@@ -98,7 +97,7 @@ class PolicyModel:
             seed=chosen.seed or 0,
         )
         result = await self._sampler.submit(request)
-        text = str(self._policy.tokenizer.decode(result.ids, skip_special_tokens=True)).strip()
+        text = self._chats.decode(result.ids)
         self._exact_ids[(*messages, Message(role="assistant", content=text))] = (*prompt, *result.ids)
         return Reply(
             text=text,
@@ -150,13 +149,13 @@ class PolicyModel:
         """Return the ids of a prompt and of a given reply, which ends with the stop id."""
         tokenizer: Any = self._policy.tokenizer
         reply = tokenizer(text, add_special_tokens=False).input_ids
-        return _encode_chat(tokenizer, messages), (*reply, tokenizer.eos_token_id)
+        return self._chats.encode(messages), (*reply, tokenizer.eos_token_id)
 
     def build_likelihood_row(self, messages: Sequence[Message], continuation: str, rollout: str) -> Row:
         """Return the row whose trained tokens are those that `likelihood` scores."""
         tokenizer: Any = self._policy.tokenizer
         ids = tokenizer(continuation, add_special_tokens=False).input_ids
-        return build_row(_encode_chat(tokenizer, messages), tuple(ids), rollout)
+        return build_row(self._chats.encode(messages), tuple(ids), rollout)
 
     async def aclose(self) -> None:
         """Do nothing: the policy belongs to the trainer."""
@@ -166,11 +165,11 @@ class PolicyModel:
 
         Text that is decoded and encoded again can give other ids, so only what follows a reply is encoded.
         """
-        whole = _encode_chat(self._policy.tokenizer, messages)
+        whole = self._chats.encode(messages)
         for end in range(len(messages) - 1, 0, -1):
             known = self._exact_ids.get(messages[:end])
             if known is not None:
-                prefix = _encode_chat(self._policy.tokenizer, messages[:end], closed=True)
+                prefix = self._chats.encode(messages[:end], closed=True)
                 close = _closing_ids(self._policy, known, prefix)
                 return (*known, *close, *whole[len(prefix) :]) if whole[: len(prefix)] == prefix else whole
         return whole
@@ -234,19 +233,3 @@ class _BatchQueue:
         while quiet < _QUIET_TURNS:
             await asyncio.sleep(0)
             quiet, seen = (quiet + 1, seen) if len(self._pending) == seen else (0, len(self._pending))
-
-
-def _encode_chat(tokenizer: Any, messages: Sequence[Message], *, closed: bool = False) -> tuple[int, ...]:
-    """Return the ids of a chat by the model's own template, up to where the reply begins."""
-    chat = [{"role": message.role, "content": message.content} for message in messages]
-    return tuple(tokenizer.apply_chat_template(chat, add_generation_prompt=not closed, return_dict=False))
-
-
-def _export_tokenizer(tokenizer: Any, name: str) -> FileTokenizer:
-    """Return the policy's tokenizer in the form that the rest of the package counts with."""
-    with TemporaryDirectory() as folder:
-        path = f"{folder}/tokenizer.json"
-        tokenizer.backend_tokenizer.save(path)
-        exported = FileTokenizer(Path(path))
-    exported.name = name
-    return exported

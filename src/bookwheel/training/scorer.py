@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from bookwheel.training.trie_attention import packed_inputs
+from bookwheel.training.trie_attention import packed_inputs, pad_right
 from bookwheel.training.tries import pack
 
 if TYPE_CHECKING:
@@ -86,11 +86,9 @@ def _lay_out(
     if shared:
         packed = pack(sequences)
         return packed_inputs(packed, device), packed.paths
-    longest = max(map(len, sequences))
-    ids = torch.zeros(len(sequences), longest, dtype=torch.long)
-    for i, sequence in enumerate(sequences):
-        ids[i, : len(sequence)] = torch.tensor(sequence)
-    return {"input_ids": ids.to(device)}, [range(i * longest, (i + 1) * longest) for i in range(len(sequences))]
+    ids, _ = pad_right(sequences)
+    rows, longest = ids.shape
+    return {"input_ids": ids.to(device)}, [range(i * longest, (i + 1) * longest) for i in range(rows)]
 
 
 def _find_trained(rows: Sequence[Row], paths: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
@@ -111,7 +109,10 @@ def _index_into_distinct(rows: Sequence[Row], distinct: Sequence[Row]) -> Tensor
     for row in distinct:
         starts[row.ids, row.trained] = total
         total += row.tokens
-    return torch.cat([torch.arange(row.tokens) + starts[row.ids, row.trained] for row in rows])
+    first = [starts[row.ids, row.trained] for row in rows]
+    return torch.tensor(
+        [place for row, start in zip(rows, first, strict=True) for place in range(start, start + row.tokens)]
+    )
 
 
 def _score_targets(model: Any, states: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:

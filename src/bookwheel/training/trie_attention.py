@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.nn.functional import scaled_dot_product_attention
-from torch.nn.utils.rnn import pad_sequence
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from torch import Tensor
 
     from bookwheel.training.tries import PackedRows
@@ -47,13 +48,10 @@ class TrieAttention:
         places = torch.empty(len(packed.ids), dtype=torch.long)
         width = 0
         for rows in packed.attention_calls():
-            paths = [torch.tensor(packed.paths[row]) for row in rows]
             shared = torch.tensor([packed.shared[row] for row in rows])
-            added = [path[start:] for path, start in zip(paths, shared, strict=True)]
-            queries = pad_sequence(added, batch_first=True)
-            keys = pad_sequence(paths, batch_first=True)
-            for row, one in enumerate(added):
-                places[one] = torch.arange(len(one)) + width + row * queries.shape[1]
+            keys, _ = pad_right([packed.paths[row] for row in rows])
+            queries, is_query = pad_right([packed.paths[row][packed.shared[row] :] for row in rows])
+            places[queries[is_query]] = is_query.flatten().nonzero()[:, 0] + width
             width += queries.numel()
             mask = _see_paths(shared, queries.shape[1], keys.shape[1]).to(device) if shared.any() else None
             calls.append(AttentionCall(queries=queries.to(device), keys=keys.to(device), mask=mask))
@@ -91,6 +89,14 @@ def _see_paths(shared: Tensor, queries: int, keys: int) -> Tensor:
     """Return the mask of a call: query i of a row stands at shared + i, and keys stand in the row's order."""
     mask = torch.arange(keys) <= shared[:, None, None] + torch.arange(queries)[:, None]
     return mask[:1, None] if (shared == shared[0]).all() else mask[:, None]
+
+
+def pad_right(sequences: Sequence[tuple[int, ...]]) -> tuple[Tensor, Tensor]:
+    """Return the sequences in one tensor, and where it holds them."""
+    longest = max(map(len, sequences))
+    lengths = torch.tensor([[len(one)] for one in sequences])
+    padded = torch.tensor([one + (0,) * (longest - len(one)) for one in sequences], dtype=torch.long)
+    return padded, torch.arange(longest) < lengths
 
 
 def gather_rows(states: Tensor, places: Tensor) -> Tensor:

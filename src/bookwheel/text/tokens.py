@@ -16,6 +16,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Final, Protocol
 
 from bookwheel.errors import TokenizerError
+from bookwheel.text.token_words import WordCounter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -172,7 +173,8 @@ class FileTokenizer:
         self._fast.no_padding()
         self._fast.encode_special_tokens = True
         self.name = str(path)
-        self._count = lru_cache(_COUNTS_KEPT)(lambda text: len(self._encode(text)))
+        self._words = WordCounter.find(self._fast, self._encode)
+        self._count = lru_cache(_COUNTS_KEPT)(lambda text: self.scan(text).count(len(text)))
 
     def count(self, text: str) -> int:
         """Return the number of tokens, without special ones."""
@@ -183,11 +185,13 @@ class FileTokenizer:
         return self.scan(text).fit(limit)
 
     def scan(self, text: str) -> ScannedText:
-        """Tokenize the text once."""
-        return _EncodedText(text, self._encode, is_local=self._splits_words)
+        """Tokenize the text once, and words that came before not at all."""
+        text = replace_surrogates(text)
+        words = self._words.scan(text) if self._words else None
+        return words or _EncodedText(text, self._encode, is_local=self._splits_words)
 
     def _encode(self, text: str) -> Encoding:
-        return self._fast.encode(replace_surrogates(text), add_special_tokens=False)
+        return self._fast.encode(text, add_special_tokens=False)
 
     @cached_property
     def _splits_words(self) -> bool:

@@ -21,6 +21,7 @@ from bookwheel.errors import TimedOut, WindowExceeded
 from bookwheel.models.base import REPLY_WATCHER
 from bookwheel.models.completion import Completion, StreamedReply, parse_completion
 from bookwheel.models.endpoint import DEFAULT_RETRIES, DEFAULT_TIMEOUT, Endpoint
+from bookwheel.models.repeated_post import RepeatedPost
 from bookwheel.models.sdk_errors import (
     find_rejected_setting,
     is_html,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from bookwheel.models.base import Ability
     from bookwheel.types import Judgement, Likelihood, Message
 
+_CHAT_ROUTE: Final = "/chat/completions"
 # Assumed when the server cannot measure its template; the longest common templates are shorter.
 _TEMPLATE_TOKENS: Final = 128
 # Tokens can fall differently where message and template meet than in the measured conversation.
@@ -115,7 +117,9 @@ class OpenAIModel:
         self._software: ServerSoftware | None = None
         self._slots = asyncio.Semaphore(concurrency)
         # A try of the SDK's own would multiply those of the reading, and would pass its budget unseen.
-        self._client = replace(self.endpoint, retries=0).open_client()
+        http = self.endpoint.open_http_client()
+        self._client = replace(self.endpoint, retries=0).open_client(http)
+        self._chat = RepeatedPost(self._client, http, _CHAT_ROUTE)
         self._scores = ServerScores(self._client, self.endpoint, name, self._find_software)
         self._recorder = TokenRecorder(self._client, self.endpoint, self._find_software)
 
@@ -261,21 +265,19 @@ class OpenAIModel:
 
     async def _send(self, body: Mapping[str, Any], stream: StreamedReply | None) -> object:
         """Send one request and return plain JSON: the SDK's types would drop the fields that servers add."""
-        from httpx2 import Response
-        from openai import AsyncStream
-
-        route = "/chat/completions"
         if stream:
+            from openai import AsyncStream
+
             streamed = {**body, "stream": True, "stream_options": {"include_usage": True}}
             pieces = await self._client.post(
-                route, cast_to=object, body=streamed, stream=True, stream_cls=AsyncStream[object]
+                _CHAT_ROUTE, cast_to=object, body=streamed, stream=True, stream_cls=AsyncStream[object]
             )
             if "html" in pieces.response.headers.get("content-type", ""):
                 await pieces.close()
                 raise wrong_address_error(self.endpoint, "it answers with a web page")
             return await stream.join(pieces)
-        answer = await self._client.post(route, cast_to=Response, body=body)
-        if is_html(answer.text):
+        answer = await self._chat.post(body)
+        if answer.content.lstrip().startswith(b"<") and is_html(answer.text):
             raise wrong_address_error(self.endpoint, "it answers with a web page")
         reply = json.loads(answer.content)
         if isinstance(reply, dict) and reply.get("error") and not reply.get("choices"):

@@ -30,6 +30,8 @@ from bookwheel.types import DocumentInfo, Flag, Judgement, Likelihood, Message, 
 
 CHUNK: Final = 5000
 MENTIONED: Final = 0.1
+RECALL: Final = 0.995
+"""That `bookwheel calibrate` wants by default."""
 WAYS: Final = (
     "sequential",
     "edits",
@@ -123,7 +125,7 @@ def make_plan(memory: int, policy: Policy) -> Plan:
     )
 
 
-def calibrate(policy: Policy, recall: float = 0.99) -> float:
+def calibrate(policy: Policy, recall: float = RECALL) -> float:
     """Find the threshold on sections of other documents."""
     sections = [(f"calibration {n}" + " Halcyon1" * (n % 10 == 0), n % 10 == 0) for n in range(5000)]
     scores = []
@@ -194,6 +196,20 @@ def measure_questions(speed: EngineSpeed, way: str, memory: int, case: Case, cou
     return simulate(speed, work).seconds
 
 
+def measure_extras(speed: EngineSpeed) -> list[dict[str, Any]]:
+    """Print and return what further questions on one document cost."""
+    print("\n| way | memory | first question | five questions | an extra one |\n|---|---|---|---|---|")
+    case = make_case(99, tokens=40 * CHUNK, mentions=4)
+    extras = []
+    for memory in (300, 1024):
+        for way in ("sequential", "edits", "gated", "gated+edits"):
+            one, five = (measure_questions(speed, way, memory, case, count) for count in (1, 5))
+            extra = (five - one) / 4 / one
+            extras.append({"way": way, "memory": memory, "one": one, "five": five, "extra": extra})
+            print(f"| {way} | {memory} | {one:,.0f} s | {five:,.0f} s | {extra:.3f} of the first |", flush=True)
+    return extras
+
+
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -229,17 +245,7 @@ def main() -> None:
                     f"{row.read:.0%} | {row.right}/{concurrency} |",
                     flush=True,
                 )
-    if not arguments.extras:
-        return
-    print("\n| way | memory | first question | five questions | an extra one |\n|---|---|---|---|---|")
-    case = make_case(99, tokens=40 * CHUNK, mentions=4)
-    extras = []
-    for memory in (300, 1024):
-        for way in ("sequential", "edits", "gated", "gated+edits"):
-            one, five = (measure_questions(speed, way, memory, case, count) for count in (1, 5))
-            extra = (five - one) / 4 / one
-            extras.append({"way": way, "memory": memory, "one": one, "five": five, "extra": extra})
-            print(f"| {way} | {memory} | {one:,.0f} s | {five:,.0f} s | {extra:.3f} of the first |", flush=True)
+    extras = measure_extras(speed) if arguments.extras else []
     if arguments.json:
         arguments.json.write_text(json.dumps({"rows": [asdict(row) for row in rows], "extras": extras}, indent=1))
 

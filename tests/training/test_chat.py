@@ -5,9 +5,9 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from bookwheel.text.tokens import FileTokenizer  # noqa: E402
-from bookwheel.training.chat import ChatCodec, export_tokenizer  # noqa: E402
-from bookwheel.types import Message  # noqa: E402
+from bookwheel.text.tokens import FileTokenizer
+from bookwheel.training.chat import ChatCodec, export_tokenizer
+from bookwheel.types import Message
 
 CHATS = (
     (Message(role="user", content="oak has red ."),),

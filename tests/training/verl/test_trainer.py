@@ -68,7 +68,7 @@ def make_trainer(tmp_path, monkeypatch):
             rollout = SimpleNamespace(temperature=1.0)
             trainer.config = SimpleNamespace(actor_rollout_ref=SimpleNamespace(actor=actor, rollout=rollout))
             trainer.actor_rollout_wg = Workers(ranks)
-            trainer._settings, trainer._records = SETTINGS, RunRecords(tmp_path)
+            trainer._settings, trainer._records, trainer._folder = SETTINGS, RunRecords(tmp_path), tmp_path
             trainer._advantages, trainer._steps_without_signal = {}, 0
             trainer.stored = {}
             keys = [
@@ -173,3 +173,18 @@ def test_a_step_is_recorded_with_verls_figures(make_trainer, tmp_path, monkeypat
     trainer._compute_metrics(batch, metrics, {}, global_steps=3, epoch=0)
     (record,) = load_records(tmp_path)
     assert (record["step"], record["loss"], record["optimizer_steps"], record["failed"]) == (3, 0.5, 2, 1)
+
+
+def test_as_many_checkpoints_stay_after_a_resume_as_before(make_trainer, tmp_path, monkeypatch):
+    trainer, _ = make_trainer()
+
+    def save(self):
+        (tmp_path / "verl" / f"global_step_{self.global_steps}" / "actor").mkdir(parents=True)
+
+    # verl's own counts nothing that an earlier process saved.
+    monkeypatch.setattr(type(trainer).__mro__[1], "_save_checkpoint", save)
+    for step in (2, 4, 6, 8):
+        trainer.global_steps = step
+        trainer._save_checkpoint()
+    assert SETTINGS.keep == 2
+    assert sorted(place.name for place in (tmp_path / "verl").iterdir()) == ["global_step_6", "global_step_8"]

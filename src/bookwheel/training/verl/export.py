@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bookwheel.training.errors import CheckpointError
 from bookwheel.training.export import export
 from bookwheel.training.loading import load_policy
 from bookwheel.training.records import load_records
-from bookwheel.training.verl.translate import checkpoint_folder
+from bookwheel.training.verl.checkpoints import choose_checkpoint, list_checkpoints
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from bookwheel.training.config import TrainConfig
     from bookwheel.training.policy import Policy
     from bookwheel.training.verl.settings import ClusterSettings
@@ -31,20 +28,6 @@ def export_run(config: TrainConfig, cluster: ClusterSettings, folder: Path, *, g
     with TemporaryDirectory(dir=folder, prefix=".merged-") as merged:
         policy = _load_merged(config, cluster, place / "actor", Path(merged))
         return export(policy, folder, config, base=config.policy.path, gguf_like=gguf_like)
-
-
-def list_checkpoints(folder: Path) -> dict[int, Path]:
-    """Return the folders of the run's checkpoints by their steps."""
-    places = (checkpoint_folder(folder)).glob("global_step_*")
-    return {int(match[1]): place for place in places if (match := re.fullmatch(r"global_step_(\d+)", place.name))}
-
-
-def choose_checkpoint(places: Mapping[int, Path], records: Sequence[Mapping[str, Any]]) -> Path:
-    """Return the checkpoint with the best evaluation; of equals, and of those that were not measured, the last."""
-    if not places:
-        raise CheckpointError("the run wrote no checkpoint to export: lower train.checkpoint_every")
-    accuracy = {int(one["step"]): float(one["accuracy"]) for one in records if one["kind"] == "evaluation"}
-    return places[max(places, key=lambda step: (accuracy.get(step, -1.0), step))]
 
 
 def _load_merged(config: TrainConfig, cluster: ClusterSettings, place: Path, merged: Path) -> Policy:

@@ -22,6 +22,7 @@ from bookwheel.training.errors import CheckpointError, ConfigError, TrainingStop
 from bookwheel.training.metrics_log import MetricsLog
 from bookwheel.training.records import load_records
 from bookwheel.training.trainer import TrainingResult
+from bookwheel.training.verl.checkpoints import NEWEST
 from bookwheel.training.verl.translate import NAME, checkpoint_folder, translate
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from bookwheel.training.verl.settings import ClusterSettings
 
 _PACKAGES: Final = ("verl", "ray", "transfer_queue", "tensordict", "hydra")
-_NEWEST: Final = "latest_checkpointed_iteration.txt"
 _MODULES: Final = "VERL_USE_EXTERNAL_MODULES"
 _PLUGIN: Final = "bookwheel.training.verl.plugin"
 
@@ -165,6 +165,6 @@ def begin(folder: Path, config: TrainConfig, cluster: ClusterSettings, *, resume
         place.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(settings, indent=1), encoding="utf-8")
         return
-    if not (place / _NEWEST).exists():
+    if not (place / NEWEST).exists():
         raise CheckpointError(f"{folder} holds no checkpoint of verl to resume from")
     check_same_settings(json.loads(file.read_text(encoding="utf-8")), settings, place)

@@ -24,6 +24,7 @@ from verl.utils.metric import reduce_metrics
 from verl.utils.py_functional import rename_dict
 
 from bookwheel.training.errors import ConfigError, NothingToLearn
+from bookwheel.training.verl.checkpoints import prune
 from bookwheel.training.verl.credit import deal_rows, row_advantages, split_by_sample
 from bookwheel.training.verl.dataset import parse_settings
 from bookwheel.training.verl.records import RunRecords, count_rows
@@ -48,7 +49,8 @@ class SampleTrainer(PPOTrainerSync):
             config.trainer.v1.trainer_mode = "sync"
         super().__init__(config)
         self._settings, _ = parse_settings(config.data[NAME])
-        self._records = RunRecords(Path(config.trainer.default_local_dir).parent)
+        self._folder = Path(config.trainer.default_local_dir).parent
+        self._records = RunRecords(self._folder)
         self._advantages: dict[str, float] = {}
         self._steps_without_signal = 0
         self._began = 0.0
@@ -68,6 +70,10 @@ class SampleTrainer(PPOTrainerSync):
         """Send the weights to the servers and stop the step's clock."""
         super().on_step_end()
         self._seconds = time.perf_counter() - self._began
+
+    def _save_checkpoint(self) -> None:
+        super()._save_checkpoint()
+        prune(self._folder, self._settings.keep)
 
     def on_validate_begin(self) -> None:
         """Start the evaluation's clock."""

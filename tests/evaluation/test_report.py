@@ -11,6 +11,7 @@ from bookwheel.evaluation.errors import ResultsError
 from bookwheel.evaluation.heat_maps import mix_color
 from bookwheel.evaluation.layout import build_comparison, build_sections
 from bookwheel.evaluation.markdown import to_markdown
+from bookwheel.evaluation.numbers import report_to_json
 from bookwheel.evaluation.page import to_html
 from bookwheel.evaluation.plots import _log_limits, choose_log_ticks, draw_plots
 from bookwheel.evaluation.records import Record, SampleOutcome
@@ -193,8 +194,42 @@ def test_two_files_are_compared_by_model_and_way_or_as_the_only_readers():
 
 @pytest.mark.parametrize("other", [grid(ways=("bm25", "whole")), results(record(sample="elsewhere"))])
 def test_files_that_share_nothing_cannot_be_compared(other):
-    with pytest.raises(ResultsError, match="no samples"):
+    with pytest.raises(ResultsError, match="no sample in common"):
         compare_results(grid(ways=("sequential",)), other, ("A", "B"))
+
+
+def test_a_sample_is_compared_under_another_name_and_twice_where_it_is_asked_twice():
+    old = results(*(record(task="old", sample=f"s{n}", content="abc", length=0, score=n) for n in (0, 1)))
+    new = results(*(record(task="new", sample=f"t{n}", content="abc", length=0, score=1) for n in (0, 1)))
+    (contrast,) = compare_results(new, old, ("new", "old"))
+    assert (contrast.difference.n, contrast.difference.mean) == (2, 0.5)
+    with pytest.raises(ResultsError, match="no sample in common"):
+        compare_results(new, results(record(content="other", task="old")), ("new", "old"))
+
+
+def test_lengths_that_nobody_knows_are_no_number():
+    report = build_report(results(record(length=0, depth=0.5, memory="misused")))
+    assert "| model | way | any |" in to_markdown("t", build_sections(report))
+    assert all(">any<" in svg for svg in draw_plots(report).values())
+
+
+def test_the_report_says_what_judging_choices_changes():
+    asked = {"question": "Which is older, Riga or Turku?", "golds": ("Riga",), "metric": "choice"}
+    report = build_report(
+        results(
+            record(sample="a", answer="Riga is older than Turku.", score=1.0, **asked),
+            record(sample="b", answer="Turku is older than Riga.", score=0.0, **asked),
+            record(sample="c", outcome=SampleOutcome.FAILED, answer="Riga", score=0.0, **asked),
+            record(sample="d", outcome=SampleOutcome.INFEASIBLE, score=0.0, **asked),
+            *(record(sample=f"e{n}") for n in range(3)),
+        )
+    )
+    (effect,) = report.choices
+    assert (effect.samples, effect.judged, effect.share) == (6, 3, 0.5)
+    assert (effect.score, effect.exact) == (pytest.approx(1 / 3), 0)
+    assert "| local | sequential | needles | 6 | 3 (50 %) | 33.3 |" in to_markdown("t", build_sections(report))
+    assert report_to_json(report)["choices"][0]["judged"] == 3
+    assert not build_report(results(record())).choices
 
 
 def test_every_accuracy_table_names_metric_n_interval_and_seeds_and_the_report_its_command():

@@ -213,6 +213,13 @@ def test_samples_may_come_from_a_file(tmp_path, settings, source, reader):
     assert len(found.records) == 6
 
 
+def test_a_file_without_samples_is_named(tmp_path, settings, source, reader):
+    file = tmp_path / "none.jsonl"
+    file.write_text("\n")
+    with pytest.raises(SettingsError, match=r"none\.jsonl holds no samples"):
+        go(settings(tasks=(), lengths=(), samples=(str(file),)), tmp_path / "r.jsonl", source, reader)
+
+
 def test_two_samples_of_one_name_in_a_file_are_refused(tmp_path, settings, source, reader):
     file = tmp_path / "mine.jsonl"
     sample = next(source("mine", 300))
@@ -350,7 +357,7 @@ def test_two_files_of_different_questions_are_not_compared(tmp_path, settings, s
     first = go(evaluation, tmp_path / "a.jsonl", source, reader)
     second = go(evaluation, tmp_path / "b.jsonl", other, reader)
     assert compare_results(first, first, ("a", "a"))[0].difference.n == 2
-    with pytest.raises(ResultsError, match="no samples"):
+    with pytest.raises(ResultsError, match="no sample in common"):
         compare_results(first, second, ("a", "b"))
 
 

@@ -79,6 +79,10 @@ def test_the_options_of_a_multiple_choice_stand_in_the_question(tmp_path):
         (json.dumps([{**CHOICES, "answer": "E"}]), "line 1 (record 1)", "one of A, B, C, D"),
         (json.dumps([3]), "line 1 (record 1)", "JSON object"),
         (json.dumps({"context": "x", "input": "q"}), "line 1", "'golds'"),
+        (json.dumps([MEMAGENT]) + "\n" + json.dumps([MEMAGENT]), "line 2", "more behind the end"),
+        (json.dumps([MEMAGENT]) + " and more", "line 1", "more behind the end"),
+        ("[" + "[" * 100_000, "line 1 (record 1)", "nested too deeply"),
+        (json.dumps(MEMAGENT) + '\n{"a":' + "[" * 100_000 + "}\n", "line 2", "nested too deeply"),
     ],
 )
 def test_a_bad_record_is_named_by_its_place(text, where, message, tmp_path):
@@ -87,3 +91,13 @@ def test_a_bad_record_is_named_by_its_place(text, where, message, tmp_path):
     with pytest.raises(InputError, match=message) as error:
         list(read_samples(path))
     assert f"set.json, {where}" in str(error.value)
+
+
+@pytest.mark.parametrize("place", range(10, 30, 4))
+def test_a_damaged_packed_file_is_named(place, tmp_path):
+    packed = bytearray(gzip.compress(json.dumps(MEMAGENT).encode() * 3))
+    packed[place] ^= 0xFF
+    path = tmp_path / "set.jsonl.gz"
+    path.write_bytes(packed)
+    with pytest.raises(InputError, match=r"set\.jsonl\.gz cannot be read"):
+        list(read_samples(path))

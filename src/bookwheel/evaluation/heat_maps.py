@@ -6,6 +6,7 @@ import math
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.evaluation.sections import format_length
 from bookwheel.evaluation.svg import Svg, measure_text
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def _draw_panel(
         svg.text(left - 5, top + high * edge + 4, f"{100 * edge // _DEPTHS}", anchor="end")
     free = -math.inf
     for column, length in enumerate(lengths):
-        middle, label = left + wide * (column + 0.5), f"{length:,}"
+        middle, label = left + wide * (column + 0.5), format_length(length)
         half = measure_text(label) / 2
         if middle - half > free:
             svg.text(middle, top + _HIGH + 16, label, anchor="middle")

@@ -6,8 +6,9 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.evaluation.choices import build_choice_sections
 from bookwheel.evaluation.memory_sections import build_memory_sections
-from bookwheel.evaluation.sections import Section, Table
+from bookwheel.evaluation.sections import Section, Table, format_length
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -27,6 +28,7 @@ def build_sections(report: Report, *, also_official: bool = False, pages: Collec
         _build_differences(report),
         _build_cells(report, also_official=also_official),
         *build_memory_sections(report, pages),
+        *build_choice_sections(report.choices),
         _build_coverage(report),
         *_build_failures(report),
         _build_provenance(report),
@@ -81,12 +83,12 @@ def _score_table(cells: Sequence[Cell], report: Report) -> Table:
         for model, way in series
     ]
     caption = f"{describe_cells(cells, report)} Columns: tokens of the document."
-    return Table(caption=caption, header=("model", "way", *(f"{n:,}" for n in lengths)), rows=tuple(rows))
+    return Table(caption=caption, header=("model", "way", *map(format_length, lengths)), rows=tuple(rows))
 
 
 def describe_cells(cells: Sequence[Cell], report: Report) -> str:
     """Name the task, metric, n, interval method and seeds of cells of one task."""
-    metrics = ", ".join(sorted({cell.metric for cell in cells}))
+    metrics = "; ".join(sorted({cell.metric for cell in cells}))
     counts = ", ".join(_describe_counts(cells))
     methods = ", ".join(sorted({cell.score.method for cell in cells}))
     scores = f"Task: {cells[0].task}. Metric: {metrics}. n = {counts} a cell. 95 % intervals: {methods}."
@@ -149,7 +151,7 @@ def _contrast_table(contrasts: Iterable[Contrast]) -> Table:
             contrast.first,
             contrast.second,
             contrast.task,
-            "all" if contrast.length is None else f"{contrast.length:,}",
+            "all" if contrast.length is None else format_length(contrast.length),
             str(contrast.difference.n),
             str(contrast.difference.clusters),
             f"{100 * contrast.difference.mean:+.1f}",
@@ -201,7 +203,8 @@ def _build_cells(report: Report, *, also_official: bool) -> Section:
 def _cell_row(cell: Cell, extra: Sequence[Callable[[Cell], str]], *, also_official: bool) -> tuple[str, ...]:
     score = _format_interval(cell.score).partition(" ") if cell.is_measured else ("does not fit", "", "–")
     return (
-        *(cell.model, cell.way, cell.task, f"{cell.length:,}", cell.metric, str(cell.score.n), score[0], score[2]),
+        *(cell.model, cell.way, cell.task, format_length(cell.length), cell.metric),
+        *(str(cell.score.n), score[0], score[2]),
         *((_format_interval(cell.official), str(cell.official.n)) if also_official else ()),
         *(text(cell) for text in extra),
         *map(str, (cell.failed, cell.stopped, cell.refused, cell.truncated, cell.cut)),
@@ -222,7 +225,7 @@ def _build_coverage(report: Report) -> Section:
     rows = tuple(
         (
             row.task,
-            f"{row.length:,}",
+            format_length(row.length),
             str(row.samples),
             "–" if row.found is None else f"{100 * row.found:.0f} %",
             "–" if row.complete is None else f"{100 * row.complete:.0f} %",

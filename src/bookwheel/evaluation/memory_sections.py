@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.evaluation.sections import Section, Table
+from bookwheel.evaluation.sections import Section, Table, format_length
 from bookwheel.tasks.traces import MemoryOutcome
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def _outcome_row(cell: Cell) -> tuple[str, ...]:
     n = sum(cell.memory.values())
     shares = (f"{100 * cell.memory.get(outcome, 0) / n:.1f}" for outcome in _OUTCOMES)
     recalls = ("–" if math.isnan(share) else f"{100 * share:.1f}" for share in (cell.captured, cell.kept))
-    return (cell.model, cell.way, cell.task, f"{cell.length:,}", str(n), *shares, *recalls)
+    return (cell.model, cell.way, cell.task, format_length(cell.length), str(n), *shares, *recalls)
 
 
 def list_memory_failures(report: Report) -> list[Record]:

@@ -19,6 +19,7 @@ def report_to_json(report: Report) -> dict[str, Any]:
         "without_answer": len(report.failures),
         "cells": [_replace_nan(asdict(cell)) for cell in (*report.cells, *report.pooled)],
         "coverage": [asdict(row) for row in report.coverage],
+        "choices": [asdict(row) for row in report.choices],
         "differences": contrasts_to_json(report.contrasts),
     }
 

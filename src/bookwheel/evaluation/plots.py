@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.evaluation.heat_maps import draw_heat_maps
 from bookwheel.evaluation.layout import describe_cells
 from bookwheel.evaluation.report import ALL
+from bookwheel.evaluation.sections import format_length
 from bookwheel.evaluation.svg import GRAY, Svg, measure_text
 
 if TYPE_CHECKING:
@@ -160,7 +161,8 @@ def _draw_frame(svg: Svg, across: Axis, up: Axis, right: float, title: str) -> N
     for tick in across.ticks:
         x = _LEFT + (right - _LEFT) * across.scale(tick)
         svg.line(x, _TOP, x, _BOTTOM, _GRID)
-        label = f"{tick:,.6g}"
+        # A logarithmic axis has no 0, so samples that do not say their length stand at 1.
+        label = format_length(round(tick) if tick > 1 else 0)
         half = measure_text(label) / 2
         # A number that would stand on its neighbour is left out; the last one always has room on the right.
         if x - half > free:

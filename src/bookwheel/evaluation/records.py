@@ -106,9 +106,9 @@ class Record:
         return (self.task, self.length, self.sample, self.way, self.model, self.repeat)
 
     @property
-    def pair_key(self) -> tuple[str, int, str, int]:
-        """Equal for the same question about the same document, whichever way or model read it."""
-        return (self.task, self.length, self.content or f"{self.sample}\0{self.question}", self.repeat)
+    def pair_key(self) -> tuple[str, int]:
+        """Equal for the same question about the same document, whichever way or model read it, under whatever name."""
+        return (self.content or f"{self.task}\0{self.length}\0{self.sample}\0{self.question}", self.repeat)
 
     @property
     def cluster(self) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from bookwheel.evaluation.choices import summarize_choices
 from bookwheel.evaluation.coverage import summarize_coverage
 from bookwheel.evaluation.errors import ResultsError
 from bookwheel.evaluation.records import SampleOutcome
@@ -22,6 +23,7 @@ from bookwheel.reading.ways.registry import list_ways
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
+    from bookwheel.evaluation.choices import ChoiceEffect
     from bookwheel.evaluation.coverage import TaskCoverage
     from bookwheel.evaluation.records import Record
     from bookwheel.evaluation.results import Results
@@ -107,6 +109,8 @@ class Report:
     contrasts: tuple[Contrast, ...]
     coverage: tuple[TaskCoverage, ...]
     """What a search and a constant answer reach, by task and length."""
+    choices: tuple[ChoiceEffect, ...]
+    """What the metric `choice` changes, where it judges."""
     failures: tuple[Record, ...]
     records: tuple[Record, ...]
     """In the order of the cells; the task names its language where there are several."""
@@ -128,6 +132,7 @@ def build_report(results: Results, *, reference: str | None = None) -> Report:
         pooled=tuple(_build_cell(*place, group) for place, group in by_length.items()),
         contrasts=tuple(compare_series(records, reference)),
         coverage=tuple(summarize_coverage(records)),
+        choices=tuple(summarize_choices(records)),
         failures=tuple(record for record in records if record.outcome is not SampleOutcome.SCORED),
         records=tuple(records),
     )
@@ -240,13 +245,14 @@ def compare_results(first: Results, second: Results, names: tuple[str, str]) -> 
         contrasts += compare_records(_index_by_sample(left[mine]), _index_by_sample(right[yours]), labels)
     if not contrasts:
         raise ResultsError(
-            f"{names[0]} and {names[1]} have no samples read by the same model in the same way; to compare different "
-            f"series, give files with one model and one way each, on the same samples"
+            f"{names[0]} and {names[1]} have no sample in common that the same model read in the same way: question, "
+            f"golds, metric and document must be equal. To compare different series, give files with one model and one "
+            f"way each"
         )
     return contrasts
 
 
-RecordsBySample = dict[tuple[str, int, str, int], "Record"]
+RecordsBySample = dict[tuple[str, int, int], "Record"]
 """The records of one series by what was asked and read (`Record.pair_key`)."""
 
 
@@ -276,7 +282,14 @@ def _is_measured(pairs: Sequence[tuple[Record, Record]]) -> bool:
 
 
 def _index_by_sample(records: Iterable[Record]) -> RecordsBySample:
-    return {record.pair_key: record for record in records if record.is_counted}
+    index: RecordsBySample = {}
+    seen: Counter[tuple[str, int]] = Counter()
+    for record in records:
+        if record.is_counted:
+            # A file may ask the same twice.
+            index[*record.pair_key, seen[record.pair_key]] = record
+            seen[record.pair_key] += 1
+    return index
 
 
 def _group_by(values: Iterable[V], key: Callable[[V], K]) -> Mapping[K, list[V]]:

@@ -17,6 +17,11 @@ class Table:
     """Addresses for cells of exactly these texts."""
 
 
+def format_length(tokens: int) -> str:
+    """Return the name of a length; files of samples need not say theirs."""
+    return f"{tokens:,}" if tokens else "any"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
     """A heading with paragraphs and tables."""

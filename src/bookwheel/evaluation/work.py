@@ -167,6 +167,8 @@ def _read_file_batches(path: Path, pool: Path | None) -> list[Batch]:
         if (*place, sample.id) in seen:
             raise SettingsError(f"{path} has two samples called {sample.id!r} in task {sample.task!r}; rename one")
         seen.add((*place, sample.id))
+    if not counted:
+        raise SettingsError(f"{path} holds no samples")
     return [
         Batch(
             task=task,

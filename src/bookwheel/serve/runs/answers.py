@@ -11,6 +11,7 @@ from typing import (
 
 from typing_extensions import TypedDict
 
+from bookwheel.evaluation.choices import ChoiceEffect
 from bookwheel.evaluation.coverage import TaskCoverage
 from bookwheel.evaluation.sections import Section
 from bookwheel.serve.http.answers import ReadingJson
@@ -133,6 +134,8 @@ class EvaluationJson(RunJson):
     cells: list[CellJson]
     coverage: list[TaskCoverage]
     """What a search and a constant answer reach, by task and length."""
+    choices: list[ChoiceEffect]
+    """What judging yes-or-no and either-or questions by `choice` changes."""
     differences: list[ContrastJson]
     sections: list[Section]
 

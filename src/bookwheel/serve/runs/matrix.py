@@ -18,11 +18,11 @@ def build_matrix(
     The filter `mixed` leaves out rows whose cells have one score; `search` and `memory` are those of the samples.
     """
     readers: dict[tuple[str, str, str], int] = {}
-    rows: dict[tuple[str, int, str], dict[int, list[Record]]] = {}
+    rows: dict[str, dict[int, list[Record]]] = {}
     for run, records in runs:
         for record in records:
             column = readers.setdefault((run, record.model, record.way), len(readers))
-            rows.setdefault(record.pair_key[:3], {}).setdefault(column, []).append(record)
+            rows.setdefault(record.pair_key[0], {}).setdefault(column, []).append(record)
     names = list(readers)
     wanted = [cells for cells in rows.values() if _is_wanted(cells, names, len(runs), filters)]
     return {

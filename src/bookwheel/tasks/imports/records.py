@@ -8,13 +8,14 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import zlib
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import InputError
 from bookwheel.plugins import require_extra
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
     from pathlib import Path
 
 _GZIP: Final = b"\x1f\x8b"
@@ -23,6 +24,7 @@ _BLANK: Final = re.compile(r"[\s\ufeff]*")
 # Fields under which files of other projects hold their list of records, after a version or a name.
 _LIST: Final = re.compile(r'"(?:data|examples|instances)"\s*:\s*\[')
 _HEAD: Final = 400
+_TOO_DEEP: Final = "its lists and objects are nested too deeply"
 
 
 def read_records(path: Path) -> Iterator[tuple[int, str, Any]]:
@@ -38,12 +40,15 @@ def read_records(path: Path) -> Iterator[tuple[int, str, Any]]:
             return
         raw = gzip.decompress(path.read_bytes()) if first.startswith(_GZIP) else path.read_bytes()
         text = raw.decode("utf-8-sig")
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
         raise InputError(f"{path} cannot be read: {error}") from error
     del raw
     start = _skip(text, 0)
     if text.startswith("[", start):
-        yield from _parse_array(text, start, path)
+        end = yield from _parse_array(text, start, path)
+        if text[end:].strip():
+            line = text.count("\n", 0, _skip(text, end)) + 1
+            raise InputError(f"{path}, line {line}: not valid JSON: there is more behind the end of the list")
     elif ".jsonl" in path.suffixes or _is_lines(text):
         yield from _parse_lines(text, path)
     elif listed := _LIST.search(text, 0, _HEAD):
@@ -53,18 +58,21 @@ def read_records(path: Path) -> Iterator[tuple[int, str, Any]]:
 
 
 def _read_parquet(path: Path) -> Iterator[tuple[int, str, Any]]:
-    require_extra("Parquet files", "parquet", "pyarrow")
-    from pyarrow import parquet
+    require_extra("reading Parquet", "parquet", "pyarrow")
+    from pyarrow import ArrowException, parquet
 
     number = 0
-    for batch in parquet.ParquetFile(path).iter_batches(batch_size=16):
-        for value in batch.to_pylist():
-            number += 1
-            yield number, f"row {number}", value
+    try:
+        for batch in parquet.ParquetFile(path).iter_batches(batch_size=16):
+            for value in batch.to_pylist():
+                number += 1
+                yield number, f"row {number}", value
+    except ArrowException as error:
+        raise InputError(f"{path} cannot be read after row {number}: {error}") from error
 
 
-def _parse_array(text: str, start: int, path: Path) -> Iterator[tuple[int, str, Any]]:
-    """Yield the values of an array one by one, each with the line on which it begins."""
+def _parse_array(text: str, start: int, path: Path) -> Generator[tuple[int, str, Any], None, int]:
+    """Yield the values of an array one by one, each with the line on which it begins; return where it ends."""
     decoder = json.JSONDecoder()
     place, line, counted, number = _skip(text, start + 1), 1, 0, 0
     while not text.startswith("]", place):
@@ -76,12 +84,15 @@ def _parse_array(text: str, start: int, path: Path) -> Iterator[tuple[int, str, 
             value, place = decoder.raw_decode(text, place)
         except json.JSONDecodeError as error:
             raise InputError(f"{path}, line {error.lineno}: not valid JSON: {error.msg}") from error
+        except RecursionError:
+            raise InputError(f"{path}, {where}: {_TOO_DEEP}") from None
         yield number, where, value
         place = _skip(text, place)
         if text.startswith(",", place):
             place = _skip(text, place + 1)
         elif not text.startswith("]", place):
             raise InputError(f"{path}, {where}: not valid JSON: a comma or the end of the list is missing after it")
+    return place + 1
 
 
 def _skip(text: str, place: int) -> int:
@@ -100,6 +111,8 @@ def _parse_whole(text: str, path: Path) -> Any:
         return json.loads(text)
     except json.JSONDecodeError as error:
         raise InputError(f"{path}, line {error.lineno}: not valid JSON: {error.msg}") from error
+    except RecursionError:
+        raise InputError(f"{path}: {_TOO_DEEP}") from None
 
 
 def _parse_lines(text: str, path: Path) -> Iterator[tuple[int, str, Any]]:
@@ -116,3 +129,5 @@ def _parse_lines(text: str, path: Path) -> Iterator[tuple[int, str, Any]]:
                 yield number, f"line {number}", json.loads(line)
             except json.JSONDecodeError as error:
                 raise InputError(f"{path}, line {number}: not valid JSON: {error}") from error
+            except RecursionError:
+                raise InputError(f"{path}, line {number}: {_TOO_DEEP}") from None

@@ -45,6 +45,22 @@ def test_a_record_survives_its_line(answer, error, golds, flags):
     assert Record.from_line(json.loads(json.dumps(before.to_line()))) == before
 
 
+def test_lines_are_read_alike_by_the_schema_and_without_it(tmp_path):
+    path = tmp_path / "results.jsonl"
+    records = [
+        record("a", answer="七 😀", golds=("x", "y"), flags={"truncated": 2}, judged=0.0),
+        record("b", answer="half a pair: \ud83d", outcome=SampleOutcome.REFUSED),
+        record("c", score=float("nan")),
+    ]
+    lines = [json.dumps(one.to_line()) for one in records]
+    # Another order of the names is not what the schema is tried on; neither is null, which older files may have.
+    lines += [json.dumps({"sample": "d", **{k: v for k, v in record("d").to_line().items() if k != "sample"}})]
+    lines += [json.dumps({**record("e").to_line(), "error": None, "added_later": 1})]
+    path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    read = Results.load(path).records
+    assert [repr(one) for one in read] == [repr(one) for one in (*records, record("d"), record("e", error=None))]
+
+
 def test_what_was_added_is_there_when_the_file_is_opened_again(tmp_path):
     path = tmp_path / "deep" / "results.jsonl"
     with ResultsFile(path, run()) as file:

@@ -221,12 +221,14 @@ def compare_series(records: Iterable[Record], reference: str) -> list[Contrast]:
     """
     series = _group_by(records, lambda r: (r.model, r.way))
     standard = next((model_way for model_way in series if model_way[1] == reference), None)
+    # One index a series: several ways are compared with the same reference.
+    by_sample = {model_way: _index_by_sample(group) for model_way, group in series.items()}
     contrasts: list[Contrast] = []
-    for (model, way), group in series.items():
+    for model, way in series:
         other = (model, reference) if way != reference and (model, reference) in series else standard
         if other and other != (model, way):
             labels = (f"{model} · {way}", " · ".join(other))
-            contrasts += compare_records(_index_by_sample(group), _index_by_sample(series[other]), labels)
+            contrasts += compare_records(by_sample[model, way], by_sample[other], labels)
     return contrasts
 
 

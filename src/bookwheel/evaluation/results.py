@@ -11,8 +11,9 @@ from __future__ import annotations
 import json
 import os
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from pydantic_core import from_json
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from pathlib import Path
     from types import TracebackType
+
+    from pydantic import TypeAdapter
 
 # A sync takes milliseconds on a disk; once a second it costs nothing and little can be lost.
 _SYNC_SECONDS: Final = 1.0
@@ -152,7 +155,23 @@ def _read_lines(path: Path) -> list[EvaluationRun | Record]:
     return [*values, *_parse_last_line(rest)]
 
 
+# As `ResultsFile` writes it.
+_SAMPLE_LINE: Final = b'{"kind": "sample", '
+
+
+@cache
+def _record_schema() -> TypeAdapter[Record]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Record)
+
+
 def _parse_line(line: bytes, path: Path, number: int) -> EvaluationRun | Record:
+    # Nearly all lines begin so. The schema parses them three times as fast as the steps below, which also take what
+    # other versions wrote and say what is wrong.
+    if line.startswith(_SAMPLE_LINE):
+        with suppress(ValueError):
+            return _record_schema().validate_json(line)
     try:
         values = _parse_json(line)
         return _KINDS[values["kind"]](values)

@@ -33,7 +33,7 @@ def test_the_named_model_is_tried_and_its_ways_are_told(run, book: Path) -> None
     }
     assert {"edits", "ranked", "quotes"} <= set(told["offers"]["ways"]["open"])
     assert "gated" in told["offers"]["ways"]["uncalibrated"]
-    assert told["offers"]["ways"]["closed"] == {}
+    assert told["offers"]["ways"]["closed"] == {"dense": "embeddings", "hybrid": "embeddings"}
     assert "not measured" not in told["families"]["qwen3"]["known"]
     shown = run("models", "--model", "scripted").out
     assert "log-probabilities of one-word answers" in shown

@@ -9,7 +9,7 @@ import pytest
 
 from bookwheel.errors import BadReply, InputError, MissingAbility, Overloaded
 from bookwheel.models.base import ModelWrapper
-from bookwheel.models.embeddings import ServerEmbedder, embed_texts, measure_similarity
+from bookwheel.models.embeddings import ServerEmbedder, check_embeddings, embed_texts, measure_similarity
 from bookwheel.models.endpoint import Endpoint
 from bookwheel.models.scripted import ScriptedModel
 
@@ -72,6 +72,21 @@ def test_a_busy_server_can_be_asked_again(server, acts):
     server.plays(acts.fault(429, "slow down"), route=ROUTE)
     with pytest.raises(Overloaded):
         embed(server, ["one"])
+
+
+@pytest.mark.parametrize(("status", "expected"), [(404, False), (429, None)])
+def test_a_server_is_asked_whether_it_embeds(server, acts, monkeypatch, status, expected):
+    monkeypatch.setenv("BOOKWHEEL_EMBEDDINGS", server.url)
+    server.plays(acts.sends({"data": [{"id": "bge", "owned_by": "x"}]}), route="/v1/models")
+    server.plays(acts.fault(status, "no"), route=ROUTE)
+    assert asyncio.run(check_embeddings(ScriptedModel(lambda _: ""))) is expected
+
+
+def test_a_model_that_embeds_is_not_tried_and_one_without_a_server_does_not(monkeypatch):
+    monkeypatch.delenv("BOOKWHEEL_EMBEDDINGS", raising=False)
+    reader = ScriptedModel(lambda _: "")
+    assert asyncio.run(check_embeddings(reader)) is False
+    assert asyncio.run(check_embeddings(ModelWrapper(reader))) is True
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from bookwheel import record
+from bookwheel.reading.ways.registry import BUILT_IN
 from bookwheel.types import Flag, Status
 
 PAGE = Path(record.__file__).parent / "serve" / "page"
@@ -25,6 +26,8 @@ def test_both_languages_say_everything_that_is_asked_for():
     code = "".join(file.read_text("utf-8") for file in PAGE.glob("*.js"))
     assert set(re.findall(r'\bt\("([^"]+)"', code)) <= english
     assert {f"status.{status}" for status in Status} | {f"flag.{flag}" for flag in Flag} <= english
+    # The form does not offer a reading without the document.
+    assert {f"way.{way}" for way in BUILT_IN if way != "closed-book"} <= english
 
 
 def test_the_first_load_is_small():

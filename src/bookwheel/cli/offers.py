@@ -50,6 +50,7 @@ class ModelReport:
 async def report_model(options: ModelOptions) -> ModelReport:
     """Open the named model, try what it offers, and close it. Raise a ModelError if it cannot be reached."""
     from bookwheel.configuration import load_configuration
+    from bookwheel.models.embeddings import check_embeddings
     from bookwheel.models.offers import find_offers, list_abilities
     from bookwheel.plan import find_family_preset
     from bookwheel.reading.calibration import find_known_gate
@@ -58,12 +59,12 @@ async def report_model(options: ModelOptions) -> ModelReport:
     address = options.find_address(load_configuration())
     model = await options.open(address, record_tokens=True)
     try:
-        offers = await find_offers(model)
+        offers, embeds = await find_offers(model), await check_embeddings(model)
     finally:
         await model.aclose()
     return ModelReport(
         model=model.name,
         offers=offers,
-        ways=sort_ways(list_abilities(offers), find_known_gate(model, model.plan)),
+        ways=sort_ways(list_abilities(offers), find_known_gate(model, model.plan), embeds=embeds),
         preset=find_family_preset(model.name) or "",
     )

@@ -18,7 +18,7 @@ from math import isfinite, sqrt
 from operator import mul
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
-from bookwheel.errors import BadReply, InputError, MissingAbility, Rejected, UnknownModel
+from bookwheel.errors import BadReply, InputError, MissingAbility, ModelError, Rejected, UnknownModel
 from bookwheel.models.base import Embeddings, Vector
 from bookwheel.models.endpoint import Endpoint
 from bookwheel.models.sdk_errors import request_errors, translate_error
@@ -61,6 +61,19 @@ async def embed_by_server(model: Model, texts: Sequence[str]) -> Embeddings:
         return await embedder.embed(texts)
     finally:
         await embedder.aclose()
+
+
+async def check_embeddings(model: Model) -> bool | None:
+    """Return whether `embed_texts` gives any, by one short call to a server; None where it is away."""
+    if isinstance(model, EmbeddingModel):
+        return True
+    try:
+        await embed_by_server(model, ["Is water wet?"])
+    except ModelError as error:
+        return None if error.is_passing else False
+    except InputError:  # BOOKWHEEL_EMBEDDINGS leads nowhere
+        return False
+    return True
 
 
 async def find_embedder(model: Model) -> ServerEmbedder:

@@ -121,3 +121,4 @@ def test_a_model_says_what_it_can_do_and_how_it_reads(client) -> None:
     assert (model["abilities"], model["way"]) == ([], "sequential")
     assert {"sequential", "edits"} <= set(model["ways"])
     assert "gated" not in model["ways"]
+    assert "dense" not in model["ways"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import reduce
 from importlib import import_module
+from importlib.util import find_spec
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, cast
 
@@ -53,6 +54,8 @@ BUILT_IN: Final[Mapping[str, str]] = MappingProxyType(
 
 _EMBEDDING: Final = frozenset({"dense", "hybrid"})
 """Ways that always need embeddings."""
+_BM25: Final = frozenset({"bm25", "hybrid"})
+"""Ways that need the package bm25s."""
 
 
 def list_ways() -> list[str]:
@@ -113,8 +116,11 @@ class OfferedWays:
     """What each of the others lacks."""
 
 
-def sort_ways(abilities: frozenset[Ability], gate: GatePlan | None) -> OfferedWays:
-    """Return which ways a model with these abilities, and this gate, can read by."""
+def sort_ways(abilities: frozenset[Ability], gate: GatePlan | None, *, embeds: bool | None = None) -> OfferedWays:
+    """Return which ways a model with these abilities, and this gate, can read by.
+
+    `embeds` is False where neither the model nor an endpoint beside it gives embeddings, and None where nobody asked.
+    """
     from bookwheel.reading.calibration import load_calibration
     from bookwheel.reading.ways.cascade import find_judge_name
     from bookwheel.reading.ways.judging import ABILITIES
@@ -125,6 +131,7 @@ def sort_ways(abilities: frozenset[Ability], gate: GatePlan | None) -> OfferedWa
         if gate and needs_one:
             needs, needs_one = needs | {ABILITIES[gate.scorer]}, frozenset()
         lacking = sorted(needs - abilities) or sorted(needs_one if not needs_one & abilities else ())
+        lacking = lacking or _list_lacking(name, embeds=embeds)
         if lacking:
             closed[name] = " or ".join(lacking)
         elif needs_one or (name == "cascade" and not load_calibration(find_judge_name())):
@@ -132,6 +139,13 @@ def sort_ways(abilities: frozenset[Ability], gate: GatePlan | None) -> OfferedWa
         else:
             ready.append(name)
     return OfferedWays(open=tuple(ready), uncalibrated=tuple(uncalibrated), closed=closed)
+
+
+def _list_lacking(name: str, *, embeds: bool | None) -> list[str]:
+    """Return what a way lacks beside a model's abilities."""
+    if name in _BM25 and not find_spec("bm25s"):
+        return ["bm25s (pip install 'bookwheel[evaluation]')"]
+    return ["embeddings"] if name in _EMBEDDING and embeds is False else []
 
 
 def is_known(name: str) -> bool:

@@ -11,6 +11,7 @@ from starlette.routing import Route
 
 from bookwheel.errors import InputError, JournalError, ModelError
 from bookwheel.models.base import find_abilities
+from bookwheel.models.embeddings import check_embeddings
 from bookwheel.reading.choice import find_default_way
 from bookwheel.reading.provenance import find_origins
 from bookwheel.reading.ways.registry import sort_ways
@@ -52,6 +53,7 @@ class Routes:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._library = Library(service)
+        self._embeds: dict[str, bool | None] = {}
 
     def list_routes(self) -> list[BaseRoute]:
         """Return all routes with their paths."""
@@ -212,7 +214,8 @@ class Routes:
             abilities = await find_abilities(model)
         except ModelError:  # its server is away, which a reading would wait for
             abilities = None
-        ways = await asyncio.to_thread(sort_ways, abilities or frozenset(), plan.gate)
+        embeds = await self._check_embeddings(name)
+        ways = await asyncio.to_thread(sort_ways, abilities or frozenset(), plan.gate, embeds=embeds)
         return {
             "name": name,
             "window": model.window,
@@ -221,6 +224,12 @@ class Routes:
             "ways": list(ways.open),
             "way": find_default_way(model),
         }
+
+    async def _check_embeddings(self, name: str) -> bool | None:
+        """Return whether dense ways are open to a model; its server is asked until it has answered once."""
+        if self._embeds.get(name) is None:
+            self._embeds[name] = await check_embeddings(self._service.models[name])
+        return self._embeds[name]
 
     async def create_session(self, request: Request) -> Response:
         """Sign a browser in: a cookie stands for the key from now on."""

@@ -114,7 +114,7 @@ export class AskForm {
 
   #line() {
     const name = this.way.value || this.own;
-    refill(this.line, knows(`way.${name}`) ? t(`way.${name}`) : "");
+    refill(this.line, wayLine(name));
   }
 
   #save() {
@@ -188,6 +188,12 @@ export class AskForm {
       this.begun();
     }
   }
+}
+
+// The line of a way; of several that go together, one after the other.
+function wayLine(name) {
+  const lines = name.split("+").map((part) => t(knows(`way.${part}`) ? `way.${part}` : "way.other"));
+  return [...new Set(lines)].join(" ");
 }
 
 function nameOf(text) {

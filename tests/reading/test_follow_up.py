@@ -11,7 +11,7 @@ from bookwheel import TextDocument
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Plan
 from bookwheel.reading import loop
-from bookwheel.reading.follow_up import carry_steps, continue_way, count_carried, follow_up
+from bookwheel.reading.follow_up import asks_for_more, carry_steps, continue_way, count_carried, follow_up
 from bookwheel.reading.reread import reread
 from bookwheel.types import Answer, Flag, Step
 
@@ -41,6 +41,18 @@ def model_of(script=keyword_reader):
     return ScriptedModel(script, plan=PLAN, window=400)
 
 
+def model_that_begins_with(said):
+    first = []
+
+    def script(messages):
+        if not first:
+            first.append(1)
+            return said
+        return keyword_reader(messages)
+
+    return model_of(script)
+
+
 @pytest.fixture(scope="module")
 def finished():
     *steps, _ = run(loop.read, QUESTION, model_of())
@@ -63,7 +75,7 @@ def test_a_memory_that_answers_takes_one_call(finished):
     assert model.calls == 1
 
 
-def test_a_memory_that_does_not_answer_is_paid_for_and_the_document_read_from_its_beginning(finished):
+def test_a_memory_about_something_else_is_not_asked_and_the_document_read_from_its_beginning(finished):
     model = model_of()
     *steps, answer = run(follow_up(loop.read), OTHER, model, finished)
     assert "Bo Fell" in answer.text
@@ -71,7 +83,38 @@ def test_a_memory_that_does_not_answer_is_paid_for_and_the_document_read_from_it
     assert (steps[0].chunk.start, steps[-1].chunk.end) == (0, len(TEXT))
     assert steps[0].before.text == ""
     paid = sum(event.conversation.reply.usage.calls for event in (*steps, answer))
-    assert paid == model.calls == len(steps) + 2
+    assert paid == model.calls == len(steps) + 1
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        (QUESTION, False),
+        (SAME, False),
+        (OTHER, True),
+        ("Who works beside Ada Quill at the lamp?", True),
+        ("And in French, please?", False),
+        ("Who is the boss there?", False),
+        ("Who lit the lamps?", True),
+        # A frequent word alone says nothing, unless nothing else is known.
+        ("Does Ada Quill look after the gulls?", False),
+        ("What do the gulls do?", True),
+        # Of a chat, only what was typed last counts.
+        (f"user: {OTHER}\n\nassistant: Bo Fell.\n\nuser: {SAME}\n\ntool: the lamp is lit", False),
+        (f"system: Cite.\n\nuser: ### Task\n\n{OTHER}", True),
+    ],
+)
+def test_a_question_about_what_stands_in_the_document_alone_asks_for_more(question, expected):
+    book = TextDocument(TEXT.replace("Gulls circle over the pier. ", "Gulls circle over the pier. " * 20), "book")
+    assert asks_for_more(question, "The harbour master of Skarholm is Ada Quill.", book) is expected
+
+
+def test_a_chinese_question_about_something_else_asks_for_more():
+    text = (
+        "海鸥在码头上空盘旋，什么也没有发生。" * 200 + "港务长叫艾达。" + "雨落在屋顶上。" * 200 + "塔上的灯由波点亮。"
+    )
+    asks = [asks_for_more(one, "港务长叫艾达。", TextDocument(text)) for one in ("港务长叫什么？", "谁点亮塔上的灯？")]
+    assert asks == [False, True]
 
 
 @pytest.mark.parametrize(
@@ -80,16 +123,11 @@ def test_a_memory_that_does_not_answer_is_paid_for_and_the_document_read_from_it
     ids=["absent", "names that stand nowhere", "empty"],
 )
 def test_what_does_not_stand_is_read_for(finished, said):
-    first = []
-
-    def script(messages):
-        if not first:
-            first.append(1)
-            return said
-        return keyword_reader(messages)
-
-    events = run(follow_up(loop.read), SAME, model_of(script), finished)
+    model = model_that_begins_with(said)
+    events = run(follow_up(loop.read), SAME, model, finished)
     assert len(events) == len(finished) + 1
+    paid = sum(event.conversation.reply.usage.calls for event in events)
+    assert paid == model.calls == len(events) + 1
 
 
 def test_a_memory_of_quotes_is_not_asked_and_the_document_is_read(finished):
@@ -101,11 +139,11 @@ def test_a_memory_of_quotes_is_not_asked_and_the_document_is_read(finished):
 
 
 def test_it_goes_on_after_an_interruption_without_asking_the_memory_again(finished):
-    model = model_of()
-    whole = run(follow_up(loop.read), OTHER, model, finished)
+    model = model_that_begins_with("\\boxed{The document does not say.}")
+    whole = run(follow_up(loop.read), SAME, model, finished)
     part = tuple(event for event in whole[:2] if isinstance(event, Step))
     again = model_of()
-    rest = run(follow_up(loop.read), OTHER, again, (*finished, *part))
+    rest = run(follow_up(loop.read), SAME, again, (*finished, *part))
     assert again.calls == model.calls - 1 - len(part)
     assert next(event.chunk.index for event in rest if isinstance(event, Step)) == len(finished) + len(part)
     assert isinstance(rest[-1], Answer)

@@ -4,22 +4,30 @@
     answer         from its memory, if that answers the new question
     else           the way reads the document from its beginning for the new question, as steps k + 1 …
 
-A memory answers a question when its answer is not that the document does not say, and holds no number or name that
-stands nowhere in the document. A memory of quotes, as small models have it, is not asked.
+A memory answers a question when it is about the same things, its answer is not that the document does not say, and the
+answer holds no number or name that stands nowhere in the document. A memory of quotes, as small models have it, is not
+asked.
+
+    document  … The harbour master is Ada Quill. … The lamp of the tower is lit by Bo Fell. …
+    memory    The harbour master is Ada Quill.
+    question  What is the harbour master's name?     its words stand in the memory
+              Who lights the lamp of the tower?      "lamp" stands in the document alone: it is read again
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 from contextlib import aclosing
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from bookwheel.reading import loop
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.remarks import is_absence
 from bookwheel.reading.reread import is_rereading, reread
 from bookwheel.reading.verdict import judge_answer
+from bookwheel.reading.ways.question_words import QuestionWords
 from bookwheel.types import Answer, Flag, Step, Usage, Verdict
 
 if TYPE_CHECKING:
@@ -29,6 +37,13 @@ if TYPE_CHECKING:
     from bookwheel.plan import Plan
     from bookwheel.reading.loop import Way
     from bookwheel.types import Document
+
+# A chat's turns stand in the question, each under its role; the last one of the user is what is asked now.
+_TURN: Final = re.compile(r"(?:\A|\n\n)user: (.*?)(?=\n\n(?:user|assistant|tool|function): |\Z)", re.DOTALL)
+# Characters among which a word of the question is looked for, and one in how many such windows may have it: what
+# stands nearly everywhere, such as the name of the hero, says nothing of what is asked.
+_WINDOW: Final = 2000
+_RARE: Final = 5
 
 
 def carry_steps(steps: Sequence[Step]) -> tuple[Step, ...]:
@@ -62,7 +77,8 @@ def follow_up(way: Way) -> Way:
         spent = Usage()
         prompts = prompts_for(plan, question)
         # Passages that were quoted for one question say nothing about another.
-        if carried == len(done) and not prompts.quotes:
+        is_asked = carried == len(done) and not prompts.quotes
+        if is_asked and not await asyncio.to_thread(asks_for_more, question, done[-1].after.text, document):
             loop.check(question, model, plan, prompts)
             final = await loop.answer(question, done[-1].after, model, plan, prompts)
             if await asyncio.to_thread(_suffices, final, document, question, done):
@@ -86,6 +102,24 @@ def _suffices(final: Answer, document: Document, question: str, steps: Sequence[
         return False
     _, claims = judge_answer(final.text, question, steps, document)
     return bool(claims) and not any(claim.missing or claim.verdict is Verdict.ABSENT for claim in claims)
+
+
+def asks_for_more(question: str, known: str, document: Document) -> bool:
+    """Return whether a question has a rare word of the document that the memory `known` has not.
+
+    With none of its words known, a frequent one is enough. A model that is asked nevertheless says what it knows.
+    """
+    words = QuestionWords(find_newest_turn(question))
+    seen = words.find(known)
+    held = words.count_windows(document, _WINDOW, beside=seen)
+    rare = max(1, held.windows // _RARE)
+    return any(count <= rare or not seen for count in held.counts.values())
+
+
+def find_newest_turn(question: str) -> str:
+    """Return what the user typed last: clients put earlier turns, instructions and passages before it."""
+    turns = _TURN.findall(question)
+    return (turns[-1] if turns else question).rstrip().rpartition("\n\n")[2]
 
 
 def _renumber(step: Step, offset: int) -> Step:

@@ -124,10 +124,15 @@ def apply_schema(way: Way, plan: Plan) -> Way:
 
 
 async def _structure(answer: Answer, question: str, model: Model, plan: Plan) -> Answer:
-    """Return the answer as JSON of the plan's schema; UnfitAnswer when the model cannot write it."""
+    """Return the answer as JSON of the plan's schema, or in words where they are allowed.
+
+    Raise UnfitAnswer when the model cannot write what it must.
+    """
     schema = plan.schema or "{}"
     prompt = _PROMPT.format(question=escape_markup(question), answer=escape_markup(answer.text), schema=schema)
     messages = [Message(role="user", content=prompt)]
+    if plan.schema_optional and not _fits_window(prompt, model, plan):
+        return answer
     sampling, fault, reply = replace(plan.sampling, schema=schema), "", answer.conversation.reply
     for _ in range(_TRIES):
         try:
@@ -140,6 +145,9 @@ async def _structure(answer: Answer, question: str, model: Model, plan: Plan) ->
             conversation = await converse(messages, model, plan.answer_tokens, sampling)
         reply = conversation.reply
         value, fault = _parse_value(reply.text, json.loads(schema))
+        if plan.schema_optional and value is None:
+            # Who writes words where a tool may be called calls none.
+            return answer
         if not fault:
             flags = tuple(flag for flag in answer.flags if flag is not Flag.NO_ANSWER)
             text = json.dumps(value, ensure_ascii=False)
@@ -148,12 +156,19 @@ async def _structure(answer: Answer, question: str, model: Model, plan: Plan) ->
             Message(role="assistant", content=reply.text),
             Message(role="user", content=_AGAIN.format(fault=fault)),
         ]
+    if plan.schema_optional:
+        return answer
     cut = "; it was cut off: raise --answer-tokens" if reply.finish is Finish.LENGTH else ""
     raise UnfitAnswer(
         f"{model.name} gave no JSON that fits the schema in {_TRIES} tries ({fault}){cut}; the answer in words was: "
         f"{answer.text[:300]}",
         tries=_TRIES,
     )
+
+
+def _fits_window(prompt: str, model: Model, plan: Plan) -> bool:
+    need = model.template_tokens + model.tokenizer.count(prompt) + plan.answer_tokens
+    return model.window is None or need <= model.window
 
 
 def _parse_value(text: str, schema: dict[str, Any]) -> tuple[Any, str]:

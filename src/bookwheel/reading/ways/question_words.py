@@ -8,17 +8,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import log
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from bookwheel.text import lexicon
 from bookwheel.text.matching import Passage, parse_words
-from bookwheel.text.stems import stem
+from bookwheel.text.stems import FORMS, stem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from bookwheel.types import Chunk
+    from bookwheel.types import Chunk, Document
+
+# Words that ask, whatever is asked for.
+_ASKING: Final = frozenset(map(stem, lexicon.ASKING)) | lexicon.LIGHT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WordCounts:
+    """In how many windows of a document words stand; those that stand in none are left out."""
+
+    windows: int
+    counts: Mapping[str, int]
 
 
 class QuestionWords:
@@ -34,6 +46,21 @@ class QuestionWords:
     def share(self, text: str) -> float:
         """Return the share of the words that stand in a text."""
         return len(self.find(text)) / max(1, len(self._stems))
+
+    def count_windows(self, document: Document, size: int, *, beside: set[str]) -> WordCounts:
+        """Count the windows of `size` characters with each word, save words that only ask and those in `beside`."""
+        wanted = self._stems - beside - _ASKING
+        # Most windows hold none of the words, which a search for their letters shows a hundred times as fast.
+        forms = [form for word in wanted for form in (word, *FORMS.get(word, ()))]
+        counts, windows = Counter[str](), 0
+        for part in document.parts() if wanted else ():
+            for start in range(0, len(part.text), size):
+                text = part.text[start : start + size]
+                folded = text.casefold()
+                windows += 1
+                if any(form in folded for form in forms):
+                    counts.update(wanted & self.find(text))
+        return WordCounts(windows=windows, counts=counts)
 
     def choose(self, windows: Sequence[str], most: int) -> list[str]:
         """Return the windows with the rarest of the words, best first; all windows if none has any."""

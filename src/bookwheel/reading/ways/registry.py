@@ -130,7 +130,7 @@ def sort_ways(abilities: frozenset[Ability], gate: GatePlan | None, *, embeds: b
         needs, needs_one = list_needs(name)
         if gate and needs_one:
             needs, needs_one = needs | {ABILITIES[gate.scorer]}, frozenset()
-        lacking = sorted(needs - abilities) or sorted(needs_one if not needs_one & abilities else ())
+        lacking: list[str] = sorted(needs - abilities) or sorted(needs_one if not needs_one & abilities else ())
         lacking = lacking or _list_lacking(name, embeds=embeds)
         if lacking:
             closed[name] = " or ".join(lacking)

@@ -29,6 +29,30 @@ def find_answer_schema(chat: ChatShape) -> str | None:
     return format_schema(_build_choice(tools, chat, format_schema_), "tools")
 
 
+def is_schema_optional(chat: ChatShape) -> bool:
+    """Return True if the answer may be words: where a tool can be called and need not be, and no format is set.
+
+    Chat clients send their tools with every question, and to models that write no JSON.
+    """
+    choice = (chat.model_extra or {}).get("tool_choice") or "auto"
+    return bool(_list_tools(chat)) and choice == "auto" and not _find_format_schema(chat)
+
+
+def name_words(chat: ChatShape, answer: str) -> tuple[str, ...]:
+    """Return a note where tools were offered and the answer stayed in words."""
+    if not is_schema_optional(chat) or _is_json(answer):
+        return ()
+    return ("no tool could be called: the model wrote no JSON of the tools' schema, or it does not fit its window",)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _find_format_schema(chat: ChatShape) -> str | None:
     """Return the schema of `response_format`, as JSON."""
     format_ = (chat.model_extra or {}).get("response_format")

@@ -10,7 +10,7 @@ from bookwheel.record import claim_to_json, evidence_to_json
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.running_reading import Waiting
 from bookwheel.serve.http.errors import code_of, openai_error, status_of
-from bookwheel.serve.openai.answer_step import build_message
+from bookwheel.serve.openai.answer_step import build_message, name_words
 from bookwheel.serve.openai.messages import cut_at_stop
 from bookwheel.serve.openai.schemas import chunk_to_json, completion_to_json, usage_to_json
 from bookwheel.types import Answer, Status, Step
@@ -56,7 +56,7 @@ def make_chunks(
     if event.status is not Status.ANSWERED:
         error = explain_no_answer(event)
         return [{**openai_error(str(error), status_of(error), code_of(error)), "reading": event.id}]
-    more = {"reading": event.id, **_verdict_to_json(event, notes)}
+    more = {"reading": event.id, **_verdict_to_json(event, chat, notes)}
     chunks = [chunk_to_json(id_, chat.model, {}, _find_finish(event, chat), **more)]
     if (chat.stream_options or {}).get("include_usage"):
         chunks.append(chunk_to_json(id_, chat.model, None, usage=usage_to_json(event.usage)))
@@ -69,7 +69,7 @@ def make_completion(reading: Reading, chat: ChatShape, notes: Sequence[str]) -> 
         raise explain_no_answer(reading)
     message, _ = build_message(chat, reading.answer.text, reading.id)
     message = {**_cut(message, chat), "reasoning_content": _format_reasoning(reading)}
-    more = {"reading": reading.id, **_verdict_to_json(reading, notes)}
+    more = {"reading": reading.id, **_verdict_to_json(reading, chat, notes)}
     finish = _find_finish(reading, chat)
     return completion_to_json(completion_id(reading), chat.model, message, finish, reading.usage, **more)
 
@@ -91,14 +91,15 @@ def _find_finish(reading: Reading, chat: ChatShape) -> str:
     return finish or str(reading.answer.conversation.reply.finish)
 
 
-def _verdict_to_json(reading: Reading, notes: Sequence[str]) -> dict[str, Any]:
+def _verdict_to_json(reading: Reading, chat: ChatShape, notes: Sequence[str]) -> dict[str, Any]:
     """Return how far the document bears out the answer, and the notes on document and request."""
+    words = name_words(chat, reading.answer.text) if reading.answer else ()
     share = [describe_share(reading)] if reading.share_read < 1 else []
     return {
         "verdict": reading.verdict,
         "claims": [claim_to_json(claim) for claim in reading.claims],
         "evidence": [evidence_to_json(passage) for passage in reading.evidence],
-        "notes": [*reading.document.notes, *share, *notes],
+        "notes": [*reading.document.notes, *share, *words, *notes],
     }
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from bookwheel.errors import PlanError
 from bookwheel.reading.loop import template_tokens
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.serve.openai.answer_step import find_answer_schema
+from bookwheel.serve.openai.answer_step import find_answer_schema, is_schema_optional
 
 if TYPE_CHECKING:
     from bookwheel.models.base import Model
@@ -31,7 +31,7 @@ def plan_question(service: Service, chat: ChatShape, conversation: ChatParts, mo
     """Return what to ask and how to read. It counts tokens, which may wait for a server's tokenizer."""
     values: dict[str, Any] = {"sampling": _list_sampling(chat)}
     if schema := find_answer_schema(chat):
-        values["schema"] = schema
+        values |= {"schema": schema, "schema_optional": is_schema_optional(chat)}
     plan = service.make_plan(model.name, values, chat.plan)
     count = model.tokenizer.count
     plan = _widen_question(plan, count(conversation.question), is_fixed="question_tokens" in chat.plan)

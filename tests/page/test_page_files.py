@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import gzip
 import re
 from pathlib import Path
@@ -10,7 +11,8 @@ from bookwheel import record
 from bookwheel.reading.ways.registry import BUILT_IN
 from bookwheel.types import Flag, Status
 
-PAGE = Path(record.__file__).parent / "serve" / "page"
+PACKAGE = Path(record.__file__).parent
+PAGE = PACKAGE / "serve" / "page"
 
 
 def test_both_languages_say_everything_that_is_asked_for():
@@ -28,6 +30,39 @@ def test_both_languages_say_everything_that_is_asked_for():
     assert {f"status.{status}" for status in Status} | {f"flag.{flag}" for flag in Flag} <= english
     # The form does not offer a reading without the document.
     assert {f"way.{way}" for way in BUILT_IN if way != "closed-book"} <= english
+
+
+def written_reasons():
+    """Yield every reason that a metric of ours gives, with `1` for what is filled in."""
+    for file in (PACKAGE / "scoring").glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.keyword | ast.Assign) and getattr(node, "arg", "reason") == "reason":
+                targets = [target.id for target in getattr(node, "targets", ()) if isinstance(target, ast.Name)]
+                if isinstance(node, ast.keyword) or targets == ["reason"]:
+                    yield from sentences(node.value)
+
+
+def sentences(node):
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    elif isinstance(node, ast.JoinedStr):
+        yield "".join(part.value if isinstance(part, ast.Constant) else "1" for part in node.values)
+    elif isinstance(node, ast.IfExp):
+        yield from (*sentences(node.body), *sentences(node.orelse))
+    elif isinstance(node, ast.Subscript):
+        yield from sentences(node.value)
+    elif isinstance(node, ast.Dict):
+        for value in node.values:
+            yield from sentences(value)
+
+
+def test_every_reason_of_a_score_has_words_in_both_languages():
+    rules = re.findall(r"\[/(.+)/s?, \"(reason\.[\w-]+)\"\]", (PAGE / "reasons.js").read_text("utf-8"))
+    english = set(re.findall(r'^  "(reason\.[^"]+)":', (PAGE / "words-en-desk.js").read_text("utf-8"), re.MULTILINE))
+    assert {key for _, key in rules} == english
+    reasons = {reason.replace("repeats 1", "repeats 1%") for reason in written_reasons() if reason}
+    assert len(reasons) > 20
+    assert [one for one in sorted(reasons) if not any(re.search(rule, one, re.DOTALL) for rule, _ in rules)] == []
 
 
 def test_the_first_load_is_small():

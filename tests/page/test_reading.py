@@ -106,6 +106,27 @@ def test_a_finished_reading_opens_where_its_evidence_was_read(page):
     assert page.evaluate("document.documentElement.scrollHeight <= innerHeight")
 
 
+def test_a_marked_passage_is_there_again_after_a_reload_and_in_another_language(page, expect):
+    read_to_the_end(page)
+    last = to_the_last_step(page)
+    follow, mark = page.locator(".source .small-button"), page.locator("mark")
+    # The words of a line have their place only where they are found; that of an answer comes with it.
+    for press in (page.locator("button.since").last, page.locator("button.since").first, page.locator(".cite").last):
+        press.click()
+        page.wait_for_url(re.compile(r"quote=\d"))
+        marked = mark.inner_text()
+        page.reload()
+        expect(mark).to_have_text(marked)
+        expect(follow).to_be_visible()
+        page.locator("header [lang]").click()
+        expect(mark).to_have_text(marked)
+        page.locator("header [lang]").click()
+        expect(mark).to_have_text(marked)
+        wait_for_step(page, last)
+        follow.click()
+        page.wait_for_function("() => !location.hash.includes('quote')")
+
+
 def test_a_passage_that_is_held_stays_while_the_reading_goes_on(page, gate, expect):
     gate.close_after(5)
     begin(page)

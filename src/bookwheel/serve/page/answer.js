@@ -4,6 +4,7 @@
 import { h, refill } from "./dom.js";
 import { advantageMark, statusChip, supportChip, verdict } from "./marks.js";
 import { flagChip } from "./memory.js";
+import { explainScore } from "./reasons.js";
 import { figure, number, t } from "./words.js";
 
 const SHORT = 300; // characters of a quote that are shown
@@ -85,5 +86,5 @@ function judged({ sample, rollout }) {
     return [h("span", { class: "chip nought" }, reward), h("span", { class: "small" }, t("train.advantage")), advantageMark(rollout.advantage), h("span", { class: "small" }, [t("train.at", { step: number(rollout.step), sample: rollout.sample }), ...parts].join(" · "))];
   }
   if (!sample) return null;
-  return [verdict(sample), h("span", { class: "small" }, t("samples.golds")), h("span", {}, sample.golds.join(" · ")), sample.reason && h("span", { class: "small" }, sample.reason)];
+  return [verdict(sample), h("span", { class: "small" }, t("samples.golds")), h("span", {}, sample.golds.join(" · ")), sample.reason && h("span", { class: "small" }, explainScore(sample.reason))];
 }

@@ -29,7 +29,7 @@ export class ReadingView {
     this.origins = [];
     this.opened = performance.now();
     this.spent = reading.usage.seconds;
-    this.answer = new Answer((found) => this.#proof(found));
+    this.answer = new Answer((found) => this.#hold(found, t("source.proof")));
     this.facts = new Facts();
     this.ribbon = new Ribbon({ trace: this.trace, length: reading.document.length, proofs: () => this.reading.evidence ?? [], move: (at) => this.go(at) });
     this.transport = new Transport({ trace: this.trace, shown: () => this.shown, newest: () => this.at === null, go: (at) => this.go(at) });
@@ -84,7 +84,8 @@ export class ReadingView {
 
   restore({ at, memory, spent }) {
     this.spent = spent ?? this.spent;
-    this.go(at);
+    // The address has led there already, and to the passage that is held, which another step would let go of.
+    if (at !== this.at) this.go(at);
     if (memory !== undefined) this.editor.open(memory);
   }
 
@@ -98,7 +99,8 @@ export class ReadingView {
     const [start, end] = (query.get("quote") ?? "").split("-").map(Number);
     if (query.has("step")) this.go(Math.min(Number(query.get("step")) || 0, this.trace.last));
     else this.#toWhatMatters();
-    if (end > start) this.#proof(this.reading.evidence?.find((one) => one.start === start && one.end === end) ?? { start, end, step: this.trace.stepAt(start), pages: [] });
+    const proof = this.reading.evidence?.find((one) => one.start === start && one.end === end);
+    if (end > start) this.#hold(proof ?? { start, end, step: this.trace.stepAt(start), pages: [] }, proof && t("source.proof"));
   }
 
   // The step that read what the answer rests on; without evidence, the last one that changed the memory.
@@ -246,7 +248,9 @@ export class ReadingView {
 
   #remember() {
     if (!this.node.isConnected) return;
-    const values = { ...(this.at !== null && { step: this.at }), ...(this.quoted && { quote: `${this.quoted.start}-${this.quoted.end}` }) };
+    // A finished reading opens at its evidence, so its last step has to be named too.
+    const at = this.at ?? (this.reading.status === "reading" ? null : this.trace.last);
+    const values = { ...(at !== null && at >= 0 && { step: at }), ...(this.quoted && { quote: `${this.quoted.start}-${this.quoted.end}` }) };
     const rest = new URLSearchParams(values).toString();
     rememberAddress(`${this.shelf.place(this.reading.reading)}${rest && `?${rest}`}`);
   }
@@ -267,8 +271,8 @@ export class ReadingView {
     this.#mark(entered, quote ? { span: quote, told: t("source.line", { step: number(origin.step) }) } : { line, told });
   }
 
-  #proof(found) {
-    const where = { span: found, told: t("source.proof") };
+  #hold(found, told = "") {
+    const where = { span: found, told };
     if (this.trace.steps[found.step]) return this.#mark(found.step, where);
     // No step read it: the document is shown around it.
     return this.source.hold({ start: 0, end: this.reading.document.length, pages: found.pages }, where);

@@ -13,9 +13,10 @@ const CALM = 140; // milliseconds without a move, after which a section is fetch
 const LAG = 500;
 
 export class SourcePane {
-  // `pinned(span)` is told when a passage is marked by hand, null when the pane follows the steps again.
-  constructor(info, shelf, pinned = () => {}) {
-    Object.assign(this, { info, shelf, pinned, known: new Map(), asked: 0, passed: 0, pin: false });
+  // `pinned(span)` is told when a passage is marked by hand, null when the pane follows the steps again; without it there
+  // are no steps to follow.
+  constructor(info, shelf, pinned = null) {
+    Object.assign(this, { info, shelf, pinned: pinned ?? (() => {}), follows: pinned !== null, known: new Map(), asked: 0, passed: 0, pin: false });
     this.where = h("p", { class: "small where" });
     this.told = h("p", { class: "small told", "aria-live": "polite" });
     this.text = h("div", { class: "text", dir: "auto", tabindex: "0", role: "group", "aria-label": info.name });
@@ -60,7 +61,7 @@ export class SourcePane {
   browse(at, span = null) {
     const start = Math.max(0, Math.min(at - 1500, this.info.length - SCREEN));
     this.pin = true;
-    this.follow.hidden = true;
+    this.follow.hidden = !this.follows;
     if (span) this.pinned(span);
     return this.show({ start, end: Math.min(this.info.length, start + SCREEN), pages: [] }, { span });
   }
@@ -108,6 +109,8 @@ export class SourcePane {
       : [section];
     refill(this.told, told || (line ? t(marked ? "source.exact" : "source.nowhere") : ""));
     refill(this.text, h("span", { class: "around" }, piece(start, from)), inner, h("span", { class: "around" }, piece(to, to + AROUND)));
+    // The words of a line are found here, so their place is known only now.
+    if (this.pin && line && marked) this.pinned({ start: from + Array.from(section.slice(0, marked[0])).length, end: from + Array.from(section.slice(0, marked[1])).length });
     this.#reveal(this.text.querySelector("mark"));
   }
 

@@ -17,7 +17,7 @@ from open_webui import BOOK, OTHER, QUESTION, SAME, WEBUI, count_calls, list_rea
 from playwright.sync_api import sync_playwright
 
 CHROMIUMS = ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")
-PATIENCE = 180_000
+PATIENCE = 600_000
 QUIET = 15_000
 REPLIES = "#messages-container .chat-assistant"
 REGENERATE = 'button[aria-label="Regenerate"]'

@@ -145,7 +145,7 @@ class Plan:
     schema: str | None = None
     """A JSON Schema, as JSON, that the answer must fit; None is an answer in words."""
     schema_optional: bool = False
-    """The answer stays in words where the model writes no JSON of the schema, or the schema does not fit its window."""
+    """The answer stays in words where the model only quotes or writes no JSON of the schema, or has no room for it."""
     least_gain: Annotated[float, Ge(0), Le(100)] = 0.0
     """In the way `quotes`, the log-likelihood that the best passage must add to each token of the question; with less,
     the answer is that the document does not say."""

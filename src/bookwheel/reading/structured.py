@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from bookwheel.errors import InputError, Rejected, UnfitAnswer
 from bookwheel.reading.guards import clean
 from bookwheel.reading.loop import converse
+from bookwheel.reading.prompts import prompts_for
 from bookwheel.text.sanitize import escape_markup
 from bookwheel.types import Answer, Finish, Flag, Message
 
@@ -131,7 +132,7 @@ async def _structure(answer: Answer, question: str, model: Model, plan: Plan) ->
     schema = plan.schema or "{}"
     prompt = _PROMPT.format(question=escape_markup(question), answer=escape_markup(answer.text), schema=schema)
     messages = [Message(role="user", content=prompt)]
-    if plan.schema_optional and not _fits_window(prompt, model, plan):
+    if plan.schema_optional and (prompts_for(plan, question).quotes or not _fits_window(prompt, model, plan)):
         return answer
     sampling, fault, reply = replace(plan.sampling, schema=schema), "", answer.conversation.reply
     for _ in range(_TRIES):

@@ -303,3 +303,10 @@ def test_a_question_over_its_budget_takes_room_from_the_chunk(up, ai, words) -> 
     assert "Ada Quill" in content(said)
     assert plan.question_tokens > 60
     assert plan.question_tokens + plan.chunk_tokens == 120
+
+
+def test_rules_that_do_not_fit_beside_the_question_are_left_out_and_told(up, ai, words) -> None:
+    rules = "### Task:\n" + "- Cite each source by its number in brackets, and by nothing else.\n" * 20
+    said = ask(ai, (USER, f"{rules}\n<context>\n{words[0]}\n</context>\n\n{words[1]}"))
+    assert up.journal.reading(said.reading).question == words[1]
+    assert any("instructions before the question" in note for note in said.notes)

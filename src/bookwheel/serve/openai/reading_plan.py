@@ -6,11 +6,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bookwheel.errors import PlanError
+from bookwheel.reading.follow_up import find_newest_turn
 from bookwheel.reading.loop import template_tokens
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.serve.openai.answer_step import find_answer_schema, is_schema_optional
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan
     from bookwheel.serve.engine.service import Service
@@ -35,7 +38,9 @@ def plan_question(service: Service, chat: ChatShape, conversation: ChatParts, mo
     plan = service.make_plan(model.name, values, chat.plan)
     count = model.tokenizer.count
     plan = _widen_question(plan, count(conversation.question), is_fixed="question_tokens" in chat.plan)
+    conversation, left_out = _leave_instructions(conversation, plan.question_tokens, count)
     question, notes = conversation.format_question(count, plan.question_tokens)
+    notes = (*left_out, *notes)
     if chat.limit is not None and "answer_tokens" not in chat.plan:
         plan = _limit_answer(plan, chat.limit, count(question), model)
     return PlannedQuestion(question=question, plan=plan, notes=notes)
@@ -52,6 +57,20 @@ def _widen_question(plan: Plan, tokens: int, *, is_fixed: bool) -> Plan:
     if is_fixed or extra <= 0 or 2 * extra > plan.chunk_tokens:
         return plan
     return replace(plan, question_tokens=tokens, chunk_tokens=plan.chunk_tokens - extra)
+
+
+def _leave_instructions(
+    conversation: ChatParts, room: int, count: Callable[[str], int]
+) -> tuple[ChatParts, tuple[str, ...]]:
+    """Return the conversation with what the user typed alone, and a note, where the whole question has no room.
+
+    Clients of retrieval put some 500 tokens of rules before a question, more than a small model's plan has for it.
+    """
+    typed = find_newest_turn(conversation.question)
+    if count(conversation.question) <= room or count(typed) > room:
+        return conversation, ()
+    note = "the instructions before the question did not fit beside it and were left out"
+    return replace(conversation, question=typed), (note,)
 
 
 def _limit_answer(plan: Plan, limit: int, question: int, model: Model) -> Plan:

@@ -63,6 +63,9 @@ _OPTIONAL_SETTINGS: Final = (
     "response_format",
 )
 
+# Characters that are tokenized in the time that a thread takes to begin and end, or a little more.
+_SHORT_TEXT: Final = 2000
+
 _log: Final = logging.getLogger(__name__)
 
 
@@ -323,8 +326,13 @@ class OpenAIModel:
             await self._count_tokens([text])
 
     async def _count_tokens(self, texts: Sequence[str]) -> int:
-        """Count in a thread, so that other calls go on."""
-        return await asyncio.to_thread(lambda: sum(map(self.tokenizer.count, texts))) if texts else 0
+        """Count in a thread where that takes time, so that other calls go on."""
+
+        def count() -> int:
+            return sum(map(self.tokenizer.count, texts))
+
+        is_short = sum(map(len, texts)) <= _SHORT_TEXT and not isinstance(self.tokenizer, ServerTokenizer)
+        return count() if is_short else await asyncio.to_thread(count)
 
 
 def _response_format(schema: str) -> dict[str, Any]:

@@ -169,9 +169,21 @@ async def persist(
 
     Patience begins anew whenever `progress` has changed since the last failure.
     """
+    tries = _Tries(patience, progress)
+    failures: list[ModelError] = []
+    # Nearly every call succeeds at once, and tenacity inspects all of its callbacks for each.
+    try:
+        return await call()
+    except ModelError as error:
+        failures.append(error)
+
+    async def attempt() -> _T:
+        if failures:
+            raise failures.pop()
+        return await call()
+
     from tenacity import AsyncRetrying, retry_if_exception
 
-    tries = _Tries(patience, progress)
     retrying = AsyncRetrying(
         retry=retry_if_exception(_is_untried),
         wait=_choose_wait,
@@ -181,11 +193,6 @@ async def persist(
         before_sleep=tries.report_wait,
         reraise=True,
     )
-
-    async def attempt() -> _T:
-        # tenacity would not await what a plain function returns.
-        return await call()
-
     try:
         return await retrying(attempt)
     except ModelError as error:

@@ -7,16 +7,13 @@ the rest of a call, and is the same each time. What goes wrong is raised as the 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from httpx2 import AsyncClient, Request, Response
     from openai import APIStatusError, AsyncOpenAI
-
-# It belongs to the body.
-_LENGTH: Final = b"content-length"
 
 
 class RepeatedPost:
@@ -38,16 +35,17 @@ class RepeatedPost:
         answer = await self._client.post(self._route, cast_to=Response, body=body)
         # The request after a redirect may have lost its key.
         self._first = None if answer.history else answer.request
+        # Its length is that of its own body.
+        answer.request.headers.pop("content-length", None)
         return answer
 
     async def _repeat(self, first: Request, body: Mapping[str, Any]) -> Response:
         import httpx2
         from openai import APIConnectionError, APITimeoutError
 
-        headers = [(name, value) for name, value in first.headers.raw if name.lower() != _LENGTH]
         content = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
         request = httpx2.Request(
-            first.method, first.url, headers=headers, content=content, extensions=dict(first.extensions)
+            first.method, first.url, headers=first.headers, content=content, extensions=dict(first.extensions)
         )
         try:
             answer = await self._http.send(request)

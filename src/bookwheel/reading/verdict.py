@@ -57,17 +57,15 @@ def judge_answer(
     parts = _PlacedParts(document, end)
     copies = _find_copies(parts, pieces)
     judged = [at for at, piece in enumerate(pieces) if _is_judged(piece)]
-    cases = {
-        at: _make_cases(pieces[at], question, asked)
-        for at in judged
-        if at not in copies and not says_absent(pieces[at])
-    }
+    own = dict.fromkeys(pieces[at] for at in judged if at not in copies and not says_absent(pieces[at]))
+    # A sentence that an answer repeats is looked for once.
+    cases = {piece: _make_cases(piece, question, asked) for piece in own}
     flat = [case for several in cases.values() for case in several]
     if flat:
         _search(flat, asked, parts)
     writer = ClaimWriter(steps, parts)
     claims = tuple(
-        writer.write_copy(pieces[at], copies[at]) if at in copies else writer.write(pieces[at], cases.get(at))
+        writer.write_copy(pieces[at], copies[at]) if at in copies else writer.write(pieces[at], cases.get(pieces[at]))
         for at in judged
     )
     return tuple(writer.evidence), claims

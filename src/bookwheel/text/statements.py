@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import Enum, auto
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from bookwheel.text import lexicon
@@ -31,6 +32,8 @@ _TOKEN: Final = re.compile(
     rf"|(?P<negated>[^\W\d_]+n['’]t\b)|(?P<genitive>['’]s\b)|(?P<word>(?:(?![{UNSPACED}])[^\W_])+)"
     r"|(?P<unit>[%％$€£¥])|(?P<break>[.!?。！？;；:：,，、()（）\[\]—–|\n])"
 )
+# A sentence of the document is compared with each claim of an answer.
+_PARSED_KEPT: Final = 256
 _SENTENCE_BREAKS: Final = frozenset(".!?。！？:：\n")
 
 
@@ -85,6 +88,7 @@ class Statement:
         return {term.key for term in self.terms if term.is_exact}
 
 
+@lru_cache(_PARSED_KEPT)
 def parse_statement(text: str) -> Statement:
     """Split a sentence into its terms."""
     parser = _Parser(text)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
 # A letter of ASCII, because no normalizer joins it with the blank or with what stands before.
-_WORD_START: Final = re.compile(r"(?<=\S)(?= [A-Za-z])")
+_WORD_START: Final = re.compile(r" (?=[A-Za-z])(?<!\s )(?<!\A )")
 # What may stand before the blank: of each kind of character, and what tokenizers treat apart.
 _BEFORE: Final = (
     *("a", "A", "é", "e\u0301", "中", "я", "א", "ก", "'s", "’s", "7", "1234", "²", "Ⅷ", ".", "...", "!?", ",", ")"),
@@ -55,7 +55,7 @@ class WordCounter:
 
     def __init__(self, encode: Callable[[str], Encoding]) -> None:
         self._encode = encode
-        self._count: Callable[[str], int] = lru_cache(_WORDS_KEPT)(lambda word: len(encode(word)))
+        self._count: Callable[[str], int] = lru_cache(_WORDS_KEPT)(lambda word: len(encode(f" {word}")))
 
     @classmethod
     def find(cls, tokenizer: Tokenizer, encode: Callable[[str], Encoding]) -> Self | None:
@@ -63,7 +63,7 @@ class WordCounter:
         added = [token for token in tokenizer.get_added_tokens_decoder().values() if not token.special]
         if any(token.lstrip or token.rstrip or _WORD_START.search(token.content) for token in added):
             return None
-        whole, words = encode(_PROBE), _WORD_START.split(_PROBE)
+        whole, words = encode(_PROBE), _split(_PROBE)
         ids = [id_ for word in words for id_ in encode(word).ids]
         starts = accumulate(map(len, words[:-1]))
         is_split = all(whole.char_to_word(start - 1) != whole.char_to_word(start + 1) for start in starts)
@@ -71,10 +71,16 @@ class WordCounter:
 
     def scan(self, text: str) -> CountedWords | None:
         """Count the tokens of each word of a text; None where it is not made of words."""
-        words = _WORD_START.split(text)
-        if max(map(len, words)) > _LONGEST_WORD:
+        first, *others = _WORD_START.split(text)
+        if max(map(len, (first, *others))) > _LONGEST_WORD:
             return None
-        return CountedWords(text, words, list(map(self._count, words)), self._encode)
+        return CountedWords(text, (first, *others), [len(self._encode(first)), *map(self._count, others)], self._encode)
+
+
+def _split(text: str) -> list[str]:
+    """Return the words of a text, each with the blank before it."""
+    first, *others = _WORD_START.split(text)
+    return [first, *(f" {word}" for word in others)]
 
 
 class CountedWords:
@@ -86,10 +92,9 @@ class CountedWords:
         self, text: str, words: Sequence[str], counts: Sequence[int], encode: Callable[[str], Encoding]
     ) -> None:
         self._text = text
-        self._words = words
         self._encode = encode
-        self._ends = [0, *accumulate(map(len, words))]
-        """The characters before each word, and in all."""
+        self._letters = [0, *accumulate(map(len, words))]
+        """The characters before each word, and in all, without the blanks between words."""
         self._tokens = [0, *accumulate(counts)]
         """The tokens before each word, and in all."""
 
@@ -98,13 +103,18 @@ class CountedWords:
         if limit >= self._tokens[-1]:
             return len(self._text)
         at = bisect_right(self._tokens, limit) - 1
-        span = self._encode(self._words[at]).token_to_chars(limit - self._tokens[at])
-        return self._ends[at] + (span[0] if span else 0)
+        start, end = self._start(at), self._start(at + 1)
+        span = self._encode(self._text[start:end]).token_to_chars(limit - self._tokens[at])
+        return start + (span[0] if span else 0)
 
     def count(self, end: int) -> int:
         """Return the number of tokens of the first `end` characters."""
         if end >= len(self._text):
             return self._tokens[-1]
         # Where a word starts shows by two characters: its blank and its letter.
-        at = max(0, bisect_right(self._ends, end - 2) - 1)
-        return self._tokens[at] + len(self._encode(self._text[self._ends[at] : end]))
+        at = max(0, bisect_right(range(len(self._letters)), end - 2, key=self._start) - 1)
+        return self._tokens[at] + len(self._encode(self._text[self._start(at) : end]))
+
+    def _start(self, at: int) -> int:
+        """Return the character where this word starts, with the blank before it."""
+        return self._letters[at] + max(0, at - 1)

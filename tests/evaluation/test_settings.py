@@ -139,6 +139,13 @@ def test_the_fingerprint_of_a_settings_file_is_the_one_that_older_results_bear(t
     assert fingerprint([evaluation.fixed_settings(), settings]) == "a594f14febc54f67"
 
 
+def test_settings_that_came_later_count_only_where_they_are_set():
+    plain = model_settings(ModelSpec(name="m"), Plan(), "x")["plan"]
+    plan = Plan.from_json({"enough_gain": 4.5, "sampling": {"thinking": False}})
+    later = model_settings(ModelSpec(name="m"), plan, "x")["plan"]
+    assert later == {**plain, "enough_gain": 4.5, "sampling": {**plain["sampling"], "thinking": False}}
+
+
 def test_a_file_that_is_not_there_names_the_presets():
     with pytest.raises(SettingsError, match="Presets are"):
         Evaluation.load("nowhere.toml")

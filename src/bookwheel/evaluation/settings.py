@@ -44,8 +44,15 @@ _AXES: Final = frozenset({"tasks", "lengths", "ways", "count", "models", "langua
 _WITHOUT_EFFECT: Final = frozenset({"concurrency", "reference", "data", "samples", "judge"})
 # Settings of a model that say how it is reached and which cells it fills.
 _CONNECTION: Final = frozenset({"base_url", "threads", "timeout", "concurrency", "ways", "lengths"})
-# Plan fields that came later count only where they are set, so that older results keep their fingerprint.
-_LATER: Final = frozenset({"schema", "least_gain", "enough_gain", "gate", "token_scale", "rank", "thinking"})
+# The settings of a plan that count even where nothing is changed. All that came later count only where they are set, so
+# that a new setting does not part older results from newer ones.
+_FIRST: Final = frozenset(
+    {
+        *("question_tokens", "chunk_tokens", "memory_tokens", "answer_tokens", "layout", "prompts", "language"),
+        *("sampling", "budget", "temperature", "top_p", "seed", "repeat_penalty"),
+        *("tokens", "seconds", "cost", "price_in", "price_out"),
+    }
+)
 
 
 def _check_ways(ways: tuple[str, ...], key: str) -> None:
@@ -218,12 +225,17 @@ def model_settings(spec: ModelSpec, plan: Plan, prompts: str) -> dict[str, Any]:
     """Return the settings that all numbers of one model share; `prompts` is the text of its prompt set."""
     values = {name: value for name, value in asdict(spec).items() if name not in _CONNECTION | {"plan", "label"}}
     settings = _drop_unset(plan.to_json(), Plan().to_json())
-    settings["sampling"] = _drop_unset(settings["sampling"], {"schema": None, "thinking": None})
     return {**values, "plan": settings, "prompts": hashlib.sha256(prompts.encode()).hexdigest()[:16]}
 
 
 def _drop_unset(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if name not in _LATER or value != defaults[name]}
+    """Return the values without the later ones that are not set, also inside tables that stand in both."""
+    kept: dict[str, Any] = {}
+    for name, value in values.items():
+        default = defaults.get(name)
+        if name in _FIRST or value != default:
+            kept[name] = _drop_unset(value, default) if isinstance(value, dict) and isinstance(default, dict) else value
+    return kept
 
 
 def fingerprint(values: Any) -> str:

@@ -3,10 +3,13 @@
 import asyncio
 import json
 import signal
+from types import SimpleNamespace
 
 import pytest
 
 from bookwheel.cli import main
+from bookwheel.cli.eval import _choose_exit_code
+from bookwheel.evaluation.records import SampleOutcome
 
 PLAN = ["--chunk-tokens=200", "--memory-tokens=80", "--answer-tokens=60", "--question-tokens=200"]
 GRID = ["--task=niah_single_1", "--length=400", "--length=1600", "--count=3"]
@@ -145,3 +148,21 @@ def test_a_key_given_on_the_quote_command_line_is_not_in_the_report():
 
     assert "sk-1" not in _quote_command(["a.toml", "--api-key", "sk-1", "--api-key=sk-1", "--count", "2"])
     assert _quote_command(["eval", "a b.toml"]) == "bookwheel eval 'a b.toml'"
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "code", "allowed"),
+    [
+        (["scored"], 0, 0),
+        (["scored", "refused", "infeasible"], 0, 0),
+        (["scored", "failed", "stopped"], 3, 0),
+        (["scored", "stopped"], 4, 0),
+        (["stopped"], 4, 4),
+        (["failed"], 3, 3),
+        (["refused"], 3, 3),
+    ],
+)
+def test_the_exit_code_says_what_the_samples_without_an_answer_came_to(outcomes, code, allowed):
+    results = SimpleNamespace(records=[SimpleNamespace(outcome=SampleOutcome(outcome)) for outcome in outcomes])
+    assert _choose_exit_code(results, allow_failures=False) == code
+    assert _choose_exit_code(results, allow_failures=True) == allowed

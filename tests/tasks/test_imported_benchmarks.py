@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from functools import reduce
 
 import pytest
 
@@ -222,3 +223,28 @@ def test_records_of_an_array_are_named_by_the_line_they_begin_on(tmp_path):
     path.write_text(f"[{json.dumps(RAG)} {json.dumps(RAG)}]")
     with pytest.raises(InputError, match="comma"):
         list(read_samples(path))
+
+
+def list_places(value, place=()):
+    """Yield the path of each value inside a record."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        yield (*place, key)
+        yield from list_places(inner, (*place, key))
+
+
+@pytest.mark.parametrize(
+    "record", [NEEDLE, CHAIN, PASSAGES, LOCOMO, LONGMEMEVAL, MRCR, RAG], ids=lambda one: str(len(one))
+)
+def test_a_record_of_any_other_shape_is_read_or_named_by_its_line(record, tmp_path):
+    path = tmp_path / "set.jsonl"
+    for place in list_places(record):
+        for wrong in (None, "", {}):
+            copy = json.loads(json.dumps(record))
+            around = reduce(lambda one, key: one[key], place[:-1], copy)
+            around[place[-1]] = wrong
+            path.write_text(f"{json.dumps(RAG)}\n{json.dumps(copy)}\n")
+            try:
+                assert len(list(read_samples(path))) >= 1 + (len(LOCOMO["qa"]) if record is LOCOMO else 1)
+            except InputError as error:
+                assert "set.jsonl, line 2" in str(error)  # noqa: PT017 - most of the shapes are read

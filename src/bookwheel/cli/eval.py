@@ -185,14 +185,18 @@ def _print_report(results: Results, path: Path, options: EvalOptions, *, also_of
 
 
 def _choose_exit_code(results: Results, *, allow_failures: bool) -> int:
-    """Return 3 when a sample failed or none was answered, 4 when a budget ended one.
+    """Return 3 when a sample failed, 4 when a budget ended one, and 3 when nothing could be read at all.
 
-    What does not fit, or cannot be made, is no failure.
+    What does not fit, or cannot be made, is no failure. Failures are not allowed where there is nothing else.
     """
     outcomes = {str(record.outcome) for record in results.records}
-    if "scored" not in outcomes or ("failed" in outcomes and not allow_failures):
-        return 3
-    return 4 if "stopped" in outcomes and not allow_failures else 0
+    is_scored = "scored" in outcomes
+    if not (allow_failures and is_scored):
+        if "failed" in outcomes:
+            return 3
+        if "stopped" in outcomes:
+            return 4
+    return 0 if is_scored else 3
 
 
 @contextmanager

@@ -58,6 +58,8 @@ def adapt_locomo(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     script = _write_locomo(values.get("conversation", values))
     document = script.text
     identity = values.get("sample_id", "conversation")
+    if not isinstance(values["qa"], list):
+        raise TypeError("'qa' must be a list of questions")
     for number, asked in enumerate(values["qa"], start=1):
         category = asked.get("category")
         if category not in _CATEGORIES:

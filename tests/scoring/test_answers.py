@@ -16,7 +16,7 @@ ROWS = [
     for line in (Path(__file__).parent.parent / "fixtures" / "answers.jsonl").read_text(encoding="utf-8").splitlines()
 ]
 # Answers that no rule on words alone can judge; each is a known miss.
-MOST_MISSES = 0
+MOST_MISSES = 8
 
 
 def test_the_table_is_large_and_has_both_verdicts_of_every_kind():

@@ -27,6 +27,16 @@ _LEADS: Final = re.compile(
     r"^(?:\W|(?:the|final|short|my|answer|is|was|would|be|to|question|this|so|well|thus|therefore|it|s)\b)*",
     re.IGNORECASE,
 )
+_AGREES: Final = re.compile(
+    r"^\W*(?:i (?:think|believe|guess) so|certainly|definitely|absolutely|of course)\b(?!\W+not\b)", re.IGNORECASE
+)
+_DISAGREES: Final = re.compile(
+    r"^\W*(?:i (?:do not|don['’]t) (?:think|believe) so|not (?:at all|really)|hardly|"
+    r"(?:certainly|definitely|absolutely|of course) not)\b",
+    re.IGNORECASE,
+)
+# "They are of the same age": an answer that decides for neither.
+_TIE: Final = re.compile(r"\b(?:the same|equally|equal|neither|tied|as \w+ as)\b|一样|相同|同样", re.IGNORECASE)
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|[\n。！？；;]+")
 _ASKS: Final = re.compile(r"[?？]\W*$")
 _CONCLUSION: Final = re.compile(
@@ -88,6 +98,8 @@ def says_yes(answer: str) -> bool | None:
         return False
     if _CHINESE_YES.search(text):
         return True
+    if _AGREES.search(text) or _DISAGREES.search(text):
+        return _AGREES.search(text) is not None
     bare = _LEADS.sub("", text)
     first = next(iter(words(bare)), "")
     if first in _YES or first in _NO:
@@ -175,6 +187,8 @@ def _decides_for(answer: str, gold: str, other: str, question: str) -> bool:
                 return mentions(tail, gold)
     if asserts_any(answer, [other], question=question) is None:
         return True
+    if _TIE.search(answer) and not set(words(answer)) & _SCALE.keys():
+        return False
     sentence = next((part for part in parts if mentions(part, gold) or mentions(part, other)), answer)
     row = words(sentence)
     places = {True: find_words(row, words(gold), most=1), False: find_words(row, words(other), most=1)}

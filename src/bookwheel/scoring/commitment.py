@@ -15,6 +15,7 @@ One occurrence that is asserted is enough. Clauses end at punctuation, and what 
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.scoring.normalization import ARTICLES, BREAK, find_words, split_clauses, words
@@ -44,6 +45,17 @@ _DENYING_PAIRS: Final = frozenset(
 _TURNS: Final = frozenset({"but", "rather", "instead", "actually", "yet", "however"})
 _COPULAS: Final = frozenset({"is", "was", "are", "were"})
 _COPULAS_DENIED: Final = frozenset({"isnt", "wasnt", "arent", "werent"})
+# "Ada did not sign" denies Ada, where the clause begins with her.
+_VERBS_DENIED: Final = lexicon.words("didnt doesnt dont hasnt havent hadnt wont wouldnt couldnt cannot cant never")
+_AUXILIARIES: Final = lexicon.words("did does do has have had will would could can")
+# "It is unclear whether Ada signed" and "it is false that Ada signed" assert nothing of her.
+_OPEN: Final = lexicon.words("whether")
+_OPEN_PAIRS: Final = frozenset(
+    {(word, "if") for word in ("clear", "unclear", "sure", "unsure", "know", "known", "say")}
+)
+_FALSE_PAIRS: Final = frozenset({(word, "that") for word in ("false", "untrue", "wrong", "incorrect", "doubtful")})
+# "Perhaps Ada, perhaps Bram" names two and decides for none.
+_HEDGES: Final = lexicon.words("perhaps maybe possibly")
 _WRONG: Final = frozenset({"wrong", "incorrect", "false", "untrue", "mistaken"})
 _AFTER_OR: Final = frozenset({"so", "more", "less", "thereabouts", "later", "earlier", "about", "around", "rather"})
 _CHINESE_DENIAL: Final = re.compile(r"(?:不是|并非|而非|不会是|绝非|没有|不在|除了|而不是|[不非未无])的?$")
@@ -89,12 +101,19 @@ def _is_asserted(row: Sequence[str], part: Sequence[str], golds: Sequence[Sequen
             continue
         start, end = dense[place], dense[place + len(part) - 1] + 1
         before, after = _clause_before(row, start), _clause_after(row, end)
-        if not denies and (_denies_before(before) or _denies_after(after)):
+        if not denies and (_denies_before(before) or _denies_after(after, is_first=not before)):
             continue
         if golds is not None and (_is_alternative(before, after, golds) or _is_in_list(row, start, end, golds)):
             continue
+        if golds is not None and before[:1] and before[0] in _HEDGES and _count_hedges(row) > 1:
+            continue
         return True
     return False
+
+
+def _count_hedges(row: Sequence[str]) -> int:
+    """Return how many clauses begin with a "perhaps"."""
+    return sum(token in _HEDGES for before, token in pairwise([BREAK, *row]) if before == BREAK)
 
 
 def _is_inside(dense: Sequence[str], place: int, part: Sequence[str], longer: Sequence[Sequence[str]]) -> bool:
@@ -123,6 +142,8 @@ def _clause_after(row: Sequence[str], end: int) -> list[str]:
 
 def _denies_before(before: Sequence[str]) -> bool:
     near = before[-_REACH - 1 :]
+    if _OPEN & set(near) or (_OPEN_PAIRS | _FALSE_PAIRS) & set(pairwise(near)):
+        return True
     for at in range(len(near) - 1, -1, -1):
         following = near[at + 1] if at + 1 < len(near) else ""
         if at and (near[at - 1], near[at]) in _DENYING_PAIRS:
@@ -137,13 +158,18 @@ def _denies_before(before: Sequence[str]) -> bool:
     return bool(_CHINESE_DENIAL.search(joined)) and not _CHINESE_NO_DENIAL.search(joined)
 
 
-def _denies_after(after: Sequence[str]) -> bool:
-    """Return whether the clause goes on to say that it is not so: "Ada is not the one", "Ada is wrong"."""
+def _denies_after(after: Sequence[str], *, is_first: bool) -> bool:
+    """Return whether the clause goes on to say that it is not so: "Ada is not the one", "Ada is wrong".
+
+    Where the gold comes first in its clause, "Ada did not sign" says so too.
+    """
     if not after:
         return False
     if after[0] in _COPULAS_DENIED:
         return True
     second = after[1] if len(after) > 1 else ""
+    if is_first and (after[0] in _VERBS_DENIED or (after[0] in _AUXILIARIES and second in {"not", "never"})):
+        return True
     return (after[0] in _COPULAS and second in _WRONG | {"not", "never"}) or "".join(after[:2]).startswith("不是")
 
 

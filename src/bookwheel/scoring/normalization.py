@@ -42,6 +42,9 @@ _DOTTED: Final = re.compile(r"\b(?:[^\W\d_]\.){2,}")
 _THOUSANDS: Final = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 # Blanks that typographers set between thousands; an ordinary blank may stand between two numbers.
 _THIN_THOUSANDS: Final = re.compile("(?<=\\d)[\u00a0\u2007\u2009\u202f](?=\\d{3}(?!\\d))")
+# "4 821 907": three groups with one or two digits first are one number.
+_WIDE_THOUSANDS: Final = re.compile(r"(?<![\d.,] )(?<![\d.,])\d{1,2}(?: \d{3}){2,}(?! ?\d)")
+_WHOLE: Final = re.compile(r"(?<![\d.,])(\d+)\.0+(?![\d.])")
 _INVISIBLE: Final = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
 _ACCENTS: Final = re.compile("(?<=[a-z])[\u0300-\u036f]+")
 _WITHOUT_ACCENT: Final = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "æ": "ae", "œ": "oe", "þ": "th"})
@@ -65,7 +68,8 @@ def words_with_articles(text: str) -> list[str]:
 def split_clauses(text: str) -> list[str]:
     """Return all tokens of a text, with BREAK where punctuation parts two clauses or two items."""
     text = _DOTTED.sub(lambda match: match[0].replace(".", ""), _APOSTROPHE.sub("", _fold(text)))
-    text = _CLAUSE_END.sub(f" {BREAK} ", _THOUSANDS.sub("", text))
+    text = _WIDE_THOUSANDS.sub(lambda match: match[0].replace(" ", ""), _THOUSANDS.sub("", text))
+    text = _CLAUSE_END.sub(f" {BREAK} ", _WHOLE.sub(r"\1", text))
     tokens = [token.strip("_") for token in _TOKEN.findall(text)]
     return order_dates(compose_numbers([token for token in tokens if token], BREAK))
 

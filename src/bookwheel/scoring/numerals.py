@@ -156,7 +156,8 @@ _CHINESE_DIGIT: Final = {sign: value for value, sign in enumerate("零一二三�
 _CHINESE_POWER: Final = {"十": 10, "百": 100, "千": 1000, "万": 10**4, "亿": 10**8}
 # One sign alone is part of too many words (一定, 三明治); it counts before a word of measure.
 _CHINESE: Final = re.compile(
-    r"[〇零一二三四五六七八九十百千万亿两]{2,}|[二三四五六七八九十两](?=[年月日号个次岁人位名天条只本])"
+    r"[〇零一二三四五六七八九十百千万亿两]{2,}|[二三四五六七八九十两](?=[年月日号个次岁人位名天条只本])|"
+    r"(?<=月)一(?=[日号])|(?<=年)一(?=月)"
 )
 _NO_NUMBER: Final = frozenset({"万一", "千万", "百万", "十万", "万千", "一一", "万万", "千百", "百十"})
 

@@ -78,7 +78,6 @@ async def measure(sample: Sample, model: LocalModel | ScoreStore) -> dict[str, A
     best = (steps[-1].after.text.splitlines() or [""])[0]
     prompts = prompts_for(model.plan, sample.question)
     scorer = QuestionScorer(model, prompts, sample.question)
-    window, alone = await scorer.score(best), await scorer.score("")
     unread = [step for step in steps if Flag.UNREAD in step.flags]
     usages = [*(step.conversation.reply.usage for step in steps), answer.conversation.reply.usage]
     judge, golds = load_metric(sample.metric), sample.golds
@@ -90,7 +89,7 @@ async def measure(sample: Sample, model: LocalModel | ScoreStore) -> dict[str, A
         "right": judge(answer.text, golds).score,
         "in_first": judge(best, golds).score,
         "in_memory": judge(steps[-1].after.text, golds).score,
-        "gain": window - alone,
+        "gain": await scorer.gain(best),
         "refused": float(answer.text == prompts.not_found),
         "read": 1 - sum(step.chunk.end - step.chunk.start for step in unread) / len(sample.text),
         # Of the likelihoods that were not kept.
@@ -157,10 +156,10 @@ def report(records: list[dict[str, Any]]) -> None:
         if some:
             print(f"{name}: read {mean([one['read'] for one in some]):.2f} of the text")
     print("threshold, refused of the unanswerable, right answers lost; where nothing was refused yet")
-    for threshold in sorted({round(one["gain"], 1) for one in records}):
+    for threshold in sorted({round(one["gain"], 2) for one in records}):
         refused = mean([one["gain"] < threshold for one in absent])
         lost = mean([one["right"] * (one["gain"] < threshold) for one in answered])
-        print(f"{threshold:5.1f}  {refused:.2f}  {lost:.3f}")
+        print(f"{threshold:5.2f}  {refused:.2f}  {lost:.3f}")
 
 
 async def main() -> None:

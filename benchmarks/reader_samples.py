@@ -1,6 +1,6 @@
 """The samples that the local model's reader is measured on: several questions about each of some articles.
 
-    python benchmarks/reader_samples.py OUT [--articles 20] [--questions 10] [--absent 4] [--tokens 4000]
+    python benchmarks/reader_samples.py OUT [--articles 20] [--after 0] [--questions 10] [--absent 4] [--tokens 4000]
         [--around 0] [--items FILE]
 
 A document is the beginning of a Wikipedia article from SQuAD's development set, in its own order; `--around` puts other
@@ -97,6 +97,7 @@ async def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("out", type=Path)
     parser.add_argument("--articles", type=int, default=20)
+    parser.add_argument("--after", type=int, default=0, help="articles to leave out first, as they were seen before")
     parser.add_argument("--questions", type=int, default=10)
     parser.add_argument("--absent", type=int, default=4)
     parser.add_argument("--tokens", type=int, default=4000)
@@ -114,7 +115,7 @@ async def main() -> None:
         for title, group in articles
         if (others := [text for other in texts if other != title for text in texts[other]])
     )
-    chosen = list(islice(filter(None, drawn), options.articles))
+    chosen = list(islice(filter(None, drawn), options.after, options.after + options.articles))
     await model.aclose()
     count = write_samples([sample for samples in chosen for sample in samples], options.out, force=True)
     print(f"{count} samples of {len(chosen)} articles")

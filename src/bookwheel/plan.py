@@ -147,11 +147,11 @@ class Plan:
     schema_optional: bool = False
     """The answer stays in words where the model only quotes or writes no JSON of the schema, or has no room for it."""
     least_gain: Annotated[float, Ge(0), Le(100)] = 0.0
-    """In the way `quotes`, the log-likelihood that the best passage must add to each token of the question; with less,
-    the answer is that the document does not say."""
+    """In the way `quotes`, how much of the question the best passage must explain; with less, the answer is that the
+    document does not say."""
     enough_gain: Annotated[float, Ge(0), Le(100)] = 0.0
-    """In the way `quotes`, the gain of a passage at which no better one is looked for, and half a point less for each
-    chunk since it was found; 0 reads the whole document."""
+    """In the way `quotes`, the gain of a passage at which no better one is looked for, and a little less for each chunk
+    since it was found; 0 reads the whole document."""
     sampling: Sampling = field(default_factory=Sampling)
     budget: Budget = field(default_factory=Budget)
     gate: GatePlan | None = None

@@ -14,7 +14,8 @@ import torch
 
 from bookwheel.plan import Plan
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.training.choice import FOCUS, build_choice, choice_loss
+from bookwheel.reading.ways.quotes import QuestionScorer
+from bookwheel.training.choice import FOCUS, build_choice, choice_loss, compute_gains
 from bookwheel.training.config import TrainConfig
 from bookwheel.training.passages import list_passages
 from bookwheel.training.policy_model import PolicyModel
@@ -48,6 +49,18 @@ def test_a_choices_rows_are_scored_as_the_way_of_reading_scores_them(still_polic
         assert logprobs.mean().item() == pytest.approx(expected.mean, abs=1e-5)
 
 
+def test_gains_are_those_of_the_way_of_reading(still_policy) -> None:
+    (sample,) = toy_records(tokens=96, count=1, seed=5)
+    model = PolicyModel(still_policy)
+    choice = build_choice(sample, model, PLAN)
+    scored = still_policy.score_frozen(choice.rows).split([row.tokens for row in choice.rows])
+    gains = compute_gains(choice, torch.stack([-part.mean() for part in scored]))
+    scorer = QuestionScorer(model, prompts_for(PLAN, sample.question), sample.question)
+    expected = [asyncio.run(scorer.gain(passage.text)) for passage in choice.passages[1:]]
+    assert gains[1:].tolist() == pytest.approx(expected, abs=1e-4)
+    assert gains[0].item() == pytest.approx(choice.passages[0].bonus)
+
+
 def test_training_makes_right_choices_likelier(make_policy) -> None:
     policy = make_policy()
     config = replace(TrainConfig(), samples=4)
@@ -56,6 +69,7 @@ def test_training_makes_right_choices_likelier(make_policy) -> None:
     # The words of the question say nothing here, so that the likelihood has to.
     choices = [build_choice(sample, model, PLAN) for sample in toy_records(tokens=96, count=6, seed=5)]
     plain = [replace(one, passages=tuple(replace(text, bonus=0.0) for text in one.passages)) for one in choices]
+    assert all(one.passages[0].text == "" for one in choices)
     first = optimizer.choose(plain)
     for _ in range(60):
         last = optimizer.choose(plain)

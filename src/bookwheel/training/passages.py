@@ -34,7 +34,7 @@ class PassageOption:
     text: str
     is_right: bool
     bonus: float
-    """What the way adds to the likelihood of the question."""
+    """What the way adds to the share of the question's surprise that the text takes away."""
 
 
 def list_passages(sample: Sample, tokenizer: Tokenizer, plan: Plan) -> list[PassageOption]:
@@ -47,7 +47,9 @@ def list_passages(sample: Sample, tokenizer: Tokenizer, plan: Plan) -> list[Pass
         return PassageOption(text=text, is_right=is_right, bonus=WORDS * words.share(text))
 
     if random.random() < _CHUNKS and (nearest := _list_wrong(chunks, sample, words)):
-        return [build(_draw_right(chunks, sample, random), is_right=True), build(nearest[0])]
+        # The way searches a chunk for passages from half the least gain on.
+        nothing = PassageOption(text="", is_right=False, bonus=plan.least_gain / 2)
+        return [nothing, build(_draw_right(chunks, sample, random), is_right=True), build(nearest[0])]
     windows = [window for chunk in chunks for window in split_windows(chunk, tokenizer, plan.memory_tokens // 2)]
     wrong = [build(one) for one in _list_wrong(windows, sample, words)]
     is_unanswered = bool(wrong) and random.random() < _UNANSWERED

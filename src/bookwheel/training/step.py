@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from bookwheel.training import ranks
-from bookwheel.training.choice import choice_loss
+from bookwheel.training.choice import choice_loss, compute_gains
 from bookwheel.training.errors import LossNotFinite
 from bookwheel.training.loss import Logprobs, LossSums, policy_loss
 from bookwheel.training.memory import name_memory_setting
@@ -110,14 +110,13 @@ class PolicyOptimizer:
 
         def loss(micro: MicroBatch, _: float) -> tuple[Tensor, LossSums]:
             nonlocal right
-            passages = named[micro.rows[0].rollout].passages
+            choice = named[micro.rows[0].rollout]
             scored = self.policy.score(micro.rows)
             parts = torch.split(scored.logprobs, [row.tokens for row in micro.rows])
-            means = torch.stack([part.mean() for part in parts])
-            scores = means + torch.tensor([one.bonus for one in passages], device=means.device)
-            is_right = torch.tensor([one.is_right for one in passages], device=means.device)
-            loss = choice_loss(scores, is_right) / len(choices)
-            right += 0.0 if micro.is_filler else float(is_right[scores.argmax()])
+            gains = compute_gains(choice, torch.stack([-part.mean() for part in parts]))
+            is_right = torch.tensor([one.is_right for one in choice.passages], device=gains.device)
+            loss = choice_loss(gains, is_right) / len(choices)
+            right += 0.0 if micro.is_filler else float(is_right[gains.argmax()])
             entropy = scored.entropy.sum().item()
             return loss, LossSums(tokens=float(scored.logprobs.numel()), loss=loss.item(), entropy=entropy)
 

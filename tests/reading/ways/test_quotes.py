@@ -64,6 +64,12 @@ def test_the_answer_begins_with_the_sentence_that_the_question_rests_on() -> Non
     assert [step.chunk.index for step in steps] == list(range(len(steps)))
 
 
+def test_the_answer_keeps_each_sentence_that_much_rests_on_and_none_before_it() -> None:
+    text = "It rained all day. The customs men came. They count how many barrels there are. It was late. "
+    _, answer = read(reader(), text=text)
+    assert answer.text == "The customs men came. They count how many barrels there are. It was late."
+
+
 def test_every_line_of_the_memory_stands_word_for_word_in_the_document() -> None:
     steps, _ = read(reader(), text=TEXT.replace(". ", ".\n"))
     flat = " ".join(TEXT.split())
@@ -111,7 +117,7 @@ def test_a_line_that_the_user_wrote_stays_to_the_end() -> None:
 
 
 def test_a_document_without_the_answer_is_said_to_have_none() -> None:
-    plan = PLAN.with_values({"least_gain": 2.0})
+    plan = PLAN.with_values({"least_gain": 0.6})
     _, answer = read(reader(), plan, text=FILLER * 12)
     assert answer.text == "The document does not say."
     assert answer.conversation.reply.usage.calls == 0
@@ -193,7 +199,7 @@ def test_a_memory_from_one_chunk_does_not_open_every_later_chunk() -> None:
     assert {step.conversation.reply.usage.calls for step in steps[4:]} == {1}
 
 
-ENOUGH = replace(PLAN, enough_gain=4.0)
+ENOUGH = replace(PLAN, enough_gain=0.8)
 
 
 def test_a_passage_that_explains_the_question_well_enough_ends_the_reading() -> None:
@@ -223,8 +229,8 @@ def test_a_reading_that_ended_early_ends_at_the_same_place_when_resumed(at: int)
 
 
 def test_with_each_chunk_in_vain_a_lower_gain_is_enough() -> None:
-    best = [step.score for step in read(reader(), replace(PLAN, enough_gain=4.0))[0]][-1]
-    plan = replace(PLAN, enough_gain=best + 1.2)
+    best = [step.score for step in read(reader(), replace(PLAN, enough_gain=0.8))[0]][-1]
+    plan = replace(PLAN, enough_gain=best + 0.25)
     steps, answer = read(reader(), plan)
     assert [Flag.UNREAD in step.flags for step in steps[:5]] == [False] * 4 + [True]
     assert "sixty-four" in answer.text

@@ -183,7 +183,7 @@ def _count_quotes(given: CostInputs) -> list[CallCost]:
     most = size.chunks * WINDOWS
     windows = replace(score, least=0, most=most, least_text=0, most_text=most * (plan.memory_tokens // 2))
     # Without each sentence of the best window in turn, and once without any text.
-    choice = replace(windows, most=SENTENCES + 1, most_text=(SENTENCES + 1) * (plan.memory_tokens // 2))
+    choice = replace(windows, least=1, most=SENTENCES + 1, most_text=(SENTENCES + 1) * (plan.memory_tokens // 2))
     return [score, windows, choice, _count_answer(given)]
 
 

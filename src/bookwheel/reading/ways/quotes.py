@@ -1,21 +1,21 @@
 """Quotes: a way for models too small to write. Memory and answer are the document's own words.
 
 The memory holds verbatim passages of the document, a passage a line, the best first. Passages are chosen by one
-measure, how well they explain the question:
+measure, how much of the question they explain:
 
-    score(text) = mean log-probability that the model gives to the question's tokens after reading the text
-                  + WORDS * share of the question's own words that stand in the text
-    gain(text)  = score(text) - score of no text
+    surprise(text) = - mean log-probability of the question's tokens after the text
+    gain(text)     = 1 - surprise(text) / surprise(no text)     the share of the surprise that the text takes away
+                     + WORDS * share of the question's own words that stand in the text
 
     for each chunk          those with the rarest words of the question first
-                            score the chunk; one that is not among the best few so far changes nothing
+                            its gain; one that is not among the best few so far changes nothing
         for each window     of the few that share the most words with the question, three sentences each:
-                            rank = score(window) + score(chunk) / 2
+                            rank = gain(window) + gain(chunk) / 2
         memory              the best windows of all chunks so far that fit its size
-        until               the best window's gain is enough, and half a point less for each chunk since it was found;
+        until               the best window's gain is enough, and a little less for each chunk since it was found;
                             what was not read then is flagged `unread`
     answer                  if the best window's gain is less than the least: not in the document
-                            else that window, from the sentence on that the question's likelihood rests on
+                            else that window, from the first sentence on that much of its gain rests on
 
 A small model judges far better than it writes: it can tell which text a question is about, but not repeat that text
 without errors. Every line of the memory is the document's own wording, so its place in the document is exact. With a
@@ -54,16 +54,18 @@ if TYPE_CHECKING:
 # Windows are searched in the best chunks only; one more costs seconds and rarely has the answer.
 _CHUNKS: Final = 2
 SENTENCES: Final = 3
-# A window's own score says more than its chunk's, which sees more text but fewer details.
+# A window's own gain says more than its chunk's, which sees more text but fewer details.
 _CHUNK_SHARE: Final = 0.5
-# Windows of a chunk that are scored. The few with the most of the question's words nearly always have the answer.
+# Windows of a chunk that are measured. The few with the most of the question's words nearly always have the answer.
 WINDOWS: Final = 4
 # The model knows what a text is about, and hardly sees whether a name or a number of the question is in it.
-WORDS: Final = 2.0
+WORDS: Final = 0.5
 # One line that ends like no sentence. "# Why is it red?" stays with its answer.
 _HEADING: Final = re.compile(r"#{1,6}\s[^\n]*[^\n.!?。！？]")
 # What each chunk that was read in vain takes off the gain that is enough: the likeliest chunks come first.
-_PATIENCE: Final = 0.5
+_PATIENCE: Final = 0.1
+# A sentence belongs to the answer if without it this share is lost of what is lost without the most telling one.
+_RESTS: Final = 0.3
 # A memory of overlapping windows would hold one passage several times.
 _MOST_QUOTES: Final = 4
 
@@ -74,7 +76,7 @@ class ScoredQuote:
 
     text: str
     chunk: float
-    """The score of the chunk it is from; infinite for a line that the user wrote."""
+    """The gain of the chunk it is from; infinite for a line that the user wrote."""
     window: float
 
     @property
@@ -99,20 +101,21 @@ async def quotes(
     read = {(step.chunk.start, step.chunk.end) for step in done if Flag.UNREAD not in step.flags}
     left = [chunk for chunk in ranked if (chunk.start, chunk.end) not in read]
     index, waited = len(done), _count_waited(kept, done)
-    gain = await _find_enough(kept, waited, scorer, plan, done)
+    gain = _find_enough(kept, waited, plan, done)
     while left and gain is None:
         place = left.pop(0)
         chunk = replace(place, index=index, text=document.slice(place.start, place.end))
-        score = await scorer.score(chunk.text)
+        score = await scorer.gain(chunk.text)
         is_good = sum(other >= score for other in scores) < _CHUNKS
         scores.append(score)
-        if is_good and await _may_answer(score, scorer, plan):
+        # A passage gains up to twice what its chunk does.
+        if is_good and 2 * score >= plan.least_gain:
             kept = _select(kept, await _search(chunk, score, scorer, model, plan), model, plan.memory_tokens)
         step = _build_step(chunk, memory, kept, score, scorer, model)
         yield step
         index, memory = index + 1, step.after
         waited = waited + 1 if _count_waited(kept, [step]) else 0
-        gain = await _find_enough(kept, waited, scorer, plan)
+        gain = _find_enough(kept, waited, plan)
     if gain is not None:
         for step in list_unread(left, memory, Decision(score=gain, usage=Usage()), done):
             yield number_step(step, index)
@@ -132,9 +135,7 @@ def _count_waited(kept: Sequence[ScoredQuote], done: Sequence[Step]) -> int:
     return sum(1 for _ in takewhile(bool, was_there))
 
 
-async def _find_enough(
-    kept: Sequence[ScoredQuote], waited: int, scorer: QuestionScorer, plan: Plan, done: Sequence[Step] = ()
-) -> float | None:
+def _find_enough(kept: Sequence[ScoredQuote], waited: int, plan: Plan, done: Sequence[Step] = ()) -> float | None:
     """Return the gain of the best passage if no better one is to be looked for."""
     left_before = next((step.score for step in done if Flag.UNREAD in step.flags), None)
     if left_before is not None:
@@ -142,29 +143,25 @@ async def _find_enough(
     best = _find_best(kept)
     if not plan.enough_gain or best is None:
         return None
-    gain = await scorer.gain(best.window)
+    gain = best.window
     return gain if gain >= plan.least_gain and gain + _PATIENCE * waited >= plan.enough_gain else None
 
 
-async def _may_answer(score: float, scorer: QuestionScorer, plan: Plan) -> bool:
-    """Return whether a chunk can have a passage with the least gain: up to twice what the chunk itself gains."""
-    return not plan.least_gain or 2 * await scorer.gain(score) >= plan.least_gain
-
-
 async def _search(chunk: Chunk, score: float, scorer: QuestionScorer, model: Model, plan: Plan) -> list[ScoredQuote]:
-    """Return the windows of a chunk that share the most words with the question, scored."""
+    """Return the windows of a chunk that share the most words with the question, with their gains."""
     windows = split_windows(chunk.text, model.tokenizer, plan.memory_tokens // 2)
-    return [ScoredQuote(text, score, await scorer.score(text)) for text in scorer.words.choose(windows, WINDOWS)]
+    return [ScoredQuote(text, score, await scorer.gain(text)) for text in scorer.words.choose(windows, WINDOWS)]
 
 
 class QuestionScorer:
-    """Scores texts by the likelihood of one question, and adds up what that costs."""
+    """Measures how much of one question texts explain, and adds up what that costs."""
 
     def __init__(self, model: JudgingModel, prompts: Prompts, question: str) -> None:
         self.question = question
         self.words = QuestionWords(question)
         self.usage = Usage()
         self._alone: float | None = None
+        """The question's surprise without a text; asked for once."""
         self._model = model
         self._prompts = prompts
 
@@ -172,17 +169,17 @@ class QuestionScorer:
         """Return the prompt after which the question is scored."""
         return self._prompts.turn("about", question="", section=text)
 
-    async def score(self, text: str) -> float:
-        """Return how well a text explains the question."""
+    async def gain(self, text: str) -> float:
+        """Return how much of the question a text explains."""
+        if self._alone is None:
+            self._alone = await self._measure_surprise("")
+        explained = 1 - await self._measure_surprise(text) / self._alone if self._alone else 0.0
+        return explained + WORDS * self.words.share(text)
+
+    async def _measure_surprise(self, text: str) -> float:
         likelihood = await score_question(self._model, self._prompts, self.question, text)
         self.usage += likelihood.usage
-        return likelihood.mean + WORDS * self.words.share(text)
-
-    async def gain(self, score: float) -> float:
-        """Return how much better than no text a text of this score explains the question."""
-        if self._alone is None:
-            self._alone = await self.score("")
-        return score - self._alone
+        return -likelihood.mean
 
     def take_usage(self) -> Usage:
         """Return the cost since the last call, and begin anew."""
@@ -196,7 +193,7 @@ async def _restore(memory: Memory, done: Sequence[Step], scorer: QuestionScorer)
     for line in filter(str.strip, memory.text.splitlines()):
         origin = next((step for step in done if line in step.after.text.splitlines()), None)
         score = origin.score if origin and Flag.EDITED not in origin.flags else None
-        kept.append(ScoredQuote(line, inf if score is None else score, await scorer.score(line)))
+        kept.append(ScoredQuote(line, inf if score is None else score, await scorer.gain(line)))
     return sorted(kept, key=lambda quote: -quote.rank)
 
 
@@ -261,7 +258,7 @@ async def _answer(
 ) -> Answer:
     """Return the passage that answers, or that the document has nothing on the question."""
     best = kept[0] if kept else None
-    if plan.least_gain and (not best or (best.chunk < inf and await scorer.gain(best.window) < plan.least_gain)):
+    if plan.least_gain and (not best or (best.chunk < inf and best.window < plan.least_gain)):
         reply = Reply(text=prompts.not_found, usage=scorer.take_usage())
         return loop.conclude(Conversation(messages=scorer.messages(memory.text), reply=reply))
     if best and prompts.quotes:
@@ -273,19 +270,20 @@ async def _answer(
 
 
 async def _trim(quote: ScoredQuote, scorer: QuestionScorer) -> str:
-    """Return the window from the sentence on without which it explains the question worst.
+    """Return the window from the first sentence on that much of the explanation is lost without.
 
-    That sentence has the question's words; what is asked is often in the next one: "The new boat has come. She is
+    Such a sentence has the question's words; what is asked is often in the next one: "The new boat has come. She is
     called ..."
     """
     sentences = [quote.text[start:end].strip() for start, end in split_sentences(quote.text)]
     if len(sentences) == 1:
         return quote.text
     losses = [
-        quote.window - await scorer.score(" ".join((*sentences[:at], *sentences[at + 1 :])))
+        quote.window - await scorer.gain(" ".join((*sentences[:at], *sentences[at + 1 :])))
         for at in range(len(sentences))
     ]
-    return " ".join(sentences[losses.index(max(losses)) :])
+    least = _RESTS * max(losses)
+    return " ".join(sentences[next((at for at, loss in enumerate(losses) if loss >= least), 0) :])
 
 
 def _add_usage(answer: Answer, usage: Usage) -> Answer:

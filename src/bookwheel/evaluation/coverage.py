@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from bookwheel.evaluation.records import Record
-    from bookwheel.evaluation.search import Passage
+    from bookwheel.evaluation.search import SearchPassage
     from bookwheel.tasks.base import Sample
     from bookwheel.text.tokens import Tokenizer
 
@@ -112,7 +112,7 @@ def find_share(sample: Sample, tokenizer: Tokenizer, budget: int) -> float | Non
     return sum(_overlap(one.start, one.end, taken) for one in sample.evidence) / total
 
 
-def _overlap(start: int, end: int, passages: Sequence[Passage]) -> int:
+def _overlap(start: int, end: int, passages: Sequence[SearchPassage]) -> int:
     return sum(max(0, min(end, passage.end) - max(start, passage.start)) for passage in passages)
 
 

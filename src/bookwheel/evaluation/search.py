@@ -40,20 +40,20 @@ _B: Final = 0.75
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class SearchPassage:
     """A span of the text."""
 
     start: int
     end: int
 
 
-def find_passages(text: str, question: str, tokenizer: Tokenizer, budget: int) -> list[Passage]:
+def find_passages(text: str, question: str, tokenizer: Tokenizer, budget: int) -> list[SearchPassage]:
     """Return the best passages for the question, best first, as many as the budget of tokens holds."""
     glance = text[:_GLANCE]
     size = max(1, round(PASSAGE_TOKENS * len(glance) / max(1, tokenizer.count(glance))))
     passages = list(tile_text(text, size))
     scores = score_words(text, passages, question, [one.end - one.start for one in passages])
-    taken: list[Passage] = []
+    taken: list[SearchPassage] = []
     for place in sorted(range(len(passages)), key=lambda place: -scores[place]):
         passage = passages[place]
         budget -= tokenizer.count(text[passage.start : passage.end])
@@ -63,7 +63,7 @@ def find_passages(text: str, question: str, tokenizer: Tokenizer, budget: int) -
     return taken
 
 
-def tile_text(text: str, size: int) -> Iterator[Passage]:
+def tile_text(text: str, size: int) -> Iterator[SearchPassage]:
     """Yield passages of at most `size` characters that tile the text."""
     start = 0
     while start < len(text):
@@ -72,11 +72,11 @@ def tile_text(text: str, size: int) -> Iterator[Passage]:
             least = start + int(size * _LEAST_SHARE)
             ends = (place + len(mark) for mark in _ENDS if (place := text.rfind(mark, least, end)) >= 0)
             end = max(ends, default=0) or text.rfind(" ", least, end) + 1 or end
-        yield Passage(start, min(end, len(text)))
+        yield SearchPassage(start, min(end, len(text)))
         start = end
 
 
-def score_words(text: str, passages: Sequence[Passage], question: str, lengths: Sequence[int]) -> list[float]:
+def score_words(text: str, passages: Sequence[SearchPassage], question: str, lengths: Sequence[int]) -> list[float]:
     """Return the score of each passage, given its length; 0 for one that shares no word with the question."""
     lowered = _lower(text)
     mean = sum(lengths) / max(1, len(lengths)) or 1.0
@@ -91,7 +91,7 @@ def score_words(text: str, passages: Sequence[Passage], question: str, lengths: 
     return scores
 
 
-def _count(lowered: str, passages: Sequence[Passage], word: str) -> Counter[int]:
+def _count(lowered: str, passages: Sequence[SearchPassage], word: str) -> Counter[int]:
     """Return how often the word stands in each passage that has it."""
     counts: Counter[int] = Counter()
     # Chinese characters are words wherever they stand.

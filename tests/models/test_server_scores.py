@@ -164,12 +164,60 @@ def test_a_text_that_was_not_written_has_no_likelihood(server, model, acts, entr
         run(model(), lambda m: m.likelihood(TALK, "It is"))
 
 
-def test_other_servers_cannot_score_a_given_text(server, model, acts):
+def echo(pairs, text=""):
+    listed = {"text_offset": [offset for offset, _ in pairs], "token_logprobs": [logprob for _, logprob in pairs]}
+    return {"choices": [{"text": text, "logprobs": listed}], "usage": {"prompt_tokens": 9, "completion_tokens": 1}}
+
+
+# The prompt is "Is the lamp lit?\n\nIt is lit.", and one token follows that the server writes.
+ECHO = [(0, None), (3, -9.0), (18, -1.0), (20, -2.0), (23, -0.5), (28, -7.0)]
+
+
+def test_a_server_that_echoes_prompts_scores_the_end_of_one(server, model, acts):
     server.plays(acts.sends(OTHER), route="/v1/models")
+    server.plays(acts.sends(echo(ECHO)), route="/v1/completions")
+    likelihood = run(model(), lambda m: m.likelihood(TALK, "It is lit."))
+    assert likelihood.logprobs == (-1.0, -2.0, -0.5)
+    assert (likelihood.usage.calls, likelihood.usage.prompt_tokens) == (1, 9)
+    (body,) = server.bodies("/v1/completions")
+    assert (body["prompt"], body["echo"]) == ("Is the lamp lit?\n\nIt is lit.", True)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"choices": [{"text": "Yes"}]},
+        {"choices": [{"text": "Yes", "logprobs": None}]},
+        {"choices": []},
+        echo([(0, -1.0)]),
+        echo([(0, None), (17, -1.0), (20, -2.0)]),
+        echo([(0, None), (18, None)]),
+    ],
+    ids=["plain", "null", "empty", "no echo", "over the seam", "without scores"],
+)
+def test_a_server_that_does_not_echo_cannot_score_a_given_text(server, model, acts, body):
+    server.plays(acts.sends(OTHER), route="/v1/models")
+    server.plays(acts.sends(body), route="/v1/completions")
     with pytest.raises(MissingAbility):
-        run(model(), lambda m: m.likelihood(TALK, "It is"))
+        run(model(), lambda m: m.likelihood(TALK, "It is lit."))
+
+
+def test_a_server_without_plain_completions_cannot_score_a_given_text(server, model, acts):
+    server.plays(acts.sends(OTHER), route="/v1/models")
+    for act in (acts.fault(404, "This is a chat model"), acts.fault(400, "echo is not supported"), None):
+        if act:
+            server.plays(act, route="/v1/completions")
+        with pytest.raises(MissingAbility):
+            run(model(), lambda m: m.likelihood(TALK, "It is"))
     with pytest.raises(InputError, match="empty"):
         run(model(), lambda m: m.likelihood(TALK, ""))
+
+
+def test_a_server_that_echoes_offers_likelihoods(server, model, acts):
+    server.plays(acts.sends(OTHER), route="/v1/models")
+    server.plays(acts.sends(acts.completion("Yes")))
+    server.plays(acts.sends(echo([(0, None), (37, -1.0), (40, -2.0)])), route="/v1/completions")
+    assert run(model(), lambda m: m.abilities()) == {Ability.LIKELIHOOD}
 
 
 def test_a_failing_server_fails_a_judgement_like_a_reply(server, model, acts):

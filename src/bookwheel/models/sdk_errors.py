@@ -219,6 +219,11 @@ def wrong_address_error(endpoint: Endpoint, what: str) -> Unreachable:
     )
 
 
+def is_missing_route(error: ModelError) -> bool:
+    """Return True if the server answered that it has no such route."""
+    return getattr(error.__cause__, "status_code", None) in _NO_ROUTE
+
+
 def window_error(message: str) -> WindowExceeded:
     """Return the error for a prompt that is too long; the server's message holds the numbers."""
     return WindowExceeded(

@@ -1,7 +1,8 @@
 """Judgements and likelihoods from a server: one request each, without a reply being written.
 
 Every server that sends `top_logprobs` can judge. To score a given text, vLLM returns log-probabilities of the prompt
-itself, and llama.cpp is made to generate the text.
+itself, and llama.cpp is made to generate the text. Others may echo a prompt of plain completions, which has no chat
+template: the messages stand one below the other in it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from bookwheel.errors import (
 )
 from bookwheel.models.base import Ability
 from bookwheel.models.engine import force_tokens, parse_forced_tokens
-from bookwheel.models.sdk_errors import request_errors, translate_error
+from bookwheel.models.sdk_errors import is_missing_route, request_errors, translate_error
 from bookwheel.models.server_models import ServerSoftware
 from bookwheel.text.tokens import replace_surrogates
 from bookwheel.types import Judgement, Likelihood, Message, Usage
@@ -65,13 +66,11 @@ class ServerScores:
         return self._abilities
 
     async def _probe(self) -> frozenset[Ability]:
-        try:
-            await self.judge(_PROBE, ("Yes", "No"))
-        except (Unreachable, Overloaded, TimedOut):  # they say nothing about what the server can do
-            raise
-        except ModelError:  # servers reject `logprobs` in many ways, or ignore it
-            return frozenset()
-        return frozenset({Ability.JUDGE})
+        attempts = {
+            Ability.JUDGE: lambda: self.judge(_PROBE, ("Yes", "No")),
+            Ability.LIKELIHOOD: lambda: self._score_echo(_PROBE, "Yes", time.perf_counter()),
+        }
+        return frozenset([ability for ability, attempt in attempts.items() if await _succeeds(attempt)])
 
     async def judge(self, messages: Sequence[Message], options: Sequence[str]) -> Judgement:
         """Return the log-probability of each option's first token.
@@ -100,7 +99,7 @@ class ServerScores:
             case ServerSoftware.LLAMA_CPP:
                 return await self._score_forced(messages, continuation, started)
             case _:
-                raise MissingAbility(f"{self._name} at {self._endpoint.display_url} cannot score a given text")
+                return await self._score_echo(messages, continuation, started)
 
     async def _score_prompt(self, messages: Sequence[Message], continuation: str, started: float) -> Likelihood:
         """Let vLLM report the log-probabilities of a prompt that ends with the continuation."""
@@ -137,6 +136,21 @@ class ServerScores:
         )
         return Likelihood(logprobs=parse_forced_tokens(body, ids), usage=usage)
 
+    async def _score_echo(self, messages: Sequence[Message], continuation: str, started: float) -> Likelihood:
+        """Let a server echo a prompt that ends with the continuation. Raise MissingAbility where it does not."""
+        prompt = "".join(f"{replace_surrogates(message.content)}\n\n" for message in messages)
+        settings = {"max_tokens": 1, "temperature": 0, "logprobs": 1, "echo": True}
+        try:
+            body = await self._post("/completions", {"prompt": prompt + replace_surrogates(continuation), **settings})
+            logprobs = _parse_echo(body, len(prompt), len(prompt) + len(continuation))
+        except ModelError as error:
+            if isinstance(error, Rejected) or is_missing_route(error):
+                raise MissingAbility(
+                    f"{self._name} at {self._endpoint.display_url} cannot score a given text"
+                ) from error
+            raise
+        return Likelihood(logprobs=logprobs, usage=_count_usage(body, started))
+
     async def _tokenize(self, text: str, *, special: bool) -> list[int]:
         """Return a text's ids from the server's own tokenizer; vLLM and llama.cpp name the fields differently."""
         text = replace_surrogates(text)
@@ -157,6 +171,17 @@ class ServerScores:
         if not isinstance(reply, dict):
             raise BadReply(f"{self._endpoint.display_url} did not answer {route} with JSON")
         return reply
+
+
+async def _succeeds(attempt: Callable[[], Awaitable[object]]) -> bool:
+    """Return True if the server does what is tried. Servers reject settings in many ways, or ignore them."""
+    try:
+        await attempt()
+    except (Unreachable, Overloaded, TimedOut):  # they say nothing about what the server can do
+        raise
+    except (ModelError, MissingAbility):
+        return False
+    return True
 
 
 def _to_json(messages: Sequence[Message]) -> list[dict[str, str]]:
@@ -191,6 +216,20 @@ def _parse_entry(entry: object, id_: int) -> float:
     if not isinstance(found, dict) or not isinstance(found.get("logprob"), int | float):
         raise Rejected("the prompt's log-probabilities are not those of the text that was to be scored")
     return float(found["logprob"])
+
+
+def _parse_echo(body: Mapping[str, Any], start: int, end: int) -> tuple[float, ...]:
+    """Return the log-probabilities of the tokens from one character of an echoed prompt to another."""
+    try:
+        listed = body["choices"][0]["logprobs"]
+        pairs = zip(listed["text_offset"], listed["token_logprobs"], strict=True)
+        scored = [(offset, float(logprob)) for offset, logprob in pairs if start <= offset < end]
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise Rejected("the server echoes no prompt with log-probabilities") from error
+    # Only a token that begins where the text does is the text's own.
+    if not scored or scored[0][0] != start:
+        raise Rejected("the echoed log-probabilities are not those of the text that was to be scored")
+    return tuple(logprob for _, logprob in scored)
 
 
 def _count_usage(body: Mapping[str, Any], started: float) -> Usage:

@@ -71,7 +71,11 @@ class ClaimWriter:
     def __init__(self, steps: Sequence[Step], parts: PageFinder) -> None:
         self.evidence: list[Evidence] = []
         self._parts = parts
-        self._chunks = [step.chunk for step in steps]
+        # In the document's order, which is not that of every way. Of a section read twice the later step counts.
+        self._chunks = sorted(
+            (step.chunk for step in steps if step.chunk.end > step.chunk.start and Flag.UNREAD not in step.flags),
+            key=lambda chunk: chunk.start,
+        )
         self._starts = [chunk.start for chunk in self._chunks]
         self._by_hand = list(_lines_by_hand(steps))
 

@@ -80,7 +80,7 @@ def print_answer(reading: Reading, output: OutputOptions) -> int:
     """Print how a reading ended and return the exit code."""
     from bookwheel.record import evidence_to_json, gap_to_json, reading_to_json
     from bookwheel.types import Status
-    from bookwheel.views.verdicts import describe_share
+    from bookwheel.views.verdicts import describe_choice, describe_share
 
     code = find_exit_code(reading)
     if output.json_events:
@@ -105,6 +105,8 @@ def print_answer(reading: Reading, output: OutputOptions) -> int:
     _print_gaps(console, reading, output)
     if reading.share_read < 1:
         console.print(Text(describe_share(reading), style="yellow"))
+    if choice := describe_choice(reading):
+        console.print(Text(sanitize(choice), style="dim"))
     if not quiet:
         _print_footnotes(console, reading)
     return code

@@ -69,7 +69,8 @@ class ReadingProgress:
         self._tokens += usage.tokens
         if not isinstance(event, Step) or not _is_read(event):
             return
-        self._lengths.append(_measure(event))
+        # A step of no chunk says nothing about how many there are.
+        self._lengths += [_measure(event)] if _measure(event) else []
         rate = self._tokens / max(time.monotonic() - self._began, 1e-6)
         self._bar.update(
             self._task,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import shorten
 from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
@@ -16,10 +17,18 @@ if TYPE_CHECKING:
     from bookwheel.types import Step
 
 _QUIET_FLAGS: Final = {Flag.UNCHANGED}
+# Characters of what a step of no chunk says.
+_MOST_WORDS: Final = 200
 
 
 def format_step_title(step: Step, of: str = "") -> Text:
-    """Return a step as one line: its number, its place in the document, the memory's size, its flags."""
+    """Return a step as one line: its number, its place in the document, the memory's size, its flags.
+
+    A step of no chunk is named by what it says: the choice of a way, the order of the chunks, the smaller questions.
+    """
+    if step.chunk.start == step.chunk.end:
+        words = shorten(sanitize(step.conversation.reply.text), _MOST_WORDS, placeholder=" …")
+        return Text(f"step {step.chunk.index} · {words}", style="bold") + format_flags(step)
     title = f"chunk {step.chunk.index}{of} · {format_place(step)} · memory {step.after.tokens} tokens"
     return Text(title, style="bold") + format_flags(step)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.types import Verdict
+from bookwheel.types import Flag, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,6 +30,26 @@ def describe_claim(claim: Claim) -> str:
 
 
 def describe_share(reading: Reading) -> str:
-    """Return in words how much of the document was read, where the memory was enough before the end."""
+    """Return in words how much of the document was read, and in which order, where the memory was enough early."""
     share = max(reading.share_read, 0.01)
-    return f"read {share:.0%} of the document, the likeliest parts first, until the memory was enough"
+    order = "from its beginning" if _is_beginning(reading) else "the likeliest parts first"
+    return f"read {share:.0%} of the document, {order}, until the memory was enough"
+
+
+def _is_beginning(reading: Reading) -> bool:
+    """Return True if what was read is the beginning of the document, in its order."""
+    end = 0
+    for step in reading.steps:
+        if step.chunk.end > step.chunk.start and Flag.UNREAD not in step.flags:
+            if step.chunk.start != end:
+                return False
+            end = step.chunk.end
+    return True
+
+
+def describe_choice(reading: Reading) -> str:
+    """Return the way that `auto` chose, and why; empty for a reading whose way was named."""
+    if reading.way != "auto" or not reading.steps:
+        return ""
+    way, _, reason = reading.steps[0].conversation.reply.text.partition(": ")
+    return f"auto chose {way}: {reason}"

@@ -31,8 +31,9 @@ def test_the_named_model_is_tried_and_its_ways_are_told(run, book: Path) -> None
         "tokenizer": True,
         "window": None,
     }
-    assert {"edits", "ranked", "quotes"} <= set(told["offers"]["ways"]["open"])
-    assert "gated" in told["offers"]["ways"]["uncalibrated"]
+    # The built-in model judges for `cascade`, and its threshold is part of its plan.
+    assert {"edits", "ranked", "quotes", "cascade"} <= set(told["offers"]["ways"]["open"])
+    assert told["offers"]["ways"]["uncalibrated"] == ["gated"]
     assert told["offers"]["ways"]["closed"] == {"dense": "embeddings", "hybrid": "embeddings"}
     assert "not measured" not in told["families"]["qwen3"]["known"]
     shown = run("models", "--model", "scripted").out
@@ -66,3 +67,9 @@ def test_a_damaged_journal_is_named_and_repaired(run, tmp_path: Path) -> None:
     assert list(tmp_path.glob("damaged.sqlite.damaged-*"))
     with Journal(path) as journal:
         assert journal.find_damage() == []
+
+
+def test_another_judge_of_a_cascade_has_to_be_calibrated_first(run, monkeypatch) -> None:
+    monkeypatch.setenv("BOOKWHEEL_JUDGE", "some-other-model")
+    told = run("models", "--model", "scripted", "--json").json
+    assert told["offers"]["ways"]["uncalibrated"] == ["gated", "cascade"]

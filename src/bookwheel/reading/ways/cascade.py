@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.errors import WindowExceeded
 from bookwheel.models.base import require_ability
 from bookwheel.models.registry import open_model
-from bookwheel.reading.calibration import find_gate
+from bookwheel.reading.calibration import find_gate, load_calibration
 from bookwheel.reading.ways.compose import ComposedWay, Decision, ReadingContext, Writer
 from bookwheel.reading.ways.gated import let_through
 from bookwheel.reading.ways.judging import ABILITIES, ChunkScorer
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from bookwheel.types import Chunk, Memory
 
 VARIABLE: Final = "BOOKWHEEL_JUDGE"
+_BUILT_IN: Final = "local"
 # A chunk of fewer characters is not cut any more.
 _LEAST_CHARACTERS: Final = 200
 
@@ -56,7 +57,13 @@ def _find_middle(text: str) -> int:
 
 def find_judge_name() -> str:
     """Return the name of the small model."""
-    return os.environ.get(VARIABLE) or "local"
+    return os.environ.get(VARIABLE) or _BUILT_IN
+
+
+def has_threshold() -> bool:
+    """Return True if the small model's threshold is known: it has been calibrated, or its plan ships with one."""
+    name = find_judge_name()
+    return name == _BUILT_IN or load_calibration(name) is not None
 
 
 @asynccontextmanager

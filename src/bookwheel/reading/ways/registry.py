@@ -121,8 +121,7 @@ def sort_ways(abilities: frozenset[Ability], gate: GatePlan | None, *, embeds: b
 
     `embeds` is False where neither the model nor an endpoint beside it gives embeddings, and None where nobody asked.
     """
-    from bookwheel.reading.calibration import load_calibration
-    from bookwheel.reading.ways.cascade import find_judge_name
+    from bookwheel.reading.ways.cascade import has_threshold
     from bookwheel.reading.ways.judging import ABILITIES
 
     ready, uncalibrated, closed = [], [], {}
@@ -134,7 +133,7 @@ def sort_ways(abilities: frozenset[Ability], gate: GatePlan | None, *, embeds: b
         lacking = lacking or _list_lacking(name, embeds=embeds)
         if lacking:
             closed[name] = " or ".join(lacking)
-        elif needs_one or (name == "cascade" and not load_calibration(find_judge_name())):
+        elif needs_one or (name == "cascade" and not has_threshold()):
             uncalibrated.append(name)
         else:
             ready.append(name)

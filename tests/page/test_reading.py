@@ -106,6 +106,15 @@ def test_a_finished_reading_opens_where_its_evidence_was_read(page):
     assert page.evaluate("document.documentElement.scrollHeight <= innerHeight")
 
 
+def test_on_a_narrow_screen_a_reading_opens_at_its_answer(opened_at):
+    with opened_at(width=360) as page:
+        read_to_the_end(page)
+        page.reload()
+        page.wait_for_selector(".thread [aria-current]")
+        page.locator("mark").wait_for()
+        assert page.evaluate("scrollY") == 0
+
+
 def test_a_marked_passage_is_there_again_after_a_reload_and_in_another_language(page, expect):
     read_to_the_end(page)
     last = to_the_last_step(page)

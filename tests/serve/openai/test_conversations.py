@@ -187,6 +187,24 @@ def test_a_title_is_made_of_the_newest_turns_without_a_reading(up, ai, words) ->
     assert up.journal.readings() == []
 
 
+@pytest.mark.parametrize(("more", "expected"), [({}, 512), ({"max_tokens": 1000}, 1000)])
+@pytest.mark.parametrize("rules", [1, 3000], ids=["fits", "outgrown"])
+def test_a_title_has_a_limit(serving, rules, more, expected) -> None:
+    limits = []
+
+    class Limited(ScriptedModel):
+        async def reply(self, messages, *, limit, sampling):
+            limits.append(limit)
+            return await super().reply(messages, limit=limit, sampling=sampling)
+
+    task = "### Task:\nGenerate a title as JSON.\n<chat_history>\nUSER: Hello\nASSISTANT: Hello.\n</chat_history>"
+    task += "Mind the rules. " * rules
+    model = Limited(keyword_reader, window=8192)
+    with serving(model) as up, OpenAI(base_url=f"{up.url}/v1", api_key="none", max_retries=0) as client:
+        ask(client, (USER, task), **more)
+    assert limits == [expected]
+
+
 def test_a_greeting_to_a_model_that_reads_gets_a_reply(up, ai) -> None:
     ai.chat.completions.create(model="bookwheel/scripted", messages=[{"role": USER, "content": "Hello there"}])
     assert up.model.calls == 1

@@ -16,7 +16,7 @@ from bookwheel.serve.openai.chat_reader import FILE_PREFIX, ChatReader
 from bookwheel.serve.openai.chat_tasks import is_chat_task, shorten_chat
 from bookwheel.serve.openai.conversation import find_conversation
 from bookwheel.serve.openai.messages import parse_messages
-from bookwheel.serve.openai.pass_through import PassThrough, fits_by_bytes, fits_by_tokens, prompt_room
+from bookwheel.serve.openai.pass_through import PassThrough, fits_by_bytes, fits_by_tokens, prompt_room, reply_limit
 from bookwheel.serve.openai.response_stream import to_response
 from bookwheel.serve.openai.responses import ResponsesShape, to_chat_request
 from bookwheel.serve.openai.schemas import ChatShape, MessageShape
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 # Before a model's name: read even what fits its window.
 _READING_PREFIX: Final = "bookwheel/"
+# A title, some tags or three questions are shorter; a small model without a limit goes on for a quarter of its window.
+_TASK_TOKENS: Final = 512
 # Parameters of a chat completion that the Responses API names otherwise.
 _RESPONSES_NAMES: Final = {"messages": "input", "response_format": "text"}
 # Clients require a creation time of models and files; nothing depends on it.
@@ -93,13 +95,17 @@ class OpenAIRoutes:
         name = chat.model.removeprefix(_READING_PREFIX)
         model, contents = self._service.readings.get_model(name), parse_messages(chat.messages)
         has_document, key = chat.document is not None or bool(contents.files), request.state.key
+        is_task = not has_document and is_chat_task(chat.messages)
+        if is_task and not chat.limit:
+            limit = min(_TASK_TOKENS, reply_limit(chat, model))
+            chat = chat.model_copy(update={"max_completion_tokens": limit})
         # Counting tokens may wait for a server, so it stays out of the event loop.
         counted = (contents, chat, model)
         fits = fits_by_bytes(*counted) or await asyncio.to_thread(fits_by_tokens, *counted)
         if fits and not has_document and (chat.model == name or _has_one_text(contents)):
             _check_user_text(contents)
             return await self._pass_through.answer(chat, contents, model, key, raw_body)
-        if not has_document and is_chat_task(chat.messages):
+        if is_task:
             return await self._answer_task(chat, model, request)
         conversation = find_conversation(contents, chat.document, is_outgrown=not fits)
         return await self._reader.answer(request, chat, contents, conversation, name)

@@ -38,12 +38,13 @@ export async function compareView(one, other, kept) {
 }
 
 function summary(left, right) {
-  const count = (lines, kind) => number(lines.filter((line) => line.kind === kind).length);
+  const count = (lines, kind) => lines.filter((line) => line.kind === kind).length;
+  const chip = (kind, label, found) => (found || kind === "nought") && h("span", { class: `chip ${kind}` }, t(label, { count: number(found) }));
   return [
-    h("span", { class: "chip nought" }, t("compare.both", { count: count(left, "both") })),
-    h("span", { class: "chip reworded" }, t("compare.reworded", { count: count(left, "reworded") })),
-    h("span", { class: "chip new" }, t("compare.left", { count: count(left, "alone") })),
-    h("span", { class: "chip new" }, t("compare.right", { count: count(right, "alone") })),
+    chip("nought", "compare.both", count(left, "both")),
+    chip("reworded", "compare.reworded", count(left, "reworded")),
+    chip("new", "compare.left", count(left, "alone")),
+    chip("new", "compare.right", count(right, "alone")),
   ];
 }
 

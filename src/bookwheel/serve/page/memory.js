@@ -24,7 +24,7 @@ export class MemoryPane {
     this.node = h(
       "section",
       { class: "pane memory" },
-      h("div", { class: "pane-head" }, h("h2", {}, t("memory"), " ", this.after), h("div", { class: "gauge" }, this.gauge, this.size), tools),
+      h("div", { class: "pane-head" }, h("h2", {}, t("memory"), " ", this.after), h("div", { class: "gauge" }, this.gauge, this.size), tools && h("span", { class: "tools" }, tools)),
       this.body,
     );
   }

@@ -108,9 +108,7 @@ export class ReadingView {
     if (this.reading.status !== "answered") return this.go(null);
     const proof = this.reading.evidence?.find(({ step }) => step !== null && this.trace.steps[step]);
     const changed = this.trace.steps.findLastIndex((step) => step.changed_share > 0);
-    this.go(proof ? proof.step : changed < 0 ? null : changed);
-    if (proof && !this.source.pin) this.source.pass(this.trace.steps[proof.step], { span: proof, told: t("source.proof") });
-    return undefined;
+    return this.go(proof ? proof.step : changed < 0 ? null : changed);
   }
 
   get elapsed() {
@@ -215,7 +213,8 @@ export class ReadingView {
     this.source.unpin();
     this.draw();
     this.remember();
-    if (this.trace.length) this.source.pass(this.trace.steps[this.shown]);
+    const proof = this.reading.evidence?.find(({ step }) => step === this.shown);
+    if (this.trace.length) this.source.pass(this.trace.steps[this.shown], proof && { span: proof, told: t("source.proof") });
   }
 
   #draw() {

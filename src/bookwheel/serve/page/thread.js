@@ -29,7 +29,8 @@ export class Thread {
       this.#send();
     };
     this.form = h("form", { class: "follow-up", onsubmit: submit }, this.questions.node, this.told, this.button);
-    this.node = h("nav", { class: "rail", "aria-label": t("thread") }, h("div", { class: "book" }, this.name, this.facts, this.tools), h("div", { class: "rail-scroll" }, this.more, this.list), this.form);
+    this.rail = h("div", { class: "rail-scroll" }, this.more, this.list);
+    this.node = h("nav", { class: "rail", "aria-label": t("thread") }, h("div", { class: "book" }, this.name, this.facts, this.tools), this.rail, this.form);
   }
 
   close() {
@@ -91,7 +92,8 @@ export class Thread {
     };
     if (this.list.contains(document.activeElement)) return;
     refill(this.list, this.readings.filter(({ parent }) => !known.has(parent)).map(entry));
-    this.list.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
+    const open = this.list.querySelector("[aria-current]");
+    if (open) reveal(open, this.rail);
   }
 
   #line(reading) {
@@ -133,4 +135,11 @@ export class Thread {
     const { chunk_tokens, memory_tokens, answer_tokens } = now.plan;
     return { model: now.model, way: now.way, plan: { chunk_tokens, memory_tokens, answer_tokens } };
   }
+}
+
+// Within its list alone: on a narrow screen the thread is below the reading, and the page would leave the answer for it.
+function reveal(line, list) {
+  const [inner, outer] = [line.getBoundingClientRect(), list.getBoundingClientRect()];
+  if (inner.top < outer.top) list.scrollTop -= outer.top - inner.top;
+  else if (inner.bottom > outer.bottom) list.scrollTop += inner.bottom - outer.bottom;
 }

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from bookwheel.errors import InputError
-from bookwheel.tasks import make_samples
+from bookwheel.tasks import make_samples, questions
 
 
 def made(name, tokenizer, data, *, tokens=1200, count=4, seed=1, **options):
@@ -42,6 +42,14 @@ def test_paragraphs_of_the_same_article_come_first_where_they_are_asked_for(toke
         assert len(set(sample.text.split("Passage: "))) == len(titles(sample)) + 1
     assert any(len(set(titles(sample))) == 2 for sample in made("qa_1", tokenizer, file, tokens=200, article=True))
     assert not any(titles(one).count(one.question.split()[2]) > 1 for one in made("qa_1", tokenizer, file, tokens=100))
+
+
+def test_the_other_questions_paragraphs_are_left_alone_where_none_is_asked_for(tokenizer, data, monkeypatch):
+    def load(path):
+        pytest.fail("thousands of titles would be compared for every sample")
+
+    monkeypatch.setattr(questions, "_load_neighbours", load)
+    assert len(made("hqa", tokenizer, data, tokens=1200, count=2)) == 2
 
 
 def test_no_paragraph_stands_in_a_document_twice(tokenizer, data):

@@ -223,8 +223,10 @@ def _draw_distractors(request: SampleRequest, path: Path, item: QuestionItem) ->
         pools.append(_load_pool(wiki))
     own_titles = {_normalize_title(paragraph.title) for paragraph in item.paragraphs if paragraph.title}
     seen = {paragraph.text for paragraph in item.paragraphs}
-    own = [one for one in _load_neighbours(path) if _normalize_title(one[0]) in own_titles]
-    article = _shuffle_pool(own, request.rng) if request.options.get("article") else ()
+    article: Iterator[tuple[str, str]] = iter(())
+    if request.options.get("article"):
+        own = [one for one in _load_neighbours(path) if _normalize_title(one[0]) in own_titles]
+        article = _shuffle_pool(own, request.rng)
     others = (one for pool in pools for one in _shuffle_pool(pool, request.rng))
     foreign = (one for one in others if _normalize_title(one[0]) not in own_titles)
     for title, text in chain(article, foreign):
@@ -240,6 +242,8 @@ def _shuffle_pool(pool: Sequence[tuple[str, str]], rng: Random) -> Iterator[tupl
         yield pool[at]
 
 
+# A question set has some ten thousand titles, and `article` compares all of them for every question.
+@lru_cache(maxsize=1 << 15)
 def _normalize_title(title: str) -> str:
     return " ".join(words(title.replace("_", " ")))
 

@@ -102,6 +102,9 @@ def test_the_command_prints_a_row_for_each_task(tmp_path, capsys):
     write_samples([make(0, "The lamp belongs to Ada.", "Who has the lamp?")], path)
     assert show_coverage(path, tokens=320) == 0
     assert "100%   100%  100% by 'Ada'" in capsys.readouterr().out
+    write_samples([replace(make(0, "The lamp belongs to Ada.", "Who has the lamp?"), length=0)], path, force=True)
+    assert show_coverage(path, tokens=320) == 0
+    assert "t                               any     1" in capsys.readouterr().out
     assert show_coverage(path, tokens=320, as_json=True) == 0
     (row,) = json.loads(capsys.readouterr().out)["tasks"]
     assert (row["task"], row["found"], row["constant"]) == ("t", 1.0, "Ada")

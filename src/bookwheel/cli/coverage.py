@@ -22,6 +22,7 @@ def show_coverage(
 
     from bookwheel.cli.output import print_line
     from bookwheel.evaluation.coverage import measure_coverage
+    from bookwheel.evaluation.sections import format_length
     from bookwheel.tasks import load_tokenizer, read_samples
 
     if not sources:
@@ -37,5 +38,5 @@ def show_coverage(
         found = "-" if row.found is None else f"{row.found:.0%}"
         complete = "-" if row.complete is None else f"{row.complete:.0%}"
         constant = f"{row.constant_score:.0%} by {row.constant[:40]!r}" if row.constant_score else "0%"
-        print_line(f"{row.task:26} {row.length:8} {row.samples:5} {found:>6} {complete:>6}  {constant}")
+        print_line(f"{row.task:26} {format_length(row.length):>8} {row.samples:5} {found:>6} {complete:>6}  {constant}")
     return 0

@@ -15,6 +15,7 @@ from bookwheel.serve.engine.settings import ServerSettings
 from bookwheel.types import Flag, Status
 
 USER, ASSISTANT = "user", "assistant"
+PLAN_OF_TURNS = Plan(question_tokens=60, chunk_tokens=60, memory_tokens=40, answer_tokens=30)
 OTHER = "The lamp of Skarholm is lit by Bo Fell. "
 LAMP = "Who lights the lamp of Skarholm?"
 BIRD = "Which bird circles over the pier?"
@@ -328,3 +329,13 @@ def test_rules_that_do_not_fit_beside_the_question_are_left_out_and_told(up, ai,
     said = ask(ai, (USER, f"{rules}\n<context>\n{words[0]}\n</context>\n\n{words[1]}"))
     assert up.journal.reading(said.reading).question == words[1]
     assert any("instructions before the question" in note for note in said.notes)
+
+
+@pytest.mark.parametrize(("question", "is_alone"), [(LAMP, True), ("And when, please?", False)])
+def test_a_model_that_quotes_is_asked_what_was_typed_last_alone(serving, words, question, is_alone) -> None:
+    model = ScriptedModel(keyword_reader, plan=replace(PLAN_OF_TURNS, prompts="small"), window=700)
+    with serving(model) as up, OpenAI(base_url=f"{up.url}/v1", api_key="none", max_retries=0) as client:
+        said = ask(client, (USER, f"{words[0]}{OTHER}\n\n{words[1]}"), (ASSISTANT, "Ada Quill."), (USER, question))
+        asked = up.journal.reading(said.reading).question
+    assert (asked == question) is is_alone
+    assert any("only looks for passages" in note for note in said.notes) is is_alone

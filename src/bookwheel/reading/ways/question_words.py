@@ -39,6 +39,11 @@ class QuestionWords:
     def __init__(self, question: str) -> None:
         self._stems = {stem(word.index_key) for word in parse_words(question) if word.is_distinctive}
 
+    @property
+    def has_subject(self) -> bool:
+        """True where a word says what is asked about, unlike those of "And when?"."""
+        return bool(self._stems - _ASKING)
+
     def find(self, text: str) -> set[str]:
         """Return those of the words that stand in a text."""
         return self._stems & {stem(key) for key in Passage(text).index_keys}

@@ -9,6 +9,7 @@ from bookwheel.errors import PlanError
 from bookwheel.reading.follow_up import find_newest_turn
 from bookwheel.reading.loop import template_tokens
 from bookwheel.reading.prompts import prompts_for
+from bookwheel.reading.ways.question_words import QuestionWords
 from bookwheel.serve.openai.answer_step import find_answer_schema, is_schema_optional
 
 if TYPE_CHECKING:
@@ -37,10 +38,11 @@ def plan_question(service: Service, chat: ChatShape, conversation: ChatParts, mo
         values |= {"schema": schema, "schema_optional": is_schema_optional(chat)}
     plan = service.make_plan(model.name, values, chat.plan)
     count = model.tokenizer.count
+    conversation, alone = _leave_turns(conversation, plan)
     plan = _widen_question(plan, count(conversation.question), is_fixed="question_tokens" in chat.plan)
     conversation, left_out = _leave_instructions(conversation, plan.question_tokens, count)
     question, notes = conversation.format_question(count, plan.question_tokens)
-    notes = (*left_out, *notes)
+    notes = (*alone, *left_out, *notes)
     if chat.limit is not None and "answer_tokens" not in chat.plan:
         plan = _limit_answer(plan, chat.limit, count(question), model)
     return PlannedQuestion(question=question, plan=plan, notes=notes)
@@ -57,6 +59,20 @@ def _widen_question(plan: Plan, tokens: int, *, is_fixed: bool) -> Plan:
     if is_fixed or extra <= 0 or 2 * extra > plan.chunk_tokens:
         return plan
     return replace(plan, question_tokens=tokens, chunk_tokens=plan.chunk_tokens - extra)
+
+
+def _leave_turns(conversation: ChatParts, plan: Plan) -> tuple[ChatParts, tuple[str, ...]]:
+    """Return what was typed last alone, and a note, for a plan that only quotes.
+
+    Such a reader looks for the question's words, and those of earlier answers stand in the document for certain. A
+    question without words of its own ("And when?") keeps the turns.
+    """
+    typed = find_newest_turn(conversation.question)
+    is_alone = not conversation.earlier and not conversation.later
+    if is_alone or not prompts_for(plan, typed).quotes or not QuestionWords(typed).has_subject:
+        return conversation, ()
+    note = "earlier turns went unread: the model only looks for passages to quote"
+    return replace(conversation, question=typed, earlier=(), later=()), (note,)
 
 
 def _leave_instructions(

@@ -32,6 +32,24 @@ from bookwheel.__main__ import run
 run()
 """
 
+# Says "up" when the handlers of signals are in place.
+RUN_UP = """
+import signal, sys
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+class Announcer:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name == "bookwheel.cli":
+            print("up", flush=True)
+        return None
+
+sys.meta_path.insert(0, Announcer)
+from bookwheel.__main__ import run
+run()
+"""
+
 
 def interrupt(kind: signal.Signals, module: str, *words: object) -> subprocess.CompletedProcess[str]:
     """Run a command that gets the signal when it imports the module."""
@@ -74,10 +92,8 @@ def test_a_signal_in_the_imports_of_a_model_too(book: Path, question: str, kind,
 @pytest.mark.slow
 @KINDS
 def test_a_signal_after_any_time_ends_with_130_or_finds_the_command_through(book: Path, question: str, kind) -> None:
-    """Python's own start cannot be caught; from our first function on every moment is ours."""
-    code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-    code += "from bookwheel.__main__ import run\nprint('up', flush=True)\nrun()"
-    command = [sys.executable, "-c", code, "ask", str(book), question, "--model", "scripted"]
+    """Python's own start cannot be caught; from our first import on every moment is ours."""
+    command = [sys.executable, "-c", RUN_UP, "ask", str(book), question, "--model", "scripted"]
     for milliseconds in (1, 3, 10, 30, 60, 120, 250, 500, 1000):
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ})
         assert process.stdout

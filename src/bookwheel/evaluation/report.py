@@ -288,9 +288,10 @@ def _index_by_sample(records: Iterable[Record]) -> RecordsBySample:
     seen: Counter[tuple[str, int]] = Counter()
     for record in records:
         if record.is_counted:
+            key = record.pair_key
             # A file may ask the same twice.
-            index[*record.pair_key, seen[record.pair_key]] = record
-            seen[record.pair_key] += 1
+            index[*key, seen[key]] = record
+            seen[key] += 1
     return index
 
 

@@ -18,7 +18,7 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.scoring.normalization import ARTICLES, BREAK, find_words, split_clauses, words
+from bookwheel.scoring.normalization import ARTICLES, BREAK, find_words, split_clauses, words, words_with_articles
 from bookwheel.text import lexicon
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def asserts_any(answer: str, golds: Iterable[str], *, question: str = "", alone:
 def mentions(answer: str, gold: str) -> bool:
     """Return whether the gold stands in the answer at all, as whole tokens."""
     part = words(gold)
-    tokens = [token for token in split_clauses(answer) if token != BREAK]
+    tokens = words_with_articles(answer)
     row = tokens if set(part) <= ARTICLES else [token for token in tokens if token not in ARTICLES]
     return bool(find_words(row, part, most=1))
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.scoring.hanzi import simplify
@@ -51,6 +52,8 @@ _WITHOUT_ACCENT: Final = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "
 _PERCENT: Final = re.compile(r"(?<=\d)\s*(?:%|percent\b|per cent\b)")
 _UNIT: Final = re.compile(r"(?<=\d)(?=(?:am|pm|km|kg|cm|mm|m|ft|mph|gb|mb|tb|hz)\b)")
 _CLAUSE_END: Final = re.compile(r"[;:!?()\[\]\n。！？；：，、（）—–|]|(?<!\d),|,(?!\d)|\.(?=\s|$)|\s-{1,2}\s")
+# An answer of 10,000 tokens takes about a megabyte.
+_SPLITS_KEPT: Final = 256
 _DECIMAL_ZEROS: Final = re.compile(r"(?<=[$€£¥])(\d+\.\d*?)0+(?!\d)")
 
 
@@ -65,13 +68,15 @@ def words_with_articles(text: str) -> list[str]:
     return [token for token in split_clauses(text) if token != BREAK]
 
 
-def split_clauses(text: str) -> list[str]:
+# A report tries the same constant answers on every question, and a question's golds on every answer.
+@lru_cache(_SPLITS_KEPT)
+def split_clauses(text: str) -> tuple[str, ...]:
     """Return all tokens of a text, with BREAK where punctuation parts two clauses or two items."""
     text = _DOTTED.sub(lambda match: match[0].replace(".", ""), _APOSTROPHE.sub("", _fold(text)))
     text = _WIDE_THOUSANDS.sub(lambda match: match[0].replace(" ", ""), _THOUSANDS.sub("", text))
     text = _CLAUSE_END.sub(f" {BREAK} ", _WHOLE.sub(r"\1", text))
     tokens = [token.strip("_") for token in _TOKEN.findall(text)]
-    return order_dates(compose_numbers([token for token in tokens if token], BREAK))
+    return tuple(order_dates(compose_numbers([token for token in tokens if token], BREAK)))
 
 
 def _fold(text: str) -> str:

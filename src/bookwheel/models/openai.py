@@ -280,6 +280,7 @@ class OpenAIModel:
                 raise wrong_address_error(self.endpoint, "it answers with a web page")
             return await stream.join(pieces)
         answer = await self._chat.post(body)
+        # A long reply is not decoded twice: JSON begins with no "<".
         if answer.content.lstrip().startswith(b"<") and is_html(answer.text):
             raise wrong_address_error(self.endpoint, "it answers with a web page")
         reply = json.loads(answer.content)

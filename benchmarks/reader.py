@@ -2,13 +2,15 @@
 
     python benchmarks/reader_samples.py SAMPLES.jsonl
     python benchmarks/reader.py SAMPLES.jsonl --out RESULTS.jsonl [--model ADAPTER.gguf] [--threads 1] [--scores FILE]
-    python benchmarks/reader.py SAMPLES.jsonl --out RESULTS.jsonl --report
+    python benchmarks/reader.py SAMPLES.jsonl --out RESULTS.jsonl [--beside RESULTS.jsonl] --report
 
 A line of RESULTS is one reading: the answer, whether it holds a gold answer, and the gain of its best passage. Killed,
 the same command goes on. Beside it stand the sentence and the window that BM25 ranks first in the same document, and
 the answer that the same weights write from that window. The report gives shares and paired differences, with intervals
 by article, and for each threshold the share of unanswerable questions that it would refuse and of right answers that it
 would lose. `--scores` keeps each likelihood, so that another rule of choice costs only those that it asks for anew.
+`--beside` names the results of other weights on the same samples: the baselines are theirs, which an adapter does not
+change, and the report gives the paired differences.
 """
 
 from __future__ import annotations
@@ -70,8 +72,8 @@ class ScoreStore:
         return Likelihood(logprobs=(self._means[key],), usage=Usage())
 
 
-async def measure(sample: Sample, model: LocalModel | ScoreStore) -> dict[str, Any]:
-    """Read one sample and return what is known of it."""
+async def measure(sample: Sample, model: LocalModel | ScoreStore, beside: dict[str, Any] | None) -> dict[str, Any]:
+    """Read one sample and return what is known of it; baselines are those of `beside`."""
     began = time.perf_counter()
     *steps, answer = [event async for event in quotes(sample.document, sample.question, model, model.plan)]
     seconds = time.perf_counter() - began
@@ -97,7 +99,7 @@ async def measure(sample: Sample, model: LocalModel | ScoreStore) -> dict[str, A
         "prompt_tokens": sum(usage.prompt_tokens for usage in usages),
     }
     if sample.metric == "contains":
-        record |= await measure_bm25(sample, model)
+        record |= {name: beside[name] for name in BASELINES} if beside else await measure_bm25(sample, model)
     return record
 
 
@@ -140,8 +142,8 @@ def group(records: list[dict[str, Any]], name: str, minus: str = "") -> dict[str
     return groups
 
 
-def report(records: list[dict[str, Any]]) -> None:
-    """Print the shares, the paired differences and the thresholds."""
+def report(records: list[dict[str, Any]], others: dict[str, dict[str, Any]]) -> None:
+    """Print the shares, the paired differences, also to other results, and the thresholds."""
     answered = [one for one in records if "bm25_window" in one]
     absent = [one for one in records if "bm25_window" not in one]
     print(f"{len(answered)} answered and {len(absent)} unanswerable, of {len(group(records, 'gain'))} articles")
@@ -151,6 +153,8 @@ def report(records: list[dict[str, Any]]) -> None:
         print(f"{'refused, unanswerable':22} {interval(group(absent, 'refused'))}")
     for name in BASELINES:
         print(f"right - {name:14} {interval(group(answered, 'right', name))}")
+    print_pairs(answered, others, ("right", "in_first", "in_memory", "refused"))
+    print_pairs(absent, others, ("refused",))
     print(f"words of an answer: {mean([len(one['answer'].split()) for one in answered]):.1f}")
     for name, some in (("answered", answered), ("unanswerable", absent)):
         if some:
@@ -162,6 +166,19 @@ def report(records: list[dict[str, Any]]) -> None:
         print(f"{threshold:5.2f}  {refused:.2f}  {lost:.3f}")
 
 
+def print_pairs(records: list[dict[str, Any]], others: dict[str, dict[str, Any]], names: tuple[str, ...]) -> None:
+    """Print the differences to other results on the same samples."""
+    pairs = [one | {"other": others[one["id"]]} for one in records if one["id"] in others]
+    for name in names if pairs else ():
+        differences = [{"id": one["id"], name: one[name] - one["other"][name]} for one in pairs]
+        print(f"{name} - beside's, n = {len(pairs)}: {interval(group(differences, name))}")
+
+
+def load_results(path: Path) -> list[dict[str, Any]]:
+    """Return the readings of a file."""
+    return [json.loads(line) for line in path.open()]
+
+
 async def main() -> None:
     """Measure what is not measured yet, or report."""
     parser = argparse.ArgumentParser()
@@ -170,11 +187,13 @@ async def main() -> None:
     parser.add_argument("--model", type=Path)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--scores", type=Path)
+    parser.add_argument("--beside", type=Path)
     parser.add_argument("--report", action="store_true")
     options = parser.parse_args()
-    records = [json.loads(line) for line in options.out.open()] if options.out.exists() else []
+    records = load_results(options.out) if options.out.exists() else []
+    others = {one["id"]: one for one in load_results(options.beside)} if options.beside else {}
     if options.report:
-        report(records)
+        report(records, others)
         return
     done = {one["id"] for one in records}
     local = await LocalModel.open(options.model, threads=options.threads)
@@ -182,7 +201,7 @@ async def main() -> None:
     with options.out.open("a") as out:
         for sample in read_samples(options.samples):
             if sample.id not in done:
-                record = await measure(sample, model)
+                record = await measure(sample, model, others.get(sample.id))
                 out.write(json.dumps(record, ensure_ascii=False) + "\n")
                 out.flush()
     await local.aclose()

@@ -275,6 +275,20 @@ def test_the_rate_of_reinforcement_falls_over_its_own_steps_alone(whole):
     assert rates == [pytest.approx(1e-3 * (1 - 0.5 * taken / (taken + 1)))]
 
 
+def test_the_rate_of_a_warm_start_falls_over_its_steps(tmp_path):
+    warm = replace(killed_run.CONFIG.warm_start, steps=2, until=0.0, warmup_steps=0, decay=0.5)
+    rates = []
+
+    def note_rate(record):
+        if record["kind"] == "warm":
+            rates.extend(group["lr"] for group in run.optimizer.optimizer.param_groups)
+
+    config = replace(killed_run.CONFIG, steps=0, warm_start=warm)
+    run = killed_run.trainer(tmp_path / "run", config=config, observe=note_rate)
+    run.train()
+    assert rates == pytest.approx([1e-3, 0.75e-3])
+
+
 def test_reinforcement_learns(tmp_path):
     """A policy that knows nothing finds out which word is wanted, from the reward alone."""
     config = TrainConfig.from_tables(

@@ -125,6 +125,8 @@ class WarmStart:
     """Samples whose conversations make one step."""
     learning_rate: LearningRate = 1e-3
     warmup_steps: NotNegative = 20
+    decay: Share = 0.0
+    """The share of the learning rate that is gone by the last step."""
 
     def __post_init__(self) -> None:
         check_bounds(self, error=ConfigError, table="train.warm_start")

@@ -267,7 +267,8 @@ class Trainer:
     def _build_optimizer(self) -> PolicyOptimizer:
         config, warm = self.config, self.config.warm_start
         if self.is_warming_up:
-            return PolicyOptimizer(self.policy, config, schedule(warm.learning_rate, warm.warmup_steps))
+            rate = schedule(warm.learning_rate, warm.warmup_steps, steps=warm.steps, decay=warm.decay)
+            return PolicyOptimizer(self.policy, config, rate)
         # The settings count batches; the optimizer takes a step for each of a batch's mini-batches.
         warmup, steps = config.warmup_steps * config.updates, config.steps * config.updates
         rate = schedule(config.learning_rate, warmup, steps=steps, decay=config.decay)

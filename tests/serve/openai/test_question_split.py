@@ -2,7 +2,7 @@
 
 import pytest
 
-from bookwheel.serve.openai.question_split import split_message
+from bookwheel.serve.openai.question_split import find_source_name, split_message
 
 TEXT = "The rent is nine crowns.\n\nIt is due in May."
 ASKED = "What is the rent?"
@@ -51,10 +51,19 @@ def test_blocks_of_a_document_are_not_the_document():
 def test_instructions_of_retrieval_around_the_passages_stay_with_the_question():
     rules = "### Task:\nRespond to the user query using the provided context.\n\n### Guidelines:\n- Cite as [1].\n" * 9
     sources = f'<source id="1" name="lease.txt">{TEXT * 40}</source>\n'
-    document, question = split_message(f"{rules}\n<context>\n{sources}</context>\n\n\n{ASKED}")
-    assert document == sources
+    message = f"{rules}\n<context>\n{sources}</context>\n\n\n{ASKED}"
+    document, question = split_message(message)
+    assert document == TEXT * 40
+    assert find_source_name(message) == "lease.txt"
     assert question.startswith("### Task:")
     assert question.endswith(f"\n\n{ASKED}")
+
+
+def test_of_several_sources_each_keeps_its_tag():
+    sources = f'<source id="1" name="a.txt">{TEXT}</source>\n<source id="2" name="b.txt">{TEXT}</source>\n'
+    message = f"<context>\n{sources}</context>\n\n{ASKED}"
+    assert split_message(message) == (sources, ASKED)
+    assert find_source_name(message) is None
 
 
 @pytest.mark.parametrize("text", ["one line", "", " \n\n ", "\n\none line\n\n"])
@@ -66,5 +75,6 @@ def test_a_tag_inside_a_sentence_opens_no_document():
     rules = "Cite only where the <source> tag has an id."
     message = f"{rules}\n<context>\n<source id='1'>{TEXT}</source>\n</context>\n\n{ASKED}"
     document, question = split_message(message)
-    assert document == f"<source id='1'>{TEXT}</source>\n"
+    assert document == TEXT
+    assert find_source_name(message) is None
     assert question == f"{rules}\n\n{ASKED}"

@@ -7,6 +7,7 @@ neither uses the threads that the journal is read with. Conversion happens in ch
 from __future__ import annotations
 
 import asyncio
+import re
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
@@ -32,8 +33,11 @@ if TYPE_CHECKING:
     from bookwheel.types import Document
 
 _LONGEST_STEM: Final = 120
+# Characters of a text that become its name.
+_LONGEST_OPENING: Final = 60
 _LONGEST_SUFFIX: Final = 16
 _LONGEST_NAME_BYTES: Final = 240  # file systems end at 255 bytes
+_MARKUP: Final = re.compile(r"[\\/#*_<>]")
 _WEB: Final = ("http://", "https://")
 # Uploads under way for each conversion: they wait for slow clients, not for the processor.
 _UPLOADS_PER_CONVERSION: Final = 8
@@ -46,11 +50,24 @@ def safe_name(name: str) -> str:
     if not printable.strip("."):
         return "document"
     stem, dot, suffix = printable.rpartition(".")
-    suffix = suffix[:_LONGEST_SUFFIX]
-    short = f"{stem[:_LONGEST_STEM]}{dot}{suffix}" if dot else printable[:_LONGEST_STEM]
+    # A sentence may have dots too: "Dr. Frayne rode out".
+    if not dot or " " in suffix or len(suffix) > _LONGEST_SUFFIX:
+        stem, dot, suffix = printable, "", ""
+    short = f"{stem[:_LONGEST_STEM]}{dot}{suffix}"
     if len(short.encode()) <= _LONGEST_NAME_BYTES:
         return short
     return f"document{dot}{suffix if suffix.isascii() else ''}"
+
+
+def shorten_name(text: str) -> str:
+    """Return the first words of a text, as its name."""
+    line = " ".join(_MARKUP.sub(" ", text.strip().partition("\n")[0]).split())
+    if len(line) <= _LONGEST_OPENING:
+        return line
+    cut = line[:_LONGEST_OPENING]
+    words = cut.rpartition(" ")[0]
+    # Chinese has no spaces between its words.
+    return f"{words if 2 * len(words) > len(cut) else cut}…"
 
 
 class DocumentStore:
@@ -84,7 +101,7 @@ class DocumentStore:
         if not text.strip():
             raise SourceError("the text is empty: give a document with text in it")
         await self.check_disk()
-        return await self._store(TextDocument(text, safe_name(name) if name else "text"), client)
+        return await self._store(TextDocument(text, safe_name(name or shorten_name(text) or "text")), client)
 
     async def store_path(self, path: Path, client: str) -> StoredDocument:
         """Convert a file or folder and store it."""

@@ -8,11 +8,13 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
+from bookwheel.reading.prompts import prompts_for
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.http.errors import JsonResponse
 from bookwheel.serve.http.schemas import parse_body
 from bookwheel.serve.http.uploads import store_upload
 from bookwheel.serve.openai.chat_reader import FILE_PREFIX, ChatReader
+from bookwheel.serve.openai.chat_result import make_reply
 from bookwheel.serve.openai.chat_tasks import is_chat_task, shorten_chat
 from bookwheel.serve.openai.conversation import find_conversation
 from bookwheel.serve.openai.messages import parse_messages
@@ -20,6 +22,7 @@ from bookwheel.serve.openai.pass_through import PassThrough, fits_by_bytes, fits
 from bookwheel.serve.openai.response_stream import to_response
 from bookwheel.serve.openai.responses import ResponsesShape, to_chat_request
 from bookwheel.serve.openai.schemas import ChatShape, MessageShape
+from bookwheel.serve.openai.task_answers import answer_from_words
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -96,6 +99,8 @@ class OpenAIRoutes:
         model, contents = self._service.readings.get_model(name), parse_messages(chat.messages)
         has_document, key = chat.document is not None or bool(contents.files), request.state.key
         is_task = not has_document and is_chat_task(chat.messages)
+        if is_task and (answer := self._answer_from_words(chat, model)):
+            return make_reply(chat, model.name, answer)
         if is_task and not chat.limit:
             limit = min(_TASK_TOKENS, reply_limit(chat, model))
             chat = chat.model_copy(update={"max_completion_tokens": limit})
@@ -109,6 +114,11 @@ class OpenAIRoutes:
             return await self._answer_task(chat, model, request)
         conversation = find_conversation(contents, chat.document, is_outgrown=not fits)
         return await self._reader.answer(request, chat, contents, conversation, name)
+
+    def _answer_from_words(self, chat: ChatShape, model: Model) -> str | None:
+        """Return the answer to a prompt about the chat where the model only quotes, and the chat's words make one."""
+        only_quotes = prompts_for(self._service.plans[model.name], "").quotes
+        return answer_from_words(chat.messages) if only_quotes else None
 
     async def _answer_task(self, chat: ChatShape, model: Model, request: Request) -> ChatResult:
         """Answer what a client asks about the chat from its newest turns."""

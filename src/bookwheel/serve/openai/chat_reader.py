@@ -60,7 +60,7 @@ class ChatReader:
         if finished and finished.memory.tokens > planned.plan.memory_tokens:
             finished = None
         spec = ReadingSpec(question=planned.question, model=name, plan=planned.plan, way=chat.way, finished=finished)
-        opener = self._make_opener(text, sha, caller)
+        opener = self._make_opener(text, sha, conversation.name, caller)
         running, reading = await self._service.start_or_find(spec, opener, caller, survives_restart=False)
         headers = {"X-Bookwheel-Reading": reading.id}
         if running:
@@ -84,10 +84,10 @@ class ChatReader:
         said = [turn.text.strip() for turn in conversation.earlier if turn.role == USER]
         return await find_finished(self._service, sha, name, caller.key, said)
 
-    def _make_opener(self, text: str | None, sha: str, caller: Caller) -> DocumentOpener:
+    def _make_opener(self, text: str | None, sha: str, name: str | None, caller: Caller) -> DocumentOpener:
         async def open_document() -> StoredDocument:
             if text is not None:
-                return await self._service.documents.store_text(text, None, caller.key_name)
+                return await self._service.documents.store_text(text, name, caller.key_name)
             try:
                 return await self._service.get_document(sha, caller.key)
             except ApiError:

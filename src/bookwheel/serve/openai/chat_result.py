@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -11,11 +12,15 @@ from sse_starlette import ServerSentEvent
 
 from bookwheel.serve.http.errors import JsonResponse
 from bookwheel.serve.http.events import EventStream
+from bookwheel.serve.openai.schemas import chunk_to_json, completion_to_json, usage_to_json
+from bookwheel.types import Usage
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping
 
     from starlette.responses import Response
+
+    from bookwheel.serve.openai.schemas import ChatShape
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,3 +47,24 @@ async def _to_events(chunks: AsyncGenerator[dict[str, Any]]) -> AsyncGenerator[S
         async for chunk in chunks:
             yield ServerSentEvent(data=json.dumps(chunk))
     yield ServerSentEvent(data="[DONE]")
+
+
+def make_reply(
+    chat: ChatShape, model: str, text: str, *, finish: str = "stop", usage: Usage | None = None
+) -> ChatResult:
+    """Return a reply that is whole, streamed in one piece where the client wants a stream."""
+    id_, usage = f"chatcmpl-{secrets.token_hex(12)}", usage or Usage()
+    if not chat.stream:
+        return ChatResult(payload=completion_to_json(id_, model, {"content": text}, finish, usage))
+    chunks = [
+        chunk_to_json(id_, model, {"role": "assistant", "content": text}),
+        chunk_to_json(id_, model, {}, finish),
+    ]
+    if (chat.stream_options or {}).get("include_usage"):
+        chunks.append(chunk_to_json(id_, model, None, usage=usage_to_json(usage)))
+    return ChatResult(chunks=_iterate(chunks))
+
+
+async def _iterate(chunks: list[dict[str, Any]]) -> AsyncGenerator[dict[str, Any]]:
+    for chunk in chunks:
+        yield chunk

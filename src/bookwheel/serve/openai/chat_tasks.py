@@ -58,6 +58,11 @@ def is_chat_task(messages: Sequence[MessageShape]) -> bool:
     return any(message.role == "assistant" for message in messages) and _asks_about_chat(text)
 
 
+def find_history(text: str) -> str:
+    """Return the chat that stands inside a message; empty where none does."""
+    return text[slice(*_span_history(text))]
+
+
 def _has_turns(text: str) -> bool:
     """Return whether the text holds turns of a chat, each with its role."""
     return len(_TURN.findall(text)) >= 2  # noqa: PLR2004  a question and its answer
@@ -71,8 +76,7 @@ def shorten_chat(messages: Sequence[dict[str, Any]], count: Callable[[str], int]
     """Return the messages of a task with the newest turns that fit: the last message whole but for the chat in it."""
     *before, last = messages
     text = str(last["content"])
-    history = _HISTORY.search(text)
-    start, end = history.span(2) if history else _span_turns(text)
+    start, end = _span_history(text)
     frame = count(text[:start]) + count(text[end:])
     kept = _keep_newest(_split_turns(text[start:end]), count, room - frame)
     newest = {**last, "content": f"{text[:start]}{kept}{text[end:]}"}
@@ -89,8 +93,10 @@ def shorten_chat(messages: Sequence[dict[str, Any]], count: Callable[[str], int]
     return [*reversed(taken), newest]
 
 
-def _span_turns(text: str) -> tuple[int, int]:
+def _span_history(text: str) -> tuple[int, int]:
     """Return where the turns inside a message begin and end; nothing of it where there are none."""
+    if history := _HISTORY.search(text):
+        return history.span(2)
     starts = [turn.start() for turn in _TURN.finditer(text)]
     return (starts[0], len(text)) if len(text) > _LONGEST_PLAIN and starts else (len(text), len(text))
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.openai.messages import USER, MessageText
-from bookwheel.serve.openai.question_split import split_message
+from bookwheel.serve.openai.question_split import find_source_name, split_message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -38,6 +38,8 @@ class ChatParts:
     """The newest turn of the user, without the document."""
     document: str | None = None
     """None where a file or the request's own field gives it."""
+    name: str | None = None
+    """What the client calls the document, if it says so."""
     earlier: tuple[MessageText, ...] = field(default=())
     """The other texts before the question, in their order."""
     later: tuple[MessageText, ...] = field(default=())
@@ -135,7 +137,8 @@ def _split_longest(texts: Sequence[MessageText], turn: Sequence[int], longest: i
         before = [at for at, text in enumerate(texts) if text.role == USER and at < longest]
         halves = split_message(texts[longest].text, must=not before)
         if halves:
-            return _arrange(texts, turn, question=halves[1], document=halves[0])
+            parts = _arrange(texts, turn, question=halves[1], document=halves[0])
+            return replace(parts, name=find_source_name(texts[longest].text))
         if not before:
             raise ApiError(
                 400,
@@ -157,7 +160,8 @@ def _split_longest(texts: Sequence[MessageText], turn: Sequence[int], longest: i
     if halves:
         rest[longest] = replace(texts[longest], text=halves[1])
         skipped = list(turn)
-    return _arrange(rest, skipped, question=question, document=halves[0] if halves else texts[longest].text)
+    parts = _arrange(rest, skipped, question=question, document=halves[0] if halves else texts[longest].text)
+    return replace(parts, name=find_source_name(texts[longest].text)) if halves else parts
 
 
 def _stands_alone(texts: Sequence[MessageText], at: int) -> bool:

@@ -18,11 +18,10 @@ from bookwheel.reading.budget import worst_usage
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.shared_model import SharedModel
 from bookwheel.serve.http.errors import code_of, openai_error, status_of
-from bookwheel.serve.openai.chat_result import ChatResult
+from bookwheel.serve.openai.chat_result import ChatResult, make_reply
 from bookwheel.serve.openai.fields import check_supported
 from bookwheel.serve.openai.messages import cut_at_stop
 from bookwheel.serve.openai.passed_call import PassedCall, check_budget, set_limit, worst_prompt_tokens
-from bookwheel.serve.openai.schemas import chunk_to_json, completion_to_json, usage_to_json
 from bookwheel.types import Message, Usage
 
 if TYPE_CHECKING:
@@ -134,18 +133,8 @@ class PassThrough:
         if budget.has_limits:
             check_budget(await asyncio.to_thread(worst_usage, model, messages, limit), budget)
         reply = await PatientModel(shared, _PATIENCE).reply(messages, limit=limit, sampling=sampling)
-        id_, answer = f"chatcmpl-{secrets.token_hex(12)}", cut_at_stop(reply.text, chat.stop)
-        if not chat.stream:
-            return ChatResult(
-                payload=completion_to_json(id_, model.name, {"content": answer}, str(reply.finish), reply.usage)
-            )
-        chunks = [
-            chunk_to_json(id_, model.name, {"role": "assistant", "content": answer}),
-            chunk_to_json(id_, model.name, {}, str(reply.finish)),
-        ]
-        if (chat.stream_options or {}).get("include_usage"):
-            chunks.append(chunk_to_json(id_, model.name, None, usage=usage_to_json(reply.usage)))
-        return ChatResult(chunks=_iterate(chunks))
+        answer = cut_at_stop(reply.text, chat.stop)
+        return make_reply(chat, model.name, answer, finish=str(reply.finish), usage=reply.usage)
 
     async def _open_call(
         self,
@@ -281,8 +270,3 @@ def _map_role(role: str) -> Any:
             400, f"unknown role {role!r}; the roles are: {', '.join(known)}", kind="invalid_request", param="messages"
         )
     return role
-
-
-async def _iterate(chunks: list[dict[str, Any]]) -> AsyncGenerator[dict[str, Any]]:
-    for chunk in chunks:
-        yield chunk

@@ -20,6 +20,8 @@ _TAGS: Final = "context|documents?|docs?|text|passages?|content|files?|source|so
 _TAGGED: Final = re.compile(
     rf"^[ \t]*<({_TAGS})\b[^<>\n]*>\n?(?P<inside>.*)</\1>", re.DOTALL | re.IGNORECASE | re.MULTILINE
 )
+_WRAPPED: Final = re.compile(rf"\s*<({_TAGS})\b([^<>\n]*)>(?P<inside>.*)</\1>\s*", re.DOTALL | re.IGNORECASE)
+_NAME: Final = re.compile(r'\bname="([^"]+)"')
 _FENCED: Final = tuple(
     re.compile(rf"^{fence}[^\n]*\n(?P<inside>.*)\n?^{fence}", re.DOTALL | re.MULTILINE)
     for fence in ("`{3}", '"{3}', "'{3}")
@@ -75,7 +77,23 @@ def _split_at_block(text: str) -> tuple[str, str] | None:
     inside = block["inside"]
     around = "\n\n".join(part for part in (text[: block.start()].strip(), text[block.end() :].strip()) if part)
     is_document = inside.strip() and len(inside) >= len(around) and 0 < len(around) <= _LONGEST_AROUND
-    return (inside, around) if is_document else None
+    only = _find_only_source(inside)
+    return (only["inside"] if only else inside, around) if is_document else None
+
+
+def find_source_name(text: str) -> str | None:
+    """Return the name of the one source that a message holds: `<source id="1" name="lease.pdf">`."""
+    block = _TAGGED.search(text)
+    only = _find_only_source(block["inside"]) if block else None
+    name = _NAME.search(only[2]) if only else None
+    return name[1] if name else None
+
+
+def _find_only_source(inside: str) -> re.Match[str] | None:
+    """Return the block that is all of another block. Its tag is no text: a question would find its words in it."""
+    only = _WRAPPED.fullmatch(inside)
+    is_only = only and only["inside"].strip() and f"<{only[1]}".casefold() not in only["inside"].casefold()
+    return only if is_only else None
 
 
 def _has_one_block(fence: re.Pattern[str], text: str) -> bool:

@@ -22,6 +22,7 @@ def test_another_language_keeps_what_was_typed_and_chosen(page, expect):
         "two?",
         "64",
     ]
+    expect(page.locator(".questions textarea")).to_have_count(2)
     expect(page.locator(".chosen-files")).to_contain_text("mine.txt")
 
 
@@ -40,6 +41,48 @@ def test_several_questions_are_put_to_an_uploaded_file_and_found_again(page, exp
     page.fill("#search", "rain of the mill")
     page.wait_for_function("() => document.querySelectorAll('.readings li').length === 1")
     expect(page.locator(".readings")).to_contain_text("mill ledger é.txt")
+
+
+def test_a_question_that_was_taken_out_leaves_no_name_to_another(page):
+    for _ in range(2):
+        page.get_by_role("button", name="Another question").click()
+    page.get_by_role("button", name="Take out this question").first.click()
+    page.get_by_role("button", name="Another question").click()
+    names = page.locator(".questions textarea").evaluate_all("all => all.map(({ id }) => id)")
+    assert len(names) == len(set(names)) == 3
+
+
+def test_what_the_server_does_not_do_is_said(page, expect):
+    read_to_the_end(page, text=f"Accounts that stay. {TEXT}")
+    page.route("**/documents/*", lambda route: route.abort() if route.request.method == "DELETE" else route.continue_())
+    remove = page.locator(".book").get_by_role("button", name="Delete")
+    remove.click()
+    expect(page.locator(".book").get_by_role("button", name="Really delete?")).to_be_visible()
+    page.locator(".ribbon").focus()
+    remove.click()
+    page.locator(".book").get_by_role("button", name="Really delete?").click()
+    expect(page.locator(".notice")).to_contain_text("bookwheel serve")
+    page.keyboard.press("f")
+    page.route("**/find?*", lambda route: route.abort())
+    page.locator(".ribbon").click(position={"x": 2, "y": 20})
+    expect(page.locator(".notice")).to_be_hidden()
+    page.locator(".find input").fill("north gate")
+    expect(page.locator(".notice")).to_contain_text("bookwheel serve")
+
+
+def test_a_text_gets_its_first_words_for_a_name(page, expect):
+    read_to_the_end(
+        page, text=f"# Dr. Frayne rode out along the cliff in the rain, to the light at Sallow Point\n{TEXT}"
+    )
+    expect(page.locator(".book-name")).to_have_text("Dr. Frayne rode out along the cliff in the rain, to the…")
+
+
+def test_a_document_that_is_paged_through_has_no_steps_to_follow(page, expect):
+    read_to_the_end(page)
+    page.get_by_role("link", name="Text", exact=True).click()
+    page.locator(".plain-text .text:has-text('Ada Quill')").wait_for()
+    page.get_by_role("button", name="Later in the text").click()
+    expect(page.locator(".source .small-button")).to_be_hidden()
 
 
 def test_a_refusal_is_a_sentence_beside_the_form(page, expect):
@@ -132,7 +175,7 @@ def test_a_document_is_found_on_the_shelf_by_its_name_and_deleted(page, expect):
     page.fill("#shelf-search", "salt tower")
     shelf = page.locator(".shelf .readings li")
     expect(shelf).to_have_count(1)
-    expect(shelf).to_contain_text("1 questions")
+    expect(shelf).to_contain_text("1 question ")
     page.fill("#shelf-search", "no such tower")
     expect(shelf).to_have_count(0)
     expect(page.locator(".shelf [role=status]")).to_contain_text("no such tower")

@@ -13,7 +13,6 @@ const BUDGETS = [
   ["tokens", "ask.budget"],
 ];
 const ADDRESS = /^https?:\/\/\S+$/i;
-const NAME = 60; // characters of a pasted text that become its name
 
 export class AskForm {
   constructor(models, begun) {
@@ -150,7 +149,7 @@ export class AskForm {
   // The id of an upload is stored with its file, so that a second try does not send it again.
   async #documents() {
     const text = this.text.value;
-    const pasted = text.trim() ? [ADDRESS.test(text.trim()) ? { url: text.trim() } : { text, name: nameOf(text) }] : [];
+    const pasted = text.trim() ? [ADDRESS.test(text.trim()) ? { url: text.trim() } : { text }] : [];
     for (const source of this.sources) source.id ??= (await service.upload(source.file)).document;
     return [...pasted, ...this.sources.map(({ id, name }) => ({ document: id, name }))];
   }
@@ -194,11 +193,4 @@ export class AskForm {
 function wayLine(name) {
   const lines = name.split("+").map((part) => t(knows(`way.${part}`) ? `way.${part}` : "way.other"));
   return [...new Set(lines)].join(" ");
-}
-
-function nameOf(text) {
-  const line = text.trim().split("\n", 1)[0].replace(/[\\/#*_<>\s]+/g, " ").trim();
-  if (line.length <= NAME) return line || "text";
-  const cut = line.slice(0, NAME);
-  return `${cut.slice(0, cut.lastIndexOf(" ") > NAME / 2 ? cut.lastIndexOf(" ") : NAME)}…`;
 }

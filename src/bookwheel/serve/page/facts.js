@@ -39,7 +39,7 @@ export class Facts {
       ["reading.took", duration(usage.seconds)],
       ["reading.gaps", (reading.gaps ?? []).map(gap).join(" · ")],
       ["reading.notes", (reading.document.notes ?? []).join(" · ")],
-      ["reading.parent", reading.parent && h("a", { href: `#/reading/${encodeURIComponent(reading.parent)}` }, reading.parent.slice(0, 12))],
+      [trace.own.length < trace.length ? "reading.carried" : "reading.parent", reading.parent && h("a", { href: `#/reading/${encodeURIComponent(reading.parent)}` }, reading.parent.slice(0, 12))],
     ];
     refill(this.list, facts.filter(([, fact]) => fact).map(([name, fact]) => h("div", {}, h("dt", {}, t(name)), h("dd", {}, fact))));
   }
@@ -50,7 +50,7 @@ const gap = ({ start, end, flags }) => t("reading.gap", { start: number(start), 
 
 // Of any steps, in whatever order they read.
 export const lengthOf = (steps) => steps.reduce((sum, step) => sum + step.end - step.start, 0);
-const share = (reading, trace) => Math.min(1, lengthOf(trace.steps) / Math.max(1, reading.document.length));
+const share = (reading, trace) => Math.min(1, lengthOf(trace.own) / Math.max(1, reading.document.length));
 
 function usageSoFar(reading, trace) {
   const summed = { calls: 0, prompt_tokens: 0, completion_tokens: 0, seconds: 0 };
@@ -63,12 +63,12 @@ function usageSoFar(reading, trace) {
 
 // Estimated from the newest steps: their own time or, where the model reports none, the time between their events.
 function secondsLeft(reading, trace) {
-  const newest = trace.steps.slice(-12);
+  const newest = trace.own.slice(-12);
   if (newest.length < 2) return null;
   const characters = lengthOf(newest);
   const told = newest.reduce((sum, step) => sum + step.usage.seconds, 0);
   const arrived = newest.filter((step) => step.arrived);
   const between = arrived.length > 1 ? (arrived.at(-1).arrived - arrived[0].arrived) / 1000 : 0;
   const pace = told > 0 ? told / characters : between / Math.max(1, lengthOf(arrived.slice(1)));
-  return pace > 0 ? pace * Math.max(0, reading.document.length - lengthOf(trace.steps)) : null;
+  return pace > 0 ? pace * Math.max(0, reading.document.length - lengthOf(trace.own)) : null;
 }

@@ -38,7 +38,7 @@ export class FindBar {
 
   async #load() {
     const text = this.field.value.trim();
-    const places = text ? await this.search(text).catch(() => []) : [];
+    const places = text ? await this.search(text) : [];
     if (text !== this.field.value.trim()) return;
     this.places = places;
     this.at = -1;

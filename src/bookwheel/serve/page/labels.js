@@ -51,15 +51,13 @@ export function rename(node, name, set) {
   field.select();
 }
 
-// The first press asks, the second does it.
+// The first press asks, the second does it. Who goes elsewhere has said no.
 export function confirmed(label, act) {
   let asked = false;
-  const press = async (event) => {
-    const button = event.currentTarget;
-    if (asked) return act();
-    asked = true;
-    refill(button, t("act.delete.sure"));
-    return undefined;
+  const ask = (on) => {
+    asked = on;
+    refill(button, on ? t("act.delete.sure") : label);
   };
-  return h("button", { type: "button", class: "plain", onclick: press }, label);
+  const button = h("button", { type: "button", class: "plain", onclick: () => (asked ? act() : ask(true)), onblur: () => ask(false) }, label);
+  return button;
 }

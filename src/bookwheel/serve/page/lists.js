@@ -56,9 +56,11 @@ export class SearchedList {
 
   async load() {
     clearTimeout(this.timer);
+    if (!this.loaded) refill(this.told, t("list.loading"));
     try {
       const rows = await this.list.load();
       if (this.closed) return;
+      this.loaded = true;
       refill(this.told, rows.length ? "" : t(`${this.words}.${this.#wanted ? "none" : "empty"}`, { search: this.#wanted }));
       if (rows.some(this.goes)) this.timer = setTimeout(() => this.load(), LOOK_AGAIN);
     } catch (problem) {

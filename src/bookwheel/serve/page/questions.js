@@ -6,6 +6,7 @@ import { t } from "./words.js";
 export class Questions {
   constructor({ name, hint, changed = () => {}, send }) {
     Object.assign(this, { name, hint, changed });
+    this.count = 0; // of rows ever made, so that no two have one id
     this.rows = h("div", { class: "questions" });
     const more = h("button", { type: "button", class: "plain", onclick: () => this.add().focus() }, `+ ${t("ask.another")}`);
     const keys = (event) => {
@@ -18,13 +19,14 @@ export class Questions {
   }
 
   add(value = "") {
-    const count = this.rows.childElementCount;
-    const area = h("textarea", { rows: 1, id: `${this.name}-${count}`, dir: "auto", placeholder: count ? "" : this.hint, value });
+    const isFirst = !this.rows.childElementCount;
+    const area = h("textarea", { rows: 1, id: `${this.name}-${this.count}`, dir: "auto", placeholder: isFirst ? this.hint : "", value });
+    this.count += 1;
     const away = () => {
       row.remove();
       this.changed();
     };
-    const less = count ? h("button", { type: "button", class: "quiet", "aria-label": t("ask.less"), title: t("ask.less"), onclick: away }, "×") : null;
+    const less = isFirst ? null : h("button", { type: "button", class: "quiet", "aria-label": t("ask.less"), title: t("ask.less"), onclick: away }, "×");
     const row = h("div", { class: "question-row" }, h("label", { for: area.id }, t("ask.question")), area, less);
     this.rows.append(row);
     return area;
@@ -39,6 +41,7 @@ export class Questions {
   }
 
   restore(texts = []) {
+    this.clear();
     texts.forEach((text, at) => {
       if (at) this.add(text);
       else this.first.value = text;
@@ -47,6 +50,7 @@ export class Questions {
 
   clear() {
     [...this.rows.children].slice(1).forEach((row) => row.remove());
+    this.count = 1;
     this.first.value = "";
   }
 

@@ -241,7 +241,7 @@ export class ReadingView {
 
   #write(reads) {
     if (!reads || this.at !== null) return this.memory.write(null);
-    const done = this.trace.length && lengthOf(this.trace.steps) >= this.reading.document.length;
+    const done = this.trace.length && lengthOf(this.trace.own) >= this.reading.document.length;
     return this.memory.write(t(done ? "live.answer" : `live.${this.written?.kind ?? "reply"}`, { step: number(this.trace.length) }), this.written?.text ?? "");
   }
 

@@ -13,7 +13,7 @@ export function searchView(query) {
     const words = field.value.trim();
     const mine = (asked += 1);
     rememberAddress(words ? `#/search?${new URLSearchParams({ q: words })}` : "#/search");
-    if (!words) return refill(list);
+    if (!words) return refill(list), refill(told);
     try {
       const hits = await service.search(words);
       if (mine !== asked) return undefined;

@@ -14,6 +14,7 @@ export class Shell {
     Object.assign(this, { routes, links, trouble, view: {}, visit: 0 });
     this.main = h("main", { id: "content", tabindex: "-1" });
     this.header = h("header", { class: "top" });
+    this.notice = h("p", { class: "notice problem", role: "alert" });
     this.keys = h("dialog", { class: "keys" });
     const toContent = (event) => {
       event.preventDefault();
@@ -33,7 +34,14 @@ export class Shell {
     speak(current());
     if (THEMES.includes(kept.get("theme"))) paint(kept.get("theme"));
     this.#frame();
-    document.body.append(this.skip, this.header, this.main, this.keys);
+    // What the server refuses where no view has a line of its own for it: a name, a deletion, the next page of a list.
+    addEventListener("unhandledrejection", (event) => {
+      if (!(event.reason instanceof Refusal)) return;
+      event.preventDefault();
+      refill(this.notice, event.reason.message);
+    });
+    addEventListener("pointerdown", () => refill(this.notice));
+    document.body.append(this.skip, this.header, this.main, this.notice, this.keys);
     this.show();
   }
 
@@ -42,6 +50,9 @@ export class Shell {
     const place = kept ? scrollY : 0;
     this.view.close?.();
     this.view = {};
+    refill(this.notice);
+    this.main.ariaBusy = true;
+    if (!this.main.childElementCount) refill(this.main, h("p", { class: "small loading", role: "status" }, t("list.loading")));
     const [path, query] = (location.hash.slice(1) || "/").split("?");
     const route = this.routes.map(([pattern, view]) => [path.match(pattern), view]).find(([match]) => match);
     try {
@@ -58,6 +69,7 @@ export class Shell {
       const trouble = mine === this.visit && this.trouble(problem, kept);
       if (trouble) refill(this.main, trouble);
     }
+    if (mine === this.visit) this.main.ariaBusy = false;
     return undefined;
   }
 
@@ -87,7 +99,7 @@ export class Shell {
       this.keys,
       h("h2", {}, t("keys")),
       h("ul", {}, t("keys.list").split(" · ").map((line) => h("li", {}, line))),
-      h("form", { method: "dialog" }, h("button", { class: "main", autofocus: true }, "OK")),
+      h("form", { method: "dialog" }, h("button", { class: "main", autofocus: true }, t("call.close"))),
     );
   }
 }

@@ -69,7 +69,7 @@ export class SourcePane {
   #turn(by) {
     if (!this.shown) return undefined;
     this.pin = true;
-    this.follow.hidden = false;
+    this.follow.hidden = !this.follows;
     const start = by > 0 ? Math.min(this.shown.end, Math.max(0, this.info.length - 1)) : Math.max(0, this.shown.start - SCREEN);
     return this.show({ start, end: Math.min(this.info.length, start + SCREEN), pages: [] });
   }

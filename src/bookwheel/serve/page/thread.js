@@ -98,7 +98,6 @@ export class Thread {
 
   #line(reading) {
     const open = reading.reading === this.reading;
-    const own = reading.parent ? t("thread.fork") : "";
     return h(
       "a",
       { href: service.own.place(reading.reading), class: "asked", "aria-current": open ? "page" : null, dir: "auto" },
@@ -106,9 +105,14 @@ export class Thread {
       h("span", { class: "unseen" }, `${t(`status.${reading.status}`)}: `),
       reading.starred && "★ ",
       h("b", {}, reading.name || reading.question),
-      own && !reading.name && h("i", {}, ` ${own}`),
+      reading.parent && !reading.name && h("i", {}, ` ${t(this.#isFork(reading) ? "thread.fork" : "thread.carried")}`),
       h("span", { class: "said" }, reading.answer ?? t("journal.no-answer")),
     );
+  }
+
+  // A fork asks what its reading asked; a further question in a chat has a memory to begin with, and words of its own.
+  #isFork({ parent, question }) {
+    return this.readings.every((other) => other.reading !== parent || other.question === question);
   }
 
   async #send() {

@@ -15,6 +15,11 @@ export class Trace {
     return true;
   }
 
+  // Those that this reading made itself: a further question may begin with the memory of another reading.
+  get own() {
+    return this.steps.slice(this.steps.findLastIndex(({ flags }) => flags.includes("carried")) + 1);
+  }
+
   get length() {
     return this.steps.length;
   }
@@ -26,8 +31,9 @@ export class Trace {
   // Where the section that is being read begins, which is known, and about where it ends; null where a rank decides.
   flight({ way, plan, document }) {
     if (/\b(quotes|ranked)\b/.test(way)) return null;
-    const start = this.steps.at(-1)?.end ?? 0;
-    const long = this.length ? start / this.length : plan.chunk_tokens * 4;
+    const { own } = this;
+    const start = own.at(-1)?.end ?? 0;
+    const long = own.length ? start / own.length : plan.chunk_tokens * 4;
     return { start, end: Math.min(document.length || start + long, Math.round(start + long)), pages: [] };
   }
 

@@ -35,9 +35,10 @@ export function speak(name) {
   document.documentElement.lang = name === "zh" ? "zh-Hans" : "en";
 }
 
+// A sentence may have a second form, for a count of one: "{count} steps|{count} step".
 export function t(key, values = {}) {
-  const sentence = LANGUAGES[language][key] ?? LANGUAGES.en[key] ?? key;
-  return sentence.replace(/\{(\w+)\}/g, (_, name) => values[name] ?? "");
+  const [many, one = many] = (LANGUAGES[language][key] ?? LANGUAGES.en[key] ?? key).split("|");
+  return (values.count === "1" ? one : many).replace(/\{(\w+)\}/g, (_, name) => values[name] ?? "");
 }
 
 export const knows = (key) => key in LANGUAGES.en;

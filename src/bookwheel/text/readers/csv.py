@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import sys
-from itertools import chain
+from io import IncrementalNewlineDecoder
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.text.decoding import decode
@@ -17,8 +18,9 @@ if TYPE_CHECKING:
     from bookwheel.text.sources import SourceFile, SourceWarnings
 
 _SEPARATORS: Final = ",;\t|"
-# Characters by which the separator is chosen.
+# Characters and lines by which the separator is chosen.
 _SAMPLE: Final = 1 << 14
+_SAMPLED_LINES: Final = 50
 _LINES_IN_PART: Final = 64
 
 
@@ -47,7 +49,8 @@ def _find_separator(sample: str) -> str:
     """Return the separator of which most lines have equally many, or an empty string."""
     best, score = "", 0.5
     for separator in _SEPARATORS:
-        rows = [len(row) for row in csv.reader(sample.splitlines()[:50], delimiter=separator) if row]
+        lines = islice(_iterate_lines(sample, ()), _SAMPLED_LINES)
+        rows = [len(row) for row in csv.reader(lines, delimiter=separator) if row]
         width = max(rows, key=rows.count, default=0)
         share = rows.count(width) / len(rows) if width > 1 else 0.0
         if share > score:
@@ -57,10 +60,16 @@ def _find_separator(sample: str) -> str:
 
 def _iterate_lines(head: str, pieces: Iterable[str]) -> Iterator[str]:
     """Yield lines with their ends, NULs shown as a sign: the parser refuses them."""
-    rest = ""
+    # Not splitlines, which also ends a line at marks that may stand in a cell, such as a form feed.
+    line_ends = IncrementalNewlineDecoder(None, translate=True)
+    unfinished: list[str] = []
     for piece in chain((head,), pieces):
-        lines = (rest + piece.replace("\0", "\N{REPLACEMENT CHARACTER}")).splitlines(keepends=True)
-        rest = lines.pop() if lines else ""
-        yield from lines
-    if rest:
-        yield rest
+        text = line_ends.decode(piece.replace("\0", "\N{REPLACEMENT CHARACTER}"))
+        first, *others = text.split("\n")
+        unfinished.append(first)
+        if others:
+            yield "".join(unfinished) + "\n"
+            yield from (f"{line}\n" for line in others[:-1])
+            unfinished = [others[-1]]
+    if last := "".join(unfinished):
+        yield last

@@ -74,3 +74,26 @@ def test_the_old_table_stays_until_the_new_one_is_whole(tmp_path):
     with pytest.raises(TypeError):
         write_table(path, [{(1, 2): "no key of JSON"}])
     assert json.loads(path.read_text()) == {"a": 1}
+
+
+def test_a_line_separator_inside_a_text_ends_no_json_line(tmp_path):
+    path = tmp_path / "t.jsonl"
+    path.write_text('\ufeff{"question": "Who?\u2028And when?"}\n{"question": "Why?"}\n', encoding="utf-8")
+    assert [row["question"] for row in read_table(path)] == ["Who?\u2028And when?", "Why?"]
+
+
+def test_a_row_with_more_cells_than_columns_loses_nothing_silently(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("source,question\na.txt,Who?\nb.txt,When does it end, and who signed?\n")
+    with pytest.raises(InputError, match="row 2 has more cells"):
+        read_table(path)
+
+
+@pytest.mark.parametrize(
+    ("answer", "cell"),
+    [("-2+3+cmd|' /C calc'!A0", "'-2+3+cmd|' /C calc'!A0"), ("-12,400.5", "-12,400.5"), ("-7", "-7")],
+)
+def test_a_minus_is_quoted_unless_it_belongs_to_a_number(tmp_path, answer, cell):
+    path = tmp_path / "t.csv"
+    write_table(path, [{"answer": answer}])
+    assert read_table(path)[0]["answer"] == cell

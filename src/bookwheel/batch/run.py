@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.batch.documents import GroupReader, OpenedGroup, ignore_outcome
@@ -57,7 +58,7 @@ class BatchRun:
     watch: Callable[[BatchRow, RowOutcome], None] = ignore_outcome
     groups: list[OpenedGroup] = field(default_factory=list)
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """What changes every answer: model, way and plan. The budget does not."""
         plan = {name: value for name, value in self.settings.plan.to_json().items() if name != "budget"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import InputError
@@ -15,8 +16,10 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 FORMATS: Final = (".csv", ".jsonl", ".parquet")
-# Spreadsheets write a mark of their own at the beginning of a CSV file.
+# Spreadsheets and some editors write a mark of their own at the beginning of a file.
 _ENCODING: Final = "utf-8-sig"
+# What a spreadsheet runs as a formula; a negative number it shows as it is.
+_FORMULA: Final = re.compile(r"[=+@\t\r]|-(?!\d+(?:[.,]\d+)*\Z)")
 
 
 def check_format(path: Path) -> str:
@@ -55,11 +58,17 @@ def write_table(path: Path, rows: Sequence[Row]) -> None:
 
 def _read_csv(path: Path) -> list[Row]:
     with path.open(encoding=_ENCODING, newline="") as file:
-        return [dict(row) for row in csv.DictReader(file)]
+        rows = [dict(row) for row in csv.DictReader(file)]
+    for number, row in enumerate(rows, start=1):
+        # A question with a comma and no quotes would lose its end.
+        if None in row:
+            raise ValueError(f"row {number} has more cells than the header: put a text that has a comma in quotes")
+    return rows
 
 
 def _read_lines(path: Path) -> list[Row]:
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    with path.open(encoding=_ENCODING) as file:
+        rows = [json.loads(line) for line in file if line.strip()]
     if not all(isinstance(row, dict) for row in rows):
         raise ValueError("each line must be a JSON object")
     return rows
@@ -83,7 +92,7 @@ def _to_cell(value: Any) -> Any:
     """Return a value for a cell; a text that a spreadsheet would run as a formula gets a quote before it."""
     if isinstance(value, list | dict):
         return json.dumps(value, ensure_ascii=False)
-    return f"'{value}" if isinstance(value, str) and value[:1] in {"=", "+", "@", "\t", "\r"} else value
+    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
 
 
 def _write_lines(path: Path, rows: Sequence[Row], columns: Sequence[str]) -> None:

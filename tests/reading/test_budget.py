@@ -12,7 +12,7 @@ from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Budget, Sampling
 from bookwheel.reading import budget as module
 from bookwheel.reading.budget import BudgetedModel
-from bookwheel.types import Message
+from bookwheel.types import Message, Reply
 
 MESSAGE = (Message(role="user", content="a b c d e"),)
 SAMPLING = Sampling()
@@ -138,3 +138,14 @@ def test_without_limits_every_call_is_made_and_counted() -> None:
         assert model.spent.tokens == sum(reply.usage.tokens for reply in replies)
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("budget", [Budget(), Budget(seconds=60.0)])
+def test_a_timeout_of_the_model_itself_is_not_taken_for_the_budget(budget: Budget) -> None:
+    class Hasty(ScriptedModel):
+        async def reply(self, *_: object, **__: object) -> Reply:
+            raise TimeoutError("the connection timed out")
+
+    model = BudgetedModel(Hasty(reply_of_ten_words), budget)
+    with pytest.raises(TimeoutError, match="the connection timed out"):
+        asyncio.run(model.reply(MESSAGE, limit=20, sampling=SAMPLING))

@@ -62,10 +62,14 @@ class BudgetedModel(ModelWrapper):
         """Make a call of at most `limit` tokens of reply within all limits."""
         with self._reserve(messages, limit) as worst:
             seconds, began = self._seconds_left(), time.monotonic()
+            limit_of_time = asyncio.timeout(seconds)
             try:
-                async with asyncio.timeout(seconds):
+                async with limit_of_time:
                     result = await call()
             except TimeoutError:
+                # A model's own timeout says nothing of the budget.
+                if not limit_of_time.expired():
+                    raise
                 self._charge(worst or estimate_usage(self, messages, limit), time.monotonic() - began)
                 raise self._out_of_time() from None
             except ModelError as error:

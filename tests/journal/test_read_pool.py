@@ -48,3 +48,11 @@ def test_a_closed_journal_says_so(tmp_path):
         asyncio.run(journal.add_step(reading.id, step(0)))
     with pytest.raises(JournalError, match="closed"):
         journal.readings()
+
+
+def test_two_threads_may_close_a_journal_at_once(tmp_path, monkeypatch):
+    with Journal(tmp_path / "j.sqlite") as journal:
+        begin_reading(journal)
+        journal.readings()
+        # The other thread takes the last connection just after this one has looked.
+        monkeypatch.setattr(journal._reader._idle, "empty", lambda: False)

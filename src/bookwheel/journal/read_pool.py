@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from queue import Empty, LifoQueue
 from typing import TYPE_CHECKING, Any
 
@@ -37,8 +37,10 @@ class ReadPool:
     def close(self) -> None:
         """Close all idle connections. Those in use close when their query ends."""
         self._closed = True
-        while not self._idle.empty():
-            self._idle.get_nowait().close()
+        # Not until it is empty: another thread may take the last one in between.
+        with suppress(Empty):
+            while True:
+                self._idle.get_nowait().close()
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:

@@ -1,6 +1,7 @@
 """Samples as JSON Lines."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from bookwheel.errors import InputError
 from bookwheel.tasks import MemoryRule, Sample, SampleDocument, make_samples, read_samples, write_samples
-from bookwheel.tasks.files import to_line
+from bookwheel.tasks.files import SampleWriter, to_line
 
 
 @pytest.mark.parametrize("name", ["vt", "bridge", "fwe", "hqa", "updated"])
@@ -91,3 +92,18 @@ def test_a_file_that_is_not_there_or_not_text_is_said_so(tmp_path):
     (tmp_path / "raw.jsonl").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InputError, match="cannot be read"):
         list(read_samples(tmp_path / "raw.jsonl"))
+
+
+def test_a_disk_that_is_full_at_the_end_leaves_no_half_file(tmp_path, monkeypatch):
+    path = tmp_path / "s.jsonl"
+    writing = SampleWriter(path)
+    file = writing._file
+
+    def refuse() -> None:
+        file.close()
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(writing, "_file", SimpleNamespace(close=refuse))
+    with pytest.raises(InputError, match=r"s\.jsonl cannot be written"), writing:
+        pass
+    assert list(tmp_path.iterdir()) == []

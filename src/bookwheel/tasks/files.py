@@ -60,10 +60,14 @@ class SampleWriter:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        self._file.close()
-        if kind is None:
-            self._unfinished.replace(self.path)
-        else:
+        try:
+            # What a full disk refuses may show only here.
+            self._file.close()
+            if kind is None:
+                self._unfinished.replace(self.path)
+        except OSError as error:
+            raise InputError(f"{self.path} cannot be written: {error}") from error
+        finally:
             self._unfinished.unlink(missing_ok=True)
 
 

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from bookwheel.configuration import Configuration
+from bookwheel.cli.options import BudgetOptions
+from bookwheel.configuration import Configuration, NamedEndpoint
+from bookwheel.plan import Budget
 
 
 @pytest.mark.parametrize(
@@ -20,3 +22,10 @@ def test_a_plan_without_prompts_stays_as_it_is():
     assert Configuration.from_toml("[plan]\nchunk_tokens = 900\n", Path("/x/bookwheel.toml")).plan == {
         "chunk_tokens": 900
     }
+
+
+def test_an_endpoint_without_prices_leaves_those_that_are_known():
+    known = Budget(price_in=2.0, price_out=3.0)
+    assert BudgetOptions(max_cost=1.0).build(known, NamedEndpoint(url="http://tower")).price_in == 2.0
+    priced = NamedEndpoint(url="http://tower", price_out=5.0)
+    assert priced.apply_prices(known) == Budget(price_out=5.0)

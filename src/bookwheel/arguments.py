@@ -126,8 +126,7 @@ def build_plan(
     name = preset or configuration.preset
     base = plan or (load_preset_plan(name) if name else model.plan).with_values(configuration.plan)
     if plan is None and (endpoint := configuration.find_endpoint(address)):
-        prices = {"price_in": endpoint.price_in, "price_out": endpoint.price_out}
-        base = base.with_values({"budget": prices})
+        base = replace(base, budget=endpoint.apply_prices(base.budget))
     refuse_unknown(settings, (*CONNECTION, "preset", *_OPTIONS, *_PLAN, *_SAMPLING, *BUDGET, *PRICES))
     values = {name: settings[name] for name in _PLAN if name in settings}
     if "lang" in settings:

@@ -23,7 +23,7 @@ from annotated_types import Ge
 
 from bookwheel.errors import InputError
 from bookwheel.models.address import ModelAddress, is_built_in
-from bookwheel.plan import Plan, Price, list_presets, merge_tables
+from bookwheel.plan import Budget, Plan, Price, list_presets, merge_tables
 from bookwheel.schema import check_bounds, parse
 
 if TYPE_CHECKING:
@@ -53,6 +53,11 @@ class NamedEndpoint:
 
     def __post_init__(self) -> None:
         check_bounds(self)
+
+    def apply_prices(self, budget: Budget) -> Budget:
+        """Return the budget with this endpoint's prices, if it has any."""
+        has_prices = self.price_in or self.price_out
+        return replace(budget, price_in=self.price_in, price_out=self.price_out) if has_prices else budget
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

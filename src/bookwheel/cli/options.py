@@ -186,11 +186,15 @@ class PlanOptions:
         """Return the recommended plan, with the settings files' changes and then these on top."""
         preset = self.preset or settings.preset
         plan = load_preset_plan(preset) if preset else recommended
+        return plan.with_values(settings.plan).with_values(self.to_values())
+
+    def to_values(self) -> dict[str, Any]:
+        """Return the options that are given, under their names in the plan."""
         values = {f.name: value for f in fields(self) if (value := getattr(self, f.name)) is not None}
         values.pop("preset", None)
         sampling = {name: values.pop(name) for name in ("temperature", "top_p", "seed") if name in values}
         gate = {"gate": {"threshold": values.pop("gate_threshold")}} if "gate_threshold" in values else {}
-        return plan.with_values(settings.plan).with_values({**values, **gate, "sampling": sampling})
+        return {**values, **gate, "sampling": sampling}
 
 
 @Parameter(name="*", group=_BUDGET)
@@ -213,7 +217,7 @@ class BudgetOptions:
         """Return the limits as a Budget, on top of another one and of the endpoint's prices."""
         base = base or Budget()
         if endpoint:
-            base = replace(base, price_in=endpoint.price_in, price_out=endpoint.price_out)
+            base = endpoint.apply_prices(base)
         values: dict[str, Any] = {
             "tokens": self.max_tokens_total,
             "seconds": self.max_seconds,

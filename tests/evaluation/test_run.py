@@ -378,3 +378,27 @@ def test_repeats_without_a_temperature_are_refused(tmp_path, settings, source, r
     plan = {**settings().plan, "sampling": {"temperature": 0}}
     with pytest.raises(SettingsError, match="temperature 0"):
         go(settings(repeats=2, plan=plan), tmp_path / "r.jsonl", source, reader)
+
+
+def test_models_that_only_read_differently_share_one(tmp_path, settings, source):
+    opened = []
+
+    class Closing(ScriptedModel):
+        closed = 0
+
+        async def aclose(self) -> None:
+            self.closed += 1
+
+    async def open_model(spec: ModelSpec) -> Closing:
+        opened.append(Closing(keyword_reader))
+        return opened[-1]
+
+    models = (
+        ModelSpec(name="scripted", window=800),
+        ModelSpec(name="scripted", label="narrow", window=700, ways=("sequential",), plan={"chunk_tokens": 100}),
+        ModelSpec(name="scripted", label="threads", threads=2),
+    )
+    evaluation = settings(models=models, lengths=(300,), count=1)
+    results = asyncio.run(evaluate(evaluation, tmp_path / "r.jsonl", open_model, source=source))
+    assert {record.model for record in results.records} == {"scripted", "narrow", "threads"}
+    assert [model.closed for model in opened] == [1, 1]

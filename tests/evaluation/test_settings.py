@@ -3,6 +3,8 @@
 import pytest
 
 from bookwheel.cli import main
+from bookwheel.cli.eval_options import EvalOptions, GridOptions, merge_settings
+from bookwheel.cli.options import PlanOptions
 from bookwheel.cli.task_options import assign_task_options
 from bookwheel.errors import InputError, PlanError
 from bookwheel.evaluation.errors import SettingsError
@@ -191,3 +193,22 @@ def test_an_option_without_a_task_goes_to_all_that_have_it():
     }
     with pytest.raises(InputError, match="vt: hops, chains; niah_single_1: depth; book: depth"):
         assign_task_options(("alpha=2",), tasks)
+
+
+def test_tasks_need_a_length_even_beside_samples():
+    with pytest.raises(SettingsError, match="no length for hqa"):
+        Evaluation(tasks=("hqa",), samples=("s.jsonl",))
+
+
+def test_a_model_may_bring_the_only_lengths(tmp_path):
+    evaluation = Evaluation(tasks=("hqa",), models=(ModelSpec(name="local", lengths=(900, 300)),))
+    assert evaluation.every_length == (300, 900)
+
+
+def test_options_of_the_plan_reach_it_from_the_command_line():
+    plan = PlanOptions(gate_threshold=0.3, rank="embeddings", temperature=0.0, chunk_tokens=900, language="zh")
+    grid = GridOptions(tasks=("hqa",), lengths=(300,))
+    evaluation = merge_settings(None, EvalOptions(grid=grid, plan=plan))
+    built = Plan.from_json(evaluation.plan)
+    assert (built.gate.threshold, built.rank, built.sampling.temperature) == (0.3, "embeddings", 0.0)
+    assert (built.chunk_tokens, built.language, evaluation.language) == (900, None, "zh")

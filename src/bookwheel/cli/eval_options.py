@@ -64,7 +64,7 @@ class EvalModelOptions:
     threads: PositiveInt | None = None
     "Threads of the local model; by default, the idle cores."
     concurrency: PositiveInt | None = None
-    "Samples under way at once; 4 by default."
+    "Samples under way at once; 8 by default."
     judge: Text | None = None
     """A model that judges the answers beside the metrics: `local`, a .gguf file, or a name that the endpoint serves. A
     verdict that is unclear is left out of its mean."""
@@ -121,14 +121,12 @@ def _apply_connection(spec: ModelSpec, options: EvalModelOptions) -> ModelSpec:
 
 def _merge_plan(options: EvalOptions, plan: dict[str, Any]) -> dict[str, Any]:
     """Return the plan of the settings with the flags on top. A preset is the base of both."""
-    from bookwheel.plan import load_preset_plan
+    from bookwheel.plan import load_preset_plan, merge_tables
 
-    flags = {f.name: value for f in fields(options.plan) if (value := getattr(options.plan, f.name)) is not None}
-    flags.pop("language", None)
-    preset = flags.pop("preset", None)
-    sampling: dict[str, Any] = {name: flags.pop(name) for name in ("temperature", "top_p", "seed") if name in flags}
-    budget = {name: value for name, value in asdict(options.budget.build()).items() if value}
+    preset = options.plan.preset
     base: dict[str, Any] = {**load_preset_plan(preset).to_json(), **plan} if preset else plan
-    layers: dict[str, dict[str, Any]] = {"sampling": sampling, "budget": budget}
-    nested = {name: {**base.get(name, {}), **layer} for name, layer in layers.items() if layer or name in base}
-    return {**base, **flags, **nested}
+    # The language is that of the samples.
+    flags = replace(options.plan, language=None).to_values()
+    budget = {name: value for name, value in asdict(options.budget.build()).items() if value}
+    tables = {"sampling": flags.pop("sampling"), "budget": budget}
+    return merge_tables(base, {**flags, **{name: table for name, table in tables.items() if table}})

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bookwheel.evaluation.errors import SettingsError
 from bookwheel.evaluation.settings import fingerprint, model_settings
+from bookwheel.models.address import is_built_in
 from bookwheel.models.base import ModelWrapper
 from bookwheel.reading.prompts import prompts_for
 
@@ -58,17 +59,28 @@ class NarrowWindow(ModelWrapper):
 
 @asynccontextmanager
 async def open_models(evaluation: Evaluation, open_model: OpenModel) -> AsyncGenerator[list[ModelUnderTest]]:
-    """Open all models of the evaluation until the end of the block."""
-    opened: list[Model] = []
+    """Open all models of the evaluation until the end of the block; those that only read differently share one."""
+    opened: list[tuple[ModelSpec, Model]] = []
     try:
         candidates = []
         for spec in evaluation.models:
-            opened.append(await open_model(spec))
-            candidates.append(_prepare_model(evaluation, spec, opened[-1]))
+            source = _strip_reading(spec)
+            model = next((model for known, model in opened if known == source), None)
+            if model is None:
+                model = await open_model(source)
+                opened.append((source, model))
+            candidates.append(_prepare_model(evaluation, spec, model))
         yield candidates
     finally:
-        for model in opened:
+        for _, model in opened:
             await model.aclose()
+
+
+def _strip_reading(spec: ModelSpec) -> ModelSpec:
+    """Return what opening the model needs, without what says how it reads."""
+    # A server's window may have to be told; a model of this process knows its own, and reads in a narrower one.
+    window = None if is_built_in(spec.name) else spec.window
+    return replace(spec, label="", window=window, ways=(), lengths=(), plan={})
 
 
 def _prepare_model(evaluation: Evaluation, spec: ModelSpec, model: Model) -> ModelUnderTest:

@@ -133,9 +133,9 @@ class Evaluation:
     def __post_init__(self) -> None:
         check_bounds(self, error=SettingsError)
         _check_ways(self.ways, "ways")
-        if self.tasks and not (self.lengths or self.samples):
+        if self.tasks and not self.every_length:
             raise SettingsError(f"no length for {', '.join(self.tasks)}: give one or more, such as --length 8192")
-        if not (self.samples or (self.tasks and self.lengths)):
+        if not (self.tasks or self.samples):
             raise SettingsError("nothing to measure: give tasks and lengths, or files of samples")
         self._check_models()
         self._check_plans()
@@ -158,6 +158,11 @@ class Evaluation:
                 plan.with_values(model.plan)
             except InputError as error:
                 raise SettingsError(f"models.{model.display_name}: {error}") from error
+
+    @property
+    def every_length(self) -> tuple[int, ...]:
+        """All lengths, those of single models too, the shortest first."""
+        return tuple(sorted({*self.lengths, *(length for model in self.models for length in model.lengths)}))
 
     def plan_of(self, spec: ModelSpec, recommended: Plan) -> Plan:
         """Return the plan that a model reads with in this evaluation."""

@@ -93,7 +93,7 @@ def describe_left_out(evaluation: Evaluation) -> list[str]:
 def check_source(evaluation: Evaluation, source: SampleSource) -> None:
     """Make samples of every task at the shortest length, so that mistakes show before any call is paid for."""
     for task in evaluation.tasks:
-        samples = source(task, min(evaluation.lengths))
+        samples = source(task, evaluation.every_length[0])
         if isinstance(samples, Sequence):
             _check_series(samples)
         else:

@@ -74,9 +74,10 @@ class SampleJob:
 
 def list_batches(evaluation: Evaluation, source: SampleSource) -> list[Batch]:
     """Return a batch for each task and length, then those of the files of samples."""
-    lengths = dict.fromkeys((*evaluation.lengths, *(n for model in evaluation.models for n in model.lengths)))
     batches = [
-        _make_batch(task, length, source, evaluation.count) for task in evaluation.tasks for length in sorted(lengths)
+        _make_batch(task, length, source, evaluation.count)
+        for task in evaluation.tasks
+        for length in evaluation.every_length
     ]
     pool = Path(evaluation.data) if evaluation.data else None
     return batches + [batch for name in evaluation.samples for batch in _read_file_batches(Path(name), pool)]

@@ -170,16 +170,19 @@ async def persist(
     Patience begins anew whenever `progress` has changed since the last failure.
     """
     tries = _Tries(patience, progress)
-    failures: list[ModelError] = []
+    first_error: ModelError | None
     # Nearly every call succeeds at once, and tenacity inspects all of its callbacks for each.
     try:
         return await call()
     except ModelError as error:
-        failures.append(error)
+        first_error = error
 
     async def attempt() -> _T:
-        if failures:
-            raise failures.pop()
+        """Call again; the first time, raise what the call above has raised, so that it counts as a try."""
+        nonlocal first_error
+        error, first_error = first_error, None
+        if error:
+            raise error
         return await call()
 
     from tenacity import AsyncRetrying, retry_if_exception

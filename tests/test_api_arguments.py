@@ -10,7 +10,7 @@ import pytest
 
 import bookwheel
 from bookwheel import Plan, Status, TextDocument, read, resume
-from bookwheel.errors import InputError
+from bookwheel.errors import InputError, JournalError
 from bookwheel.journal import Journal
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 
@@ -118,6 +118,16 @@ def test_resume_goes_on_with_the_model_that_began(path) -> None:
         resume(stopped.id, chunk_tokens=9)
     with pytest.raises(InputError, match="not int"):
         resume(7)
+
+
+def test_a_reading_in_progress_keeps_its_model_when_another_is_named(path) -> None:
+    stopped = read(DOCUMENT, QUESTION, model="scripted", **SMALL, max_tokens_total=800)
+    with Journal(path) as journal:
+        address = journal.address_of(stopped.id)
+        other = ScriptedModel(keyword_reader, name="another")
+        with journal.claim(stopped.id), pytest.raises(JournalError, match="being read"):
+            resume(stopped.id, model=other)
+        assert journal.address_of(stopped.id) == address
 
 
 def test_resume_takes_the_function_of_a_way_of_the_caller_s(path) -> None:

@@ -175,9 +175,9 @@ async def aresume(
             budget = {"tokens": None, "seconds": None, "cost": None, **budget_values(limits)}
             complete = old.plan.with_values({"budget": budget})
             begun = replace(old, plan=complete, status=Status.READING, model=reader.name, error="")
-            store.keep_address(old.id, address.complete(reader))
             run = apply_schema(continue_way(old.steps, way_function), complete)
             with store.claim(old.id):
+                store.keep_address(old.id, address.complete(reader))
                 document = store.document_of(old.id)
                 await runner.run_reading(
                     begun, document, reader, way=run, journal=store, watch=watch, patience=patience

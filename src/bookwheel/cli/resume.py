@@ -91,7 +91,8 @@ async def continue_reading(
         base = replace(old.plan.budget, tokens=None, seconds=None, cost=None)
         plan = replace(old.plan, budget=budget.build(base, settings.find_endpoint(address)))
         reading = replace(old, plan=plan, status=Status.READING, model=model.name, error="")
-        journal.keep_address(old.id, address.complete(model))
+        with journal.claim(old.id):
+            journal.keep_address(old.id, address.complete(model))
         document = journal.document_of(old.id)
         return await read_to_end(reading, document, model, journal, output, way=way, patience=models.patience)
     finally:

@@ -226,7 +226,20 @@ def test_a_document_is_read_no_further_than_needed():
     document = Long()
     assert judge_answer("The mill stands by the river.", "?", (), document)[1][0].verdict is Verdict.FOUND
     assert document.given == 0
-    assert judge_answer("The mill stands by the river.", "?", (), document, end=10)[1][0].verdict is not Verdict.FOUND
+
+
+def test_a_passage_keeps_its_page_when_the_document_is_read_twice_and_only_once_to_its_end():
+    class Pages:
+        texts = ("The lamp was lit by Bo Reed in 1871. ", *(f"Filler number {n}. " * 9000 for n in range(3)))
+        fact = "The plan of the mill was signed by Ada Quill."
+
+        def parts(self):
+            for page, text in enumerate((*self.texts, self.fact), start=1):
+                yield Part(text=text, source="book", page=page)
+
+    # The copy is on the last page; the search for the other sentence ends on the first.
+    evidence, _ = judge_answer(f"{Pages.fact} Bo Reed lit the lamp in 1871.", "?", (), Pages())
+    assert {piece.quote: piece.pages for piece in evidence} == {Pages.fact: (5,), Pages.texts[0].strip(): (1,)}
 
 
 def test_invisible_characters_hide_nothing():

@@ -16,7 +16,7 @@ import json
 import re
 from bisect import bisect_right
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from bookwheel.reading.claims import Candidate, Case, ClaimWriter
 from bookwheel.reading.remarks import says_absent
@@ -30,7 +30,7 @@ from bookwheel.text.statements import Statement, parse_statement
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from bookwheel.types import Claim, Document, Evidence, Part, Step
+    from bookwheel.types import Claim, Evidence, Part, Step
 
 _BULLETS: Final = re.compile(r"(?:\s*(?:[-*•·>]+|#+|\(?\d{1,2}[.)、])\s+(?=\S))+")
 _CHOICE: Final = re.compile(r"\s*(?:yes|no|是的?|不是|否|对|不)[\s.,,。!]*", re.IGNORECASE)
@@ -45,16 +45,21 @@ _MOST_CANDIDATES: Final = 24
 _MOST_LEADERS: Final = 8
 
 
-def judge_answer(
-    answer: str, question: str, steps: Sequence[Step], document: Document, *, end: int | None = None
-) -> tuple[tuple[Evidence, ...], tuple[Claim, ...]]:
-    """Return the passages that the answer rests on, and its sentences with their verdicts.
+class SupportsParts(Protocol):
+    """The part of a document that a verdict needs."""
 
-    With `end`, only the document's text before that character counts.
-    """
+    def parts(self) -> Iterable[Part]:
+        """Yield the text from its beginning."""
+        ...
+
+
+def judge_answer(
+    answer: str, question: str, steps: Sequence[Step], document: SupportsParts
+) -> tuple[tuple[Evidence, ...], tuple[Claim, ...]]:
+    """Return the passages that the answer rests on, and its sentences with their verdicts."""
     asked = parse_statement(question)
     pieces = split_answer(answer)
-    parts = _PlacedParts(document, end)
+    parts = _PlacedParts(document)
     copies = _find_copies(parts, pieces)
     judged = [at for at, piece in enumerate(pieces) if _is_judged(piece)]
     own = dict.fromkeys(pieces[at] for at in judged if at not in copies and not says_absent(pieces[at]))
@@ -217,21 +222,19 @@ def _compare(case: Case, asked: Statement, sentence: Sentence) -> Candidate:
 class _PlacedParts:
     """The parts of a document, read once and remembered by their pages only."""
 
-    def __init__(self, document: Document, end: int | None) -> None:
+    def __init__(self, document: SupportsParts) -> None:
         self._document = document
-        self._end = end
         self._starts: list[int] = []
         self._pages: list[int | None] = []
 
     def __iter__(self) -> Iterator[Part]:
         start = 0
         for part in self._document.parts():
-            if not self._pages or self._pages[-1] != part.page:
+            # The parts are read twice, and either time perhaps not to the end.
+            is_further = not self._starts or start > self._starts[-1]
+            if is_further and (not self._pages or self._pages[-1] != part.page):
                 self._starts.append(start)
                 self._pages.append(part.page)
-            if self._end is not None and start + len(part.text) >= self._end:
-                yield replace(part, text=part.text[: self._end - start])
-                return
             start += len(part.text)
             yield part
 

@@ -10,6 +10,7 @@ nothing more follows.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
@@ -21,16 +22,17 @@ from bookwheel.reading.verdict import judge_answer
 from bookwheel.reading.ways.compose import ComposedWay, Decision, ReadingContext
 from bookwheel.reading.ways.judging import judge_memory
 from bookwheel.text.statements import parse_statement
-from bookwheel.types import Flag, Verdict
+from bookwheel.types import Flag, Part, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from bookwheel.types import Answer, Claim, Memory, Step
+    from bookwheel.types import Answer, Claim, Document, Memory, Step
 
 # To stop one chunk too late costs a chunk, to stop too early costs the answer.
 _SURE: Final = 0.8
 _BORNE_OUT: Final = frozenset({Verdict.FOUND, Verdict.PARTLY})
+_NOT_READ: Final = frozenset({Flag.UNREAD, Flag.SKIPPED})
 _ASKS_FOR_ALL: Final = re.compile(
     r"\b(?:all|every|each|both|list|enumerate|count|how (?:many|much|often|frequently)|number of|total|overall|most|"
     r"least|longest|first|last|latest|final(?:ly)?|summar\w+|throughout|never|any(?:one|thing)? else|which .* are)\b|"
@@ -57,7 +59,7 @@ async def leave_early(context: ReadingContext, memory: Memory, steps: Sequence[S
     if verdict.score < _SURE:
         return verdict
     final = await answer(context.question, memory, context.model, context.plan, context.prompts)
-    if is_borne_out(final, steps, context):
+    if await asyncio.to_thread(is_borne_out, final, steps, context):
         return replace(verdict, answer=final)
     return replace(verdict, usage=verdict.usage + final.conversation.reply.usage)
 
@@ -67,8 +69,25 @@ def is_borne_out(final: Answer, steps: Sequence[Step], context: ReadingContext) 
     # Words of absence anywhere: only the whole document can show that something is not there.
     if Flag.NO_ANSWER in final.flags or is_absence(final.text.casefold()):
         return False
-    _, claims = judge_answer(final.text, context.question, steps, context.document, end=steps[-1].chunk.end)
+    _, claims = judge_answer(final.text, context.question, steps, _ReadText(context.document, steps))
     return bool(claims) and all(map(_has_its_words, claims))
+
+
+class _ReadText:
+    """The chunks of a document that were read, in its order; no other text may bear an answer out."""
+
+    def __init__(self, document: Document, steps: Sequence[Step]) -> None:
+        self._document = document
+        spans = {(step.chunk.start, step.chunk.end) for step in steps if not _NOT_READ & set(step.flags)}
+        self._spans = sorted(span for span in spans if span[0] < span[1])
+
+    def parts(self) -> Iterator[Part]:
+        """Yield each chunk, with a break where text between two of them was not read."""
+        position = 0
+        for start, end in self._spans:
+            gap = "" if start == position else "\n\n"
+            yield Part(text=gap + self._document.slice(start, end), source=self._document.name)
+            position = end
 
 
 def _has_its_words(claim: Claim) -> bool:

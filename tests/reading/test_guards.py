@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bookwheel.reading import guards
 from bookwheel.reading.guards import clean, is_empty, is_grounded, next_memory, trim
+from bookwheel.text.matching import Passage
 from bookwheel.text.tokens import WordTokenizer
 from bookwheel.types import Finish, Flag, Memory, Reply
 
@@ -266,3 +268,18 @@ def test_a_reply_without_a_word_is_empty(reply: str) -> None:
 @pytest.mark.parametrize("reply", ["no", "7", "灯", r"\boxed{7}", r"\boxed{} 7", "<think>hmm</think> no"])
 def test_a_reply_with_a_word_is_not_empty(reply: str) -> None:
     assert not is_empty(reply)
+
+
+def test_what_was_shown_is_taken_apart_once_for_all_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts: list[str] = []
+
+    class Counted(Passage):
+        def __init__(self, text: str) -> None:
+            texts.append(text)
+            super().__init__(text)
+
+    monkeypatch.setattr(guards, "Passage", Counted)
+    reply = Reply(text="\n".join(f"Wheel {n} is red." for n in range(9)))
+    shown = "".join(f"Wheel {n} is red, they say. " for n in range(9))
+    after, _ = next_memory(Memory.blank(200), reply, WordTokenizer(), "", shown)
+    assert (after.text, texts) == (reply.text, [shown])

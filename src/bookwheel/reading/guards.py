@@ -16,6 +16,7 @@ names and numbers, and nearly all other words, stand in what the model was shown
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.reading.remarks import is_refusal, is_remark
@@ -84,8 +85,13 @@ def next_memory(
 
 def is_grounded(line: str, shown: str) -> bool:
     """Return whether all names and numbers of a line, and nearly all of its other words, stand in what was shown."""
-    said, there = parse_words(line), Passage(shown).index_keys
+    said, there = parse_words(line), _list_keys(shown)
     return not find_missing_words(said, there) and word_overlap(said, there) >= _GROUNDED_SHARE
+
+
+@lru_cache(1)  # all lines of a reply are compared with the same text
+def _list_keys(text: str) -> set[str]:
+    return Passage(text).index_keys
 
 
 def is_empty(reply: str) -> bool:

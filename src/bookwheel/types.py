@@ -196,6 +196,10 @@ class Conversation:
     messages: tuple[Message, ...]
     reply: Reply
 
+    def add_usage(self, usage: Usage) -> Self:
+        """Return this conversation with the cost of other calls that were made for it."""
+        return replace(self, reply=replace(self.reply, usage=self.reply.usage + usage)) if usage.calls else self
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
@@ -270,6 +274,10 @@ class Step:
     flags: tuple[Flag, ...] = ()
     score: float | None = None
     """The judgement of the section by which the way of reading decided; None where it makes none."""
+
+    def without_texts(self) -> Self:
+        """Return this step without the chunk's text and the prompt, which can be rebuilt from the document."""
+        return replace(self, chunk=replace(self.chunk, text=""), conversation=replace(self.conversation, messages=()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -89,7 +89,7 @@ def follow_up(way: Way) -> Way:
         events = way(document, question, model, plan, own)
         async with aclosing(events):
             async for event in events:
-                paid = _add_usage(event, spent)
+                paid = replace(event, conversation=event.conversation.add_usage(spent))
                 spent = Usage()
                 yield _renumber(paid, carried) if isinstance(paid, Step) else paid
 
@@ -124,12 +124,3 @@ def find_newest_turn(question: str) -> str:
 
 def _renumber(step: Step, offset: int) -> Step:
     return replace(step, chunk=replace(step.chunk, index=step.chunk.index + offset))
-
-
-def _add_usage(event: Step | Answer, usage: Usage) -> Step | Answer:
-    """Return the event with the cost of the answer that did not stand."""
-    if not usage.calls:
-        return event
-    conversation = event.conversation
-    reply = replace(conversation.reply, usage=conversation.reply.usage + usage)
-    return replace(event, conversation=replace(conversation, reply=reply))

@@ -162,7 +162,7 @@ class _Run:
         async with aclosing(events):
             async for event in events:
                 # The step that was made of a call's last try carries the cost of those before.
-                complete = _add_usage(event, self.model.take_unanswered())
+                complete = replace(event, conversation=event.conversation.add_usage(self.model.take_unanswered()))
                 if isinstance(complete, Answer):
                     self.answer = complete
                 else:
@@ -188,7 +188,7 @@ class _Run:
     async def _store(self, step: Step) -> None:
         if self._journal:
             await self._journal.add_step(self._reading.id, step)
-            step = strip_texts(step)
+            step = step.without_texts()
         self.steps.append(step)
 
     async def end(self, status: Status, error: str = "") -> Reading:
@@ -206,17 +206,3 @@ class _Run:
         if self._journal:
             await self._journal.end(ended)
         return ended
-
-
-def _add_usage(event: Step | Answer, usage: Usage) -> Step | Answer:
-    """Return the event with more usage."""
-    if not usage.calls:
-        return event
-    conversation = event.conversation
-    reply = replace(conversation.reply, usage=conversation.reply.usage + usage)
-    return replace(event, conversation=replace(conversation, reply=reply))
-
-
-def strip_texts(step: Step) -> Step:
-    """Return the step without the chunk's text and the prompt, which the journal can rebuild from the document."""
-    return replace(step, chunk=replace(step.chunk, text=""), conversation=replace(step.conversation, messages=()))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -115,11 +116,9 @@ def apply_schema(way: Way, plan: Plan) -> Way:
     async def read_structured(
         document: Document, question: str, model: Model, plan: Plan, done: Sequence[Step] = ()
     ) -> AsyncGenerator[Step | Answer]:
-        async for event in way(document, question, model, plan, done):
-            if isinstance(event, Answer):
-                yield await _structure(event, question, model, plan)
-            else:
-                yield event
+        async with aclosing(way(document, question, model, plan, done)) as events:
+            async for event in events:
+                yield await _structure(event, question, model, plan) if isinstance(event, Answer) else event
 
     return read_structured
 

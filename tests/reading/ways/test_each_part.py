@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from halcyon import FIRST, PLAN, QUESTION, SECOND, events, facts_in, judge, model, pages, reader, tag
@@ -12,8 +13,9 @@ from bookwheel.errors import InputError, ServerFault
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import GatePlan
 from bookwheel.reading.prompts import prompts_for
+from bookwheel.reading.ways.early_exit import is_borne_out
 from bookwheel.reading.ways.registry import load_way
-from bookwheel.types import Answer, Flag, Message, Step
+from bookwheel.types import Answer, Chunk, Conversation, Flag, Memory, Message, Reply, Step
 
 
 def test_parallel_does_not_exit_early():
@@ -191,3 +193,44 @@ def test_gates_by_likelihood_ask_once_for_the_question_alone():
     assert answer.text == "Tern Point"
     assert asked.count("") == 1
     assert {round(step.score, 3) for step in steps} == {0.0, 2.0}
+
+
+def test_only_the_text_that_was_read_bears_an_answer_out():
+    text = "Bo Reed lit the lamp. ", "Rain fell. Rain fell. ", "Ada Quill signed it. "
+    document, chunks, end = Text("".join(text)), [], 0
+    for index, part in enumerate(text):
+        chunks.append(Chunk(index=index, start=end, end=end + len(part), text="", tokens=9))
+        end += len(part)
+
+    def borne_out(answer: str, *read: Step) -> bool:
+        said = Conversation(messages=(), reply=Reply(text=answer))
+        context = SimpleNamespace(question="Who?", document=document)
+        return is_borne_out(Answer(text=answer, conversation=said), read, context)
+
+    blank = Memory.blank(9)
+    first, middle, last = (
+        Step(chunk=chunk, before=blank, after=blank, conversation=Conversation(messages=(), reply=Reply(text="")))
+        for chunk in chunks
+    )
+    # In an order of its own, as by rank: the last chunk first, then the first.
+    assert borne_out("Ada Quill signed it.", last, first)
+    assert not borne_out("Bo Reed lit the lamp.", last, middle)
+    assert not borne_out("Bo Reed lit the lamp.", replace(first, flags=(Flag.SKIPPED,)), last)
+
+
+@pytest.mark.parametrize("way", ["map-reduce", "parallel"])
+def test_a_way_that_is_closed_leaves_no_call_under_way(way):
+    class Slow(ScriptedModel):
+        async def reply(self, messages, *, limit, sampling):
+            await asyncio.sleep(0.001 if self.calls == 0 else 60)
+            return await super().reply(messages, limit=limit, sampling=sampling)
+
+    async def close_after_one_step() -> int:
+        reading = load_way(way)(pages(), QUESTION, Slow(reader, window=900), PLAN)
+        assert isinstance(await anext(reading), Step)
+        under_way = len(asyncio.all_tasks())
+        await reading.aclose()
+        assert len(asyncio.all_tasks()) == 1
+        return under_way
+
+    assert asyncio.run(close_after_one_step()) > 2

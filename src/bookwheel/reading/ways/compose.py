@@ -102,7 +102,7 @@ async def read_in_order(
         step = await gated(context, memory, chunk)
         step = add_usage(step, verdict.usage) if verdict else step
         if leave:
-            steps.append(strip_text(step))
+            steps.append(step.without_texts())
         yield step
         memory = step.after
 
@@ -176,14 +176,15 @@ class ComposedWay:
     ) -> AsyncGenerator[Step | Answer]:
         """Read as the parts say. Nothing is asked of the model before the plan and its abilities are checked."""
         context = await self._open(document, question, model, plan)
-        steps = [strip_text(step) for step in done]
+        # A way keeps all of its steps, but none of their texts.
+        steps = [step.without_texts() for step in done]
         async with aclosing(self._read(context, steps)) as events:
             async for event in events:
                 if isinstance(event, Answer):
                     yield event
                     return
                 step = number_step(event, len(steps))
-                steps.append(strip_text(step))
+                steps.append(step.without_texts())
                 yield step
 
     async def _read(self, context: ReadingContext, steps: Sequence[Step]) -> AsyncGenerator[Step | Answer]:
@@ -228,11 +229,6 @@ class ComposedWay:
         )
 
 
-def strip_text(step: Step) -> Step:
-    """Return the step without its chunk's text and prompt: a way keeps all of its steps."""
-    return replace(step, chunk=replace(step.chunk, text=""), conversation=replace(step.conversation, messages=()))
-
-
 def number_step(step: Step, index: int) -> Step:
     """Return the step with this index. A chunk that is read twice has two steps."""
     return step if step.chunk.index == index else replace(step, chunk=replace(step.chunk, index=index))
@@ -240,10 +236,7 @@ def number_step(step: Step, index: int) -> Step:
 
 def add_usage(step: Step, usage: Usage) -> Step:
     """Return the step with the cost of judgements that were made for it."""
-    if not usage.calls:
-        return step
-    said = step.conversation
-    return replace(step, conversation=replace(said, reply=replace(said.reply, usage=usage + said.reply.usage)))
+    return replace(step, conversation=step.conversation.add_usage(usage))
 
 
 def _count_repeats(steps: Sequence[Step]) -> int:

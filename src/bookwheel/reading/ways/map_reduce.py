@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -44,19 +45,23 @@ async def map_reduce(
     kept = done[len(steps) :]
     position = steps[-1].chunk.end if steps else 0
     chunks = split_ahead(document, model.tokenizer, plan.chunk_tokens, start=position, index=len(steps))
-    async for step in _run_side_by_side(_take_notes(question, chunk, model, plan) async for chunk in chunks):
-        steps.append(step)
-        yield step
+    calls = (_take_notes(question, chunk, model, plan) async for chunk in chunks)
+    # Closed with this way: calls that are under way would go on, and cost.
+    async with aclosing(_run_side_by_side(calls)) as noted:
+        async for step in noted:
+            steps.append(step)
+            yield step
     limit = text_budget(question, model, plan, "combine", plan.answer_tokens)
     notes = _note_texts(steps)
     while len(notes) > 1 and model.tokenizer.count(escape_markup(_BETWEEN.join(notes))) > limit:
         groups = group_notes(notes, model, text_budget(question, model, plan, "collapse", plan.memory_tokens))
         shorter, kept = list(kept[: len(groups)]), kept[len(groups) :]
         ahead = enumerate(groups[len(shorter) :], start=len(steps) + len(shorter))
-        calls = (_collapse(question, _place_after(steps, n), group, model, plan) for n, group in ahead)
-        async for step in _run_side_by_side(_iterate(calls)):
-            shorter.append(step)
-            yield step
+        collapses = (_collapse(question, _place_after(steps, n), group, model, plan) for n, group in ahead)
+        async with aclosing(_run_side_by_side(_iterate(collapses))) as collapsed:
+            async for step in collapsed:
+                shorter.append(step)
+                yield step
         steps += shorter
         notes = _note_texts(shorter)
     messages = prompts_for(plan, question).baseline("combine", question=question, memory=_BETWEEN.join(notes))

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -92,8 +93,10 @@ async def read_side_by_side(
     length = _find_length(context.document)
     bounds = find_bounds(context, length)
     segments = [Segment(context, gated, start, end, done) for start, end in itertools.pairwise(bounds)]
-    async for step in _run(segments):
-        yield step
+    # Closed with this course: calls that are under way would go on, and cost.
+    async with aclosing(_run(segments)) as steps:
+        async for step in steps:
+            yield step
     merged = [step for step in done if step.chunk.start == step.chunk.end]
     memories = [segment.memory for segment in segments if segment.memory.text]
     memory = merged[-1].after if merged else next(iter(memories), Memory.blank(context.plan.memory_tokens))

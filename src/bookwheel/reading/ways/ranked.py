@@ -30,7 +30,6 @@ from bookwheel.reading.ways.compose import (
     Writer,
     add_usage,
     list_unread,
-    strip_text,
 )
 from bookwheel.reading.ways.early_exit import asks_for_all, leave_early
 from bookwheel.reading.ways.nearest import find_scores, rank_chunks
@@ -136,7 +135,7 @@ async def read_by_rank(
         text = context.document.slice(chunk.start, chunk.end)
         step = await gated(context, memory, replace(chunk, text=text))
         step = add_usage(step, verdict.usage) if verdict else step
-        steps.append(strip_text(step))
+        steps.append(step.without_texts())
         yield step
         memory = step.after
 

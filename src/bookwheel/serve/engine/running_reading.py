@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from bookwheel.journal import StoredDocument
-from bookwheel.reading import runner
 from bookwheel.types import Answer, Usage
 
 if TYPE_CHECKING:
@@ -116,7 +115,7 @@ class RunningReading:
         if isinstance(event, Answer):
             self.answer = event
         else:
-            self.steps.append(runner.strip_texts(event))
+            self.steps.append(event.without_texts())
         self.notify()
 
     def wait_for_model(self, waiting: Waiting) -> None:

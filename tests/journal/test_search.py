@@ -76,6 +76,16 @@ def test_a_query_is_only_words(journal, query):
     journal.search(query)
 
 
+def test_a_snippet_is_whole_words(journal):
+    text = f"{'weather of the harbour, ' * 30}Ada Quill keeps it. {'rainfall on the roofs, ' * 30}"
+    journal.keep(TextDocument(text, "book.txt"))
+    (hit,) = journal.search("Quill")
+    assert text[hit.start - 1].isspace()
+    assert text[hit.end].isspace()
+    assert "Ada Quill keeps it." in hit.snippet
+    assert hit.snippet == text[hit.start : hit.end]
+
+
 def test_a_word_is_found_by_its_beginning(journal):
     journal.keep(TextDocument(BOOK, "book.txt"))
     assert journal.search("harb mast")

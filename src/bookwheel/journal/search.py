@@ -33,6 +33,9 @@ _SHOWN: Final = 240
 # A passage's row is its text's number and the character where it begins.
 _SHIFT: Final = 32
 # Chinese, Japanese and Korean have no blanks between words: each character is a word, and a word of a query a phrase.
+_GAP: Final = re.compile(r"\s+")
+# Characters within which a snippet's end is moved to the end of a word.
+_LONGEST_WORD: Final = 30
 _LETTER: Final = re.compile(r"([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af])")
 _BREAK: Final = re.compile(r"\s\S*$")
 _TABLES: Final = """
@@ -264,9 +267,14 @@ def _load_passage(reader: ReadPool, row: int, words: Sequence[str]) -> SearchHit
 
 
 def _cut_snippet(text: str, words: Sequence[str]) -> tuple[int, str]:
-    """Return where the text around the first word begins, and that text."""
+    """Return where the text around the first word begins, and that text, from a word's beginning to a word's end."""
     start = max(0, _find_place(text, words) - _SHOWN // 4)
-    return start, text[start : start + _SHOWN]
+    if start and (gap := _GAP.search(text, start - 1, start + _LONGEST_WORD)):
+        start = gap.end()
+    end = min(len(text), start + _SHOWN)
+    if end < len(text) and (gaps := list(_GAP.finditer(text, end - _LONGEST_WORD, end + 1))):
+        end = gaps[-1].start()
+    return start, text[start:end]
 
 
 def _find_place(text: str, words: Sequence[str]) -> int:

@@ -65,6 +65,23 @@ def test_every_reason_of_a_score_has_words_in_both_languages():
     assert [one for one in sorted(reasons) if not any(re.search(rule, one, re.DOTALL) for rule, _ in rules)] == []
 
 
+def test_what_a_report_says_on_the_page_has_words_in_both_languages():
+    rules = re.findall(r"\[/(.+)/, \"(?:report|outcome)\..+\"\]", (PAGE / "reasons.js").read_text("utf-8"))
+    builders = {"_build_failures", "_build_provenance", "_format_seeds"}
+    said = []
+    for function in ast.walk(ast.parse((PACKAGE / "evaluation" / "layout.py").read_text("utf-8"))):
+        if not isinstance(function, ast.FunctionDef) or function.name not in builders:
+            continue
+        for node in ast.walk(function):
+            if isinstance(node, ast.JoinedStr) or (isinstance(node, ast.keyword) and node.arg == "caption"):
+                said += sentences(getattr(node, "value", node))
+            if isinstance(node, ast.Tuple):
+                said += [text for one in node.elts for text in sentences(one)]
+    said = [text for text in said if text and ": " not in text]
+    assert len(said) > 14
+    assert [text for text in said if not any(re.search(rule, text) for rule in rules)] == []
+
+
 def test_the_first_load_is_small():
     # The recorded reading is loaded when it is asked for.
     files = (file for file in PAGE.iterdir() if file.name != "sample.json")

@@ -3,7 +3,7 @@
 import { h, refill } from "./dom.js";
 import { Star, confirmed, rename } from "./labels.js";
 import * as service from "./service.js";
-import { t } from "./words.js";
+import { moment, t } from "./words.js";
 
 // `own`: changed(reading), ask(), copy(), and the heading that is written over.
 export function actions(reading, shelf, own) {
@@ -80,7 +80,7 @@ function compareMenu(reading) {
   const open = async () => {
     if (!box.open) return;
     const others = (await service.readings({ document: reading.document.id, limit: 500 })).filter((other) => other.reading !== reading.reading);
-    const link = (other) => h("a", { class: "choice", href: `#/compare/${encodeURIComponent(reading.reading)}/${encodeURIComponent(other.reading)}`, dir: "auto" }, other.name || other.question);
+    const link = (other) => h("a", { class: "choice", href: `#/compare/${encodeURIComponent(reading.reading)}/${encodeURIComponent(other.reading)}`, dir: "auto" }, other.name || other.question, h("span", { class: "small" }, ` ${moment(other.created)}`));
     refill(list, others.length ? others.map(link) : h("p", { class: "small" }, t("compare.none")));
   };
   const box = h("details", { class: "deeper", ontoggle: open }, h("summary", {}, t("act.compare")), list);

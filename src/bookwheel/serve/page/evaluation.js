@@ -3,6 +3,7 @@
 import { Chart, legend } from "./chart.js";
 import { h, later, refill, rememberAddress } from "./dom.js";
 import { Matrix } from "./matrix.js";
+import { explainReport } from "./reasons.js";
 import { Samples } from "./samples.js";
 import { figures, folded, offered } from "./tables.js";
 import { compact, duration, number, percent, points, t } from "./words.js";
@@ -165,7 +166,8 @@ export class EvaluationView {
 
   #section({ title, words, tables }) {
     const known = { "No answer": "eval.no-answer", "How this was made": "eval.made" }[title];
-    return folded(known ? t(known) : title, () => [words.map((word) => h("p", { class: "small" }, word)), tables.map(figures)]);
+    const inWords = ({ caption, header, rows }) => figures({ caption: explainReport(caption), header: header.map(explainReport), rows: rows.map((row) => row.map(explainReport)) });
+    return folded(known ? t(known) : title, () => [words.map((word) => h("p", { class: "small" }, explainReport(word))), tables.map(inWords)]);
   }
 }
 

@@ -46,7 +46,7 @@ export async function libraryView(query, kept) {
 // Which model reads here, how much it sees at once, and what it can do.
 function reader({ name, window: room, abilities, way }) {
   const can = abilities === null ? [t("first.unknown")] : abilities.map((one) => (knows(`ability.${one}`) ? t(`ability.${one}`) : one));
-  return h("span", {}, h("b", {}, name), ` · ${room ? t("first.window", { tokens: number(room) }) : t("first.no-window")} · ${[t("ability.reply"), ...can].join(", ")} · ${t("first.way", { way })}`);
+  return h("span", {}, h("b", {}, name), ` · ${room ? t("first.window", { tokens: number(room) }) : t("first.no-window")} · ${[t("ability.reply"), ...can].join(t("list.comma"))} · ${t("first.way", { way })}`);
 }
 
 function makeShelf(typed) {

@@ -61,9 +61,11 @@ export class SearchedList {
       const rows = await this.list.load();
       if (this.closed) return;
       this.loaded = true;
+      this.told.classList.remove("problem");
       refill(this.told, rows.length ? "" : t(`${this.words}.${this.#wanted ? "none" : "empty"}`, { search: this.#wanted }));
       if (rows.some(this.goes)) this.timer = setTimeout(() => this.load(), LOOK_AGAIN);
     } catch (problem) {
+      this.told.classList.add("problem");
       refill(this.told, problem.message);
     }
   }

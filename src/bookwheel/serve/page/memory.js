@@ -19,7 +19,7 @@ export class MemoryPane {
     this.flight = h("p", { class: "small" });
     this.draft = h("p", { class: "draft", dir: "auto" });
     this.live = h("div", { class: "live", hidden: true }, this.flight, this.draft);
-    this.hint = from && h("p", { class: "small" }, t("memory.hint"));
+    this.hint = from && h("p", { class: "small hint" }, t("memory.hint"));
     this.body = h("div", { class: "pane-body", tabindex: "0", role: "group", "aria-label": label }, this.live, this.told, this.list, this.reply, this.hint);
     this.node = h(
       "section",
@@ -39,6 +39,7 @@ export class MemoryPane {
     this.gauge.value = step.memory_tokens;
     refill(this.size, t("memory.size", { tokens: number(step.memory_tokens), limit: number(this.limit) }));
     const changes = step.changes;
+    if (this.hint) this.hint.hidden = !changes.length;
     refill(this.told, this.#counts(changes), step.flags.filter((flag) => flag !== "unchanged").map(flagChip));
     refill(this.list, changes.length ? changes.map((change) => this.#line(change)) : h("li", { class: "nothing" }, t("memory.empty")));
     const said = step.reply.trim();

@@ -1,8 +1,9 @@
-// The reason of a score, in the reader's language. Those of a judge model and of other packages' metrics stay as they are.
+// Sentences of an evaluation in the reader's language: reasons of scores, and the report's own. Those of a judge model and
+// of other packages' metrics stay as they are.
 
 import { t } from "./words.js";
 
-const SENTENCES = [
+const REASONS = [
   [/^is "(.*)"$/s, "reason.is"],
   [/^is none of the golds$/, "reason.is-none"],
   [/^holds "(.*)"$/s, "reason.holds"],
@@ -30,7 +31,21 @@ const SENTENCES = [
   [/^no such sample$/, "reason.no-sample"],
 ];
 
-export function explainScore(reason) {
-  const [match, key] = SENTENCES.map(([pattern, name]) => [reason.match(pattern), name]).find(([found]) => found) ?? [];
-  return match ? t(key, { one: match[1], two: match[2] }) : reason;
-}
+const REPORT = [
+  [/^(\d+) samples had no answer and count as wrong\.$/, "report.no-answer"],
+  [/^(\d+) samples could not be made at their length and count nowhere\.$/, "report.not-made"],
+  [/^(\d+) rarer errors are only in the results file\.$/, "report.rarer"],
+  [/^Sample seed (.*)\.$/, "report.seeds"],
+  [/^Runs that this results file comes from\.$/, "report.runs"],
+  [/^What the numbers depend on\.$/, "report.settings"],
+  [/^(model|way|outcome|error|samples|for example|started|bookwheel|command|setting|value)$/, "report.$"],
+  [/^(refused|failed|stopped|infeasible)$/, "outcome.$"],
+];
+
+const inWordsOf = (sentences) => (text) => {
+  const [match, key] = sentences.map(([pattern, name]) => [text.match(pattern), name]).find(([found]) => found) ?? [];
+  return match ? t(key.replace("$", match[1]), { one: match[1], two: match[2] }) : text;
+};
+
+export const explainScore = inWordsOf(REASONS);
+export const explainReport = inWordsOf(REPORT);

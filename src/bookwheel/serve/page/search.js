@@ -17,9 +17,11 @@ export function searchView(query) {
     try {
       const hits = await service.search(words);
       if (mine !== asked) return undefined;
+      told.classList.remove("problem");
       refill(list, hits.map((hit) => entry(hit, words)));
       return refill(told, hits.length ? t("search.found", { count: number(hits.length) }) : t("search.none", { words }));
     } catch (problem) {
+      told.classList.add("problem");
       return refill(told, problem.message);
     }
   };
@@ -32,14 +34,17 @@ export function searchView(query) {
 
 function entry(hit, words) {
   const place = hit.reading ? service.own.place(hit.reading) : `#/document/${hit.document}?quote=${hit.start}-${hit.end}`;
-  const where = hit.reading ? t("search.memory") : [pages(hit.pages), t("source.span", { start: number(hit.start), end: number(hit.end) })].filter(Boolean).join(" · ");
+  const where = hit.reading ? [hit.name, t("search.memory")] : [pages(hit.pages), t("source.span", { start: number(hit.start), end: number(hit.end) })];
   return h(
     "li",
     {},
     h("span", { class: "chip nought" }, t(hit.reading ? "search.reading" : "search.text")),
-    h("div", {}, h("a", { class: "question", href: place, dir: "auto" }, hit.question || hit.name), h("p", { class: "said", dir: "auto" }, marked(hit.snippet, words)), h("p", { class: "small" }, [hit.name, where].join(" · "))),
+    h("div", {}, h("a", { class: "question", href: place, dir: "auto" }, hit.question || hit.name), h("p", { class: "said", dir: "auto" }, marked(cut(hit), words)), h("p", { class: "small" }, where.filter(Boolean).join(" · "))),
   );
 }
+
+// A snippet that begins or ends within a sentence says so.
+const cut = ({ reading, start, snippet }) => `${!reading && start ? "… " : ""}${snippet}${/[.!?。！？]["'”’)]*$/.test(snippet.trim()) ? "" : " …"}`;
 
 // The snippet with the words of the search marked.
 export function marked(text, words) {

@@ -109,7 +109,7 @@ export const isForOthers = (event) => event.ctrlKey || event.metaKey || event.al
 
 export function drawTrouble(problem) {
   if (!(problem instanceof Refusal)) throw problem;
-  return h("section", { class: "lead" }, wheel(), h("h1", { class: "sentence" }, problem.message), h("p", {}, h("a", { href: "#/" }, t("home"))));
+  return h("section", { class: "home lead" }, wheel(), h("h1", { class: "sentence" }, problem.message), h("div", { class: "row" }, problem.status === 0 && h("button", { type: "button", class: "main", onclick: () => location.reload() }, t("error.again")), h("a", { href: "#/" }, t("home"))));
 }
 
 function paint(theme) {

@@ -266,7 +266,7 @@ async def _answer(
         reply = Reply(text=text, usage=scorer.take_usage())
         return loop.conclude(Conversation(messages=scorer.messages(best.text), reply=reply))
     answer = await loop.answer(scorer.question, memory, model, plan, prompts)
-    return _add_usage(answer, scorer.take_usage())
+    return replace(answer, conversation=answer.conversation.add_usage(scorer.take_usage()))
 
 
 async def _trim(quote: ScoredQuote, scorer: QuestionScorer) -> str:
@@ -284,9 +284,3 @@ async def _trim(quote: ScoredQuote, scorer: QuestionScorer) -> str:
     ]
     least = _RESTS * max(losses)
     return " ".join(sentences[next((at for at, loss in enumerate(losses) if loss >= least), 0) :])
-
-
-def _add_usage(answer: Answer, usage: Usage) -> Answer:
-    said = answer.conversation
-    reply = replace(said.reply, usage=usage + said.reply.usage)
-    return replace(answer, conversation=replace(said, reply=reply))

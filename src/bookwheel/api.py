@@ -124,7 +124,7 @@ async def aread_several(
             if is_known(way_name):
                 await check_abilities(way_name, reader, complete)
             readings = [runner.new_reading(kept.info, one, reader, complete, way_name) for one in questions]
-            for reading in readings if way_name != "whole" else ():
+            for reading in readings:
                 runner.check_reading(reading, reader)
             with ExitStack() as claims:
                 for reading in readings:

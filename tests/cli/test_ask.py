@@ -13,12 +13,33 @@ from pathlib import Path
 
 import pytest
 
+from bookwheel.models import registry
+from bookwheel.models.scripted import ScriptedModel, keyword_reader
+
 
 def test_the_answer_goes_to_stdout_and_nothing_else_does(book: Path, ask) -> None:
     ran = ask()
     assert (ran.code, ran.out) == (0, "The harbour master of Skarholm is Ada Quill.\n")
     assert "found in the document" in ran.err
     assert "+ The harbour master" in ran.err
+
+
+def test_way_whole_needs_no_chunk_that_fits_and_refuses_a_long_document_before_it_keeps_a_reading(
+    run, book: Path, tmp_path: Path, question: str, monkeypatch
+) -> None:
+    async def wide(*_names, **_settings):
+        return ScriptedModel(keyword_reader, window=8192)
+
+    monkeypatch.setattr(registry, "open_model", wide)
+    whole = ("--way", "whole", "--chunk-tokens", "20000", "--journal", tmp_path / "j.sqlite")
+    found = run("ask", book, question, *whole, "--json").json
+    assert (found["way"], found["usage"]["calls"]) == ("whole", 1)
+    long = tmp_path / "long.txt"
+    long.write_text("Gulls circle over the pier. " * 4000)
+    ran = run("ask", long, question, *whole)
+    assert ran.code == 2
+    assert "has more than the" in ran.err
+    assert len(run("list", "--journal", tmp_path / "j.sqlite", "--json").json) == 1
 
 
 def test_quiet_says_nothing_but_the_answer(book: Path, ask) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from bookwheel.batch import documents
+from bookwheel.models import registry
+from bookwheel.models.scripted import ScriptedModel, keyword_reader
 
 FACTS = {"a.txt": "The rent of the pier is nine crowns.", "b.txt": "The rent of the mill is four crowns."}
 FILLER = "Gulls circle over the bay, and the keeper writes down the wind. " * 30
@@ -105,6 +107,16 @@ def test_the_estimate_is_printed_before_anything_is_read(run, table):
     assert result.json["cost"] == pytest.approx((result.json["prompt_tokens"] + result.json["completion_tokens"]) / 1e6)
     assert json.loads(run("list", "--json").out) == []
     assert "2 questions about 2 documents" in run("batch", table, *PLAN, "--estimate").out
+
+
+def test_the_estimate_is_that_of_the_way_that_each_document_is_read_in(run, table, monkeypatch):
+    async def wide(*_names, **_settings):
+        return ScriptedModel(keyword_reader, window=8192)
+
+    monkeypatch.setattr(registry, "open_model", wide)
+    # Two short documents: one call each, or one more for a chunk.
+    for way, calls in (((), 2), (("--way", "sequential"), 4)):
+        assert run("batch", table, *way, "--estimate", "--json").json["calls"] == calls
 
 
 def test_an_estimate_over_the_limit_is_said(run, table):

@@ -16,7 +16,7 @@ from bookwheel.batch.documents import GroupReader, OpenedGroup, ignore_outcome
 from bookwheel.batch.rows import DONE, RowOutcome, group_rows
 from bookwheel.errors import BookwheelError
 from bookwheel.reading.budget import BudgetedModel
-from bookwheel.reading.estimate import estimate_cost
+from bookwheel.reading.choice import estimate_reading
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from bookwheel.models.base import Model
     from bookwheel.models.patience import Patience
     from bookwheel.plan import Budget
+    from bookwheel.reading.estimate import CostEstimate
 
 # Documents that are converted at once, each in a process of its own.
 _CONVERSIONS: Final = 2
@@ -101,24 +102,25 @@ class BatchRun:
 
     async def estimate(self, model: Model) -> BatchEstimate:
         """Return the most that the opened documents can cost."""
-        costs = [cost for group in self.groups if (cost := await asyncio.to_thread(self._estimate, group, model))]
+        costs = [cost for group in self.groups if (cost := await self._estimate(group, model))]
         return BatchEstimate(
             documents=len(self.groups),
             rows=sum(len(group.rows) for group in self.groups),
-            calls=sum(cost[0] for cost in costs),
-            prompt_tokens=sum(cost[1] for cost in costs),
-            completion_tokens=sum(cost[2] for cost in costs),
-            cost=sum(cost[3] for cost in costs),
-            exact=all(cost[4] for cost in costs),
+            calls=sum(cost.calls for cost in costs),
+            prompt_tokens=sum(cost.prompt_tokens for cost in costs),
+            completion_tokens=sum(cost.completion_tokens for cost in costs),
+            cost=sum(cost.cost for cost in costs),
+            exact=all(cost.exact for cost in costs),
         )
 
-    def _estimate(self, group: OpenedGroup, model: Model) -> tuple[int, int, int, float, bool] | None:
+    async def _estimate(self, group: OpenedGroup, model: Model) -> CostEstimate | None:
+        """Return the cost of one document's rows; None where its first question is refused when it is read."""
+        question, plan = group.rows[0].question, self.settings.plan
         try:
-            cost = estimate_cost(group.document, group.rows[0].question, model, self.settings.plan)
-        except BookwheelError:  # a question that is refused when its row is read
+            cost = await estimate_reading(group.document, question, model, plan, group.way)
+        except BookwheelError:
             return None
-        rows = len(group.rows)
-        return rows * cost.calls, rows * cost.prompt_tokens, rows * cost.completion_tokens, rows * cost.cost, cost.exact
+        return cost.multiply(len(group.rows))
 
     async def read(self, model: Model, budget: Budget, patience: Patience, *, side_by_side: int) -> None:
         """Read every opened document, so many side by side, within the budget."""

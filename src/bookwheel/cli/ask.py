@@ -137,9 +137,10 @@ async def _open(sources: list[str], *, everything: bool, is_silent: bool) -> Doc
 async def _ask(
     sources: list[str], question: str, asking: QuestionOptions, options: ReadingOptions, settings: Configuration
 ) -> int:
-    from bookwheel.cli.estimate import estimate_reading, print_estimate
+    from bookwheel.cli.estimate import print_estimate
     from bookwheel.cli.runner import print_warnings, read_several_to_end, read_to_end
     from bookwheel.reading import runner
+    from bookwheel.reading.choice import estimate_reading
     from bookwheel.reading.structured import load_answer_schema
     from bookwheel.reading.ways.registry import check_abilities, load_way
 
@@ -168,8 +169,8 @@ async def _ask(
             choice = _choose_way(stored, question, model, plan, options, settings)
             await check_abilities(choice.way, model, plan)
             # Needed with --quiet too: it refuses what cannot be read before the journal has a reading of it.
-            cost = await estimate_reading(choice, stored, questions, model, plan)
-            print_estimate(cost, choice, model, plan, options.output, only=asking.estimate)
+            cost = await estimate_reading(stored, question, model, plan, choice.way)
+            print_estimate(cost.multiply(len(questions)), choice, model, plan, options.output, only=asking.estimate)
             if asking.estimate:
                 return 0
             readings = [runner.new_reading(stored.info, one, model, plan, choice.way) for one in questions]

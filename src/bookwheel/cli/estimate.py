@@ -9,34 +9,13 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from bookwheel.cli.output import print_line, stderr
-from bookwheel.reading.choice import estimate_whole
-from bookwheel.reading.estimate import estimate_cost
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from bookwheel.cli.options import OutputOptions
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan
     from bookwheel.reading.choice import WayChoice
     from bookwheel.reading.estimate import CostEstimate
-    from bookwheel.types import Document
-
-
-async def estimate_reading(
-    choice: WayChoice, document: Document, questions: Sequence[str], model: Model, plan: Plan
-) -> CostEstimate:
-    """Return the cost of all questions. Raise what a reading would raise before its first call."""
-    first, way = questions[0], choice.way
-    if way == "auto":
-        from bookwheel.reading.ways.auto import choose_parts
-
-        way = (await choose_parts(document, first, model, plan)).way
-    if way == "whole" and (choice.reason or choice.way == "auto"):
-        cost = estimate_whole(document, first, model, plan)
-    else:
-        cost = estimate_cost(document, first, model, plan, way)
-    return cost.multiply(len(questions))
 
 
 def print_estimate(

@@ -1,18 +1,21 @@
-"""Choose the way of reading when the user names none: one call if the document fits the window, else the loop.
+"""Choose the way of reading when the user names none, and estimate what a way costs.
+
+The way is one call if the document fits the window, else the loop.
 
 A memory of a thousand tokens loses facts, and a model that sees the whole text does not need one.
 """
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bookwheel.errors import PlanError, PromptError
-from bookwheel.reading.estimate import CostEstimate
+from bookwheel.reading.estimate import CostEstimate, estimate_cost
 from bookwheel.reading.loop import check_question
 from bookwheel.reading.ways.single_turn import template_tokens, text_budget
-from bookwheel.reading.ways.whole import load_if_fits
+from bookwheel.reading.ways.whole import load_if_fits, load_whole
 
 if TYPE_CHECKING:
     from bookwheel.models.base import Model
@@ -53,9 +56,20 @@ def choose_way(model: Model, document: Document, plan: Plan, question: str = "")
     return WayChoice(way="sequential", reason=f"the document does not fit {window}")
 
 
-def estimate_whole(document: Document, question: str, model: Model, plan: Plan) -> CostEstimate:
-    """Return the cost of reading the document in one call. Raise what the call would raise before it is sent."""
-    text = load_if_fits(document, model, text_budget(question, model, plan, "whole", plan.answer_tokens)) or ""
+async def estimate_reading(document: Document, question: str, model: Model, plan: Plan, way: str) -> CostEstimate:
+    """Return the cost of a reading. Raise what it would raise before its first call."""
+    if way == "auto":
+        from bookwheel.reading.ways.auto import choose_parts  # which needs this module
+
+        way = (await choose_parts(document, question, model, plan)).way
+    if way == "whole":
+        return await asyncio.to_thread(_estimate_whole, document, question, model, plan)
+    return await asyncio.to_thread(estimate_cost, document, question, model, plan, way)
+
+
+def _estimate_whole(document: Document, question: str, model: Model, plan: Plan) -> CostEstimate:
+    """Return the cost of reading the document in one call."""
+    text = load_whole(document, question, model, plan)
     tokens = model.tokenizer.count(text) + check_question(question, model, plan)
     prompt = tokens + template_tokens(question, model, plan, "whole")
     return CostEstimate(

@@ -54,7 +54,11 @@ def new_reading(document: DocumentInfo, question: str, model: Model, plan: Plan,
 
 def check_reading(reading: Reading, model: Model) -> None:
     """Raise InputError for a bad question or plan, before anything is kept or paid for."""
-    loop.check(reading.question, model, reading.plan, prompts_for(reading.plan, reading.question))
+    if reading.way == "whole":
+        # It cuts no chunks, so their size need not fit the window.
+        loop.check_question(reading.question, model, reading.plan)
+    else:
+        loop.check(reading.question, model, reading.plan, prompts_for(reading.plan, reading.question))
 
 
 class StepStore(Protocol):

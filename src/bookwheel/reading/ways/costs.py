@@ -260,7 +260,6 @@ _OTHERS: Final[Mapping[str, Callable[[CostInputs], list[CallCost]]]] = MappingPr
         "quotes": _count_quotes,
         "refine": _count_refine,
         "map-reduce": _count_map_reduce,
-        "whole": _count_one_call("whole"),
         "middle-cut": _count_one_call("whole"),
         "bm25": _count_one_call("passages"),
         "dense": _count_retrieval,

@@ -23,6 +23,12 @@ async def whole(
 ) -> AsyncGenerator[Step | Answer]:
     """Answer from the whole text. Where the window is unknown, the server decides what fits."""
     del done
+    text = load_whole(document, question, model, plan)
+    yield await ask_once(question, text, model, plan, "whole")
+
+
+def load_whole(document: Document, question: str, model: Model, plan: Plan) -> str:
+    """Return the document's text; DocumentTooLong where it does not fit the window."""
     check_question(question, model, plan)
     limit = sys.maxsize if model.window is None else text_budget(question, model, plan, "whole", plan.answer_tokens)
     text = load_if_fits(document, model, limit)
@@ -31,7 +37,7 @@ async def whole(
             f"{document.name} has more than the {limit} tokens that the window of {model.window} leaves for it; "
             f"read it in another way (sequential, middle-cut, bm25), or with a model that has a larger window"
         )
-    yield await ask_once(question, text, model, plan, "whole")
+    return text
 
 
 def load_if_fits(document: Document, model: Model, limit: int) -> str | None:

@@ -220,13 +220,17 @@ def test_only_the_text_that_was_read_bears_an_answer_out():
 
 @pytest.mark.parametrize("way", ["map-reduce", "parallel"])
 def test_a_way_that_is_closed_leaves_no_call_under_way(way):
-    class Slow(ScriptedModel):
+    class Stuck(ScriptedModel):
+        begun = 0
+
         async def reply(self, messages, *, limit, sampling):
-            await asyncio.sleep(0.001 if self.calls == 0 else 60)
+            self.begun += 1
+            if self.begun > 1:
+                await asyncio.Event().wait()
             return await super().reply(messages, limit=limit, sampling=sampling)
 
     async def close_after_one_step() -> int:
-        reading = load_way(way)(pages(), QUESTION, Slow(reader, window=900), PLAN)
+        reading = load_way(way)(pages(), QUESTION, Stuck(reader, window=900), PLAN)
         assert isinstance(await anext(reading), Step)
         under_way = len(asyncio.all_tasks())
         await reading.aclose()

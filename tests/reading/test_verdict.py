@@ -230,7 +230,7 @@ def test_a_document_is_read_no_further_than_needed():
 
 def test_a_passage_keeps_its_page_when_the_document_is_read_twice_and_only_once_to_its_end():
     class Pages:
-        texts = ("The lamp was lit by Bo Reed in 1871. ", *(f"Filler number {n}. " * 9000 for n in range(3)))
+        texts = ("The harbour master of Skarholm is Bo Reed. ", *(f"Filler number {n}. " * 9000 for n in range(3)))
         fact = "The plan of the mill was signed by Ada Quill."
 
         def parts(self):
@@ -238,7 +238,7 @@ def test_a_passage_keeps_its_page_when_the_document_is_read_twice_and_only_once_
                 yield Part(text=text, source="book", page=page)
 
     # The copy is on the last page; the search for the other sentence ends on the first.
-    evidence, _ = judge_answer(f"{Pages.fact} Bo Reed lit the lamp in 1871.", "?", (), Pages())
+    evidence, _ = judge_answer(f"{Pages.fact} Bo Reed is the harbour master of Skarholm.", "?", (), Pages())
     assert {piece.quote: piece.pages for piece in evidence} == {Pages.fact: (5,), Pages.texts[0].strip(): (1,)}
 
 
@@ -328,3 +328,11 @@ def test_of_our_own_pairs_none_is_called_found_wrongly():
             found += 1
         right += pair.is_right
     assert found >= 0.7 * right
+
+
+def test_a_row_of_a_table_says_part_of_a_sentence_about_a_thing_with_digits_in_its_name():
+    table = "| ship | cargo |\n| --- | --- |\n| B17 | 9 crates |\n| A320 | 11 barrels |\n"
+    (row,), (claim,) = judge("A320 carried 11 barrels.", text=table)
+    assert (claim.verdict, row.quote) == (Verdict.PARTLY, "| A320 | 11 barrels |")
+    for wrong in ("A320 carried 9 crates.", "B17 carried 11 barrels.", "A320 carried 12 barrels."):
+        assert verdict_of(wrong, text=table) is Verdict.NOT_FOUND

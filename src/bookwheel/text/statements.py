@@ -32,6 +32,8 @@ _TOKEN: Final = re.compile(
     rf"|(?P<negated>[^\W\d_]+n['’]t\b)|(?P<genitive>['’]s\b)|(?P<word>(?:(?![{UNSPACED}])[^\W_])+)"
     r"|(?P<unit>[%％$€£¥])|(?P<break>[.!?。！？;；:：,，、()（）\[\]—–|\n])"
 )
+# "A320", which counts nothing, unlike "third".
+_CODE: Final = re.compile(r"[^\W\d_]+\d")
 # A sentence of the document is compared with each claim of an answer.
 _PARSED_KEPT: Final = 256
 _SENTENCE_BREAKS: Final = frozenset(".!?。！？:：\n")
@@ -219,7 +221,8 @@ class _Parser:
         last = self._terms[-1] if self._terms else None
         is_beside = last is not None and not self._lead and not self._breaks
         counts = kind is TermKind.WORD or kind is TermKind.SIGN or key in lexicon.MONTHS  # "In 1792 Ada" counts no Adas
-        if last and is_beside and last.kind is TermKind.NUMBER and not last.unit and counts:
+        is_count = last is not None and last.kind is TermKind.NUMBER and not _CODE.match(last.key)
+        if last and is_beside and is_count and not last.unit and counts:
             self._terms[-1] = last._replace(unit=key)
         end = end or token.end()
         self._terms.append(

@@ -27,7 +27,7 @@
         ├── Refused                the server rejected the key                                 1
         ├── QuotaUsedUp            the account has no credit left                              1
         ├── UnknownModel           no model of that name                                       1
-        ├── UnfitAnswer            an answer that does not fit its JSON Schema                        1
+        ├── UnfitAnswer            an answer that does not fit its JSON Schema                 1
         ├── WindowExceeded         the prompt is longer than the model's window                1
         └── NoWeights              the local model's weights cannot be downloaded or loaded    1
 

@@ -83,9 +83,8 @@ def ask(*words: str, asking: QuestionOptions | None = None, options: ReadingOpti
     ----------
     words
         What to read, then the question in quotes. Sources are files (text, code, HTML, PDF, office files, books,
-        email, tables), folders,
-        URLs, or "-" for standard input; piped text needs no "-". "last" or a reading's id asks about the document of
-        that reading again, with its model.
+        email, tables), folders, URLs, or "-" for standard input; piped text needs no "-". "last" or a reading's id
+        asks about the document of that reading again, with its model.
 
     """
     from bookwheel.cli.runner import run_command

@@ -4,7 +4,7 @@ connection refused, no such host      Unreachable       401, 403, 407           
 connection broke in mid-reply         Unreachable       404 for a model           UnknownModel
 404 for the route, an HTML page       Unreachable       prompt too long           WindowExceeded
 nothing for a whole timeout           TimedOut          402, no credit left       QuotaUsedUp
-429                                   Overloaded        400, 422 with a reason  Rejected
+429                                   Overloaded        400, 422 with a reason    Rejected
 anything but JSON                     BadReply          all else                  ServerFault
 
 An HTML page with 400, 403 or 404 is a proxy's and not the model server's: it says nothing about key or model.

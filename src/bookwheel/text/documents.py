@@ -1,9 +1,8 @@
 r"""Documents: text of any length from files, folders, web addresses and streams, always in the same order.
 
 Text is streamed and exact, except for the byte order mark. Other formats are converted once, when the document is
-opened, and CSV becomes a table as it is read. If a document has
-several files, a header line names each. Only `Part.source` says where a chunk is from: any file could contain a line
-that looks like such a header.
+opened, and CSV becomes a table as it is read. If a document has several files, a header line names each. Only
+`Part.source` says where a chunk is from: any file could contain a line that looks like such a header.
 
 >>> "".join(part.text for part in TextDocument("Ramelli drew it.").parts(8))
 'drew it.'

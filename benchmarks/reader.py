@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 import bm25s
 
+from bookwheel.models.base import Likelihood
 from bookwheel.models.local import LocalModel
 from bookwheel.reading import loop
 from bookwheel.reading.prompts import prompts_for
@@ -35,7 +36,7 @@ from bookwheel.reading.ways.quotes import QuestionScorer, quotes, split_windows
 from bookwheel.scoring import load_metric
 from bookwheel.tasks import Sample, read_samples
 from bookwheel.text.sentences import split_sentences
-from bookwheel.types import Flag, Likelihood, Memory, Usage
+from bookwheel.types import Flag, Memory, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

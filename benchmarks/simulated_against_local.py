@@ -34,8 +34,9 @@ from bookwheel.types import Message
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
+    from bookwheel.models.base import Judgement, Likelihood
     from bookwheel.plan import Sampling
-    from bookwheel.types import Judgement, Likelihood, Reply
+    from bookwheel.types import Reply
 
 _ROUNDS = 5
 _REPLY = 128

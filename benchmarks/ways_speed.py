@@ -20,13 +20,13 @@ from typing import Any, Final
 from simulated_engine import SPEEDS, EngineSpeed, SimulatedEngine, simulate
 from ways_policy import Case, Policy, SpaceTokenizer, make_case
 
-from bookwheel.models.base import Ability
+from bookwheel.models.base import Ability, Judgement, Likelihood
 from bookwheel.plan import GatePlan, Layout, Plan, Sampling
 from bookwheel.reading.calibration import find_threshold
 from bookwheel.reading.runner import new_reading, run_reading
 from bookwheel.reading.several import run_readings
 from bookwheel.reading.ways.registry import load_way
-from bookwheel.types import DocumentInfo, Flag, Judgement, Likelihood, Message, Reading, Reply, Usage
+from bookwheel.types import DocumentInfo, Flag, Message, Reading, Reply, Usage
 
 CHUNK: Final = 5000
 MENTIONED: Final = 0.1

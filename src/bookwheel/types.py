@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from math import exp, fsum
 from typing import TYPE_CHECKING, Final, Literal, Protocol, Self
 
 if TYPE_CHECKING:
@@ -158,35 +157,6 @@ class Reply:
     usage: Usage = field(default_factory=Usage)
     tokens: TokenRecord | None = None
     """None where the server cannot return it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
-    """The model's choice among a few answers of one token, without a reply being written."""
-
-    options: tuple[str, ...]
-    logprobs: tuple[float, ...]
-    """One for each option, in natural logarithms: of all that the model could reply, not of the options alone."""
-    usage: Usage = field(default_factory=Usage)
-
-    def probability(self, option: str) -> float:
-        """Return the share of this option among the options."""
-        best = max(self.logprobs)
-        weights = [exp(logprob - best) for logprob in self.logprobs]
-        return weights[self.options.index(option)] / sum(weights)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Likelihood:
-    """The log-probabilities that a model gives to the tokens of a text which it did not write."""
-
-    logprobs: tuple[float, ...]
-    usage: Usage = field(default_factory=Usage)
-
-    @property
-    def mean(self) -> float:
-        """The mean log-probability of a token, so that texts of different lengths compare."""
-        return fsum(self.logprobs) / len(self.logprobs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,11 +8,19 @@ import math
 import pytest
 
 from bookwheel.errors import BudgetReached, InputError, MissingAbility
-from bookwheel.models.base import Ability, ModelWrapper, find_abilities, find_first_tokens, require_ability
+from bookwheel.models.base import (
+    Ability,
+    Judgement,
+    Likelihood,
+    ModelWrapper,
+    find_abilities,
+    find_first_tokens,
+    require_ability,
+)
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Budget, Plan
 from bookwheel.reading.budget import BudgetedModel
-from bookwheel.types import Judgement, Likelihood, Message
+from bookwheel.types import Message
 
 TALK = (Message(role="user", content="one two three four"),)
 YES_OR_NO = ("Yes", "No")

@@ -17,11 +17,11 @@ from bookwheel.batch.documents import GroupReader, OpenedGroup
 from bookwheel.batch.rows import BatchRow, RowOutcome, group_rows
 from bookwheel.errors import BudgetReached
 from bookwheel.journal import Journal
-from bookwheel.models.base import ModelWrapper, most_scored_tokens
+from bookwheel.models.base import Judgement, Likelihood, ModelWrapper, most_scored_tokens
 from bookwheel.models.patience import Patience
 from bookwheel.plan import Budget
 from bookwheel.reading.budget import worst_usage
-from bookwheel.types import Judgement, Likelihood, Reply, Usage
+from bookwheel.types import Reply, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterator, Sequence

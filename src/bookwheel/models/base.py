@@ -9,6 +9,7 @@ from __future__ import annotations
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import StrEnum
+from math import exp, fsum
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, runtime_checkable
 
 from bookwheel.errors import InputError, MissingAbility
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from bookwheel.plan import Plan, Sampling
     from bookwheel.text.tokens import Tokenizer
-    from bookwheel.types import Judgement, Likelihood, Message, Reply
+    from bookwheel.types import Message, Reply
 
 
 REPLY_WATCHER: Final[ContextVar[Callable[[str], None] | None]] = ContextVar("reply_watcher", default=None)
@@ -31,6 +32,35 @@ class Ability(StrEnum):
 
     JUDGE = "judge"
     LIKELIHOOD = "likelihood"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """The model's choice among a few answers of one token, without a reply being written."""
+
+    options: tuple[str, ...]
+    logprobs: tuple[float, ...]
+    """One for each option, in natural logarithms: of all that the model could reply, not of the options alone."""
+    usage: Usage = field(default_factory=Usage)
+
+    def probability(self, option: str) -> float:
+        """Return the share of this option among the options."""
+        best = max(self.logprobs)
+        weights = [exp(logprob - best) for logprob in self.logprobs]
+        return weights[self.options.index(option)] / sum(weights)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Likelihood:
+    """The log-probabilities that a model gives to the tokens of a text which it did not write."""
+
+    logprobs: tuple[float, ...]
+    usage: Usage = field(default_factory=Usage)
+
+    @property
+    def mean(self) -> float:
+        """The mean log-probability of a token, so that texts of different lengths compare."""
+        return fsum(self.logprobs) / len(self.logprobs)
 
 
 Vector: TypeAlias = tuple[float, ...]

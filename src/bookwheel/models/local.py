@@ -23,7 +23,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import InputError, Rejected, WindowExceeded
-from bookwheel.models.base import REPLY_WATCHER, Ability, Embeddings, find_first_tokens
+from bookwheel.models.base import REPLY_WATCHER, Ability, Embeddings, Judgement, Likelihood, find_first_tokens
 from bookwheel.models.embeddings import VARIABLE as EMBEDDINGS_VARIABLE
 from bookwheel.models.embeddings import embed_by_server
 from bookwheel.models.engine import Engine, choose_thread_count
@@ -32,7 +32,7 @@ from bookwheel.models.static_embeddings import StaticEmbedder
 from bookwheel.models.weights import ensure_weights
 from bookwheel.plan import Plan, Sampling, load_preset_plan
 from bookwheel.text.tokens import replace_surrogates
-from bookwheel.types import Judgement, Likelihood, Message, Reply, TokenRecord, Usage
+from bookwheel.types import Message, Reply, TokenRecord, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -41,8 +41,8 @@ from bookwheel.types import Reply, Usage
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from bookwheel.models.base import Ability
-    from bookwheel.types import Judgement, Likelihood, Message
+    from bookwheel.models.base import Ability, Judgement, Likelihood
+    from bookwheel.types import Message
 
 _CHAT_ROUTE: Final = "/chat/completions"
 # Assumed when the server cannot measure its template; the longest common templates are shorter.

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
     from tenacity import RetryCallState
 
-    from bookwheel.models.base import Ability, Embeddings, Model
+    from bookwheel.models.base import Ability, Embeddings, Judgement, Likelihood, Model
     from bookwheel.plan import Sampling
-    from bookwheel.types import Judgement, Likelihood, Message
+    from bookwheel.types import Message
 
     Sleep = Callable[[float], Awaitable[None]]
 

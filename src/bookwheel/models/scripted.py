@@ -19,10 +19,10 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import MissingAbility
-from bookwheel.models.base import Ability
+from bookwheel.models.base import Ability, Judgement, Likelihood
 from bookwheel.plan import Plan, Sampling
 from bookwheel.text.tokens import Tokenizer, WordTokenizer
-from bookwheel.types import Finish, Judgement, Likelihood, Message, Reply, Usage
+from bookwheel.types import Finish, Message, Reply, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

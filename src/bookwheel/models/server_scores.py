@@ -20,12 +20,12 @@ from bookwheel.errors import (
     TimedOut,
     Unreachable,
 )
-from bookwheel.models.base import Ability
+from bookwheel.models.base import Ability, Judgement, Likelihood
 from bookwheel.models.engine import force_tokens, parse_forced_tokens
 from bookwheel.models.sdk_errors import is_missing_route, request_errors, translate_error
 from bookwheel.models.server_models import ServerSoftware
 from bookwheel.text.tokens import replace_surrogates
-from bookwheel.types import Judgement, Likelihood, Message, Usage
+from bookwheel.types import Message, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence

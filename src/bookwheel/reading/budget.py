@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from bookwheel.errors import BudgetReached, ModelError
-from bookwheel.models.base import Embeddings, ModelWrapper, most_scored_tokens
+from bookwheel.models.base import Embeddings, Judgement, Likelihood, ModelWrapper, most_scored_tokens
 from bookwheel.text.tokens import EstimatingTokenizer
-from bookwheel.types import Judgement, Likelihood, Message, Reply, Usage
+from bookwheel.types import Message, Reply, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence

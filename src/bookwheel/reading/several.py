@@ -23,12 +23,12 @@ from bookwheel.reading.ways.compose import ComposedWay
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 
-    from bookwheel.models.base import Model
+    from bookwheel.models.base import Judgement, Likelihood, Model
     from bookwheel.models.patience import Patience
     from bookwheel.plan import Plan, Sampling
     from bookwheel.reading.loop import Way
     from bookwheel.reading.runner import StepStore
-    from bookwheel.types import Answer, Document, Judgement, Likelihood, Message, Reading, Reply, Step
+    from bookwheel.types import Answer, Document, Message, Reading, Reply, Step
 
 _T = TypeVar("_T")
 

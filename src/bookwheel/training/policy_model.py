@@ -14,7 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from bookwheel.errors import InputError, WindowExceeded
-from bookwheel.models.base import Ability, find_first_tokens
+from bookwheel.models.base import Ability, Judgement, Likelihood, find_first_tokens
 from bookwheel.plan import Plan
 from bookwheel.training import ranks
 from bookwheel.training.chat import ChatCodec, export_tokenizer
@@ -22,7 +22,7 @@ from bookwheel.training.config import ROLLOUT
 from bookwheel.training.generation import GenerationRequest, GenerationResult, generate
 from bookwheel.training.memory import name_memory_setting
 from bookwheel.training.rows import build_row
-from bookwheel.types import Finish, Judgement, Likelihood, Message, Reply, TokenRecord, Usage
+from bookwheel.types import Finish, Message, Reply, TokenRecord, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,9 +16,9 @@ from bookwheel.plan import Scorer
 from bookwheel.reading.ways.compose import Decision
 
 if TYPE_CHECKING:
-    from bookwheel.models.base import JudgingModel
+    from bookwheel.models.base import JudgingModel, Likelihood
     from bookwheel.reading.prompts import Prompts
-    from bookwheel.types import Chunk, Likelihood, Memory
+    from bookwheel.types import Chunk, Memory
 
 ABILITIES: Final = {Scorer.JUDGE: Ability.JUDGE, Scorer.LIKELIHOOD: Ability.LIKELIHOOD}
 TURNS: Final = {Scorer.JUDGE: "judge", Scorer.LIKELIHOOD: "about"}

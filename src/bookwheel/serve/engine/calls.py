@@ -23,9 +23,9 @@ from bookwheel.types import Answer, Finish, Reply
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bookwheel.models.base import Embeddings, Model
+    from bookwheel.models.base import Embeddings, Judgement, Likelihood, Model
     from bookwheel.plan import Sampling
-    from bookwheel.types import Document, Judgement, Likelihood, Message, Reading, Step
+    from bookwheel.types import Document, Message, Reading, Step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

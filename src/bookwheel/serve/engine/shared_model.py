@@ -9,9 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bookwheel.errors import ModelError
-from bookwheel.models.base import REPLY_WATCHER, Embeddings, ModelWrapper, most_scored_tokens
+from bookwheel.models.base import REPLY_WATCHER, Embeddings, Judgement, Likelihood, ModelWrapper, most_scored_tokens
 from bookwheel.reading.budget import lost_usage, texts_to_messages, worst_usage
-from bookwheel.types import Judgement, Likelihood, Reply, Usage
+from bookwheel.types import Reply, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Sequence

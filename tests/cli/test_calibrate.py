@@ -72,3 +72,10 @@ def test_a_calibrated_model_reads_with_a_gate(calibrations, capsys, tmp_path):
     assert "keeper" in reading["answer"]
     assert any("skipped" in step["flags"] for step in reading["steps"])
     assert all(step["score"] is not None for step in reading["steps"])
+
+
+def test_a_seed_that_is_no_whole_number_is_refused(calibrations, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["calibrate", "--model", "scripted", "--seed", "1.5"])
+    assert ended.value.code == 2
+    assert "'1.5' is not a whole number" in capsys.readouterr().err

@@ -73,3 +73,13 @@ def test_another_judge_of_a_cascade_has_to_be_calibrated_first(run, monkeypatch)
     monkeypatch.setenv("BOOKWHEEL_JUDGE", "some-other-model")
     told = run("models", "--model", "scripted", "--json").json
     assert told["offers"]["ways"]["uncalibrated"] == ["gated", "cascade"]
+
+
+def test_brackets_in_a_name_are_no_markup(run, tmp_path, monkeypatch):
+    settings = tmp_path / "mine.toml"
+    settings.write_text('[endpoints."tower[/b]"]\nurl = "http://tower/v1"\nmodel = "[bold]m[/bold]"\n')
+    monkeypatch.setenv("BOOKWHEEL_CONFIG", str(settings))
+    shown = run("models")
+    assert shown.code == 0
+    assert "tower[/b]" in shown.out
+    assert "[bold]m[/bold] at http://tower/v1" in shown.out

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from bookwheel.cli.options import ModelOptions, PlanOptions, PositiveInt
+from bookwheel.cli.options import ModelOptions, PlanOptions, PositiveInt, WholeNumber
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -41,7 +41,7 @@ class CalibrationOptions:
     "Tasks whose samples say where their evidence is; can be repeated."
     count: PositiveInt = 10
     "Samples of each task, of eight chunks each."
-    seed: int = 0
+    seed: WholeNumber = 0
     "Another seed gives other samples."
     at_once: PositiveInt = 8
     "Samples that are judged at the same time."
@@ -103,8 +103,10 @@ async def _calibrate(wanted: CalibrationOptions, models: ModelOptions, plan_opti
 
 
 def _make_watch(status: Status, title: str) -> Callable[[int], None]:
+    from rich.text import Text
+
     def show(count: int) -> None:
-        status.update(f"{title}: {count} chunks")
+        status.update(Text(f"{title}: {count} chunks"))
 
     return show
 

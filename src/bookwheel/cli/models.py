@@ -114,13 +114,16 @@ async def _list_endpoint_models(options: ModelOptions) -> list[_ModelRow]:
 
 def _print_tables(rows: list[_ModelRow], plans: dict[str, Plan]) -> None:
     from rich.table import Table
+    from rich.text import Text
 
     from bookwheel.cli.output import stdout
+    from bookwheel.text.sanitize import sanitize
 
     console = stdout()
     table = Table("model", "where", "ready", box=None, header_style="bold", pad_edge=False)
     for row in rows:
-        table.add_row(row.name, row.where, row.ready)
+        # As Text: brackets in a name are no markup.
+        table.add_row(*(Text(sanitize(cell)) for cell in (row.name, row.where, row.ready)))
     console.print(table)
     console.print()
     presets = Table("preset", "chunk", "memory", "answer", "prompts", box=None, header_style="bold", pad_edge=False)
@@ -150,7 +153,9 @@ def _print_report(report: ModelReport) -> None:
 
     console = stdout()
     console.print()
-    table = Table(sanitize(report.model), "", "", box=None, header_style="bold", pad_edge=False)
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for head in (report.model, "", ""):
+        table.add_column(Text(sanitize(head)))
     for offer in report.offers:
         table.add_row(str(offer.kind), _MARKS[offer.is_offered], Text(sanitize(offer.detail)))
     console.print(table)

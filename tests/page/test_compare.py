@@ -19,6 +19,18 @@ def test_two_readings_lie_side_by_side_at_the_same_place(page):
     )
 
 
+def test_a_place_is_found_in_whatever_order_it_was_read(page):
+    at = page.evaluate(
+        """async () => {
+            const { Trace } = await import("/page/trace.js");
+            const places = [[500, 600], [0, 500], [600, 900], [0, 250]];
+            const trace = new Trace(places.map(([start, end], index) => ({ index, start, end, flags: [] })));
+            return [0, 250, 550, 700, 5000].map((character) => trace.stepAt(character));
+        }"""
+    )
+    assert at == [3, 1, 0, 2, 3]
+
+
 def test_two_readings_are_followed_side_by_side_while_they_go_on(page, gate, assert_clean, expect):
     gate.close_after(4)
     begin(page)

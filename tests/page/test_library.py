@@ -125,6 +125,23 @@ def test_a_document_has_one_thread_with_a_name_and_a_follow_up(page, expect):
     expect(first.locator(".star")).to_have_attribute("aria-pressed", "true")
 
 
+def test_the_search_brings_more_places(page, expect):
+    hit = {"document": "0" * 64, "name": "ledger", "snippet": "saffron", "reading": "", "question": "", "pages": []}
+    hits = [{**hit, "start": n, "end": n + 7} for n in range(70)]
+
+    def answer(route):
+        limit = int(route.request.url.split("limit=")[1])
+        route.fulfill(json=hits[:limit])
+
+    page.route("**/search?query=*", answer)
+    page.goto("/#/search?q=saffron")
+    expect(page.locator(".hits li")).to_have_count(50)
+    expect(page.locator("[role=status]")).to_have_text("The first 50 places")
+    page.get_by_role("button", name="More", exact=True).click()
+    expect(page.locator(".hits li")).to_have_count(70)
+    expect(page.locator("[role=status]")).to_have_text("70 places")
+
+
 def test_a_word_is_found_in_the_document_and_in_everything(page, expect):
     read_to_the_end(page)
     page.keyboard.press("f")

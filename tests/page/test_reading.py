@@ -91,6 +91,34 @@ def test_the_evidence_of_the_answer_leads_to_the_document(page, expect):
     expect(page.locator("mark")).to_have_text(page.locator(".cited .quote").first.text_content().strip())
 
 
+def test_a_quote_opens_within_the_window(opened_at):
+    with opened_at(width=1280) as page:
+        read_to_the_end(page)
+        # As if the number stood at the end of a full line.
+        page.locator(".cited").first.evaluate("cited => { cited.style.insetInlineStart = '470px'; }")
+        page.locator(".cite").first.hover()
+        box = page.locator(".cited .quote").first.bounding_box()
+        assert box["x"] + box["width"] <= 1280
+    with opened_at(width=360) as page:
+        read_to_the_end(page)
+        page.locator(".cite").first.hover()
+        box = page.locator(".cited .quote").first.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 360
+
+
+def test_the_menus_of_a_reading_open_within_a_narrow_window(opened_at):
+    with opened_at(width=360) as page:
+        read_to_the_end(page)
+        for name in ("More", "About"):
+            page.locator(".menu summary", has_text=name).click()
+            box = page.locator(".menu[open] .choices").bounding_box()
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= 360
+            page.keyboard.press("Escape")
+            page.locator(".menu summary", has_text=name).evaluate("summary => { summary.parentElement.open = false; }")
+
+
 def test_a_finished_reading_opens_where_its_evidence_was_read(page):
     read_to_the_end(page)
     # Without the step, which the address takes up a moment after the end.

@@ -64,6 +64,8 @@ def test_search_finds_passages_and_memories(up, client) -> None:
     text = client.get(f"/documents/{passage['document']}/text?start={passage['start']}&end={passage['end']}").json()
     assert text["text"] == passage["snippet"]
     assert client.get("/search").status_code == 400
+    client.patch(f"/documents/{passage['document']}", json={"name": "Harbour notes"})
+    assert {hit["name"] for hit in client.get("/search?query=ada+quill").json()} == {"Harbour notes"}
 
 
 def test_a_text_is_found_in_a_document_in_any_case_and_over_line_ends(tmp_path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import JournalError
@@ -50,11 +51,15 @@ class Library:
         return document
 
     async def search(self, key: Key | None, query: str, limit: int) -> list[SearchHit]:
-        """Return readings and passages of the client's documents that have all the words."""
+        """Return readings and passages of the client's documents that have all the words, with the names it gave."""
         service, owner = self._service, self.owner(key)
         ids = service.usage.list_owned(owner) if owner else None
         documents = service.usage.list_documents(owner) if owner else None
-        return await asyncio.to_thread(service.journal.search, query, limit=limit, ids=ids, documents=documents)
+        hits = await asyncio.to_thread(service.journal.search, query, limit=limit, ids=ids, documents=documents)
+        found = {hit.document for hit in hits}
+        labels = await asyncio.to_thread(self._shelf.load_labels, owner, LabelKind.DOCUMENT, sorted(found))
+        names = {sha: label.name for sha, label in labels.items() if label.name}
+        return [replace(hit, name=names.get(hit.document, hit.name)) for hit in hits]
 
     async def set_label(
         self, key: Key | None, kind: LabelKind, id_: str, *, name: str | None, is_starred: bool | None

@@ -8,6 +8,7 @@ import { explainScore } from "./reasons.js";
 import { figure, number, t } from "./words.js";
 
 const SHORT = 300; // characters of a quote that are shown
+const EDGE = 12; // pixels between a quote and the edge of the window
 
 export class Answer {
   constructor(proof) {
@@ -59,7 +60,7 @@ export class Answer {
     const quote = found.quote.length > SHORT ? `${found.quote.slice(0, SHORT)}…` : found.quote;
     return h(
       "span",
-      { class: "cited" },
+      { class: "cited", onpointerenter: keepInside, onfocusin: keepInside },
       h("button", { type: "button", class: "cite", "aria-label": t("proof.show", { quote: quote.slice(0, 200) }), onclick: () => this.proof(found) }, number(index + 1)),
       h("span", { class: "quote", role: "presentation", "aria-hidden": "true", dir: "auto" }, quote),
     );
@@ -76,6 +77,15 @@ export class Answer {
       claim.evidence.map((at) => h("button", { class: "proof", type: "button", dir: "auto", onclick: () => this.proof(evidence[at]) }, evidence[at].quote)),
     );
   }
+}
+
+// A quote opens beside its number; at the edge of the window it is moved in.
+function keepInside({ currentTarget }) {
+  const quote = currentTarget.lastElementChild;
+  quote.style.translate = "";
+  const { left, right } = quote.getBoundingClientRect();
+  const by = Math.min(0, document.documentElement.clientWidth - EDGE - right) || Math.max(0, EDGE - left);
+  if (by) quote.style.translate = `${by}px`;
 }
 
 // The verdict on a reading of an evaluation or a training run, and the right answer.

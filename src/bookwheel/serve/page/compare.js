@@ -95,7 +95,7 @@ class Side {
 
   // A column that has read less than the other shows its newest step.
   move(share) {
-    this.at = this.trace.length ? this.trace.stepAt(share * this.length - 1e-6) : -1;
+    this.at = share < 1 ? this.trace.stepAt(share * this.length - 1e-6) : this.trace.last;
     this.ribbon.draw(this.at);
     const step = this.trace.steps[this.at];
     refill(this.place, step ? [t("timeline.step", { at: number(this.at), last: number(this.trace.last) }), pages(step.pages)].filter(Boolean).join(" · ") : "");

@@ -34,12 +34,12 @@ export class MemoryPane {
     this.at = at;
     const step = this.trace.steps[at];
     this.reply.hidden = !step;
+    if (this.hint) this.hint.hidden = !step?.changes.length;
     if (!step) return void refill(this.list, h("li", { class: "nothing" }, t("memory.empty")));
     refill(this.after, t("memory.after", { at: number(at) }));
     this.gauge.value = step.memory_tokens;
     refill(this.size, t("memory.size", { tokens: number(step.memory_tokens), limit: number(this.limit) }));
     const changes = step.changes;
-    if (this.hint) this.hint.hidden = !changes.length;
     refill(this.told, this.#counts(changes), step.flags.filter((flag) => flag !== "unchanged").map(flagChip));
     refill(this.list, changes.length ? changes.map((change) => this.#line(change)) : h("li", { class: "nothing" }, t("memory.empty")));
     const said = step.reply.trim();

@@ -18,6 +18,7 @@ import { Trace } from "./trace.js";
 import { Transport } from "./transport.js";
 import { duration, number, pages, t } from "./words.js";
 
+const FIRST = 4000; // characters shown while it is not known what is read
 const TICK = 250; // milliseconds between two readings of the clock
 
 export class ReadingView {
@@ -234,7 +235,8 @@ export class ReadingView {
     const told = step ? [t("timeline.step", { at: number(at), last: number(this.trace.last) }), pages(step.pages)] : [reads && t("timeline.begin")];
     const earned = this.reading.rollout;
     this.transport.draw(told.filter(Boolean).join(" · "), step && earned && [" · ", t("train.advantage"), " ", advantageMark(earned.advantage)]);
-    const followed = (reads && this.trace.flight(this.reading)) || step;
+    // Where a rank decides, nobody knows what is read first: then the text begins at its beginning.
+    const followed = (reads && this.trace.flight(this.reading)) || step || (reads && { start: 0, end: FIRST, pages: [] });
     if (followed && this.at === null && this.followed !== at) this.source.pass(followed);
     this.followed = at;
   }

@@ -4,31 +4,41 @@ import { h, later, refill, rememberAddress } from "./dom.js";
 import * as service from "./service.js";
 import { number, pages, t } from "./words.js";
 
+const PAGE = 50;
+
 export function searchView(query) {
   const field = h("input", { type: "search", id: "search", value: query.get("q") ?? "", "aria-label": t("search"), placeholder: t("search.hint") });
   const told = h("p", { class: "small", role: "status" });
   const list = h("ul", { class: "readings hits" });
-  let asked = 0;
+  const more = h("button", { type: "button", class: "plain", hidden: true, onclick: () => load((limit += PAGE)) }, t("list.more"));
+  let [asked, limit] = [0, PAGE];
   const load = async () => {
     const words = field.value.trim();
     const mine = (asked += 1);
     rememberAddress(words ? `#/search?${new URLSearchParams({ q: words })}` : "#/search");
+    more.hidden = true;
     if (!words) return refill(list), refill(told);
     try {
-      const hits = await service.search(words);
+      const found = await service.search(words, limit + 1);
       if (mine !== asked) return undefined;
       told.classList.remove("problem");
+      more.hidden = found.length <= limit;
+      const hits = found.slice(0, limit);
       refill(list, hits.map((hit) => entry(hit, words)));
-      return refill(told, hits.length ? t("search.found", { count: number(hits.length) }) : t("search.none", { words }));
+      return refill(told, hits.length ? t(more.hidden ? "search.found" : "search.first", { count: number(hits.length) }) : t("search.none", { words }));
     } catch (problem) {
       told.classList.add("problem");
       return refill(told, problem.message);
     }
   };
-  field.addEventListener("input", later(250, load));
+  const typed = later(250, load);
+  field.addEventListener("input", () => {
+    limit = PAGE;
+    typed();
+  });
   if (field.value) load();
   requestAnimationFrame(() => field.focus());
-  const node = h("section", { class: "home" }, h("h1", {}, t("search")), field, told, list);
+  const node = h("section", { class: "home" }, h("h1", {}, t("search")), field, told, list, more);
   return { node, title: t("search"), close: () => (asked += 1) };
 }
 

@@ -37,7 +37,7 @@ export const readings = (wanted = {}) => ask(`/readings?${query(wanted)}`);
 export const documents = (wanted = {}) => ask(`/documents?${query(wanted)}`);
 export const document = (sha) => ask(book(sha));
 export const find = (sha, text) => ask(`${book(sha)}/find?${query({ text, limit: 500 })}`);
-export const search = (words, limit = 50) => ask(`/search?${query({ query: words, limit })}`);
+export const search = (words, limit) => ask(`/search?${query({ query: words, limit })}`);
 export const labelDocument = (sha, label) => send("PATCH", book(sha), label);
 export const labelReading = (id, label) => send("PATCH", at(id), label);
 export const removeDocument = (sha) => ask(book(sha), { method: "DELETE" });

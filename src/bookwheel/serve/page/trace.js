@@ -49,16 +49,10 @@ export class Trace {
     return new Map(this.steps[at].changes.filter(({ kind }) => kind !== "gone").map((change) => [change.text, entry(change)]));
   }
 
-  // The step that was reading this character of the document.
+  // The step that read this character of the document, the newest of several; some ways read in an order of their own.
   stepAt(character) {
-    let low = 0;
-    let high = this.last;
-    while (low < high) {
-      const half = (low + high) >> 1;
-      if (this.steps[half].end <= character) low = half + 1;
-      else high = half;
-    }
-    return low;
+    const at = this.steps.findLastIndex(({ start, end }) => start <= character && character < end);
+    return at < 0 ? this.last : at;
   }
 }
 

@@ -188,6 +188,7 @@ export default {
   "search": "Search",
   "search.hint": "Words that must all be there, in texts, questions, memories or answers",
   "search.found": "{count} places|{count} place",
+  "search.first": "The first {count} places",
   "search.none": "Nothing has all these words: {words}",
   "search.text": "text",
   "search.reading": "reading",

@@ -188,6 +188,7 @@ export default {
   "search": "搜索",
   "search.hint": "正文、问题、记忆或回答里都要有的词",
   "search.found": "{count} 处",
+  "search.first": "前 {count} 处",
   "search.none": "没有哪一处含有全部这些词：{words}",
   "search.text": "正文",
   "search.reading": "阅读",

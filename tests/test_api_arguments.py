@@ -13,6 +13,7 @@ from bookwheel import Plan, Status, TextDocument, read, resume
 from bookwheel.errors import InputError, JournalError
 from bookwheel.journal import Journal
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
+from bookwheel.reading.structured import format_schema
 
 QUESTION = "Who signed the plan of the mill?"
 DOCUMENT = TextDocument("Rain fell on the mill. " * 60 + "Ramelli signed the plan of the mill. " + "Rain fell. " * 120)
@@ -180,7 +181,20 @@ def test_an_answer_that_never_fits_its_schema_fails_with_the_answer_in_words(pat
     assert "Ramelli signed the plan" in reading.error
 
 
-@pytest.mark.parametrize("reference", ["https://example.org/s.json", "other.json", "#/$defs/none"])
+@pytest.mark.parametrize(
+    "reference", ["https://example.org/s.json", "other.json", "#/$defs/none", "#none", "#/anyOf/2"]
+)
 def test_a_schema_is_complete_in_itself(reference) -> None:
     with pytest.raises(InputError, match="must lead to a part of the same file"):
         read(DOCUMENT, QUESTION, model="scripted", schema={"properties": {"a": {"$ref": reference}}})
+
+
+@pytest.mark.parametrize("reference", ["#", "#name", "#/anyOf/1", "#/$defs/a%20b", "#/$defs/c~1d"])
+def test_a_schema_may_refer_to_any_part_of_itself(reference) -> None:
+    parts = {"a b": {"$anchor": "name", "type": "string"}, "c/d": {"type": "string"}}
+    schema = {
+        "$defs": parts,
+        "anyOf": [{"type": "object"}, {"type": "string"}],
+        "properties": {"a": {"$ref": reference}},
+    }
+    assert json.loads(format_schema(schema)) == schema

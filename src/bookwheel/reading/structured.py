@@ -14,6 +14,7 @@ import re
 from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote
 
 from bookwheel.errors import InputError, Rejected, UnfitAnswer
 from bookwheel.reading.guards import clean
@@ -77,7 +78,7 @@ def format_schema(schema: Any, where: str = "schema") -> str:
         validator_for(schema).check_schema(schema)
     except SchemaError as error:
         raise InputError(f"{where} is no JSON Schema: {error.json_path}: {error.message}") from error
-    for reference in _references(schema):
+    for reference in _list_values(schema, "$ref"):
         if not _resolves(schema, reference):
             raise InputError(
                 f'{where}: "$ref" must lead to a part of the same file such as "#/$defs/x", not {reference!r}'
@@ -85,26 +86,32 @@ def format_schema(schema: Any, where: str = "schema") -> str:
     return json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
 
 
-def _references(node: Any) -> Iterator[str]:
-    """Yield the value of every `$ref` in a schema."""
+def _list_values(node: Any, keyword: str) -> Iterator[str]:
+    """Yield every text under a keyword in a schema."""
     if isinstance(node, dict):
-        if isinstance(reference := node.get("$ref"), str):
-            yield reference
+        if isinstance(value := node.get(keyword), str):
+            yield value
         node = list(node.values())
     if isinstance(node, list):
         for part in node:
-            yield from _references(part)
+            yield from _list_values(part, keyword)
 
 
 def _resolves(schema: Any, reference: str) -> bool:
     """Return True if the reference leads to a part of the schema. Nothing is fetched."""
     if not reference.startswith("#"):
         return False
-    for part in reference[1:].split("/")[1:]:
+    fragment = unquote(reference[1:])
+    if fragment and not fragment.startswith("/"):
+        return fragment in {*_list_values(schema, "$anchor"), *_list_values(schema, "$dynamicAnchor")}
+    for part in fragment.split("/")[1:]:
         key = part.replace("~1", "/").replace("~0", "~")
-        if not isinstance(schema, dict) or key not in schema:
+        if isinstance(schema, list) and key.isdecimal() and int(key) < len(schema):
+            schema = schema[int(key)]
+        elif isinstance(schema, dict) and key in schema:
+            schema = schema[key]
+        else:
             return False
-        schema = schema[key]
     return True
 
 

@@ -4,7 +4,7 @@ This module knows nothing of how samples are made, read or stored.
 
     Sample(task="niah_single_2", question="What is the special number for amber-kettle?", golds=("4821907",),
            document=…, metric="contains", length=8192, tokens=8190, evidence=(
-               Evidence(start=10233, end=10291, note="amber-kettle: 4821907"),))
+               GoldEvidence(start=10233, end=10291, note="amber-kettle: 4821907"),))
 """
 
 from __future__ import annotations

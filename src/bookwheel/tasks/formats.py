@@ -44,7 +44,7 @@ class QuestionItem:
     id: str
     question: str
     golds: tuple[str, ...]
-    """None where the paragraphs do not answer the question, as SQuAD 2 marks them."""
+    """Empty where the paragraphs do not answer the question, as SQuAD 2 marks them."""
     paragraphs: tuple[Paragraph, ...]
 
 

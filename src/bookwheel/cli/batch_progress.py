@@ -49,8 +49,8 @@ class BatchWatcher:
         failed = f" · {self._failed:,} failed" if self._failed else ""
         self.bar.update(self._task, completed=self._done, spent=f"{self._tokens:,} tokens{price}{failed}")
         if not self._console.is_terminal:
-            said = outcome.answer if outcome.status == "answered" else f"{outcome.status}: {outcome.error}"
-            line = f"[{self._done} of {self._rows}] {row.source}: {row.question}: {said}"
+            text = outcome.answer if outcome.status == "answered" else f"{outcome.status}: {outcome.error}"
+            line = f"[{self._done} of {self._rows}] {row.source}: {row.question}: {text}"
             self._console.print(Text(sanitize(" ".join(line.split()))))
 
     def report_retry(self, retry: Retry) -> None:

@@ -118,8 +118,8 @@ async def judge_answer(record: Record, judge: Model) -> AnswerGrade:
         answer=escape_markup(record.answer),
     )
     limit = max(_REPLY_TOKENS, judge.plan.answer_tokens)
-    said = await converse((Message(role="user", content=prompt),), judge, limit, judge.plan.sampling)
-    return parse_grade(said.reply.text)
+    conversation = await converse((Message(role="user", content=prompt),), judge, limit, judge.plan.sampling)
+    return parse_grade(conversation.reply.text)
 
 
 def parse_grade(reply: str) -> AnswerGrade:

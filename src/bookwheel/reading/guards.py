@@ -85,8 +85,8 @@ def next_memory(
 
 def is_grounded(line: str, shown: str) -> bool:
     """Return whether all names and numbers of a line, and nearly all of its other words, stand in what was shown."""
-    said, there = parse_words(line), _list_keys(shown)
-    return not find_missing_words(said, there) and word_overlap(said, there) >= _GROUNDED_SHARE
+    words, there = parse_words(line), _list_keys(shown)
+    return not find_missing_words(words, there) and word_overlap(words, there) >= _GROUNDED_SHARE
 
 
 @lru_cache(1)  # all lines of a reply are compared with the same text

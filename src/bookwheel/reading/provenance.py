@@ -192,8 +192,8 @@ class _Wording:
 @lru_cache(maxsize=4096)
 def _key(line: str) -> tuple[str, ...]:
     """Return the words to compare a line by: those that say something, or all of them."""
-    said = parse_words(line)
-    return tuple(word.index_key for word in said if word.is_distinctive) or tuple(word.key for word in said)
+    words = parse_words(line)
+    return tuple(word.index_key for word in words if word.is_distinctive) or tuple(word.key for word in words)
 
 
 def _lines(memory: str) -> Iterator[str]:

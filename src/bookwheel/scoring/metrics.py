@@ -69,9 +69,9 @@ def choice(answer: str, golds: Sequence[str], question: str = "") -> Score:
     if not words_with_articles(answer):
         return NOTHING
     if is_polar(golds):
-        said = says_yes(answer)
-        right = said is not None and said == says_yes(golds[0])
-        return Score(score=float(right), reason={True: "says yes", False: "says no", None: "says neither"}[said])
+        verdict = says_yes(answer)
+        right = verdict is not None and verdict == says_yes(golds[0])
+        return Score(score=float(right), reason={True: "says yes", False: "says no", None: "says neither"}[verdict])
     right = picks_gold(answer, golds, question)
     return Score(score=float(right), reason="decides for a gold" if right else "does not decide for a gold")
 
@@ -135,12 +135,11 @@ def unanswerable(answer: str, golds: Sequence[str]) -> Score:
         return NOTHING
     if exact(answer, golds).score:
         return Score(score=1.0, reason="says that it is not there")
-    said = declines(answer)
-    if said is None:
+    has_declined = declines(answer)
+    if has_declined is None:
         return Score(score=0.0, reason="asks instead of answering")
-    return Score(
-        score=float(said), reason="says that it is not there" if said else "gives an answer where there is none"
-    )
+    reason = "says that it is not there" if has_declined else "gives an answer where there is none"
+    return Score(score=float(has_declined), reason=reason)
 
 
 METRICS: Final[Mapping[str, Metric]] = {

@@ -72,9 +72,9 @@ async def auto(
         check(question, model, plan, prompts_for(plan, question))
         choice = await choose_parts(document, question, model, plan)
         blank = Memory.blank(plan.memory_tokens)
-        said = Conversation(messages=(), reply=Reply(text=f"{choice.way}: {choice.reason}"))
+        conversation = Conversation(messages=(), reply=Reply(text=f"{choice.way}: {choice.reason}"))
         place = Chunk(index=0, start=0, end=0, text="", tokens=0)
-        yield Step(chunk=place, before=blank, after=blank, conversation=said)
+        yield Step(chunk=place, before=blank, after=blank, conversation=conversation)
         way = choice.way
     else:
         way = done[0].conversation.reply.text.partition(":")[0]

@@ -109,9 +109,11 @@ async def read_in_order(
 
 def leave_unread(span: Chunk, memory: Memory, verdict: Decision) -> Step:
     """Return the step that says that a span was not read, as the memory was enough."""
-    said = Conversation(messages=(), reply=Reply(text="", usage=verdict.usage))
+    conversation = Conversation(messages=(), reply=Reply(text="", usage=verdict.usage))
     span = replace(span, text="", tokens=0, pages=(), sources=())
-    return Step(chunk=span, before=memory, after=memory, conversation=said, flags=(Flag.UNREAD,), score=verdict.score)
+    return Step(
+        chunk=span, before=memory, after=memory, conversation=conversation, flags=(Flag.UNREAD,), score=verdict.score
+    )
 
 
 def list_unread(left: Iterable[Chunk], memory: Memory, verdict: Decision, done: Sequence[Step] = ()) -> list[Step]:

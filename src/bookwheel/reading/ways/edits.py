@@ -126,23 +126,23 @@ async def write_edits(context: ReadingContext, memory: Memory, chunk: Chunk) -> 
     if context.model.tokenizer.count(numbered) > 2 * memory.limit - limit:
         return await rewrite_after_all(context, memory, chunk)
     messages = context.prompts.turn("edits", question=context.question, memory=numbered, section=chunk.text)
-    said = await converse(messages, context.model, limit, context.plan.sampling)
-    step = _apply_reply(context, memory, chunk, said)
+    conversation = await converse(messages, context.model, limit, context.plan.sampling)
+    step = _apply_reply(context, memory, chunk, conversation)
     if step:
         return step
-    return add_usage(await rewrite_after_all(context, memory, chunk), said.reply.usage)
+    return add_usage(await rewrite_after_all(context, memory, chunk), conversation.reply.usage)
 
 
-def _apply_reply(context: ReadingContext, memory: Memory, chunk: Chunk, said: Conversation) -> Step | None:
+def _apply_reply(context: ReadingContext, memory: Memory, chunk: Chunk, conversation: Conversation) -> Step | None:
     """Return the step of a reply, or None where the memory must be rewritten."""
     tokenizer, prompts = context.model.tokenizer, context.prompts
     # The guards of the loop clean the reply and find out whether it says anything at all.
-    reply, flags = next_memory(memory, said.reply, tokenizer, prompts.unchanged)
+    reply, flags = next_memory(memory, conversation.reply, tokenizer, prompts.unchanged)
     if reply is memory:
-        return Step(chunk=chunk, before=memory, after=memory, conversation=said, flags=flags)
+        return Step(chunk=chunk, before=memory, after=memory, conversation=conversation, flags=flags)
     flags = tuple(flag for flag in flags if flag is not Flag.TRIMMED)
     edits, refused = parse_edits(reply.text)
-    if said.reply.finish is Finish.LENGTH and edits:
+    if conversation.reply.finish is Finish.LENGTH and edits:
         edits.pop()  # Its text ends where the limit was.
     if prompts.quotes:
         shown = f"{memory.text}\n{chunk.text}\n{context.question}"
@@ -157,7 +157,7 @@ def _apply_reply(context: ReadingContext, memory: Memory, chunk: Chunk, said: Co
     if refused + unmade:
         flags = (*flags, Flag.REFUSED)
     after = memory if text == memory.text else Memory(text=text, tokens=tokens, limit=memory.limit)
-    return Step(chunk=chunk, before=memory, after=after, conversation=said, flags=flags)
+    return Step(chunk=chunk, before=memory, after=after, conversation=conversation, flags=flags)
 
 
 EDITS = ComposedWay(name="edits", writer=write_edits, turns=("edits",))

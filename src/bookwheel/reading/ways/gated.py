@@ -76,8 +76,10 @@ def holds_name(text: str, question: str, memory: str) -> bool:
 
 def skip_chunk(memory: Memory, chunk: Chunk, verdict: Decision) -> Step:
     """Return the step of a chunk that was judged and not read."""
-    said = Conversation(messages=(), reply=Reply(text="", usage=verdict.usage))
-    return Step(chunk=chunk, before=memory, after=memory, conversation=said, flags=(Flag.SKIPPED,), score=verdict.score)
+    conversation = Conversation(messages=(), reply=Reply(text="", usage=verdict.usage))
+    return Step(
+        chunk=chunk, before=memory, after=memory, conversation=conversation, flags=(Flag.SKIPPED,), score=verdict.score
+    )
 
 
 GATED = ComposedWay(

@@ -92,12 +92,12 @@ async def write_head(context: ReadingContext, memory: Memory, chunk: Chunk) -> S
         return await rewrite_after_all(context, memory, chunk)
     messages = prompts.turn("heads", question=context.question, memory=shown, section=chunk.text)
     limit = reply_limit(memory.limit)
-    said = await converse(messages, context.model, limit, context.plan.sampling)
+    conversation = await converse(messages, context.model, limit, context.plan.sampling)
     blank = Memory.blank(limit)
     quotes = f"{memory.text}\n{chunk.text}\n{context.question}" if prompts.quotes else None
-    reply, flags = next_memory(blank, said.reply, tokenizer, prompts.unchanged, quotes)
+    reply, flags = next_memory(blank, conversation.reply, tokenizer, prompts.unchanged, quotes)
     if reply is blank:
-        return Step(chunk=chunk, before=memory, after=memory, conversation=said, flags=flags)
+        return Step(chunk=chunk, before=memory, after=memory, conversation=conversation, flags=flags)
     number, text = parse_part(reply.text)
     if number is not None:
         parts[number] = text
@@ -105,8 +105,8 @@ async def write_head(context: ReadingContext, memory: Memory, chunk: Chunk) -> S
         tokens = tokenizer.count(after)
         if tokens <= memory.limit:
             after_memory = Memory(text=after, tokens=tokens, limit=memory.limit)
-            return Step(chunk=chunk, before=memory, after=after_memory, conversation=said, flags=flags)
-    return add_usage(await rewrite_after_all(context, memory, chunk), said.reply.usage)
+            return Step(chunk=chunk, before=memory, after=after_memory, conversation=conversation, flags=flags)
+    return add_usage(await rewrite_after_all(context, memory, chunk), conversation.reply.usage)
 
 
 def parse_part(reply: str) -> tuple[int | None, str]:

@@ -112,28 +112,30 @@ def _make_group(notes: Sequence[str], model: Model, limit: int) -> NoteGroup:
 async def _take_notes(question: str, chunk: Chunk, model: Model, plan: Plan) -> Step:
     """Note what one chunk says about the question."""
     prompts = prompts_for(plan, question)
-    said = await converse(
+    conversation = await converse(
         prompts.baseline("map", question=question, section=chunk.text, tokens=chunk.tokens),
         model,
         plan.memory_tokens,
         plan.sampling,
     )
     blank = Memory.blank(plan.memory_tokens)
-    after, flags = next_memory(blank, said.reply, model.tokenizer, prompts.unchanged)
-    return Step(chunk=chunk, before=blank, after=after, conversation=said, flags=flags)
+    after, flags = next_memory(blank, conversation.reply, model.tokenizer, prompts.unchanged)
+    return Step(chunk=chunk, before=blank, after=after, conversation=conversation, flags=flags)
 
 
 async def _collapse(question: str, place: Chunk, group: NoteGroup, model: Model, plan: Plan) -> Step:
     """Shorten notes; when the reply is unusable, keep as much of them as a reply may have."""
     prompts = prompts_for(plan, question)
     messages = prompts.baseline("collapse", question=question, memory=group.notes.text)
-    said = await converse(messages, model, plan.memory_tokens, plan.sampling)
+    conversation = await converse(messages, model, plan.memory_tokens, plan.sampling)
     text, tokens, trimmed = trim(group.notes.text, plan.memory_tokens, model.tokenizer)
     fallback = Memory(text=text, tokens=tokens, limit=plan.memory_tokens)
-    after, flags = next_memory(fallback, said.reply, model.tokenizer, prompts.unchanged)
+    after, flags = next_memory(fallback, conversation.reply, model.tokenizer, prompts.unchanged)
     if group.is_cut or (trimmed and after is fallback):
         flags = (*flags, Flag.TRIMMED)
-    return Step(chunk=place, before=group.notes, after=after, conversation=said, flags=tuple(dict.fromkeys(flags)))
+    return Step(
+        chunk=place, before=group.notes, after=after, conversation=conversation, flags=tuple(dict.fromkeys(flags))
+    )
 
 
 async def _run_side_by_side(calls: AsyncIterable[Coroutine[None, None, Step]]) -> AsyncGenerator[Step]:

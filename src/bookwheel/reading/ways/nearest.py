@@ -81,9 +81,9 @@ def build_step(scores: Sequence[float], usage: Usage, limit: int) -> Step:
     """Return the step that holds the scores: an empty span at the document's beginning."""
     blank = Memory.blank(limit)
     text = f"{_HEADING} {' '.join(f'{score:.4f}' for score in scores)}"
-    said = Conversation(messages=(), reply=Reply(text=text, usage=usage))
+    conversation = Conversation(messages=(), reply=Reply(text=text, usage=usage))
     place = Chunk(index=0, start=0, end=0, text="", tokens=0)
-    return Step(chunk=place, before=blank, after=blank, conversation=said)
+    return Step(chunk=place, before=blank, after=blank, conversation=conversation)
 
 
 def find_scores(steps: Sequence[Step]) -> list[float] | None:

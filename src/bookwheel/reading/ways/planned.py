@@ -32,13 +32,13 @@ def reply_limit(plan: Plan) -> int:
 async def write_plan(context: ReadingContext) -> Step:
     """Ask for the smaller questions."""
     messages = context.prompts.turn("plan", question=context.question)
-    said = await converse(messages, context.model, reply_limit(context.plan), context.plan.sampling)
+    conversation = await converse(messages, context.model, reply_limit(context.plan), context.plan.sampling)
     blank = Memory.blank(context.plan.memory_tokens)
-    plan, flags = next_memory(blank, said.reply, context.model.tokenizer, context.prompts.unchanged)
+    plan, flags = next_memory(blank, conversation.reply, context.model.tokenizer, context.prompts.unchanged)
     text = "\n".join([line.strip() for line in plan.text.splitlines() if line.strip()][:_MOST_QUESTIONS])
     after = replace(blank, text=text, tokens=context.model.tokenizer.count(text))
     place = Chunk(index=0, start=0, end=0, text="", tokens=0)
-    return Step(chunk=place, before=blank, after=after, conversation=said, flags=flags)
+    return Step(chunk=place, before=blank, after=after, conversation=conversation, flags=flags)
 
 
 def ask_all(context: ReadingContext, step: Step) -> ReadingContext:

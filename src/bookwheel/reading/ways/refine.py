@@ -61,13 +61,13 @@ async def _refine_step(question: str, before: Memory, chunk: Chunk, model: Model
     prompts = prompts_for(plan, question)
     template = "refine" if chunk.index else first
     messages = prompts.baseline(template, question=question, memory=before.text, section=chunk.text)
-    said = await converse(messages, model, plan.memory_tokens, plan.sampling)
-    after, flags = next_memory(before, said.reply, model.tokenizer, prompts.unchanged)
-    return Step(chunk=chunk, before=before, after=after, conversation=said, flags=flags)
+    conversation = await converse(messages, model, plan.memory_tokens, plan.sampling)
+    after, flags = next_memory(before, conversation.reply, model.tokenizer, prompts.unchanged)
+    return Step(chunk=chunk, before=before, after=after, conversation=conversation, flags=flags)
 
 
 def _to_answer(step: Step) -> Answer:
     """Return the last step as the answer; a step that changed nothing gives the answer so far."""
-    said = step.conversation
-    answer = conclude(replace(said, reply=replace(said.reply, text=step.after.text)))
-    return replace(answer, conversation=said, flags=tuple(dict.fromkeys((*step.flags, *answer.flags))))
+    conversation = step.conversation
+    answer = conclude(replace(conversation, reply=replace(conversation.reply, text=step.after.text)))
+    return replace(answer, conversation=conversation, flags=tuple(dict.fromkeys((*step.flags, *answer.flags))))

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Final, cast
 from cyclopts import Group, Parameter
 
 from bookwheel.cli import STDIN
-from bookwheel.cli.options import FilePath, ReadingOptions, Text
+from bookwheel.cli.option_types import FilePath, Text
+from bookwheel.cli.options import ReadingOptions
 from bookwheel.configuration import Configuration, load_configuration
 from bookwheel.errors import InputError, JournalError, QuestionError, SourceError
 

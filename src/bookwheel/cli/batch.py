@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Group, Parameter
 
-from bookwheel.cli.options import FilePath, ReadingOptions, Text
+from bookwheel.cli.option_types import FilePath, Text
+from bookwheel.cli.options import ReadingOptions
 from bookwheel.cli.questions import read_questions
 from bookwheel.configuration import load_configuration
 from bookwheel.errors import InputError

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from bookwheel.cli.options import ModelOptions, PlanOptions, PositiveInt, WholeNumber
+from bookwheel.cli.option_types import PositiveInt, WholeNumber
+from bookwheel.cli.options import ModelOptions, PlanOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from bookwheel.cli.options import FilePath, PositiveInt, Text
+from bookwheel.cli.option_types import FilePath, PositiveInt, Text
 from bookwheel.errors import InputError
 
 

@@ -12,7 +12,8 @@ from cyclopts import App, Parameter
 
 from bookwheel.cli.coverage import show_coverage
 from bookwheel.cli.memagent_prompts import write_prompts
-from bookwheel.cli.options import FilePath, ModelOptions, PositiveInt, Text, WholeNumber
+from bookwheel.cli.option_types import FilePath, PositiveInt, Text, WholeNumber
+from bookwheel.cli.options import ModelOptions
 from bookwheel.cli.task_options import parse_task_options
 from bookwheel.errors import InputError
 

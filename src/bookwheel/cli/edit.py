@@ -10,7 +10,8 @@ import tempfile
 from pathlib import Path
 
 from bookwheel.cli import STDIN
-from bookwheel.cli.options import BudgetOptions, FilePath, ModelOptions, OutputOptions, Text, WholeNumber
+from bookwheel.cli.option_types import FilePath, Text, WholeNumber
+from bookwheel.cli.options import BudgetOptions, ModelOptions, OutputOptions
 from bookwheel.cli.resume import continue_reading, load_way_of
 from bookwheel.configuration import load_configuration
 from bookwheel.errors import InputError

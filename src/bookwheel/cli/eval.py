@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from bookwheel.cli.eval_options import EvalOptions, merge_settings
-from bookwheel.cli.options import FilePath, Text
+from bookwheel.cli.option_types import FilePath, Text
 from bookwheel.errors import InputError
 from bookwheel.types import Status
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Group, Parameter
 
-from bookwheel.cli.options import BudgetOptions, OutputOptions, PlanOptions, PositiveInt, Text
+from bookwheel.cli.option_types import PositiveInt, Text
+from bookwheel.cli.options import BudgetOptions, OutputOptions, PlanOptions
 from bookwheel.cli.task_options import assign_task_options
 from bookwheel.models.address import is_built_in
 

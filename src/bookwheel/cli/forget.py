@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from bookwheel.cli.options import OutputOptions, PositiveInt
+from bookwheel.cli.option_types import PositiveInt
+from bookwheel.cli.options import OutputOptions
 from bookwheel.errors import BookwheelError, InputError
 
 if TYPE_CHECKING:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from bookwheel.cli.options import OutputOptions, PositiveInt, Text
+from bookwheel.cli.option_types import PositiveInt, Text
+from bookwheel.cli.options import OutputOptions
 
 
 def list_readings(

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
-from bookwheel.cli.options import BudgetOptions, FilePath, ModelOptions, PlanOptions, Port, Text, build_plan
+from bookwheel.cli.option_types import FilePath, Port, Text
+from bookwheel.cli.options import BudgetOptions, ModelOptions, PlanOptions, build_plan
 from bookwheel.plugins import require_extra
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
-from bookwheel.cli.options import FilePath
+from bookwheel.cli.option_types import FilePath
 from bookwheel.errors import InputError
 
 if TYPE_CHECKING:

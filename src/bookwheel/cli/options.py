@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import shlex
-from dataclasses import astuple, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from annotated_types import Ge, Gt, Le, Lt
 from cyclopts import Group, Parameter
-from cyclopts.validators import Number
 
+from bookwheel.cli.option_types import FilePath, PositiveInt, Text, require_bounds
 from bookwheel.configuration import Configuration, NamedEndpoint, choose_address, load_configuration
 from bookwheel.errors import JournalError
 from bookwheel.models.address import ModelAddress
@@ -30,10 +29,6 @@ from bookwheel.plan import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from cyclopts import Token
-
     from bookwheel.journal import Journal
     from bookwheel.models.base import Model
 
@@ -42,48 +37,9 @@ _PLAN: Final = Group("Plan", sort_key=3)
 _BUDGET: Final = Group("Budget", sort_key=4)
 _OUTPUT: Final = Group("Output", sort_key=5)
 
-_NUMBER_BOUNDS: Final = {Ge: "gte", Gt: "gt", Le: "lte", Lt: "lt"}
-
-
-def _parse_int(_: type, tokens: Sequence[Token]) -> int:
-    """Return the whole number. The parser alone would round 1.5 to 2."""
-    try:
-        return int(tokens[0].value)
-    except ValueError:
-        raise ValueError(f"{tokens[0].value!r} is not a whole number") from None
-
-
-def _check(annotation: Any) -> Parameter:
-    """Return a parameter that is refused by name if it is outside the bounds of the annotation."""
-    # The plan states its bounds once; without this, its message would name the plan's field, not the option.
-    bounds = {_NUMBER_BOUNDS[type(bound)]: astuple(bound)[0] for bound in annotation.__metadata__}
-    converter = _parse_int if annotation.__origin__ is int else None
-    return Parameter(validator=Number(**bounds), converter=converter)
-
-
-def _require_text(_: type, value: str | None) -> None:
-    """Refuse the empty text that a shell makes of an unset variable in quotes."""
-    if value is not None and not value.strip():
-        raise ValueError("It must not be empty.")
-
-
-def _parse_path(_: type, tokens: Sequence[Token]) -> Path:
-    """Return the path. An empty one would be the current folder."""
-    text = tokens[0].value
-    if not text.strip():
-        raise ValueError("it must not be empty")
-    return Path(text)
-
-
-Text = Annotated[str, Parameter(validator=_require_text)]
-FilePath = Annotated[Path, Parameter(converter=_parse_path)]
-PositiveInt = Annotated[int, Parameter(validator=Number(gt=0), converter=_parse_int)]
-Count = Annotated[int, Parameter(validator=Number(gte=0), converter=_parse_int)]
-Port = Annotated[int, Parameter(validator=Number(gte=0, lte=65535), converter=_parse_int)]
-WholeNumber = Annotated[int, Parameter(converter=_parse_int)]
-_Positive = Annotated[Positive, _check(Positive)]
-_Price = Annotated[Price, _check(Price)]
-_Tokens = Annotated[Tokens, _check(Tokens)]
+_Positive = Annotated[Positive, require_bounds(Positive)]
+_Price = Annotated[Price, require_bounds(Price)]
+_Tokens = Annotated[Tokens, require_bounds(Tokens)]
 
 
 @Parameter(name="*", group=_MODEL)
@@ -106,7 +62,7 @@ class ModelOptions:
     "Seconds of silence after which a call has failed."
     deadline: _Positive | None = None
     "Seconds that one whole reply may take; by default, three times --timeout, and at least a minute."
-    patience: Annotated[Price, _check(Price)] = 10.0
+    patience: _Price = 10.0
     "Minutes for which a failing call is tried again, counted from its first failure; 0 tries once."
     concurrency: PositiveInt = 16
     "Requests in flight at the same time."
@@ -170,11 +126,11 @@ class PlanOptions:
     "Read chunks whose judgement is at least this, in the gated ways; by default, what `bookwheel calibrate` found."
     rank: Rank | None = None
     "Order of the way `ranked`: by `words` (the default), or by `embeddings` of the endpoint."
-    temperature: Annotated[Temperature, _check(Temperature)] | None = None
+    temperature: Annotated[Temperature, require_bounds(Temperature)] | None = None
     "Sampling temperature from 0, which is greedy, to 2; by default, the plan's."
-    top_p: Annotated[TopP, _check(TopP)] | None = None
+    top_p: Annotated[TopP, require_bounds(TopP)] | None = None
     "Nucleus sampling: the probability mass to sample from, up to 1; by default, the plan's."
-    seed: Annotated[Seed, _check(Seed)] | None = None
+    seed: Annotated[Seed, require_bounds(Seed)] | None = None
     "Seed of the sampling, for repeatable readings."
 
     @property

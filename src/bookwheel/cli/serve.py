@@ -12,17 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Group, Parameter
 
-from bookwheel.cli.options import (
-    BudgetOptions,
-    FilePath,
-    ModelOptions,
-    OutputOptions,
-    PlanOptions,
-    Port,
-    PositiveInt,
-    Text,
-    build_plan,
-)
+from bookwheel.cli.option_types import FilePath, Port, PositiveInt, Text
+from bookwheel.cli.options import BudgetOptions, ModelOptions, OutputOptions, PlanOptions, build_plan
 from bookwheel.errors import InputError
 from bookwheel.plugins import require_extra
 

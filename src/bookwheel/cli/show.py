@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 from cyclopts import Parameter
 
 from bookwheel.cli import STDIN
-from bookwheel.cli.options import FilePath, OutputOptions
+from bookwheel.cli.option_types import FilePath
+from bookwheel.cli.options import OutputOptions
 from bookwheel.errors import InputError
 from bookwheel.types import Status
 

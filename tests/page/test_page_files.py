@@ -82,6 +82,15 @@ def test_what_a_report_says_on_the_page_has_words_in_both_languages():
     assert [text for text in said if not any(re.search(rule, text) for rule in rules)] == []
 
 
+def test_no_note_on_a_document_names_an_option_of_the_command_line():
+    rules = re.findall(r"\[/(.+)/[si]?, \"(?:note)\.[\w-]+\"\]", (PAGE / "refusals.js").read_text("utf-8"))
+    files = (PACKAGE / "text" / "readers").glob("*.py")
+    kinds = [kind for file in files for kind in re.findall(r'warnings\.add\("([^"]+)"', file.read_text("utf-8"))]
+    with_options = [f"{kind}: ledger.pdf (9 words)" for kind in kinds if "--" in kind]
+    assert len(with_options) == len(rules) == 2
+    assert all(any(re.search(rule, note) for rule in rules) for note in with_options)
+
+
 def test_the_first_load_is_small():
     # The recorded reading is loaded when it is asked for.
     files = (file for file in PAGE.iterdir() if file.name != "sample.json")

@@ -74,10 +74,13 @@ def _render_origin(origin: LineOrigin) -> str:
 
 def _render_step(step: Step) -> Iterator[str]:
     chunk = step.chunk
-    pages = f", p. {chunk.pages[0]}–{chunk.pages[-1]}" if chunk.pages else ""
-    flags = "".join(f" · {flag}" for flag in step.flags)
+    # A part that went unread is of no source and of no page.
+    sources = _inline(", ".join(chunk.sources))
+    pages = f"p. {chunk.pages[0]}–{chunk.pages[-1]}" if chunk.pages else ""
+    where = ", ".join(part for part in (sources, pages) if part)
     yield f"## Step {chunk.index}"
-    yield f"{_inline(', '.join(chunk.sources))}{pages} · characters {chunk.start:,}–{chunk.end:,}{flags}"
+    span = f"characters {chunk.start:,}–{chunk.end:,}"
+    yield " · ".join(part for part in (where, span, *step.flags) if part)
     lines = []
     for change in diff_memories(step.before.text, step.after.text):
         text = mark_words(change) if change.kind is ChangeKind.REWORDED else change.text

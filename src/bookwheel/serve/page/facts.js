@@ -1,6 +1,7 @@
 // What a reading is of, what it took, and how far it is.
 
 import { h, refill } from "./dom.js";
+import { explain } from "./refusals.js";
 import { duration, moment, number, t } from "./words.js";
 
 export class Facts {
@@ -38,7 +39,7 @@ export class Facts {
       ["reading.cost", (price_in || price_out) && cost.toFixed(4)],
       ["reading.took", duration(usage.seconds)],
       ["reading.gaps", (reading.gaps ?? []).map(gap).join(" · ")],
-      ["reading.notes", (reading.document.notes ?? []).join(" · ")],
+      ["reading.notes", (reading.document.notes ?? []).map(explain).join(" · ")],
       [trace.own.length < trace.length ? "reading.carried" : "reading.parent", reading.parent && h("a", { href: `#/reading/${encodeURIComponent(reading.parent)}` }, reading.parent.slice(0, 12))],
     ];
     refill(this.list, facts.filter(([, fact]) => fact).map(([name, fact]) => h("div", {}, h("dt", {}, t(name)), h("dd", {}, fact))));

@@ -11,12 +11,15 @@ const SENTENCES = [
   [/question has (\d+) tokens and its budget is (\d+)/, "refused.long-question"],
   [/the text is empty/, "refused.empty"],
   [/no (?:document|reading) of that name/, "refused.gone"],
+  [/^(\S+) is at .*not a public address/, "refused.private"],
   [/readings are under way/, "refused.busy"],
   [/no model '?(\S+?)'? here/, "refused.model"],
   [/new memory has (\d+) tokens and the plan gives it (\d+)/, "refused.memory"],
   [/window .*(?:too few|does not fit|too small)|too large for its window/i, "refused.window"],
   [/needs log-probabilities/, "refused.ability"],
   [/needs? a threshold|calibrat/i, "refused.threshold"],
+  [/^left out as boilerplate[^:]*: (.*)$/s, "note.boilerplate"],
+  [/^running titles and page numbers left out[^:]*: (.*)$/s, "note.titles"],
   [/journal has reached its|may take \d+ MiB/, "refused.full"],
 ];
 

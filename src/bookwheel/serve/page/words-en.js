@@ -276,6 +276,7 @@ export default {
   "refused.long-question": "The question has {one} tokens; it may have {two}.",
   "refused.empty": "There is no text in it.",
   "refused.gone": "There is no such document or reading here.",
+  "refused.private": "{one} is not a public address, and only those are fetched.",
   "refused.busy": "Too many readings are under way; try again in a moment.",
   "refused.model": "The model {one} does not read here any more.",
   "refused.memory": "The new memory has {one} tokens; it may have {two}.",
@@ -283,5 +284,7 @@ export default {
   "refused.ability": "This way needs log-probabilities, which this model does not offer; choose another way.",
   "refused.threshold": "This way needs a threshold that nobody has measured for this model; choose another way.",
   "refused.full": "The server's journal is full: delete readings, or ask whoever runs it for room.",
+  "note.boilerplate": "Menus and notices left out: {one}",
+  "note.titles": "Running titles and page numbers left out: {one}",
   "refused.own": "{message}",
 };

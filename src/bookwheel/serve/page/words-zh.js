@@ -276,6 +276,7 @@ export default {
   "refused.long-question": "问题有 {one} 词元，最多 {two}。",
   "refused.empty": "里面没有文字。",
   "refused.gone": "这里没有这份文档或这次阅读。",
+  "refused.private": "{one} 不是公网地址；只取公网上的文档。",
   "refused.busy": "正在进行的阅读太多，请稍后再试。",
   "refused.model": "模型 {one} 已不在这里。",
   "refused.memory": "新的记忆有 {one} 词元，最多 {two}。",
@@ -283,5 +284,7 @@ export default {
   "refused.ability": "这种读法需要对数概率，这个模型不提供；请换一种读法。",
   "refused.threshold": "这种读法需要阈值，还没有人为这个模型测过；请换一种读法。",
   "refused.full": "服务器的日志已满：请删除一些阅读，或请管理者腾出空间。",
+  "note.boilerplate": "略去的菜单和提示：{one}",
+  "note.titles": "略去的页眉页脚和页码：{one}",
   "refused.own": "服务器说：{message}",
 };

@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import WindowExceeded
+from bookwheel.models.address import ModelAddress
 from bookwheel.models.base import require_ability
-from bookwheel.models.registry import open_model
 from bookwheel.reading.calibration import find_gate, load_calibration
 from bookwheel.reading.ways.compose import ComposedWay, Decision, ReadingContext, Writer
 from bookwheel.reading.ways.gated import let_through
@@ -55,21 +55,26 @@ def _find_middle(text: str) -> int:
     return found + 1 if found >= 0 else middle
 
 
-def find_judge_name() -> str:
-    """Return the name of the small model."""
-    return os.environ.get(VARIABLE) or _BUILT_IN
+def find_judge() -> ModelAddress:
+    """Return the way to the small model."""
+    name = os.environ.get(VARIABLE)
+    if not name:
+        return ModelAddress(model=_BUILT_IN)
+    from bookwheel.configuration import choose_address, load_configuration  # only a name needs the settings files
+
+    return choose_address(name, None, load_configuration())
 
 
 def has_threshold() -> bool:
     """Return True if the small model's threshold is known: it has been calibrated, or its plan ships with one."""
-    name = find_judge_name()
-    return name == _BUILT_IN or load_calibration(name) is not None
+    name = find_judge().model
+    return name == _BUILT_IN or (name is not None and load_calibration(name) is not None)
 
 
 @asynccontextmanager
 async def open_cascade(context: ReadingContext, write: Writer) -> AsyncIterator[Writer]:
     """Open the small model and return a writer that it lets through to `write`."""
-    judge = await open_model(find_judge_name())
+    judge = await find_judge().open()
     try:
         gate = find_gate(judge)
         model = await require_ability(judge, ABILITIES[gate.scorer], way="cascade")

@@ -60,7 +60,6 @@ _WRONG: Final = frozenset({"wrong", "incorrect", "false", "untrue", "mistaken"})
 _AFTER_OR: Final = frozenset({"so", "more", "less", "thereabouts", "later", "earlier", "about", "around", "rather"})
 _CHINESE_DENIAL: Final = re.compile(r"(?:不是|并非|而非|不会是|绝非|没有|不在|除了|而不是|[不非未无])的?$")
 _CHINESE_NO_DENIAL: Final = re.compile(r"(?:不仅是?|不只是?|不但是?|不过是?)$")
-_CHINESE_OR: Final = ("或", "或 者", "还 是")
 _JOINTS: Final = frozenset({BREAK, "and", "or", "和", "与", "、"})
 _LEAST_NUMBERS: Final = 3
 _LEAST_DIGITS: Final = 3

@@ -40,7 +40,6 @@ _ORDINAL: Final = {
 _AFTER_TENS: Final = {"first": "1st", "second": "2nd"}
 _DIGITS: Final = re.compile(r"\d+(?:\.\d+)?")
 _DAY: Final = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?")
-_YEAR: Final = re.compile(r"\d{3,4}")
 _ISO: Final = re.compile(r"(\d{4})")
 _LEAST_SPELLED: Final = 4
 _TEEN: Final = 10

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from bookwheel.types import Chunk, Memory
 
 ABILITIES: Final = {Scorer.JUDGE: Ability.JUDGE, Scorer.LIKELIHOOD: Ability.LIKELIHOOD}
-TURNS: Final = {Scorer.JUDGE: "judge", Scorer.LIKELIHOOD: "about"}
 
 
 class ChunkScorer:

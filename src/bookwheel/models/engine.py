@@ -129,7 +129,6 @@ class Engine:
         limit: int,
         sampling: Sampling,
         logprobs: bool = False,
-        reuse: bool = False,
         watch: Callable[[str], None] | None = None,
     ) -> EngineCompletion:
         """Complete a prompt. Sampling is exactly what the plan says: no top-k, no min-p.
@@ -145,7 +144,8 @@ class Engine:
             "repeat_penalty": sampling.repeat_penalty,
             "top_k": 0,
             "min_p": 0,
-            "cache_prompt": reuse,
+            # A prompt that is computed in other pieces has other last digits, and a reading could not be repeated.
+            "cache_prompt": False,
             "return_tokens": True,
             "json_schema": json.loads(sampling.schema) if sampling.schema else None,
             **({"n_probs": 1, "post_sampling_probs": True} if logprobs else {}),

@@ -2,6 +2,7 @@
 
 import random
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from xml.etree import ElementTree as ET
 
@@ -238,6 +239,15 @@ def test_every_accuracy_table_names_metric_n_interval_and_seeds_and_the_report_i
         assert len(re.findall(r"Metric: contains\. n = [24]0 a cell\. 95 % intervals: Wilson\.", text)) == 3
         assert "Sample seed 4." in text
         assert "bookwheel eval settings.toml" in text
+
+
+def test_the_settings_are_listed_one_a_row_without_those_that_were_not_given():
+    plan = {"chunk_tokens": 400, "gate": {"scorer": "likelihood", "threshold": None}}
+    run = replace(RUN, models={"local": {"window": None, "plan": plan}})
+    markdown, _ = texts(build_report(Results(runs=(run,), records=(record(),))))
+    assert "| local: plan.chunk_tokens | 400 |" in markdown
+    assert "| local: plan.gate.scorer | likelihood |" in markdown
+    assert "None" not in markdown
 
 
 def test_the_official_figure_is_shown_when_asked_for_and_says_what_it_is():

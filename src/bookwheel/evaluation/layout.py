@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.evaluation.choices import build_choice_sections
@@ -11,7 +12,7 @@ from bookwheel.evaluation.memory_sections import build_memory_sections
 from bookwheel.evaluation.sections import Section, Table, format_length
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from bookwheel.evaluation.records import Record
     from bookwheel.evaluation.report import Cell, Contrast, Report
@@ -285,11 +286,20 @@ def _build_provenance(report: Report) -> Section:
     settings_table = Table(
         caption="What the numbers depend on.",
         header=("setting", "value"),
-        rows=tuple((name, str(value)) for name, value in settings.items()),
+        rows=tuple(row for name, value in settings.items() for row in _list_settings(name, value)),
     )
     notes = dict.fromkeys(note for run in runs for note in run.notes)
     paragraphs = (_format_seeds(report), *notes)
     return Section(title="How this was made", words=paragraphs, tables=(runs_table, settings_table))
+
+
+def _list_settings(name: str, value: object) -> Iterator[tuple[str, str]]:
+    """Yield name and value of each setting that has one; those of a table have its name before theirs."""
+    if isinstance(value, Mapping):
+        for inner, one in value.items():
+            yield from _list_settings(f"{name}.{inner}", one)
+    elif value is not None:
+        yield name, str(value)
 
 
 def _format_seeds(report: Report) -> str:

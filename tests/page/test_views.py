@@ -44,7 +44,8 @@ def look(page, assert_clean):
         for width in WIDTHS:
             page.set_viewport_size({"width": width, "height": 800})
             page.evaluate("() => new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(go)))")
-            assert_clean(page, name)
+            # axe takes seconds, and the other widths have the layout of one of these.
+            assert_clean(page, name, with_axe=width in {1280, 360})
         page.set_viewport_size({"width": 1280, "height": 800})
 
     return check

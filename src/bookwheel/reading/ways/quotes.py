@@ -200,15 +200,18 @@ async def _restore(memory: Memory, done: Sequence[Step], scorer: QuestionScorer)
 def split_windows(text: str, tokenizer: Tokenizer, limit: int) -> list[str]:
     """Return the runs of up to three sentences, each within the limit, as single lines.
 
-    No run crosses a heading, which is a run of its own: in code it may be a comment.
+    A heading begins a run: it names what follows, and by itself says nothing.
     """
     runs: list[list[str]] = [[]]
+    is_heading = False
     for start, end in split_sentences(text):
-        sentence = " ".join(text[start:end].split())
-        if _HEADING.fullmatch(text[start:end].strip()):
-            runs += [[sentence], []]
-        elif any(map(str.isalnum, sentence)):
-            runs[-1].append(sentence)
+        line = text[start:end].strip()
+        is_below, is_heading = is_heading, bool(_HEADING.fullmatch(line))
+        # A heading right below another one belongs to it.
+        if is_heading and not is_below:
+            runs.append([])
+        if any(map(str.isalnum, line)):
+            runs[-1].append(" ".join(line.split()))
     return list(dict.fromkeys(window for run in runs for window in _split_run(run, tokenizer, limit)))
 
 

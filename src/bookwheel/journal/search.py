@@ -32,10 +32,10 @@ _PASSAGE: Final = 2000
 _SHOWN: Final = 240
 # A passage's row is its text's number and the character where it begins.
 _SHIFT: Final = 32
-# Chinese, Japanese and Korean have no blanks between words: each character is a word, and a word of a query a phrase.
 _GAP: Final = re.compile(r"\s+")
 # Characters within which a snippet's end is moved to the end of a word.
 _LONGEST_WORD: Final = 30
+# Chinese, Japanese and Korean have no blanks between words: each character is a word, and a word of a query a phrase.
 _LETTER: Final = re.compile(r"([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af])")
 _BREAK: Final = re.compile(r"\s\S*$")
 _TABLES: Final = """

@@ -69,6 +69,9 @@ class EvalModelOptions:
     judge: Text | None = None
     """A model that judges the answers beside the metrics: `local`, a .gguf file, or a name that the endpoint serves. A
     verdict that is unclear is left out of its mean."""
+    unknown_to: Text | None = None
+    """A model that must not know the answers: questions of tasks that it answers without the document give their place
+    to the next ones."""
 
 
 @Parameter(name="*")
@@ -91,8 +94,9 @@ def merge_settings(source: str | None, options: EvalOptions) -> Evaluation:
     changes: dict[str, Any] = {f.name: value for f in fields(grid) if (value := getattr(grid, f.name))}
     if models.concurrency:
         changes["concurrency"] = models.concurrency
-    if models.judge:
-        changes["judge"] = _apply_connection(ModelSpec(name=models.judge), replace(models, window=None))
+    for name in ("judge", "unknown_to"):
+        if value := getattr(models, name):
+            changes[name] = _apply_connection(ModelSpec(name=value), replace(models, window=None))
     if options.plan.seed is not None:
         changes["seed"] = options.plan.seed
     if options.plan.language:

@@ -11,23 +11,19 @@ from __future__ import annotations
 
 import asyncio
 import re
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import ModelError
 from bookwheel.evaluation.records import SampleOutcome
-from bookwheel.models.patience import Patience, PatientModel
 from bookwheel.reading.loop import converse
 from bookwheel.text.sanitize import escape_markup
 from bookwheel.types import Message
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Sequence
+    from collections.abc import Callable, Sequence
 
-    from bookwheel.evaluation.models import OpenModel
     from bookwheel.evaluation.records import Record
-    from bookwheel.evaluation.settings import ModelSpec
     from bookwheel.models.base import Model
 
 # Room for a sentence or two before the grade.
@@ -69,19 +65,6 @@ class AnswerGrade:
     score: float | None
     """None where it is unclear."""
     reason: str
-
-
-@asynccontextmanager
-async def open_judge(spec: ModelSpec | None, open_model: OpenModel) -> AsyncGenerator[Model | None]:
-    """Open the judge until the end of the block; None where there is none."""
-    if spec is None:
-        yield None
-        return
-    model = await open_model(spec)
-    try:
-        yield PatientModel(model, Patience())
-    finally:
-        await model.aclose()
 
 
 async def judge_records(

@@ -10,6 +10,7 @@ from bookwheel.evaluation.errors import SettingsError
 from bookwheel.evaluation.settings import fingerprint, model_settings
 from bookwheel.models.address import is_built_in
 from bookwheel.models.base import ModelWrapper
+from bookwheel.models.patience import Patience, PatientModel
 from bookwheel.reading.prompts import prompts_for
 
 if TYPE_CHECKING:
@@ -74,6 +75,19 @@ async def open_models(evaluation: Evaluation, open_model: OpenModel) -> AsyncGen
     finally:
         for _, model in opened:
             await model.aclose()
+
+
+@asynccontextmanager
+async def open_optional_model(spec: ModelSpec | None, open_model: OpenModel) -> AsyncGenerator[Model | None]:
+    """Open a model that is not measured until the end of the block; None where there is none."""
+    if spec is None:
+        yield None
+        return
+    model = await open_model(spec)
+    try:
+        yield PatientModel(model, Patience())
+    finally:
+        await model.aclose()
 
 
 def _strip_reading(spec: ModelSpec) -> ModelSpec:

@@ -15,12 +15,19 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from bookwheel.errors import BookwheelError
-from bookwheel.evaluation.judge import judge_records, open_judge
+from bookwheel.evaluation.judge import judge_records
 from bookwheel.evaluation.measure import measure_sample
-from bookwheel.evaluation.models import open_models
+from bookwheel.evaluation.models import open_models, open_optional_model
 from bookwheel.evaluation.records import SampleOutcome
 from bookwheel.evaluation.results import EvaluationRun, Results, ResultsFile
-from bookwheel.evaluation.sources import check_source, describe_left_out, open_task_source
+from bookwheel.evaluation.sources import (
+    check_source,
+    choose_unknown_places,
+    describe_left_out,
+    describe_passed_over,
+    open_task_source,
+)
+from bookwheel.evaluation.unknown import Verdicts
 from bookwheel.evaluation.work import iterate_jobs, list_batches, list_done, match_models
 
 if TYPE_CHECKING:
@@ -30,6 +37,7 @@ if TYPE_CHECKING:
     from bookwheel.evaluation.models import ModelUnderTest, OpenModel
     from bookwheel.evaluation.records import Record, RecordKey
     from bookwheel.evaluation.settings import Evaluation
+    from bookwheel.evaluation.unknown import UnknownPlaces
     from bookwheel.evaluation.work import Batch, SampleJob, SampleSource
     from bookwheel.journal import Journal
 
@@ -77,12 +85,22 @@ async def evaluate(
     Without a source the tasks' own generators make the samples.
     """
     options = options or RunOptions()
-    async with open_models(evaluation, open_model) as candidates, open_judge(evaluation.judge, open_model) as judge:
-        notes = () if source else tuple(await asyncio.to_thread(describe_left_out, evaluation))
-        source = source or open_task_source(evaluation, candidates)
+    async with (
+        open_models(evaluation, open_model) as candidates,
+        open_optional_model(evaluation.judge, open_model) as judge,
+    ):
+        notes: list[str] = []
+        if not source:
+            notes += await asyncio.to_thread(describe_left_out, evaluation)
+            chosen = await _choose_questions(evaluation, candidates, open_model, results)
+            notes += describe_passed_over(evaluation, chosen)
+            places = {name: one.places for name, one in chosen.items()}
+            source = open_task_source(evaluation, candidates, places)
         await asyncio.to_thread(check_source, evaluation, source)
         batches = list_batches(evaluation, source)
-        with ResultsFile(results, replace(_describe_run(evaluation, candidates, options.command), notes=notes)) as file:
+        with ResultsFile(
+            results, replace(_describe_run(evaluation, candidates, options.command), notes=tuple(notes))
+        ) as file:
             done = list_done(record for record in file.results.records if record.outcome not in options.rerun)
             work = _EvaluationWork(file, options, batches, candidates, done, evaluation.repeats)
             try:
@@ -96,6 +114,17 @@ async def evaluate(
                 label = evaluation.judge.display_name
                 await judge_records(records, judge, label, add=file.add, at_once=evaluation.concurrency)
     return Results.load(results)
+
+
+async def _choose_questions(
+    evaluation: Evaluation, candidates: Sequence[ModelUnderTest], open_model: OpenModel, results: Path
+) -> dict[tuple[str, str], UnknownPlaces]:
+    """Return the places of questions whose answers a model does not know; nothing where none is named."""
+    async with open_optional_model(evaluation.unknown_to, open_model) as knower:
+        if not knower:
+            return {}
+        verdicts = Verdicts(results.with_name("known.jsonl"), knower.name)
+        return await choose_unknown_places(evaluation, candidates, knower, verdicts)
 
 
 def _describe_run(evaluation: Evaluation, candidates: Sequence[ModelUnderTest], command: str) -> EvaluationRun:

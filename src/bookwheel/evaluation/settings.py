@@ -127,6 +127,8 @@ class Evaluation:
     """Samples under way at once."""
     judge: ModelSpec | None = None
     """A model that judges the answers beside the metrics."""
+    unknown_to: ModelSpec | None = None
+    """A model that must not know the answers: what it answers without the document is not asked."""
     reference: str = "sequential"
     """The way that the others are compared with, pair by pair."""
 
@@ -137,6 +139,10 @@ class Evaluation:
             raise SettingsError(f"no length for {', '.join(self.tasks)}: give one or more, such as --length 8192")
         if not (self.tasks or self.samples):
             raise SettingsError("nothing to measure: give tasks and lengths, or files of samples")
+        if self.unknown_to and not self.tasks:
+            raise SettingsError(
+                "unknown_to chooses among questions of tasks: for files there is `bookwheel data filter`"
+            )
         self._check_models()
         self._check_plans()
         stray = next((task for task in self.options if task not in self.tasks), None)
@@ -176,9 +182,10 @@ class Evaluation:
         """Return the settings that all numbers of a results file share."""
         varying = _AXES | _WITHOUT_EFFECT | {"plan"}
         # Results from before a setting existed have none of it.
-        varying |= set() if self.options else {"options"}
+        varying |= {"unknown_to"} if self.options else {"unknown_to", "options"}
         settings = {name: value for name, value in asdict(self).items() if name not in varying}
-        return {**settings, **self._hash_data()}
+        unknown_to = {"unknown_to": self.unknown_to.name} if self.unknown_to else {}
+        return {**settings, **unknown_to, **self._hash_data()}
 
     def _hash_data(self) -> dict[str, str]:
         """Return a hash of the user's file of questions, under whatever name it lies; nothing for a folder."""

@@ -16,8 +16,8 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from bookwheel.reading.ways import quotes
 from bookwheel.reading.ways.question_words import QuestionWords
+from bookwheel.reading.ways.windows import split_windows
 from bookwheel.text.sentences import split_sentences
 from bookwheel.text.tokens import WordTokenizer
 
@@ -44,7 +44,7 @@ def main() -> None:
         text = "\n\n".join(paragraph["context"] for paragraph in paragraphs)[:CHARACTERS]
         gold = question["answers"][0]
         sentence = find_sentence(text, gold["answer_start"], gold["answer_start"] + len(gold["text"]))
-        windows = quotes.split_windows(text, WordTokenizer(), WINDOW_TOKENS)
+        windows = split_windows(text, WordTokenizer(), WINDOW_TOKENS)
         if not sentence or not any(sentence in window for window in windows):
             continue
         n, windows_seen = n + 1, windows_seen + len(windows)

@@ -32,7 +32,8 @@ from bookwheel.models.base import Likelihood
 from bookwheel.models.local import LocalModel
 from bookwheel.reading import loop
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.reading.ways.quotes import QuestionScorer, quotes, split_windows
+from bookwheel.reading.ways.quotes import QuestionScorer, quotes
+from bookwheel.reading.ways.windows import split_windows
 from bookwheel.scoring import load_metric
 from bookwheel.tasks import Sample, read_samples
 from bookwheel.text.sentences import split_sentences

@@ -152,6 +152,9 @@ class Plan:
     enough_gain: Annotated[float, Ge(0), Le(100)] = 0.0
     """In the way `quotes`, the gain of a passage at which no better one is looked for, and a little less for each chunk
     since it was found; 0 reads the whole document."""
+    judgement_weight: Annotated[float, Ge(0), Le(100)] = 0.0
+    """In the way `quotes`, what a passage's log-odds of answering the question, as the model judges it, count beside
+    its gain; 0 asks for no judgement, as do prompt sets without the turn `answers`."""
     sampling: Sampling = field(default_factory=Sampling)
     budget: Budget = field(default_factory=Budget)
     gate: GatePlan | None = None

@@ -73,6 +73,18 @@ def test_a_reading_takes_no_less_and_no_more_than_was_estimated(way, question, s
     assert spent.completion_tokens <= cost.completion_tokens
 
 
+def test_judgements_of_passages_are_estimated():
+    plan = replace(PLAN, prompts="small", enough_gain=0.5)
+    plain, judged = (
+        estimate_cost(TextDocument(TEXT), QUESTION, model(), replace(plan, judgement_weight=weight), "quotes")
+        for weight in (0.0, 0.1)
+    )
+    assert judged.calls == plain.calls + 4
+    spent = read("quotes", replace(plan, judgement_weight=0.1), QUESTION)
+    assert read("quotes", plan, QUESTION).calls < spent.calls <= judged.calls
+    assert judged.least_prompt_tokens <= spent.prompt_tokens <= judged.prompt_tokens
+
+
 def test_the_loop_takes_as_many_calls_as_was_estimated():
     cost = estimate_cost(TextDocument(TEXT), QUESTION, model(), PLAN)
     assert cost.calls == cost.least_calls == cost.chunks + 1 == read("sequential", PLAN, QUESTION).calls

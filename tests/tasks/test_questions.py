@@ -25,16 +25,21 @@ def test_no_distractor_bears_the_title_of_one_of_the_questions_own_paragraphs(to
 
 
 @pytest.mark.slow
-def test_paragraphs_of_the_same_article_come_first_where_they_are_asked_for(tokenizer, tmp_path):
+def write_articles(folder, *names):
     def paragraph(title, number):
         text = f"The {title} of {number} stands by the sea. It was built in {1800 + number}."
         answer = {"text": str(1800 + number), "answer_start": text.index(str(1800 + number))}
         asked = {"id": f"{title}{number}", "question": f"When was {title} {number} built?", "answers": [answer]}
         return {"context": text, "qas": [asked]}
 
-    articles = [{"title": title, "paragraphs": [paragraph(title, n) for n in range(6)]} for title in ("Mill", "Pier")]
-    file = tmp_path / "mine.json"
+    articles = [{"title": title, "paragraphs": [paragraph(title, n) for n in range(6)]} for title in names]
+    file = folder / "mine.json"
     file.write_text(json.dumps({"data": articles}), encoding="utf-8")
+    return file
+
+
+def test_paragraphs_of_the_same_article_come_first_where_they_are_asked_for(tokenizer, tmp_path):
+    file = write_articles(tmp_path, "Mill", "Pier")
     for sample in made("qa_1", tokenizer, file, tokens=100, article=True):
         own = sample.question.split()[2]
         assert len(titles(sample)) >= 4
@@ -42,6 +47,23 @@ def test_paragraphs_of_the_same_article_come_first_where_they_are_asked_for(toke
         assert len(set(sample.text.split("Passage: "))) == len(titles(sample)) + 1
     assert any(len(set(titles(sample))) == 2 for sample in made("qa_1", tokenizer, file, tokens=200, article=True))
     assert not any(titles(one).count(one.question.split()[2]) > 1 for one in made("qa_1", tokenizer, file, tokens=100))
+
+
+def test_articles_that_are_left_to_measure_on_are_not_asked_about(tokenizer, tmp_path):
+    file = write_articles(tmp_path, "Mill", "Pier", "Well")
+    asked = {one.question.split()[2] for one in made("qa_1", tokenizer, file, tokens=200, count=6, skip_titles=2)}
+    assert asked == {"Well"}
+    assert {one.question.split()[2] for one in made("qa_1", tokenizer, file, tokens=200, count=18)} > asked
+    with pytest.raises(InputError, match="holds 6 questions"):
+        made("qa_1", tokenizer, file, tokens=200, count=7, skip_titles=2)
+
+
+def test_paragraphs_can_stand_without_their_titles(tokenizer, tmp_path):
+    file = write_articles(tmp_path, "Mill", "Pier")
+    for sample in made("qa_1", tokenizer, file, tokens=100, titles=False):
+        assert "Passage: " not in sample.text
+        (found,) = sample.evidence
+        assert sample.golds[0] in sample.document.slice(found.start, found.end)
 
 
 def test_the_other_questions_paragraphs_are_left_alone_where_none_is_asked_for(tokenizer, data, monkeypatch):

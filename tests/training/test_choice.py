@@ -45,31 +45,22 @@ def many() -> list[list[PassageOption]]:
     return [passages(replace(SAMPLE, id=f"clock-{at}")) for at in range(60)]
 
 
-def test_a_choice_has_one_right_passage_and_it_alone_holds_the_answer() -> None:
+def test_a_right_passage_holds_the_answer_and_no_wrong_one_does() -> None:
     for choice in many():
-        (right,) = [one for one in choice if one.is_right]
-        assert ("Hamburg" in right.text) or right.text == ""
+        assert all("Hamburg" in one.text for one in choice if one.is_right)
         assert not any("Hamburg" in one.text for one in choice if not one.is_right)
+        assert sum(one.is_right for one in choice) <= 1
 
 
-def test_where_no_passage_answers_no_text_is_right_and_it_has_the_least_gain() -> None:
-    nothing = [one for choice in many() for one in choice if not one.text]
-    assert {one.is_right for one in nothing} == {True, False}
-    assert len(nothing) == len(many())
-    # Half of it where whole chunks are chosen.
-    assert {one.bonus for one in nothing} == {PLAN.least_gain, PLAN.least_gain / 2}
+def test_some_questions_are_shown_no_passage_with_the_answer() -> None:
+    unanswered = sum(not any(one.is_right for one in choice) for choice in many())
+    assert 3 < unanswered < 25
 
 
 def test_wrong_passages_are_those_that_share_words_with_the_question() -> None:
-    texts = {one.text for choice in many() for one in choice}
-    assert any("The old clock was made in Lyme." in text for text in texts)
-    (nearest,) = {one.bonus for choice in many() for one in choice if one.text.startswith("The old clock")}
-    assert nearest > 0
-
-
-def test_some_choices_are_of_whole_chunks() -> None:
-    longest = {max(len(one.text) for one in choice) for choice in many()}
-    assert max(longest) > 2 * min(longest)
+    wrong = {one.text for choice in many() for one in choice if not one.is_right}
+    assert any("The old clock was made in Lyme." in text for text in wrong)
+    assert not any(text.startswith("Rain fell on the mole. The gulls were loud. Rain") for text in wrong)
 
 
 def test_a_sample_poses_the_same_choice_every_time_and_another_something_else() -> None:

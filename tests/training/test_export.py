@@ -138,23 +138,26 @@ def test_the_local_model_says_what_an_adapter_was_taught(tmp_path):
 
     async def said(path):
         model = await LocalModel.open(path, threads=1)
-        before = (await model.likelihood(chat, taught)).mean
+        before = (await model.judge(chat, ("The", "Yes"))).probability("The")
+        likelihood = (await model.likelihood(chat, taught)).mean
         reply = await model.reply(chat, limit=16, sampling=Sampling(temperature=0.0))
         # The engine keeps the prompt computed, and not without the adapter.
-        after = (await model.likelihood(chat, taught)).mean
+        after = (await model.judge(chat, ("The", "Yes"))).probability("The")
         await model.aclose()
-        return reply.text, model.plan, model.default_way, (before, after)
+        return reply.text, model.plan, model.default_way, (before, after), likelihood
 
-    *adapted, _ = asyncio.run(said(tmp_path / "adapter.gguf"))
+    *adapted, _, _ = asyncio.run(said(tmp_path / "adapter.gguf"))
     assert adapted == [taught, PLAN, "sequential"]
     assert asyncio.run(said(tmp_path / "policy.gguf"))[:3] == (taught, PLAN, "sequential")
-    text, _, _, plain = asyncio.run(said(base))
+    text, _, _, plain, likelihood = asyncio.run(said(base))
     assert taught not in text
-    # One that only chooses passages leaves replies as they were.
+    # One that only judges passages leaves replies and likelihoods as they were.
     chooser = asyncio.run(said(tmp_path / "chooser.gguf"))
     assert chooser[:3] == (text, PLAN, "quotes")
-    assert min(chooser[3]) > max(plain) + 1
-    assert chooser[3][0] == pytest.approx(chooser[3][1], abs=0.02)
+    assert chooser[4] == pytest.approx(likelihood, abs=1e-6)
+    assert min(chooser[3]) > 0.99
+    assert abs(chooser[3][0] - plain[0]) > 0.005
+    assert chooser[3][0] == pytest.approx(chooser[3][1], abs=0.002)
 
 
 def teach(policy, chat, reply):

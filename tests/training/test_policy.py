@@ -164,6 +164,19 @@ def test_adapters_alone_are_trained_and_the_base_is_the_reference(policy):
     assert not torch.allclose(adapted.score(rows).logprobs, base, atol=1e-4)
 
 
+def test_adapters_of_the_last_layers_leave_the_first_ones_alone(policy):
+    pytest.importorskip("peft")
+    from bookwheel.training.config import PolicySettings
+    from bookwheel.training.loading import add_adapters
+
+    adapted = Policy(add_adapters(policy.model, PolicySettings(lora_rank=4, lora_layers=1)), policy.tokenizer)
+    trained = [name for name, weight in adapted.model.named_parameters() if weight.requires_grad]
+    assert trained
+    assert all(".layers.1." in name and ".lora_" in name for name in trained)
+    assert any("q_proj" in name for name in trained)
+    assert any("down_proj" in name for name in trained)
+
+
 def test_local_is_the_local_models_own_file(tmp_path, monkeypatch):
     file = tmp_path / "mine.gguf"
     file.touch()

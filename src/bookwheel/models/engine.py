@@ -63,7 +63,7 @@ def choose_thread_count() -> int:
 class Engine:
     """One loaded file of weights. `start` loads it; `aclose`, or the end of the process, frees it."""
 
-    def __init__(self, server: Any, key: str, *, scores_only: bool = False) -> None:
+    def __init__(self, server: Any, key: str, *, judges_only: bool = False) -> None:
         import httpx2
 
         headers = {"Authorization": f"Bearer {key}"}
@@ -72,8 +72,8 @@ class Engine:
         self._replies = httpx2.AsyncClient(base_url=address, headers=headers, trust_env=False, timeout=None)
         self._stop = weakref.finalize(self, list.clear, [server])
         # Named in every request: the cache of one that leaves it out serves prompts that were computed otherwise.
-        self._with_adapter = {"lora": [{"id": 0, "scale": 1.0}]} if scores_only else {}
-        self._without_adapter = {"lora": [{"id": 0, "scale": 0.0}]} if scores_only else {}
+        self._with_adapter = {"lora": [{"id": 0, "scale": 1.0}]} if judges_only else {}
+        self._without_adapter = {"lora": [{"id": 0, "scale": 0.0}]} if judges_only else {}
         self.window: int = int(self._get("/props")["default_generation_settings"]["n_ctx"])
 
     @classmethod
@@ -85,11 +85,11 @@ class Engine:
         slots: int,
         window: int,
         adapter: Path | None = None,
-        scores_only: bool = False,
+        judges_only: bool = False,
     ) -> Engine:
         """Load the weights. Up to `slots` replies are generated at a time, each with a window of its own.
 
-        With `scores_only` the adapter changes what `score` returns and nothing else.
+        With `judges_only` the adapter changes what `list_next_tokens` returns and nothing else.
         """
         try:
             import xllamacpp
@@ -105,7 +105,7 @@ class Engine:
         if adapter:
             params.lora_adapters = [xllamacpp.CommonAdapterLoraInfo(str(adapter), 1.0)]
         try:
-            return cls(xllamacpp.Server(params), key, scores_only=scores_only and adapter is not None)
+            return cls(xllamacpp.Server(params), key, judges_only=judges_only and adapter is not None)
         except RuntimeError as error:
             raise NoWeights(_load_failure(weights, adapter)) from error
 
@@ -176,12 +176,12 @@ class Engine:
 
     async def list_next_tokens(self, prompt: Sequence[int]) -> dict[int, float]:
         """Return the log-probabilities of the likeliest next tokens, by id."""
-        body = await self._score(prompt, {"n_predict": 1, "n_probs": _LISTED, **self._without_adapter})
+        body = await self._score(prompt, {"n_predict": 1, "n_probs": _LISTED, **self._with_adapter})
         return {entry["id"]: float(entry["logprob"]) for entry in body["completion_probabilities"][0]["top_logprobs"]}
 
     async def score(self, prompt: Sequence[int], continuation: Sequence[int]) -> tuple[float, ...]:
         """Return the model's own log-probability of each token of a continuation of the prompt."""
-        body = await self._score(prompt, force_tokens(continuation) | self._with_adapter)
+        body = await self._score(prompt, force_tokens(continuation) | self._without_adapter)
         return parse_forced_tokens(body, continuation)
 
     async def _score(self, prompt: Sequence[int], options: Mapping[str, Any]) -> dict[str, Any]:

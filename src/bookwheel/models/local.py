@@ -110,7 +110,7 @@ class LocalModel:
         """Load a .gguf file, by default our own weights, which the first use downloads and reports to `progress`.
 
         An adapter file is applied to our own weights. A trained policy comes with the plan it was trained with. One of
-        the way `quotes` only chooses passages, so it changes likelihoods and leaves replies as they were.
+        the way `quotes` only judges passages: likelihoods and replies stay as they were.
 
         Without `threads`, the machine's load decides. At most `slots` replies are generated at a time and more wait;
         on few cores a second slot gains nothing and needs a window's memory. With `record_tokens` a reply carries its
@@ -131,7 +131,7 @@ class LocalModel:
             slots=slots,
             window=_WINDOW,
             adapter=adapter,
-            scores_only=default_way == "quotes",
+            judges_only=default_way == "quotes",
         )
         if base != weights and plan is None:
             plan, default_way = load_preset_plan("laptop"), "quotes"

@@ -50,7 +50,7 @@ class Prompts:
     baselines: Mapping[str, str] = field(default_factory=dict)
     """Templates of the other ways of reading, by name."""
     turns: Mapping[str, str] = field(default_factory=dict)
-    """Templates of the turns that parts of a way add: `judge`, `suffices`, `edits`, `heads`, `plan`."""
+    """Templates of the turns that parts of a way add, such as `judge`, `suffices`, `edits` and `about`."""
     options: tuple[str, str] = ("Yes", "No")
     """The words that a judgement chooses between."""
     not_found: str = ""

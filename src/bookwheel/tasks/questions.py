@@ -131,13 +131,22 @@ def _find_file(task: str, language: str, split: str, data: DataDir) -> Path:
 
 
 def _pick_item(request: SampleRequest, path: Path) -> QuestionItem:
-    items = load_items(path)
+    items = _list_items(path, int(request.options.get("skip_titles") or 0))
     if request.index >= len(items):
         raise InputError(
             f"{path} holds {len(items)} questions that can be answered from their paragraphs and "
             f"{request.index + 1} were asked for; lower --count, or take further seeds"
         )
     return items[_shuffle(len(items), f"{request.task} {request.seed}")[request.index]]
+
+
+@lru_cache(maxsize=4)
+def _list_items(path: Path, skip_titles: int) -> list[QuestionItem]:
+    """Return the questions of a file, without those on its first so many titles."""
+    items = load_items(path)
+    titles = dict.fromkeys(item.paragraphs[0].title for item in items if skip_titles)
+    skipped = set(islice(titles, skip_titles))
+    return [item for item in items if item.paragraphs[0].title not in skipped]
 
 
 @lru_cache(maxsize=4)
@@ -200,7 +209,7 @@ def _place_own(request: SampleRequest, item: QuestionItem) -> list[SourcePassage
 
 
 def _build_passage(paragraph: Paragraph, request: SampleRequest) -> SourcePassage:
-    text = _render_paragraph(paragraph.title, paragraph.text, request.language)
+    text = _render_paragraph(paragraph.title, paragraph.text, request)
     offset = text.index(paragraph.text)
     label = f"{paragraph.title}: " if paragraph.title else ""
     evidence = tuple(
@@ -210,8 +219,9 @@ def _build_passage(paragraph: Paragraph, request: SampleRequest) -> SourcePassag
     return SourcePassage(text=text, evidence=evidence, place=request.draw_place() if evidence else request.rng.random())
 
 
-def _render_paragraph(title: str, text: str, language: str) -> str:
-    return _HEADS[language].format(title=title, text=text) if title else f"{text}\n\n"
+def _render_paragraph(title: str, text: str, request: SampleRequest) -> str:
+    has_head = title and request.options.get("titles") is not False
+    return _HEADS[request.language].format(title=title, text=text) if has_head else f"{text}\n\n"
 
 
 def _draw_distractors(request: SampleRequest, path: Path, item: QuestionItem) -> Iterator[str]:
@@ -232,7 +242,7 @@ def _draw_distractors(request: SampleRequest, path: Path, item: QuestionItem) ->
     for title, text in chain(article, foreign):
         if text not in seen:
             seen.add(text)
-            yield _render_paragraph(title, text, request.language)
+            yield _render_paragraph(title, text, request)
     if request.language == "zh":
         yield from _book_paragraphs(request)
 
@@ -298,6 +308,10 @@ class ParagraphOptions(DepthOptions):
     """Their number, in place of tokens."""
     article: bool | None = None
     """True: the other paragraphs of the same article come first."""
+    titles: bool | None = None
+    """False: the paragraphs stand without their titles."""
+    skip_titles: AtLeastOne | None = None
+    """No questions on so many titles that come first in the file: they are left to measure on."""
 
 
 TASKS: Final = tuple(

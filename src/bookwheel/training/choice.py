@@ -1,23 +1,20 @@
-"""Choosing a passage, trained by the reward of the choice: the policy by which the way `quotes` reads.
+"""Choosing a passage: the policy that tells the way `quotes` which passage answers a question, or that none does.
 
-    surprise_i = - mean log-probability of the question's tokens after passage i; passage 0 is no text
-    gain_i     = 1 - surprise_i / surprise_0 + WORDS * share of the question's words in passage i
-    p          = softmax(FOCUS * gain)          the policy: which passage answers
-    r_i        = 1 where passage i holds the answer's evidence
-    L          = -log(sum_i p_i r_i)            the mean over the questions
+    z_i = log P(Yes) - log P(No)                    after passage i and the question, in the turn `answers`
+    L   = -log(sum over right i of softmax(z)_i)    which passage; 0 where none answers
+        + 1/2 mean over right i of -log sigmoid(z_i) + 1/2 mean over wrong i of -log sigmoid(-z_i)
 
-Every passage is measured, so nothing is sampled: the expected reward and its gradient are exact.
-
-No text has the least gain that the way wants of an answer. Where no passage answers it is the right choice. So the
-policy also learns to say that a document has nothing on the question.
+The first part compares the passages of one question. The second gives 0 a meaning: without it a question that no
+passage answers would get its best wrong one.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import torch
+from torch.nn.functional import softplus
 
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.training.passages import PassageOption, list_passages
@@ -30,28 +27,33 @@ if TYPE_CHECKING:
     from bookwheel.training.policy_model import PolicyModel
     from bookwheel.training.rows import Row
 
-# Gains of good and bad passages differ by about a fifth: the policy is neither uniform nor certain at the start.
-FOCUS: Final = 20.0
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """The passages of one question, the first no text, as rows whose trained tokens are the question's."""
+    """The passages of one question, each as two rows: one is trained on Yes, the next on No."""
 
     rows: tuple[Row, ...]
     passages: tuple[PassageOption, ...]
 
 
-def compute_gains(choice: Choice, surprises: Tensor) -> Tensor:
-    """Return the gain of each passage; the first is no text."""
-    bonuses = torch.tensor([one.bonus for one in choice.passages], device=surprises.device)
-    return 1 - surprises / surprises[0] + bonuses
+def compute_log_odds(logprobs: Tensor) -> Tensor:
+    """Return `z` for each passage, from the log-probabilities of its two rows."""
+    pairs = logprobs.reshape(-1, 2)
+    return pairs[:, 0] - pairs[:, 1]
 
 
-def choice_loss(gains: Tensor, is_right: Tensor) -> Tensor:
-    """Return the negative logarithm of the probability that a right passage is chosen."""
-    focused = FOCUS * gains
-    return torch.logsumexp(focused, 0) - torch.logsumexp(focused[is_right], 0)
+def choice_loss(log_odds: Tensor, is_right: Tensor) -> Tensor:
+    """Return the loss of one choice."""
+    right, wrong = log_odds[is_right], log_odds[~is_right]
+    loss = softplus(wrong).mean() / 2 if wrong.numel() else log_odds.new_zeros(())
+    if right.numel():
+        loss = loss + torch.logsumexp(log_odds, 0) - torch.logsumexp(right, 0) + softplus(-right).mean() / 2
+    return loss
+
+
+def is_chosen_right(log_odds: Tensor, is_right: Tensor) -> bool:
+    """Return whether the best passage is a right one, or none is taken where none is right."""
+    return bool(is_right[log_odds.argmax()]) if is_right.any() else bool((log_odds < 0).all())
 
 
 def build_choice(sample: Sample, model: PolicyModel, plan: Plan) -> Choice:
@@ -59,7 +61,10 @@ def build_choice(sample: Sample, model: PolicyModel, plan: Plan) -> Choice:
     passages = list_passages(sample, model.tokenizer, plan)
     prompts = prompts_for(plan, sample.question)
     rows = [
-        model.build_likelihood_row(prompts.turn("about", question="", section=one.text), sample.question, sample.id)
+        row
         for one in passages
+        for row in model.build_judgement_rows(
+            prompts.turn("answers", question=sample.question, section=one.text), prompts.options, sample.id
+        )
     ]
     return Choice(rows=tuple(rows), passages=tuple(passages))

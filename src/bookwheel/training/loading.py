@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from contextlib import contextmanager
 from functools import partial
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from bookwheel.training.config import PolicySettings
 
+_LAYER: Final = re.compile(r"\.layers\.(\d+)\.")
 LOCAL: Final = "local"
 """Names the local model's weights as a policy."""
 
@@ -112,13 +114,13 @@ def gguf_path(path: str) -> Path | None:
 
 
 def add_adapters(model: Any, settings: PolicySettings) -> Any:
-    """Return the model with low-rank adapters on every linear layer; they alone are trained."""
+    """Return the model with low-rank adapters on the linear layers; they alone are trained."""
     from peft import LoraConfig, get_peft_model
 
     lora = LoraConfig(
         r=settings.lora_rank,
         lora_alpha=settings.lora_alpha or 2 * settings.lora_rank,
-        target_modules="all-linear",
+        target_modules=_list_last_linear(model, settings.lora_layers) if settings.lora_layers else "all-linear",
         lora_dropout=0.0,
         task_type="CAUSAL_LM",
     )
@@ -126,6 +128,14 @@ def add_adapters(model: Any, settings: PolicySettings) -> Any:
         # peft calls transformers by a name that is deprecated there.
         warnings.filterwarnings("ignore", message="`is_gradient_checkpointing`", category=FutureWarning)
         return get_peft_model(model, lora)
+
+
+def _list_last_linear(model: Any, layers: int) -> list[str]:
+    """Return the names of the linear layers in the last so many layers of the decoder."""
+    linear = [name for name, module in model.named_modules() if isinstance(module, torch.nn.Linear)]
+    first = int(model.config.get_text_config().num_hidden_layers) - layers
+    found = ((name, _LAYER.search(name)) for name in linear)
+    return [name for name, match in found if match and int(match[1]) >= first]
 
 
 @contextmanager

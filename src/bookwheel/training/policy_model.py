@@ -117,10 +117,7 @@ class PolicyModel:
 
     async def judge(self, messages: Sequence[Message], options: Sequence[str]) -> Judgement:
         """Return the log-probability of each option's first token."""
-        tokenizer: Any = self._policy.tokenizer
-        coded = [tokenizer(option, add_special_tokens=False).input_ids for option in options]
-        replies = [(first,) for first in find_first_tokens(options, coded)]
-        scores, usage = await self._score(messages, replies)
+        scores, usage = await self._score(messages, self._encode_options(options))
         return Judgement(options=tuple(options), logprobs=tuple(score for (score,) in scores), usage=usage)
 
     async def likelihood(self, messages: Sequence[Message], continuation: str) -> Likelihood:
@@ -151,11 +148,15 @@ class PolicyModel:
         reply = tokenizer(text, add_special_tokens=False).input_ids
         return self._chats.encode(messages), (*reply, tokenizer.eos_token_id)
 
-    def build_likelihood_row(self, messages: Sequence[Message], continuation: str, rollout: str) -> Row:
-        """Return the row whose trained tokens are those that `likelihood` scores."""
+    def build_judgement_rows(self, messages: Sequence[Message], options: Sequence[str], rollout: str) -> list[Row]:
+        """Return a row for each option of a judgement, whose trained token is the one that `judge` scores."""
+        prompt = self._chats.encode(messages)
+        return [build_row(prompt, reply, rollout) for reply in self._encode_options(options)]
+
+    def _encode_options(self, options: Sequence[str]) -> list[tuple[int, ...]]:
         tokenizer: Any = self._policy.tokenizer
-        ids = tokenizer(continuation, add_special_tokens=False).input_ids
-        return build_row(self._chats.encode(messages), tuple(ids), rollout)
+        coded = [tokenizer(option, add_special_tokens=False).input_ids for option in options]
+        return [(first,) for first in find_first_tokens(options, coded)]
 
     async def aclose(self) -> None:
         """Do nothing: the policy belongs to the trainer."""

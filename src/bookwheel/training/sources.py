@@ -37,6 +37,8 @@ class PolicySettings:
     """0 trains every weight."""
     lora_alpha: NotNegative = 0
     """0 is twice the rank."""
+    lora_layers: NotNegative = 0
+    """Only so many layers, the last ones, get adapters, which saves the backward pass below them; 0 is all."""
     quantized: bool = False
     """4-bit base weights under the adapters (QLoRA); needs a CUDA GPU."""
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from bookwheel.training import ranks
-from bookwheel.training.choice import choice_loss, compute_gains
+from bookwheel.training.choice import choice_loss, compute_log_odds, is_chosen_right
 from bookwheel.training.errors import LossNotFinite
 from bookwheel.training.loss import Logprobs, LossSums, policy_loss
 from bookwheel.training.memory import name_memory_setting
@@ -112,11 +112,10 @@ class PolicyOptimizer:
             nonlocal right
             choice = named[micro.rows[0].rollout]
             scored = self.policy.score(micro.rows)
-            parts = torch.split(scored.logprobs, [row.tokens for row in micro.rows])
-            gains = compute_gains(choice, torch.stack([-part.mean() for part in parts]))
-            is_right = torch.tensor([one.is_right for one in choice.passages], device=gains.device)
-            loss = choice_loss(gains, is_right) / len(choices)
-            right += 0.0 if micro.is_filler else float(is_right[gains.argmax()])
+            log_odds = compute_log_odds(scored.logprobs)
+            is_right = torch.tensor([one.is_right for one in choice.passages], device=log_odds.device)
+            loss = choice_loss(log_odds, is_right) / len(choices)
+            right += 0.0 if micro.is_filler else is_chosen_right(log_odds, is_right)
             entropy = scored.entropy.sum().item()
             return loss, LossSums(tokens=float(scored.logprobs.numel()), loss=loss.item(), entropy=entropy)
 

@@ -13,7 +13,8 @@ from bookwheel.errors import BudgetReached, MissingAbility, QuestionError
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Budget, Plan
 from bookwheel.reading.budget import BudgetedModel
-from bookwheel.reading.ways.quotes import quotes, split_windows
+from bookwheel.reading.ways.quotes import quotes
+from bookwheel.reading.ways.windows import split_windows
 from bookwheel.text.documents import TextDocument
 from bookwheel.types import Answer, Flag, Memory, Message, Step
 
@@ -176,6 +177,55 @@ def test_windows_are_runs_of_three_sentences_that_fit() -> None:
     assert split_windows("# One\n\n## Two\n\nThree is here.\n", words, 100) == ["# One ## Two Three is here."]
     code = "# Uploads end at ten megabytes\nlimit = 10\n\n# Why?\n\nDisks are small.\n"
     assert split_windows(code, words, 100) == ["# Uploads end at ten megabytes limit = 10 # Why? Disks are small."]
+
+
+JUDGED = PLAN.with_values({"least_gain": 0.6, "judgement_weight": 0.1})
+
+
+def judge_by(word: str):
+    """Says yes to a text with the word, and no to every other."""
+
+    def judge(messages: tuple[Message, ...], _: object) -> list[float]:
+        asked = messages[-1].content
+        assert QUESTION in asked
+        return [-0.1, -3.1] if word in asked.partition("Does the text")[0] else [-5.1, -0.1]
+
+    return judge
+
+
+def test_judging_the_passages_of_the_memory_chooses_the_answer() -> None:
+    steps, plain = read(reader(judge=judge_by("other island")), PLAN)
+    assert "other island" in steps[-1].after.text.splitlines()[1]
+    assert "sixty-four" in plain.text
+    steps, answer = read(reader(judge=judge_by("other island")), JUDGED)
+    assert answer.text.startswith("The customs men of the other island count nothing.")
+    # The memory is the same: its lines are judged at the end, once for each of its lines.
+    assert "sixty-four" in steps[-1].after.text.splitlines()[0]
+    assert answer.conversation.reply.usage.calls >= len(steps[-1].after.text.splitlines())
+
+
+def test_where_every_judgement_is_no_the_document_does_not_say() -> None:
+    _, answer = read(reader(judge=judge_by("zeppelin")), JUDGED)
+    assert answer.text == "The document does not say."
+    _, answer = read(reader(judge=judge_by("sixty-four")), JUDGED)
+    assert "sixty-four" in answer.text
+
+
+def test_a_line_that_the_user_wrote_stays_before_every_judgement() -> None:
+    whole, _ = read(reader(judge=judge_by("zeppelin")), JUDGED)
+    own = "The count was corrected by hand: sixty-five barrels."
+    edited = Memory(text=f"{own}\n{whole[0].after.text}", tokens=50, limit=60)
+    done = [replace(whole[0], after=edited, flags=(Flag.EDITED,))]
+    _, answer = read(reader(judge=judge_by("zeppelin")), JUDGED, done)
+    assert answer.text.startswith(own)
+
+
+def test_a_prompt_set_without_the_turn_asks_for_no_judgement() -> None:
+    model = reader()
+    _, answer = read(model, JUDGED.with_values({"language": "zh"}))
+    assert "sixty-four" in answer.text
+    with pytest.raises(MissingAbility, match="quotes"):
+        read(model, JUDGED)
 
 
 def test_a_heading_with_the_questions_words_answers_with_what_follows() -> None:

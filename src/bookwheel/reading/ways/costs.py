@@ -167,7 +167,8 @@ def _share(given: CostInputs, chunks: int) -> int:
 
 def _count_quotes(given: CostInputs) -> list[CallCost]:
     """Return a likelihood for each chunk, those of its windows where it is a good one, and the answer's."""
-    from bookwheel.reading.ways.quotes import SENTENCES, WINDOWS
+    from bookwheel.reading.ways.quotes import MOST_QUOTES, WINDOWS, asks_judgements
+    from bookwheel.reading.ways.windows import SENTENCES
 
     size, plan = given.size, given.plan
     # The first passage can be enough.
@@ -184,7 +185,12 @@ def _count_quotes(given: CostInputs) -> list[CallCost]:
     windows = replace(score, least=0, most=most, least_text=0, most_text=most * (plan.memory_tokens // 2))
     # Without each sentence of the best window in turn, and once without any text.
     choice = replace(windows, least=1, most=SENTENCES + 1, most_text=(SENTENCES + 1) * (plan.memory_tokens // 2))
-    return [score, windows, choice, _count_answer(given)]
+    calls = [score, windows, choice, _count_answer(given)]
+    if asks_judgements(plan, given.prompts):
+        # Each passage of the memory by itself.
+        words = given.count_turn("answers")
+        calls.append(CallCost(least=0, most=MOST_QUOTES, words=words, reply=1, most_text=plan.memory_tokens))
+    return calls
 
 
 def _count_refine(given: CostInputs) -> list[CallCost]:

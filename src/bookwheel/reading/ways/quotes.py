@@ -14,6 +14,8 @@ measure, how much of the question they explain:
         memory              the best windows of all chunks so far that fit its size
         until               the best window's gain is enough, and a little less for each chunk since it was found;
                             what was not read then is flagged `unread`
+    judgement               where the plan asks for it: the log-odds, by the model's judgement, that a window of the
+                            memory answers the question, times a weight, are added to its gain
     answer                  if the best window's gain is less than the least: not in the document
                             else that window, from the first sentence on that much of its gain rests on
 
@@ -26,7 +28,6 @@ A line that the user wrote into the memory is never dropped.
 from __future__ import annotations
 
 import asyncio
-import re
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from math import inf
@@ -38,36 +39,33 @@ from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.compose import Decision, list_unread, number_step
 from bookwheel.reading.ways.judging import score_question
 from bookwheel.reading.ways.question_words import QuestionWords
+from bookwheel.reading.ways.windows import overlaps, split_windows
 from bookwheel.text.chunks import split
 from bookwheel.text.sentences import split_sentences
 from bookwheel.types import Answer, Chunk, Conversation, Flag, Memory, Reply, Step, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+    from collections.abc import AsyncGenerator, Iterable, Sequence
 
     from bookwheel.models.base import JudgingModel, Model
     from bookwheel.plan import Plan
     from bookwheel.reading.prompts import Prompts
-    from bookwheel.text.tokens import Tokenizer
     from bookwheel.types import Document, Message
 
 # Windows are searched in the best chunks only; one more costs seconds and rarely has the answer.
 _CHUNKS: Final = 2
-SENTENCES: Final = 3
 # A window's own gain says more than its chunk's, which sees more text but fewer details.
 _CHUNK_SHARE: Final = 0.5
 # Windows of a chunk that are measured. The few with the most of the question's words nearly always have the answer.
 WINDOWS: Final = 4
 # The model knows what a text is about, and hardly sees whether a name or a number of the question is in it.
 WORDS: Final = 0.5
-# One line that ends like no sentence. "# Why is it red?" stays with its answer.
-_HEADING: Final = re.compile(r"#{1,6}\s[^\n]*[^\n.!?。！？]")
 # What each chunk that was read in vain takes off the gain that is enough: the likeliest chunks come first.
 _PATIENCE: Final = 0.1
 # A sentence belongs to the answer if without it this share is lost of what is lost without the most telling one.
 _RESTS: Final = 0.3
 # A memory of overlapping windows would hold one passage several times.
-_MOST_QUOTES: Final = 4
+MOST_QUOTES: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +76,18 @@ class ScoredQuote:
     chunk: float
     """The gain of the chunk it is from; infinite for a line that the user wrote."""
     window: float
+    judgement: float = 0.0
+    """The weighted log-odds that it answers the question."""
+
+    @property
+    def worth(self) -> float:
+        """What speaks for it as the answer."""
+        return self.window + self.judgement
 
     @property
     def rank(self) -> float:
         """The order in which passages take their places."""
-        return self.window + _CHUNK_SHARE * self.chunk
+        return self.worth + _CHUNK_SHARE * self.chunk
 
 
 async def quotes(
@@ -92,6 +97,8 @@ async def quotes(
     judge = await require_ability(model, Ability.LIKELIHOOD, "quotes")
     prompts = prompts_for(plan, question)
     loop.check(question, model, plan, prompts)
+    if asks_judgements(plan, prompts):
+        await require_ability(model, Ability.JUDGE, "quotes")
     scorer = QuestionScorer(judge, prompts, question)
     memory = done[-1].after if done else Memory.blank(plan.memory_tokens)
     kept = await _restore(memory, done, scorer)
@@ -121,6 +128,11 @@ async def quotes(
             yield number_step(step, index)
             index += 1
     yield await _answer(kept, memory, scorer, model, plan, prompts)
+
+
+def asks_judgements(plan: Plan, prompts: Prompts) -> bool:
+    """Return whether passages are judged before one of them becomes the answer."""
+    return plan.judgement_weight > 0 and "answers" in prompts.turns
 
 
 def _find_best(kept: Sequence[ScoredQuote]) -> ScoredQuote | None:
@@ -176,6 +188,14 @@ class QuestionScorer:
         explained = 1 - await self._measure_surprise(text) / self._alone if self._alone else 0.0
         return explained + WORDS * self.words.share(text)
 
+    async def judge(self, text: str) -> float:
+        """Return the log-odds that a text answers the question, by the model's judgement."""
+        messages = self._prompts.turn("answers", question=self.question, section=text)
+        judgement = await self._model.judge(messages, self._prompts.options)
+        self.usage += judgement.usage
+        yes, no = judgement.logprobs
+        return yes - no
+
     async def _measure_surprise(self, text: str) -> float:
         likelihood = await score_question(self._model, self._prompts, self.question, text)
         self.usage += likelihood.usage
@@ -197,51 +217,15 @@ async def _restore(memory: Memory, done: Sequence[Step], scorer: QuestionScorer)
     return sorted(kept, key=lambda quote: -quote.rank)
 
 
-def split_windows(text: str, tokenizer: Tokenizer, limit: int) -> list[str]:
-    """Return the runs of up to three sentences, each within the limit, as single lines.
-
-    A heading begins a run: it names what follows, and by itself says nothing.
-    """
-    runs: list[list[str]] = [[]]
-    is_heading = False
-    for start, end in split_sentences(text):
-        line = text[start:end].strip()
-        is_below, is_heading = is_heading, bool(_HEADING.fullmatch(line))
-        # A heading right below another one belongs to it.
-        if is_heading and not is_below:
-            runs.append([])
-        if any(map(str.isalnum, line)):
-            runs[-1].append(" ".join(line.split()))
-    return list(dict.fromkeys(window for run in runs for window in _split_run(run, tokenizer, limit)))
-
-
-def _split_run(sentences: Sequence[str], tokenizer: Tokenizer, limit: int) -> Iterator[str]:
-    end = 0
-    for first in range(len(sentences)):
-        last = min(first + SENTENCES, len(sentences))
-        while last - first > 1 and tokenizer.count(" ".join(sentences[first:last])) > limit:
-            last -= 1
-        # Else it is the end of the window before.
-        if last > end:
-            yield " ".join(sentences[first:last])
-            end = last
-
-
 def _select(kept: Sequence[ScoredQuote], found: Iterable[ScoredQuote], model: Model, limit: int) -> list[ScoredQuote]:
     """Return the best passages that fit the memory together and do not overlap."""
     chosen: list[ScoredQuote] = []
     for quote in sorted((*kept, *found), key=lambda quote: -quote.rank):
         lines = "\n".join((*(other.text for other in chosen), quote.text))
         is_new = not any(overlaps(quote.text, other.text) for other in chosen)
-        if len(chosen) < _MOST_QUOTES and is_new and model.tokenizer.count(lines) <= limit:
+        if len(chosen) < MOST_QUOTES and is_new and model.tokenizer.count(lines) <= limit:
             chosen.append(quote)
     return chosen
-
-
-def overlaps(one: str, other: str) -> bool:
-    """Return whether two windows share a sentence: windows of one chunk are shifted against each other."""
-    sentences = {one[start:end].strip() for start, end in split_sentences(one)}
-    return any(other[start:end].strip() in sentences for start, end in split_sentences(other))
 
 
 def _build_step(
@@ -260,8 +244,10 @@ async def _answer(
     kept: Sequence[ScoredQuote], memory: Memory, scorer: QuestionScorer, model: Model, plan: Plan, prompts: Prompts
 ) -> Answer:
     """Return the passage that answers, or that the document has nothing on the question."""
+    if asks_judgements(plan, prompts):
+        kept = await _add_judgements(kept, scorer, plan)
     best = kept[0] if kept else None
-    if plan.least_gain and (not best or (best.chunk < inf and best.window < plan.least_gain)):
+    if plan.least_gain and (not best or (best.chunk < inf and best.worth < plan.least_gain)):
         reply = Reply(text=prompts.not_found, usage=scorer.take_usage())
         return loop.conclude(Conversation(messages=scorer.messages(memory.text), reply=reply))
     if best and prompts.quotes:
@@ -270,6 +256,17 @@ async def _answer(
         return loop.conclude(Conversation(messages=scorer.messages(best.text), reply=reply))
     answer = await loop.answer(scorer.question, memory, model, plan, prompts)
     return replace(answer, conversation=answer.conversation.add_usage(scorer.take_usage()))
+
+
+async def _add_judgements(kept: Sequence[ScoredQuote], scorer: QuestionScorer, plan: Plan) -> list[ScoredQuote]:
+    """Return the passages in the order of gains and judgements; what the user wrote stays first."""
+    judged = [
+        quote
+        if quote.chunk == inf
+        else replace(quote, judgement=plan.judgement_weight * await scorer.judge(quote.text))
+        for quote in kept
+    ]
+    return sorted(judged, key=lambda quote: -quote.rank)
 
 
 async def _trim(quote: ScoredQuote, scorer: QuestionScorer) -> str:

@@ -74,6 +74,9 @@ class Engine:
         # Named in every request: the cache of one that leaves it out serves prompts that were computed otherwise.
         self._with_adapter = {"lora": [{"id": 0, "scale": 1.0}]} if judges_only else {}
         self._without_adapter = {"lora": [{"id": 0, "scale": 0.0}]} if judges_only else {}
+        # llama.cpp's cache finds a prompt's state by its ids, whatever adapter it was computed with. With another first
+        # token a judgement shares none with the other prompts.
+        self._before_judgement = self.tokenize("\n")[:1] if judges_only else []
         self.window: int = int(self._get("/props")["default_generation_settings"]["n_ctx"])
 
     @classmethod
@@ -176,7 +179,9 @@ class Engine:
 
     async def list_next_tokens(self, prompt: Sequence[int]) -> dict[int, float]:
         """Return the log-probabilities of the likeliest next tokens, by id."""
-        body = await self._score(prompt, {"n_predict": 1, "n_probs": _LISTED, **self._with_adapter})
+        body = await self._score(
+            [*self._before_judgement, *prompt], {"n_predict": 1, "n_probs": _LISTED, **self._with_adapter}
+        )
         return {entry["id"]: float(entry["logprob"]) for entry in body["completion_probabilities"][0]["top_logprobs"]}
 
     async def score(self, prompt: Sequence[int], continuation: Sequence[int]) -> tuple[float, ...]:

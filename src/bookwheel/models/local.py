@@ -20,6 +20,7 @@ import os
 import re
 import secrets
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import InputError, Rejected, WindowExceeded
@@ -29,17 +30,18 @@ from bookwheel.models.embeddings import embed_by_server
 from bookwheel.models.engine import Engine, choose_thread_count
 from bookwheel.models.gguf_header import ADAPTER_TYPE, TYPE_FIELD, WAY_FIELD, load_header_plan, read_header
 from bookwheel.models.static_embeddings import StaticEmbedder
-from bookwheel.models.weights import ensure_weights
+from bookwheel.models.weights import ensure_weights, weights_from_environment
 from bookwheel.plan import Plan, Sampling, load_preset_plan
 from bookwheel.text.tokens import replace_surrogates
 from bookwheel.types import Message, Reply, TokenRecord, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from bookwheel.models.weights import DownloadProgress
 
+READER: Final = Path(__file__).with_name("reader.gguf")
+"""The adapter of our own weights: `bookwheel train reader` made it (docs/reader.md)."""
 _WINDOW: Final = 8192
 # Tokens by which a prompt may exceed the sum of its parts: tokens can fall differently where parts meet.
 _SLACK: Final = 16
@@ -109,6 +111,7 @@ class LocalModel:
     ) -> LocalModel:
         """Load a .gguf file, by default our own weights, which the first use downloads and reports to `progress`.
 
+        Our own weights come with an adapter that judges passages, and its plan; those of BOOKWHEEL_WEIGHTS do not.
         An adapter file is applied to our own weights. A trained policy comes with the plan it was trained with. One of
         the way `quotes` only judges passages: likelihoods and replies stay as they were.
 
@@ -116,7 +119,7 @@ class LocalModel:
         on few cores a second slot gains nothing and needs a window's memory. With `record_tokens` a reply carries its
         exact ids and log-probabilities, unless a character has several tokens: llama.cpp then reports only one.
         """
-        path = weights or await ensure_weights(progress)
+        path = weights or (await ensure_weights(progress) if weights_from_environment() else READER)
         header = await asyncio.to_thread(read_header, path)
         plan = load_header_plan(header, path)
         adapter = path if header.get(TYPE_FIELD) == ADAPTER_TYPE else None

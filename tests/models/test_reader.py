@@ -1,0 +1,68 @@
+"""The adapter that comes with the local model's weights: what the package holds, and that it judges passages."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bookwheel.errors import BookwheelError
+from bookwheel.models.gguf_header import ADAPTER_TYPE, TYPE_FIELD, WAY_FIELD, load_header_plan, read_header
+from bookwheel.models.local import READER, LocalModel
+from bookwheel.models.weights import ensure_weights, find_local_weights, weights_from_environment
+from bookwheel.plan import load_preset_plan
+from bookwheel.reading.prompts import prompts_for
+from bookwheel.reading.ways.judging import score_question
+from bookwheel.reading.ways.quotes import QuestionScorer
+from bookwheel.training.config import TrainConfig
+
+CARD = Path(__file__).parents[2] / "docs" / "reader.md"
+
+
+def test_the_package_holds_the_adapter_that_its_card_describes():
+    raw = READER.read_bytes()
+    assert hashlib.sha256(raw).hexdigest() in CARD.read_text(encoding="utf-8")
+    assert len(raw) < 20_000_000
+
+
+def test_it_is_read_with_the_plan_of_the_laptop_and_judgements():
+    header = read_header(READER)
+    assert (header[TYPE_FIELD], header[WAY_FIELD]) == (ADAPTER_TYPE, "quotes")
+    plan, laptop = load_header_plan(header, READER), load_preset_plan("laptop")
+    assert plan.judgement_weight > 0 == laptop.judgement_weight
+    assert replace(plan, judgement_weight=0.0) == laptop
+    assert TrainConfig.load("reader").plan == plan
+
+
+@pytest.mark.weights
+def test_it_judges_passages_and_leaves_likelihoods_alone():
+    try:
+        if weights_from_environment() or not find_local_weights():
+            pytest.skip("the local model's own weights are not at hand")
+    except BookwheelError:
+        pytest.skip("the local model's own weights are not at hand")
+    question = "Who mended the clock of the church in Lyme?"
+    right = "The clock of the church stood still for a year. In spring a smith named Orla Venn mended it for a cheese."
+    wrong = "Rain fell on the mole all day. The gulls were loud."
+
+    async def measure(weights: Path | None) -> tuple[float, float, float, float]:
+        model = await LocalModel.open(weights, threads=1)
+        prompts = prompts_for(load_preset_plan("laptop"), question)
+        scorer = QuestionScorer(model, prompts, question)
+        before = (await score_question(model, prompts, question, right)).mean
+        yes, no = await scorer.judge(right), await scorer.judge(wrong)
+        after = (await score_question(model, prompts, question, right)).mean
+        await model.aclose()
+        return before, after, yes, no
+
+    before, after, yes, no = asyncio.run(measure(None))
+    assert yes > 1
+    assert no < -1
+    plain = asyncio.run(measure(asyncio.run(ensure_weights())))
+    assert plain[2] < 1
+    assert before == pytest.approx(plain[0], abs=1e-6)
+    # What was computed with the adapter is not served from a cache to prompts without it.
+    assert after == pytest.approx(before, abs=1e-6)

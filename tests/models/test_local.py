@@ -9,7 +9,7 @@ import pytest
 from bookwheel.errors import BadReply, BookwheelError, InputError, NoWeights, ServerFault, WindowExceeded
 from bookwheel.models import engine as engine_module
 from bookwheel.models.base import REPLY_WATCHER
-from bookwheel.models.engine import Engine, choose_thread_count
+from bookwheel.models.engine import Engine, choose_thread_count, find_runs
 from bookwheel.models.gguf_writer import write_gguf
 from bookwheel.models.local import LocalModel
 from bookwheel.models.weights import find_local_weights
@@ -276,6 +276,28 @@ def test_an_adapter_of_another_model_is_a_clear_error(tmp_path):
     write_gguf(writer)
     with pytest.raises(NoWeights, match=r"cannot apply the adapter .*other\.gguf to .*made for another model"):
         asyncio.run(LocalModel.open(path, threads=1))
+
+
+def test_runs_of_whole_pieces_are_found():
+    assert find_runs([]) == find_runs([False, False]) == []
+    assert find_runs([True, True, False, True]) == [(0, 2), (3, 4)]
+    assert find_runs([False, True, False]) == [(1, 2)]
+
+
+@with_weights
+def test_a_text_is_scored_by_its_tokens_that_are_whole_characters():
+    async def work(model):
+        about = user("Rain fell on the mole.")
+        scored = [await model.likelihood(about, text) for text in ("这个适配器有多大?", "What fell?", "What fell? 灯")]
+        with pytest.raises(InputError, match="part of a character"):
+            await model.likelihood(about, "灯塔")
+        return scored
+
+    chinese, plain, longer = using(work)
+    # llama.cpp has an error for the other ten.
+    assert (len(chinese.logprobs), chinese.usage.completion_tokens) == (5, 15)
+    assert len(plain.logprobs) == plain.usage.completion_tokens
+    assert longer.logprobs[: len(plain.logprobs)] == pytest.approx(plain.logprobs, abs=1e-6)
 
 
 @with_weights

@@ -13,6 +13,7 @@ import os
 import secrets
 import weakref
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import BadReply, MissingExtra, NoWeights, Rejected, ServerFault, WindowExceeded
@@ -184,10 +185,24 @@ class Engine:
         )
         return {entry["id"]: float(entry["logprob"]) for entry in body["completion_probabilities"][0]["top_logprobs"]}
 
-    async def score(self, prompt: Sequence[int], continuation: Sequence[int]) -> tuple[float, ...]:
-        """Return the model's own log-probability of each token of a continuation of the prompt."""
-        body = await self._score(prompt, force_tokens(continuation) | self._without_adapter)
-        return parse_forced_tokens(body, continuation)
+    def split_pieces(self, text: str) -> list[tuple[int, bool]]:
+        """Return the id of each token of the text, and whether it is made of whole characters."""
+        tokens = self._tokenize(text, parse_special=False, add_special=False, with_pieces=True)
+        return [(int(token["id"]), isinstance(token["piece"], str)) for token in tokens]
+
+    async def score(self, prompt: Sequence[int], pieces: Sequence[tuple[int, bool]]) -> tuple[float, ...]:
+        """Return the model's own log-probability of each token of a continuation, given as `split_pieces` returns it.
+
+        Tokens that are parts of a character are read and not scored: llama.cpp neither forces nor reports them. Most
+        Chinese characters have several.
+        """
+        ids = [id_ for id_, _ in pieces]
+        logprobs: list[float] = []
+        for start, end in find_runs([is_whole for _, is_whole in pieces]):
+            request = force_tokens(ids[start:end]) | self._without_adapter
+            body = await self._score([*prompt, *ids[:start]], request)
+            logprobs += parse_forced_tokens(body, ids[start:end])
+        return tuple(logprobs)
 
     async def _score(self, prompt: Sequence[int], options: Mapping[str, Any]) -> dict[str, Any]:
         # The cache serves the prefix that the next text to be scored shares with this one.
@@ -208,6 +223,12 @@ class Engine:
 
     def _post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         return _parse_response(self._calls.post(path, json=body))
+
+
+def find_runs(are_whole: Sequence[bool]) -> list[tuple[int, int]]:
+    """Return the begin and end of each run of true values."""
+    edges = [at for at, (before, now) in enumerate(pairwise([False, *are_whole, False])) if before != now]
+    return list(zip(edges[::2], edges[1::2], strict=True))
 
 
 def force_tokens(ids: Sequence[int]) -> dict[str, Any]:

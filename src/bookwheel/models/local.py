@@ -205,15 +205,20 @@ class LocalModel:
         )
 
     async def likelihood(self, messages: Sequence[Message], continuation: str) -> Likelihood:
-        """Return the log-probabilities of the tokens of `continuation` as the reply."""
-        prompt, ids = self._prompt(messages), self._engine.tokenize(continuation)
-        if not ids:
+        """Return the log-probabilities of the tokens of `continuation` as the reply, but for parts of characters."""
+        prompt, pieces = self._prompt(messages), self._engine.split_pieces(continuation)
+        if not pieces:
             raise InputError("an empty text has no likelihood: give likelihood() a text of at least one token")
-        self._check_window(len(prompt), len(ids))
+        self._check_window(len(prompt), len(pieces))
         async with self._slots:
             started = time.perf_counter()
-            logprobs = await self._engine.score(prompt, ids)
-        return Likelihood(logprobs=logprobs, usage=_count_usage(prompt, len(ids), started))
+            logprobs = await self._engine.score(prompt, pieces)
+        if not logprobs:
+            raise InputError(
+                f"{self.name} cannot score {continuation!r}: each of its tokens is a part of a character; read with "
+                f"another --way"
+            )
+        return Likelihood(logprobs=logprobs, usage=_count_usage(prompt, len(pieces), started))
 
     async def aclose(self) -> None:
         """Free the weights."""

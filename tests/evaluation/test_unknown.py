@@ -10,7 +10,7 @@ from bookwheel.errors import Rejected
 from bookwheel.evaluation.errors import SettingsError
 from bookwheel.evaluation.run import evaluate
 from bookwheel.evaluation.settings import Evaluation, ModelSpec
-from bookwheel.evaluation.unknown import Verdicts, choose_unknown
+from bookwheel.evaluation.unknown import KnownAnswers, choose_unknown
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.tasks import sample_series
 from bookwheel.text.tokens import WordTokenizer
@@ -35,37 +35,37 @@ def knower(known):
     return ScriptedModel(reply)
 
 
-def choose(model, verdicts, count=2):
-    return asyncio.run(choose_unknown(series(), count, model, verdicts, at_once=4))
+def choose(model, known_answers, count=2):
+    return asyncio.run(choose_unknown(series(), count, model, known_answers, at_once=4))
 
 
 def test_a_known_question_gives_its_place_to_the_next_and_no_question_is_asked_again(tmp_path):
     samples = series()
     model, path = knower([samples[0], samples[2]]), tmp_path / "out" / "known.jsonl"
-    chosen = choose(model, Verdicts(path, "knower"))
+    chosen = choose(model, KnownAnswers(path, "knower"))
     assert (chosen.places, chosen.passed_over) == ((1, 3), 2)
     # Four questions, twice each.
     assert model.calls == 8
-    assert choose(model, Verdicts(path, "knower")) == chosen
+    assert choose(model, KnownAnswers(path, "knower")) == chosen
     assert model.calls == 8
-    assert choose(model, Verdicts(path, "another")).places == (0, 1)
+    assert choose(model, KnownAnswers(path, "another")).places == (0, 1)
 
 
 def test_a_line_that_a_kill_cut_short_is_asked_again(tmp_path):
     path = tmp_path / "known.jsonl"
     model = knower([])
-    choose(model, Verdicts(path, "knower"))
+    choose(model, KnownAnswers(path, "knower"))
     path.write_bytes(path.read_bytes()[:-9])
-    assert choose(model, Verdicts(path, "knower")).places == (0, 1)
+    assert choose(model, KnownAnswers(path, "knower")).places == (0, 1)
     assert model.calls == 6
-    assert choose(model, Verdicts(path, "knower")).places == (0, 1)
+    assert choose(model, KnownAnswers(path, "knower")).places == (0, 1)
     assert model.calls == 6
 
 
 def test_too_few_unknown_questions_are_told(tmp_path):
     model = knower([series()[0]])
     with pytest.raises(SettingsError, match=r"cannot answer \d of \d questions without the document, and 90 are"):
-        choose(model, Verdicts(tmp_path / "known.jsonl", "knower"), count=90)
+        choose(model, KnownAnswers(tmp_path / "known.jsonl", "knower"), count=90)
 
 
 def test_a_model_that_fails_ends_the_choice(tmp_path):
@@ -74,7 +74,7 @@ def test_a_model_that_fails_ends_the_choice(tmp_path):
             raise Rejected("no such model")
 
     with pytest.raises(Rejected, match="no such model"):
-        choose(Gone(keyword_reader), Verdicts(tmp_path / "known.jsonl", "gone"))
+        choose(Gone(keyword_reader), KnownAnswers(tmp_path / "known.jsonl", "gone"))
 
 
 def evaluation(**changes) -> Evaluation:

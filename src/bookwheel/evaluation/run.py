@@ -27,7 +27,7 @@ from bookwheel.evaluation.sources import (
     describe_passed_over,
     open_task_source,
 )
-from bookwheel.evaluation.unknown import Verdicts
+from bookwheel.evaluation.unknown import KnownAnswers
 from bookwheel.evaluation.work import iterate_jobs, list_batches, list_done, match_models
 
 if TYPE_CHECKING:
@@ -123,8 +123,8 @@ async def _choose_questions(
     async with open_optional_model(evaluation.unknown_to, open_model) as knower:
         if not knower:
             return {}
-        verdicts = Verdicts(results.with_name("known.jsonl"), knower.name)
-        return await choose_unknown_places(evaluation, candidates, knower, verdicts)
+        known_answers = KnownAnswers(results.with_name("known.jsonl"), knower.name)
+        return await choose_unknown_places(evaluation, candidates, knower, known_answers)
 
 
 def _describe_run(evaluation: Evaluation, candidates: Sequence[ModelUnderTest], command: str) -> EvaluationRun:

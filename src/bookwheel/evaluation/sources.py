@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from bookwheel.evaluation.models import ModelUnderTest
     from bookwheel.evaluation.settings import Evaluation
-    from bookwheel.evaluation.unknown import UnknownPlaces, Verdicts
+    from bookwheel.evaluation.unknown import KnownAnswers, UnknownPlaces
     from bookwheel.evaluation.work import SampleSource
     from bookwheel.models.base import Model
     from bookwheel.tasks.base import Sample
@@ -109,7 +109,7 @@ def list_languages(evaluation: Evaluation) -> dict[str, list[str]]:
 
 
 async def choose_unknown_places(
-    evaluation: Evaluation, models: Sequence[ModelUnderTest], knower: Model, verdicts: Verdicts
+    evaluation: Evaluation, models: Sequence[ModelUnderTest], knower: Model, known_answers: KnownAnswers
 ) -> dict[tuple[str, str], UnknownPlaces]:
     """Return the places of each task and language whose questions `knower` cannot answer without a document.
 
@@ -122,7 +122,7 @@ async def choose_unknown_places(
         for language in languages:
             series = open_series(evaluation, task, language, tokenizer=tokenizer, length=length, count=ROOM * count)
             chosen[task, language] = await choose_unknown(
-                series, count, knower, verdicts, at_once=evaluation.concurrency
+                series, count, knower, known_answers, at_once=evaluation.concurrency
             )
     return chosen
 

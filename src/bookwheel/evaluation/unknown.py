@@ -3,7 +3,7 @@
     [eval.unknown_to]
     name = "Qwen/Qwen2.5-14B-Instruct"
 
-Such a question measures knowledge, not reading. Each is asked twice, and one right answer is enough. The verdicts stand
+Such a question measures knowledge, not reading. Each is asked twice, and one right answer is enough. The outcomes stand
 in `known.jsonl` beside the results: no question is asked again, and a run that was killed chooses the same ones.
 """
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
     from bookwheel.models.base import Model
 
-# Series are this many times as long as what is taken from them: a good model knows about half of HotpotQA's answers.
+# Series are this many times as long as what is taken from them: a large model knows many of the answers.
 ROOM: Final = 8
 TRIES: Final = 2
 
 
-class Verdicts:
+class KnownAnswers:
     """What one model answered without a document, in a file."""
 
     def __init__(self, path: Path, model: str) -> None:
@@ -51,7 +51,7 @@ class Verdicts:
         return self._is_known.get(question)
 
     def add(self, question: str, answers: Sequence[str], *, is_known: bool) -> None:
-        """Keep a verdict."""
+        """Keep what came of asking."""
         self._is_known[question] = is_known
         line = {"model": self._model, "question": question, "is_known": is_known, "answers": list(answers)}
         self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -70,7 +70,7 @@ class UnknownPlaces:
 
 
 async def choose_unknown(
-    series: Sequence[Sample], count: int, model: Model, verdicts: Verdicts, *, at_once: int
+    series: Sequence[Sample], count: int, model: Model, known_answers: KnownAnswers, *, at_once: int
 ) -> UnknownPlaces:
     """Return the first places whose questions the model cannot answer without a document."""
     places: list[int] = []
@@ -78,9 +78,9 @@ async def choose_unknown(
     while len(places) < count:
         upcoming = range(looked, min(looked + count - len(places), len(series)))
         samples = await asyncio.to_thread(_make_samples, series, upcoming)
-        await _ask([one for one in samples if isinstance(one, Sample)], model, verdicts, at_once)
+        await _ask([one for one in samples if isinstance(one, Sample)], model, known_answers, at_once)
         # A sample that cannot be made is a result of its own, which the report lists.
-        is_taken = [isinstance(one, MissingSample) or not verdicts.get(one.question) for one in samples]
+        is_taken = [isinstance(one, MissingSample) or not known_answers.get(one.question) for one in samples]
         places += [looked + at for at, taken in enumerate(is_taken) if taken]
         looked += len(samples)
         if len(samples) < len(upcoming) or not upcoming:
@@ -106,9 +106,9 @@ def _make_samples(series: Sequence[Sample], places: range) -> list[Sample | Miss
     return samples
 
 
-async def _ask(samples: Sequence[Sample], model: Model, verdicts: Verdicts, at_once: int) -> None:
-    new = {one.question: one for one in samples if verdicts.get(one.question) is None}
+async def _ask(samples: Sequence[Sample], model: Model, known_answers: KnownAnswers, at_once: int) -> None:
+    new = {one.question: one for one in samples if known_answers.get(one.question) is None}
     async for result in filter_samples(new.values(), model, tries=TRIES, concurrency=at_once):
         if result.outcome is FilterOutcome.FAILED:
             raise SettingsError(f"{model.name} failed on a question without its document: {result.reason}")
-        verdicts.add(result.sample.question, result.answers, is_known=result.outcome is FilterOutcome.DROPPED)
+        known_answers.add(result.sample.question, result.answers, is_known=result.outcome is FilterOutcome.DROPPED)

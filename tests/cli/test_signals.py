@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -9,6 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from bookwheel.cli.runner import run_command
 
 KINDS = pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
 
@@ -105,3 +108,28 @@ def test_a_signal_after_any_time_ends_with_130_or_finds_the_command_through(book
         _, err = process.communicate(timeout=120)
         assert process.returncode in ({0, 130} if milliseconds > 1 else {130}), (milliseconds, err)
         assert b"Traceback" not in err, (milliseconds, err)
+
+
+@KINDS
+def test_a_signal_while_the_loop_is_made_waits_for_it(kind, monkeypatch) -> None:
+    """An exception in there would leave half a loop, which complains when it is collected."""
+    made = []
+
+    def make():
+        signal.raise_signal(kind)
+        made.append(new_event_loop())
+        return made[-1]
+
+    async def work():
+        await asyncio.sleep(60)
+
+    new_event_loop = asyncio.new_event_loop
+    monkeypatch.setattr(asyncio.events, "new_event_loop", make)
+    before = signal.signal(kind, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run_command(work())
+        assert signal.getsignal(kind) is signal.default_int_handler
+    finally:
+        signal.signal(kind, before)
+    assert [loop.is_closed() for loop in made] == [True]

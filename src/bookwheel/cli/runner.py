@@ -21,7 +21,8 @@ from bookwheel.text.sanitize import sanitize
 from bookwheel.types import Answer
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterator, Sequence
+    from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+    from types import FrameType
 
     from bookwheel.cli.options import OutputOptions
     from bookwheel.cli.progress import Watcher
@@ -36,7 +37,10 @@ _T = TypeVar("_T")
 
 
 def run_command(work: Coroutine[Any, Any, _T]) -> _T:
-    """Run the coroutine to its end. SIGTERM cancels it, as Ctrl-C does; a second one does not wait for it."""
+    """Run the coroutine to its end. Ctrl-C and SIGTERM cancel it; a second one does not wait for it."""
+    # A signal that is ignored, as Ctrl-C by a shell's background job, stays so.
+    kinds = [kind for kind in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(kind) is signal.default_int_handler]
+    noted: list[int] = []
 
     async def main() -> _T:
         task, loop = asyncio.current_task(), asyncio.get_running_loop()
@@ -48,17 +52,27 @@ def run_command(work: Coroutine[Any, Any, _T]) -> _T:
             loop.call_soon_threadsafe(task.cancel)
 
         # Not the loop's own handlers: when it closes, they leave a moment in which SIGTERM just kills.
-        before = signal.signal(signal.SIGTERM, cancel)
+        _handle(kinds, cancel)
+        if noted:
+            task.cancel()
         try:
             return await work
         finally:
-            signal.signal(signal.SIGTERM, before)
+            _handle(kinds, signal.default_int_handler)
 
+    # An exception in the middle of making the loop would leave half a loop, which complains: until it runs, take note only.
+    _handle(kinds, lambda number, _frame: noted.append(number))
     try:
         return asyncio.run(main())
     except asyncio.CancelledError:
-        # asyncio turns Ctrl-C into this by itself, and SIGTERM not.
         raise KeyboardInterrupt from None
+    finally:
+        _handle(kinds, signal.default_int_handler)
+
+
+def _handle(kinds: Iterable[signal.Signals], handler: Callable[[int, FrameType | None], object]) -> None:
+    for kind in kinds:
+        signal.signal(kind, handler)
 
 
 async def read_to_end(

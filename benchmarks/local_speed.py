@@ -92,7 +92,7 @@ async def measured(model: LocalModel, draw: random.Random) -> tuple[float, float
 
 async def clocked(model: LocalModel, draw: random.Random) -> tuple[float, float]:
     """Measure the same by llama.cpp's own clock, for bare completions."""
-    long, short = (model._engine.tokens(prompt(draw, count)) for count in (PROMPT_WORDS, FEW_WORDS))
+    long, short = (model._engine.tokenize(prompt(draw, count)) for count in (PROMPT_WORDS, FEW_WORDS))
     read = (await model._engine.complete(long, limit=1, sampling=GREEDY)).timings
     wrote = (await model._engine.complete(short, limit=REPLY, sampling=GREEDY)).timings
     return read["prompt_per_second"], 1000 * wrote["predicted_n"] / (wrote["prompt_ms"] + wrote["predicted_ms"])

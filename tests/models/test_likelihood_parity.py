@@ -1,4 +1,4 @@
-"""The scores of llama.cpp are those of transformers on the same token ids, within the error of the quantised weights."""
+"""Scores are those of transformers on the same token ids: our own exactly, llama.cpp's within the error of eight bits."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ pytest.importorskip("transformers")
 pytest.importorskip("xllamacpp")
 
 from bookwheel.errors import BookwheelError  # noqa: E402
+from bookwheel.models.forward import Llama  # noqa: E402
+from bookwheel.models.gguf_tensors import load_gguf  # noqa: E402
 from bookwheel.models.local import LocalModel  # noqa: E402
 from bookwheel.models.weights import find_local_weights  # noqa: E402
 from bookwheel.training.config import PolicySettings  # noqa: E402
@@ -52,12 +54,19 @@ def test_a_continuation_is_as_likely_for_llama_cpp_as_for_transformers():
                 assert likelihood.mean == pytest.approx(sum(reference) / len(reference), abs=0.1)
                 # Both compute in their own order and precision; a single unlikely token may differ more than the mean.
                 assert list(likelihood.logprobs) == pytest.approx(reference, abs=0.5)
-            listed = await model._engine.list_next_tokens(prompt)
             with torch.no_grad():
                 exact = policy.model(input_ids=torch.tensor([prompt])).logits[0, -1].log_softmax(-1)
-            for id_, logprob in sorted(listed.items(), key=lambda pair: -pair[1])[:5]:
-                assert logprob == pytest.approx(float(exact[id_]), abs=0.25)
+            likeliest = [int(id_) for id_ in exact.topk(5).indices]
+            judged = await model._engine.judge(prompt, likeliest)
+            assert list(judged) == pytest.approx([float(exact[id_]) for id_ in likeliest], abs=0.25)
         finally:
             await model.aclose()
 
     asyncio.run(run())
+
+
+def test_the_forward_pass_scores_as_transformers():
+    policy = load_policy(PolicySettings(path="local"))
+    prompt, ids = list(range(1000, 1200)), [314, 1592, 6535, 8979]
+    scored = Llama(load_gguf(FILE)).score(prompt, ids, lambda: False)
+    assert list(scored) == pytest.approx(score_by_transformers(policy, prompt, ids), abs=1e-3)

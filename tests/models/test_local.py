@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from bookwheel.errors import BadReply, BookwheelError, InputError, NoWeights, ServerFault, WindowExceeded
+from bookwheel.errors import BadReply, BookwheelError, InputError, NoWeights, Rejected, ServerFault, WindowExceeded
 from bookwheel.models import engine as engine_module
 from bookwheel.models.base import REPLY_WATCHER
 from bookwheel.models.engine import Engine, choose_thread_count, find_runs
@@ -66,7 +66,6 @@ def watched(answer):
 
     async def run():
         engine = Engine.__new__(Engine)
-        engine._without_adapter = {}
         engine._replies = httpx2.AsyncClient(base_url="http://llama", transport=httpx2.MockTransport(send))
         async with engine._replies:
             return await engine.complete([1, 2], limit=9, sampling=GREEDY, watch=seen.append)
@@ -96,6 +95,7 @@ def test_a_watched_reply_is_its_pieces_whatever_line_ends_they_hold():
         (events({"error": {"message": "out of memory"}}), ServerFault),
         (lambda httpx2: httpx2.Response(200, content=b"data: {broken\n\n"), BadReply),
         (lambda httpx2: httpx2.Response(400, json={"error": {"type": "exceed_context_size_error"}}), WindowExceeded),
+        (lambda httpx2: httpx2.Response(500, json={"error": {"message": "no such token"}}), Rejected),
     ],
 )
 def test_a_watched_reply_that_breaks_off_is_an_error(answer, kind):

@@ -63,6 +63,7 @@ def test_it_judges_passages_and_leaves_likelihoods_alone():
     assert no < -1
     plain = asyncio.run(measure(asyncio.run(ensure_weights())))
     assert plain[2] < 1
-    assert before == pytest.approx(plain[0], abs=1e-6)
-    # What was computed with the adapter is not served from a cache to prompts without it.
-    assert after == pytest.approx(before, abs=1e-6)
+    # The weights alone are scored by llama.cpp, in eight bits; the adapter touches no likelihood.
+    assert before == pytest.approx(plain[0], abs=0.1)
+    # What was computed with the adapter is not taken for the beginning of a prompt without it.
+    assert after == pytest.approx(before, abs=1e-4)

@@ -64,7 +64,7 @@ def choose_thread_count() -> int:
 class Engine:
     """One loaded file of weights. `start` loads it; `aclose`, or the end of the process, frees it."""
 
-    def __init__(self, server: Any, key: str, *, judges_only: bool = False) -> None:
+    def __init__(self, server: Any, key: str) -> None:
         import httpx2
 
         headers = {"Authorization": f"Bearer {key}"}
@@ -72,12 +72,6 @@ class Engine:
         self._calls = httpx2.Client(base_url=address, headers=headers, trust_env=False, timeout=None)
         self._replies = httpx2.AsyncClient(base_url=address, headers=headers, trust_env=False, timeout=None)
         self._stop = weakref.finalize(self, list.clear, [server])
-        # Named in every request: the cache of one that leaves it out serves prompts that were computed otherwise.
-        self._with_adapter = {"lora": [{"id": 0, "scale": 1.0}]} if judges_only else {}
-        self._without_adapter = {"lora": [{"id": 0, "scale": 0.0}]} if judges_only else {}
-        # llama.cpp's cache finds a prompt's state by its ids, whatever adapter it was computed with. With another first
-        # token a judgement shares none with the other prompts.
-        self._before_judgement = self.tokenize("\n")[:1] if judges_only else []
         self.window: int = int(self._get("/props")["default_generation_settings"]["n_ctx"])
 
     @classmethod
@@ -89,12 +83,8 @@ class Engine:
         slots: int,
         window: int,
         adapter: Path | None = None,
-        judges_only: bool = False,
     ) -> Engine:
-        """Load the weights. Up to `slots` replies are generated at a time, each with a window of its own.
-
-        With `judges_only` the adapter changes what `list_next_tokens` returns and nothing else.
-        """
+        """Load the weights. Up to `slots` replies are generated at a time, each with a window of its own."""
         try:
             import xllamacpp
         except ImportError as error:
@@ -109,7 +99,7 @@ class Engine:
         if adapter:
             params.lora_adapters = [xllamacpp.CommonAdapterLoraInfo(str(adapter), 1.0)]
         try:
-            return cls(xllamacpp.Server(params), key, judges_only=judges_only and adapter is not None)
+            return cls(xllamacpp.Server(params), key)
         except RuntimeError as error:
             raise NoWeights(_load_failure(weights, adapter)) from error
 
@@ -153,7 +143,6 @@ class Engine:
             "return_tokens": True,
             "json_schema": json.loads(sampling.schema) if sampling.schema else None,
             **({"n_probs": 1, "post_sampling_probs": True} if logprobs else {}),
-            **self._without_adapter,
         }
         body = {name: value for name, value in request.items() if value is not None}
         if watch is not None:
@@ -178,12 +167,15 @@ class Engine:
                     watch(text)
         raise ServerFault("llama.cpp stopped in mid-reply; report this with the prompt")
 
-    async def list_next_tokens(self, prompt: Sequence[int]) -> dict[int, float]:
-        """Return the log-probabilities of the likeliest next tokens, by id."""
-        body = await self._score(
-            [*self._before_judgement, *prompt], {"n_predict": 1, "n_probs": _LISTED, **self._with_adapter}
-        )
-        return {entry["id"]: float(entry["logprob"]) for entry in body["completion_probabilities"][0]["top_logprobs"]}
+    async def judge(self, prompt: Sequence[int], options: Sequence[int]) -> tuple[float, ...]:
+        """Return the log-probability of each option as the next token.
+
+        An option that is not among the likeliest 256 gets the last one's, which is an upper bound.
+        """
+        body = await self._score(prompt, {"n_predict": 1, "n_probs": _LISTED})
+        listed = {entry["id"]: float(entry["logprob"]) for entry in body["completion_probabilities"][0]["top_logprobs"]}
+        least = min(listed.values())
+        return tuple(listed.get(option, least) for option in options)
 
     def split_pieces(self, text: str) -> list[tuple[int, bool]]:
         """Return the id of each token of the text, and whether it is made of whole characters."""
@@ -199,8 +191,7 @@ class Engine:
         ids = [id_ for id_, _ in pieces]
         logprobs: list[float] = []
         for start, end in find_runs([is_whole for _, is_whole in pieces]):
-            request = force_tokens(ids[start:end]) | self._without_adapter
-            body = await self._score([*prompt, *ids[:start]], request)
+            body = await self._score([*prompt, *ids[:start]], force_tokens(ids[start:end]))
             logprobs += parse_forced_tokens(body, ids[start:end])
         return tuple(logprobs)
 
@@ -276,8 +267,8 @@ def _parse_response(response: httpx2.Response) -> dict[str, Any]:
             f"the prompt has {fault.get('n_prompt_tokens')} tokens and the window holds {fault.get('n_ctx')}: "
             f"lower --chunk-tokens or --memory-tokens"
         )
-    kind = Rejected if response.is_client_error else ServerFault
-    raise kind(f"llama.cpp refused the call (status {response.status_code}): {fault.get('message', body)}")
+    # Not a ServerFault, which is tried again: in this process the same request would fail in the same way.
+    raise Rejected(f"llama.cpp refused the call (status {response.status_code}): {fault.get('message', body)}")
 
 
 def _is_event(line: bytes) -> bool:

@@ -27,9 +27,9 @@ ADAPTER_TYPE: Final = "adapter"
 Value = str | int | float | bool
 
 _MAGIC: Final = b"GGUF"
-_NUMBERS: Final = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
-_STRING: Final = 8
-_LIST: Final = 9
+NUMBERS: Final = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+STRING: Final = 8
+LIST: Final = 9
 # Bytes of a string; a larger length means a damaged file.
 _LONGEST: Final = 1 << 24
 
@@ -44,9 +44,9 @@ def read_header(path: Path) -> dict[str, Value]:
             fields: dict[str, Value] = {}
             for _ in range(count):
                 name, (kind,) = _read_string(file), _read_numbers(file, "I")
-                if kind == _LIST:
+                if kind == LIST:
                     break
-                fields[name] = _read_string(file) if kind == _STRING else _read_numbers(file, _NUMBERS[kind])[0]
+                fields[name] = _read_string(file) if kind == STRING else _read_numbers(file, NUMBERS[kind])[0]
             return fields
     except OSError as error:
         raise NoWeights(f"{path} cannot be read ({error.strerror}): name an existing .gguf file") from error

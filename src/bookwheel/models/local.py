@@ -28,6 +28,7 @@ from bookwheel.models.base import REPLY_WATCHER, Ability, Embeddings, Judgement,
 from bookwheel.models.embeddings import VARIABLE as EMBEDDINGS_VARIABLE
 from bookwheel.models.embeddings import embed_by_server
 from bookwheel.models.engine import Engine, choose_thread_count
+from bookwheel.models.forward_scorer import ForwardScorer
 from bookwheel.models.gguf_header import ADAPTER_TYPE, TYPE_FIELD, WAY_FIELD, load_header_plan, read_header
 from bookwheel.models.static_embeddings import StaticEmbedder
 from bookwheel.models.weights import ensure_weights, weights_from_environment
@@ -83,6 +84,7 @@ class LocalModel:
         record_tokens: bool,
         default_way: str = "",
         weights: Path | None = None,
+        scorer: ForwardScorer | None = None,
     ) -> None:
         self.name = name
         self.window = engine.window
@@ -94,6 +96,7 @@ class LocalModel:
         self._weights = weights
         self._embedder: StaticEmbedder | None = None
         self._engine = engine
+        self._scorer = scorer or engine
         self._record = record_tokens
         self._slots = asyncio.Semaphore(slots)
         self._templates: dict[tuple[str, ...], tuple[list[int] | int, ...]] = {}
@@ -127,14 +130,10 @@ class LocalModel:
         threads = threads or choose_thread_count()
         # A trained policy comes with a plan and a way, and reads worse without them.
         default_way = str(header.get(WAY_FIELD, "sequential")) if plan else ""
+        scorer = ForwardScorer(base, adapter, threads=threads) if adapter and default_way == "quotes" else None
+        policy = None if scorer else adapter
         engine = await asyncio.to_thread(
-            Engine.start,
-            base,
-            threads=threads,
-            slots=slots,
-            window=_WINDOW,
-            adapter=adapter,
-            judges_only=default_way == "quotes",
+            Engine.start, base, threads=threads, slots=slots, window=_WINDOW, adapter=policy
         )
         if base != weights and plan is None:
             plan, default_way = load_preset_plan("laptop"), "quotes"
@@ -147,6 +146,7 @@ class LocalModel:
             record_tokens=record_tokens,
             default_way=default_way,
             weights=base,
+            scorer=scorer,
         )
 
     async def embed(self, texts: Sequence[str]) -> Embeddings:
@@ -187,32 +187,27 @@ class LocalModel:
         return frozenset(Ability)
 
     async def judge(self, messages: Sequence[Message], options: Sequence[str]) -> Judgement:
-        """Return the log-probability of each option's first token.
-
-        An option that is not among the likeliest 256 tokens gets the last one's, which is an upper bound.
-        """
+        """Return the log-probability of each option's first token."""
         prompt = self._prompt(messages)
         firsts = find_first_tokens(options, [self._engine.tokenize(option) for option in options])
         self._check_window(len(prompt), 1)
         async with self._slots:
             started = time.perf_counter()
-            listed = await self._engine.list_next_tokens(prompt)
-        least = min(listed.values())
-        return Judgement(
-            options=tuple(options),
-            logprobs=tuple(listed.get(first, least) for first in firsts),
-            usage=_count_usage(prompt, 1, started),
-        )
+            logprobs = await self._scorer.judge(prompt, firsts)
+        return Judgement(options=tuple(options), logprobs=logprobs, usage=_count_usage(prompt, 1, started))
 
     async def likelihood(self, messages: Sequence[Message], continuation: str) -> Likelihood:
-        """Return the log-probabilities of the tokens of `continuation` as the reply, but for parts of characters."""
+        """Return the log-probabilities of the tokens of `continuation` as the reply.
+
+        llama.cpp leaves out tokens that are parts of a character.
+        """
         prompt, pieces = self._prompt(messages), self._engine.split_pieces(continuation)
         if not pieces:
             raise InputError("an empty text has no likelihood: give likelihood() a text of at least one token")
         self._check_window(len(prompt), len(pieces))
         async with self._slots:
             started = time.perf_counter()
-            logprobs = await self._engine.score(prompt, pieces)
+            logprobs = await self._scorer.score(prompt, pieces)
         if not logprobs:
             raise InputError(
                 f"{self.name} cannot score {continuation!r}: each of its tokens is a part of a character; read with "

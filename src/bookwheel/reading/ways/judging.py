@@ -16,7 +16,7 @@ from bookwheel.plan import Scorer
 from bookwheel.reading.ways.compose import Decision
 
 if TYPE_CHECKING:
-    from bookwheel.models.base import JudgingModel, Likelihood
+    from bookwheel.models.base import Judgement, JudgingModel, Likelihood
     from bookwheel.reading.prompts import Prompts
     from bookwheel.types import Chunk, Memory
 
@@ -37,7 +37,8 @@ class ChunkScorer:
     async def score(self, memory: Memory, chunk: Chunk) -> Decision:
         """Return how much the chunk is worth reading."""
         if self._scorer is Scorer.JUDGE:
-            return await _judge(self._model, self._prompts, "judge", self._question, memory.text, chunk.text)
+            asked = {"question": self._question, "memory": memory.text, "section": chunk.text}
+            return _decide(await ask_judgement(self._model, self._prompts, "judge", **asked), self._prompts)
         after = await score_question(self._model, self._prompts, self._question, chunk.text)
         usage = after.usage
         if self._alone is None:
@@ -53,12 +54,15 @@ async def score_question(model: JudgingModel, prompts: Prompts, question: str, s
 
 async def judge_memory(model: JudgingModel, prompts: Prompts, question: str, memory: Memory) -> Decision:
     """Return the probability that the memory alone answers the question."""
-    return await _judge(model, prompts, "suffices", question, memory.text, "")
+    return _decide(await ask_judgement(model, prompts, "suffices", question=question, memory=memory.text), prompts)
 
 
-async def _judge(
-    model: JudgingModel, prompts: Prompts, turn: str, question: str, memory: str, section: str
-) -> Decision:
-    messages = prompts.turn(turn, question=question, memory=memory, section=section)
-    judgement = await model.judge(messages, prompts.options)
+async def ask_judgement(
+    model: JudgingModel, prompts: Prompts, turn: str, *, question: str, memory: str = "", section: str = ""
+) -> Judgement:
+    """Ask the model for one of the prompt set's two options: yes or no."""
+    return await model.judge(prompts.turn(turn, question=question, memory=memory, section=section), prompts.options)
+
+
+def _decide(judgement: Judgement, prompts: Prompts) -> Decision:
     return Decision(score=judgement.probability(prompts.options[0]), usage=judgement.usage)

@@ -1,0 +1,190 @@
+"""The forward pass of a small Llama in numpy: the log-probability of every token of a given text, in one pass.
+
+    x  = E[ids]
+    x += W_output · attention(rope(W_q h), rope(W_k h), W_v h)     h = norm(x)
+    x += W_down · (silu(W_gate h) * W_up h)                        h = norm(x)
+    p  = softmax(E · norm(x))
+
+llama.cpp reports the log-probabilities of what it generates, so it has to generate, token by token, a text that we
+already have. Here all tokens of a text go through each matrix at once, at the speed of the machine's BLAS.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from bookwheel.models.gguf_tensors import Floats, GgufFile
+
+# Tokens that go through a layer at once: attention needs memory for their products with all tokens before them.
+_BLOCK: Final = 512
+# Queries at once: half of the products with later tokens need not be computed then, and the rest stays in the cache.
+_QUERIES: Final = 128
+# The states of the last few chunks: a second question on a chunk finds it already computed.
+_KEPT_BYTES: Final = 256 << 20
+
+
+class Stopped(Exception):
+    """Nobody waits for the result any more."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _State:
+    """The keys and values of a text: (layer, head, token, size)."""
+
+    keys: Floats
+    values: Floats
+
+
+class Llama:
+    """The weights of a small Llama. An adapter counts in judgements alone."""
+
+    def __init__(self, weights: GgufFile, adapter: GgufFile | None = None) -> None:
+        fields = {name.removeprefix("llama."): value for name, value in weights.fields.items()}
+        self._weights = weights.tensors
+        self._adapter = _load_adapter(adapter, weights.tensors) if adapter else {}
+        self._layers = int(fields["block_count"])
+        self._epsilon = float(fields["attention.layer_norm_rms_epsilon"])
+        heads, self._kv_heads = int(fields["attention.head_count"]), int(fields["attention.head_count_kv"])
+        self._size = len(self._weights["blk.0.attn_q.weight"]) // heads
+        self._frequencies = float(fields["rope.freq_base"]) ** -(np.arange(0, self._size, 2) / self._size)
+        self._known: OrderedDict[tuple[bool, tuple[int, ...]], _State] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def score(self, prompt: Sequence[int], continuation: Sequence[int], stop: Callable[[], bool]) -> tuple[float, ...]:
+        """Return the log-probability of each token of a continuation. Raise Stopped soon after `stop` is true."""
+        logprobs = self._predict([*prompt, *continuation[:-1]], len(continuation), stop, is_judgement=False)
+        return tuple(float(row[token]) for row, token in zip(logprobs, continuation, strict=True))
+
+    def judge(self, prompt: Sequence[int], options: Sequence[int], stop: Callable[[], bool]) -> tuple[float, ...]:
+        """Return the log-probability of each option as the next token, by the adapter. It stops as `score` does."""
+        (logprobs,) = self._predict(prompt, 1, stop, is_judgement=True)
+        return tuple(float(logprobs[option]) for option in options)
+
+    def _predict(self, ids: Sequence[int], count: int, stop: Callable[[], bool], *, is_judgement: bool) -> Floats:
+        """Return the log-probabilities of the token after each of the last `count` ids."""
+        done, known = self._find_state(ids[: len(ids) - count], is_judgement=is_judgement)
+        shape = (self._layers, self._kv_heads, len(ids), self._size)
+        state = _State(np.empty(shape, "f4"), np.empty(shape, "f4"))
+        if known:
+            state.keys[:, :, :done], state.values[:, :, :done] = known.keys[:, :, :done], known.values[:, :, :done]
+        rows = [
+            self._run(ids[begin : begin + _BLOCK], begin, state, stop, self._adapter if is_judgement else {})[-count:]
+            for begin in range(done, len(ids), _BLOCK)
+        ]
+        self._keep(ids, state, is_judgement=is_judgement)
+        hidden = self._norm(np.concatenate(rows)[-count:], "output_norm")
+        logits = hidden @ self._weights.get("output.weight", self._weights["token_embd.weight"]).T
+        logits -= logits.max(axis=-1, keepdims=True)
+        return np.asarray(logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True)))
+
+    def _run(
+        self, ids: Sequence[int], begin: int, state: _State, stop: Callable[[], bool], adapter: Mapping[str, Floats]
+    ) -> Floats:
+        """Run all layers on a block of tokens after the first `begin`, whose keys and values join the state's."""
+        x = self._weights["token_embd.weight"][list(ids)]
+        end = begin + len(ids)
+        turns = np.exp(1j * np.outer(np.arange(begin, end), self._frequencies)).astype("c8")
+        for layer in range(self._layers):
+            if stop():
+                raise Stopped
+            block = f"blk.{layer}"
+            h = self._norm(x, f"{block}.attn_norm")
+            q, k, v = (self._split_heads(self._apply(h, f"{block}.attn_{name}", adapter)) for name in "qkv")
+            keys, values = state.keys[layer], state.values[layer]
+            keys[:, begin:end], values[:, begin:end] = _rotate(k, turns), v
+            mixed = _attend(_rotate(q, turns), keys[:, :end], values[:, :end])
+            x += self._apply(mixed, f"{block}.attn_output", adapter)
+            h = self._norm(x, f"{block}.ffn_norm")
+            gate, up = (self._apply(h, f"{block}.ffn_{name}", adapter) for name in ("gate", "up"))
+            x += self._apply(_silu(gate, times=up), f"{block}.ffn_down", adapter)
+        return x
+
+    def _apply(self, x: Floats, name: str, adapter: Mapping[str, Floats]) -> Floats:
+        """Multiply by a matrix, and by what the adapter adds to it."""
+        y: Floats = x @ self._weights[f"{name}.weight"].T
+        if (down := adapter.get(f"{name}.weight.lora_a")) is not None:
+            y += (x @ down.T) @ adapter[f"{name}.weight.lora_b"].T
+        return y
+
+    def _norm(self, x: Floats, name: str) -> Floats:
+        scale = np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + self._epsilon)
+        return np.asarray(x / scale * self._weights[f"{name}.weight"])
+
+    def _split_heads(self, x: Floats) -> Floats:
+        """Return (head, token, size) from (token, head * size)."""
+        return x.reshape(len(x), -1, self._size).transpose(1, 0, 2)
+
+    def _find_state(self, ids: Sequence[int], *, is_judgement: bool) -> tuple[int, _State | None]:
+        """Return how many of the first ids were computed before, and a state that begins with them."""
+        with self._lock:
+            known = [(key, state) for key, state in self._known.items() if key[0] == is_judgement]
+        shared = [(_count_shared(ids, key[1]), state) for key, state in known]
+        return max(shared, key=lambda one: one[0], default=(0, None))
+
+    def _keep(self, ids: Sequence[int], state: _State, *, is_judgement: bool) -> None:
+        with self._lock:
+            self._known[is_judgement, tuple(ids)] = state
+            self._known.move_to_end((is_judgement, tuple(ids)))
+            while sum(2 * one.keys.nbytes for one in self._known.values()) > _KEPT_BYTES and len(self._known) > 1:
+                self._known.popitem(last=False)
+
+
+def _load_adapter(adapter: GgufFile, weights: Mapping[str, Floats]) -> dict[str, Floats]:
+    """Return the adapter's matrices, with its scale in the second of each pair. Raise ValueError if they do not fit."""
+    halves = dict(adapter.tensors)
+    for name in [name for name in halves if name.endswith(".lora_b")]:
+        matrix = name.removesuffix(".lora_b")
+        down, up = halves[f"{matrix}.lora_a"], halves[name]
+        if matrix not in weights or (len(up), down.shape[1]) != weights[matrix].shape:
+            raise ValueError(f"{name} fits no matrix of the weights")
+        halves[name] = up * (float(adapter.fields["adapter.lora.alpha"]) / len(down))
+    return halves
+
+
+def _rotate(x: Floats, turns: Floats) -> Floats:
+    """Turn each pair of numbers by its token's angles: a pair is a complex number."""
+    return np.asarray((np.ascontiguousarray(x).view("c8") * turns).view("f4"))
+
+
+def _silu(x: Floats, *, times: Floats) -> Floats:
+    """Return silu(x) * times, in as few passes over memory as numpy allows."""
+    bottom = np.exp(-x)
+    bottom += 1
+    np.divide(x, bottom, out=bottom)
+    bottom *= times
+    return bottom
+
+
+def _attend(q: Floats, keys: Floats, values: Floats) -> Floats:
+    """Return each token's mean of the values at and before it, as (token, head * size). The last tokens ask."""
+    heads, tokens, size = q.shape
+    before = keys.shape[1] - tokens
+    scaled = q * size**-0.5
+    parts = []
+    for begin in range(0, tokens, _QUERIES):
+        asked = scaled[:, begin : begin + _QUERIES]
+        end = before + begin + asked.shape[1]
+        is_later = np.arange(end) > np.arange(before + begin, end)[:, None]
+        # The queries of all heads that share keys are one matrix.
+        scores = asked.reshape(len(keys), -1, size) @ keys[:, :end].transpose(0, 2, 1)
+        by_head = scores.reshape(heads, -1, end)
+        np.copyto(by_head, -np.inf, where=is_later)
+        by_head -= by_head.max(axis=-1, keepdims=True)
+        np.exp(by_head, out=by_head)
+        by_head /= by_head.sum(axis=-1, keepdims=True)
+        parts.append((scores @ values[:, :end]).reshape(heads, -1, size))
+    return np.concatenate(parts, axis=1).transpose(1, 0, 2).reshape(tokens, -1)
+
+
+def _count_shared(ids: Sequence[int], others: Sequence[int]) -> int:
+    """Return the number of ids with which both begin."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(ids, others, strict=False)))

@@ -21,6 +21,7 @@ import hashlib
 import json
 import random
 import time
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from statistics import fmean as mean
@@ -32,6 +33,7 @@ from bookwheel.models.base import Likelihood
 from bookwheel.models.local import LocalModel
 from bookwheel.reading import loop
 from bookwheel.reading.prompts import prompts_for
+from bookwheel.reading.ways.bm25 import WORD
 from bookwheel.reading.ways.quotes import QuestionScorer, quotes
 from bookwheel.reading.ways.windows import split_windows
 from bookwheel.scoring import load_metric
@@ -107,9 +109,10 @@ async def measure(sample: Sample, model: LocalModel | ScoreStore, beside: dict[s
 
 def rank_first(texts: list[str], question: str) -> str:
     """Return the text that BM25 ranks first."""
+    tokenize = partial(bm25s.tokenize, token_pattern=WORD, stopwords="en", show_progress=False)
     index = bm25s.BM25(method="lucene")
-    index.index(bm25s.tokenize(texts, stopwords="en", show_progress=False), show_progress=False)
-    found, _ = index.retrieve(bm25s.tokenize([question], stopwords="en", show_progress=False), k=1, show_progress=False)
+    index.index(tokenize(texts), show_progress=False)
+    found, _ = index.retrieve(tokenize([question]), k=1, show_progress=False)
     return texts[int(found[0, 0])]
 
 

@@ -1,7 +1,7 @@
 """The samples that the local model's reader is measured on: several questions about each of some articles.
 
     python benchmarks/reader_samples.py OUT [--articles 20] [--after 0] [--questions 10] [--absent 4] [--tokens 4000]
-        [--around 0] [--items FILE]
+        [--around 0] [--items FILE] [--language en]
 
 A document is the beginning of a Wikipedia article from SQuAD's development set, in its own order; `--around` puts other
 articles before and after it. The questions `answered` are on its paragraphs, each on another one; the questions
@@ -76,8 +76,9 @@ def make_samples(
     ]
     if len(paragraphs) < options.questions or len(outside) < options.absent:
         return
+    absent_gold = ABSENT[options.language]
     answered = [(item, item.golds, "contains") for item in draw(inside, options.questions, random)]
-    absent = [(item, (ABSENT["en"],), "unanswerable") for item in draw(outside, options.absent, random)]
+    absent = [(item, (absent_gold,), "unanswerable") for item in draw(outside, options.absent, random)]
     for item, golds, metric in answered + absent:
         yield Sample(
             id=f"{title}/{item.id}",
@@ -102,10 +103,13 @@ async def main() -> None:
     parser.add_argument("--absent", type=int, default=4)
     parser.add_argument("--tokens", type=int, default=4000)
     parser.add_argument("--around", type=int, default=0, help="tokens of other articles around each")
-    parser.add_argument("--items", default="squad_v1.1_dev.json", help="squad_v1.1_train_subset.json to tune on")
+    parser.add_argument(
+        "--items", default="qa_en/squad_v1.1_dev.json", help="qa_en/squad_v1.1_train_subset.json to tune on"
+    )
+    parser.add_argument("--language", default="en", help="the language of the questions")
     parser.add_argument("--data", type=Path)
     options = parser.parse_args()
-    items = load_items(DataDir.locate(options.data).require(f"qa_en/{options.items}", "this benchmark"))
+    items = load_items(DataDir.locate(options.data).require(options.items, "this benchmark"))
     articles = [(title, list(group)) for title, group in groupby(items, lambda item: item.paragraphs[0].title)]
     Random(0).shuffle(articles)
     model = await LocalModel.open(threads=1)

@@ -101,6 +101,12 @@ def test_a_prompt_set_from_a_file_is_used_as_it_stands(tmp_path: Path) -> None:
         prompts.update("q", Memory.blank(9), chunk("s"), Layout.SECTION_FIRST)
 
 
+WHOLE = (
+    'least_gain_share = {share}\nanswer = "{{question}}{{memory}}"\n[update]\nmemory-first = '
+    '"{{question}}{{memory}}{{section}}"'
+)
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -108,6 +114,9 @@ def test_a_prompt_set_from_a_file_is_used_as_it_stands(tmp_path: Path) -> None:
         ('answer = "{question}{memory}"', "needs \\[update\\]"),
         ('[update]\nmemory-first = "{question}{memory}{section}"', "needs an answer template"),
         ('answer = "{question}{memory}"\n[update]\nmemory-first = "{question}{memory}"', "does not name {section}"),
+        (WHOLE.format(share='"much"'), "least_gain_share .* must be a number"),
+        (WHOLE.format(share="-1"), "least_gain_share .* must be a number"),
+        (WHOLE.format(share="nan"), "least_gain_share .* must be a number"),
     ],
 )
 def test_a_faulty_prompt_set_says_what_is_missing(text: str, says: str) -> None:

@@ -12,6 +12,7 @@ import tomllib
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -55,6 +56,8 @@ class Prompts:
     """The words that a judgement chooses between."""
     not_found: str = ""
     """The answer where the document has none; empty if the set has none."""
+    least_gain_share: float = 1.0
+    """The part of the plan's `least_gain` that is enough for `quotes`: gains after other words are others."""
 
     def update(self, question: str, memory: Memory, chunk: Chunk, layout: Layout) -> tuple[Message, ...]:
         """Return the messages that turn a memory and a chunk into the next memory."""
@@ -137,11 +140,19 @@ class Prompts:
             turns=_parse_templates(table, "turns"),
             options=(str(table.get("yes", "")), str(table.get("no", ""))),
             not_found=str(table.get("not_found", "")),
+            least_gain_share=_parse_share(table, "least_gain_share", name),
         )
 
 
 def _parse_templates(table: Mapping[str, Any], key: str) -> dict[str, str]:
     return {str(name): str(template) for name, template in table.get(key, {}).items()}
+
+
+def _parse_share(table: Mapping[str, Any], key: str, name: str) -> float:
+    value = table.get(key, 1.0)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < inf:
+        raise PromptError(f"{key} of the prompt set {name} must be a number from 0 on, not {value!r}")
+    return float(value)
 
 
 def _check_templates(name: str, updates: Mapping[Layout, str], answer: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from dataclasses import replace
+from importlib import resources
 from itertools import pairwise
 
 import pytest
@@ -13,6 +14,7 @@ from bookwheel.errors import BudgetReached, MissingAbility, QuestionError
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Budget, Plan
 from bookwheel.reading.budget import BudgetedModel
+from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.quotes import quotes
 from bookwheel.reading.ways.windows import split_windows
 from bookwheel.text.documents import TextDocument
@@ -127,6 +129,16 @@ def test_a_document_without_the_answer_is_said_to_have_none() -> None:
     assert sum(step.conversation.reply.usage.calls for step in steps) == len(steps) + 1
     assert steps[-1].after.text == ""
     assert read(reader(), plan)[1].text.startswith("The customs men count sixty-four barrels in the cellar.")
+
+
+def test_a_prompt_set_says_what_part_of_the_least_gain_is_enough(tmp_path) -> None:
+    own = tmp_path / "own.toml"
+    shipped = (resources.files("bookwheel") / "prompts" / "small.en.toml").read_text(encoding="utf-8")
+    own.write_text(f"least_gain_share = 0.5\n{shipped}", encoding="utf-8")
+    strict = PLAN.with_values({"least_gain": 1.6})
+    assert read(reader(), strict)[1].text == "The document does not say."
+    assert "sixty-four" in read(reader(), replace(strict, prompts=str(own)))[1].text
+    assert prompts_for(PLAN, "谁看守灯塔?").least_gain_share < 1 == prompts_for(PLAN, QUESTION).least_gain_share
 
 
 def test_an_empty_document_is_answered_from_nothing() -> None:

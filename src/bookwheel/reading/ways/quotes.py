@@ -37,7 +37,7 @@ from bookwheel.models.base import Ability, require_ability
 from bookwheel.reading import loop
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.compose import Decision, list_unread, number_step
-from bookwheel.reading.ways.judging import score_question
+from bookwheel.reading.ways.judging import ask_judgement, score_question
 from bookwheel.reading.ways.question_words import QuestionWords
 from bookwheel.reading.ways.windows import overlaps, split_windows
 from bookwheel.text.chunks import split
@@ -97,6 +97,7 @@ async def quotes(
     judge = await require_ability(model, Ability.LIKELIHOOD, "quotes")
     prompts = prompts_for(plan, question)
     loop.check(question, model, plan, prompts)
+    plan = replace(plan, least_gain=prompts.least_gain_share * plan.least_gain)
     if asks_judgements(plan, prompts):
         await require_ability(model, Ability.JUDGE, "quotes")
     scorer = QuestionScorer(judge, prompts, question)
@@ -190,8 +191,7 @@ class QuestionScorer:
 
     async def judge(self, text: str) -> float:
         """Return the log-odds that a text answers the question, by the model's judgement."""
-        messages = self._prompts.turn("answers", question=self.question, section=text)
-        judgement = await self._model.judge(messages, self._prompts.options)
+        judgement = await ask_judgement(self._model, self._prompts, "answers", question=self.question, section=text)
         self.usage += judgement.usage
         yes, no = judgement.logprobs
         return yes - no

@@ -61,12 +61,13 @@ test-all: .venv/.verl
 
 .venv-verl/.ready: pyproject.toml requirements/verl.in
 	@$(PYTHON) -m venv .venv-verl
-	.venv-verl/bin/python -m pip install --quiet --disable-pip-version-check -c requirements/verl.in 'hatchling>=1.27' editables
+	.venv-verl/bin/python -m pip install --quiet --disable-pip-version-check -c requirements/verl.in 'hatchling>=1.27' \
+	  'setuptools>=77' wheel editables
 	.venv-verl/bin/python -m pip install --quiet --disable-pip-version-check -c requirements/verl.in \
 	  --no-build-isolation --editable '.[verl]' pytest hypothesis psutil
 	@touch $@
 
-# verl brings TensorBoard, which no other environment of these has.
+# Of antlr4, which verl needs, there is a source package only. verl brings TensorBoard, which no other environment has.
 test-verl: .venv-verl/.ready
 	OMP_NUM_THREADS=1 PYTHONPATH=$(CURDIR)/tests/training/verl VERL_USE_EXTERNAL_MODULES=cpu_bed VERL_PLATFORM=cpu \
 	  VERL_ENGINE_DEVICE=cuda .venv-verl/bin/python -m pytest tests/training/verl/test_engine.py \

@@ -16,7 +16,7 @@ from bookwheel.errors import NoWeights  # noqa: E402
 from bookwheel.models import forward  # noqa: E402
 from bookwheel.models.forward import Llama, Stopped  # noqa: E402
 from bookwheel.models.forward_scorer import ForwardScorer  # noqa: E402
-from bookwheel.models.gguf_tensors import GgufFile, load_gguf  # noqa: E402
+from bookwheel.models.gguf import GgufFile, load_gguf  # noqa: E402
 from bookwheel.models.gguf_writer import write_gguf  # noqa: E402
 
 WORDS, SIZE, HIDDEN, HEADS, KV_HEADS = 50, 32, 64, 4, 2

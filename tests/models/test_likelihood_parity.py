@@ -12,7 +12,7 @@ pytest.importorskip("xllamacpp")
 
 from bookwheel.errors import BookwheelError  # noqa: E402
 from bookwheel.models.forward import Llama  # noqa: E402
-from bookwheel.models.gguf_tensors import load_gguf  # noqa: E402
+from bookwheel.models.gguf import load_gguf  # noqa: E402
 from bookwheel.models.local import LocalModel  # noqa: E402
 from bookwheel.models.weights import find_local_weights  # noqa: E402
 from bookwheel.training.config import PolicySettings  # noqa: E402

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bookwheel.errors import BookwheelError
-from bookwheel.models.gguf_header import ADAPTER_TYPE, TYPE_FIELD, WAY_FIELD, load_header_plan, read_header
+from bookwheel.models.gguf import ADAPTER_TYPE, TYPE_FIELD, WAY_FIELD, load_header_plan, read_header
 from bookwheel.models.local import READER, LocalModel
 from bookwheel.models.weights import ensure_weights, find_local_weights, weights_from_environment
 from bookwheel.plan import load_preset_plan

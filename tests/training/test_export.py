@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from bookwheel.models.gguf_header import ADAPTER_TYPE, TYPE_FIELD, WAY_FIELD, load_header_plan, read_header  # noqa: E402
+from bookwheel.models.gguf import ADAPTER_TYPE, TYPE_FIELD, WAY_FIELD, load_header_plan, read_header  # noqa: E402
 from bookwheel.models.weights import find_local_weights  # noqa: E402
 from bookwheel.plan import Plan, Sampling  # noqa: E402
 from bookwheel.training.config import EvaluationSettings, PolicySettings, TrainConfig  # noqa: E402

@@ -60,7 +60,7 @@ def run_command(work: Coroutine[Any, Any, _T]) -> _T:
         finally:
             _handle(kinds, signal.default_int_handler)
 
-    # An exception in the middle of making the loop would leave half a loop, which complains: until it runs, take note only.
+    # An exception in the middle of making the loop would leave half of one, which complains: until it runs, take note.
     _handle(kinds, lambda number, _frame: noted.append(number))
     try:
         return asyncio.run(main())

@@ -22,7 +22,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from bookwheel.models.gguf_tensors import Floats, GgufFile
+    from bookwheel.models.gguf import Floats, GgufFile
 
 # Tokens that go through a layer at once: attention needs memory for their products with all tokens before them.
 _BLOCK: Final = 512

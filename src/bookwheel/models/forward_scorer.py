@@ -7,7 +7,7 @@ import threading
 from typing import TYPE_CHECKING, TypeVar
 
 from bookwheel.errors import MissingExtra, NoWeights
-from bookwheel.models.gguf_tensors import load_gguf
+from bookwheel.models.gguf import load_gguf
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -29,7 +29,7 @@ from bookwheel.models.embeddings import VARIABLE as EMBEDDINGS_VARIABLE
 from bookwheel.models.embeddings import embed_by_server
 from bookwheel.models.engine import Engine, choose_thread_count
 from bookwheel.models.forward_scorer import ForwardScorer
-from bookwheel.models.gguf_header import ADAPTER_TYPE, TYPE_FIELD, WAY_FIELD, load_header_plan, read_header
+from bookwheel.models.gguf import ADAPTER_TYPE, TYPE_FIELD, WAY_FIELD, load_header_plan, read_header
 from bookwheel.models.static_embeddings import StaticEmbedder
 from bookwheel.models.weights import ensure_weights, weights_from_environment
 from bookwheel.plan import Plan, Sampling, load_preset_plan

@@ -13,7 +13,7 @@ import copy
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.models.gguf_header import PLAN_FIELD, WAY_FIELD
+from bookwheel.models.gguf import PLAN_FIELD, WAY_FIELD
 from bookwheel.models.gguf_writer import copy_fields, open_gguf, write_gguf
 from bookwheel.training.errors import ConfigError
 

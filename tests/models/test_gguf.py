@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bookwheel.errors import NoWeights
-from bookwheel.models.gguf_header import PLAN_FIELD, load_header_plan, read_header
+from bookwheel.models.gguf import PLAN_FIELD, load_header_plan, read_header
 from bookwheel.plan import Plan
 
 

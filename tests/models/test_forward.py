@@ -238,3 +238,11 @@ def test_an_adapter_for_other_weights_is_a_clear_error(tmp_path):
     scorer = ForwardScorer(path, write_weights(tmp_path / "adapter.gguf", other), threads=1)
     with pytest.raises(NoWeights, match="does not fit"):
         asyncio.run(scorer.judge(PROMPT, [1]))
+
+
+def test_gates_far_below_0_are_closed_without_a_warning():
+    weights = make_weights()
+    for name in weights.tensors:
+        if "ffn_gate" in name:
+            weights.tensors[name] *= 1000
+    assert np.isfinite(Llama(weights).score(PROMPT, CONTINUATION, never)).all()

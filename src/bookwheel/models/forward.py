@@ -157,7 +157,8 @@ def _rotate(x: Floats, turns: Floats) -> Floats:
 
 def _silu(x: Floats, *, times: Floats) -> Floats:
     """Return silu(x) * times, in as few passes over memory as numpy allows."""
-    bottom = np.exp(-x)
+    with np.errstate(over="ignore"):  # x / inf is 0, as it should be
+        bottom = np.exp(-x)
     bottom += 1
     np.divide(x, bottom, out=bottom)
     bottom *= times

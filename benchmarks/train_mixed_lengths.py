@@ -2,7 +2,7 @@
 
     python benchmarks/train_mixed_lengths.py --seed 0 --steps 150 --out runs/mixed
 
-    warm           a warm start on samples of all lengths
+    warm           a warm start on samples of 4 chunks, until three of four are right
     samples        then reinforcement learning; a rollout is compared with the others of its sample
     conversations  the same, but compared with a block of G consecutive conversations. With one length per batch a
                    block is all of one sample; here it mixes rollouts of samples of different lengths
@@ -40,15 +40,20 @@ from bookwheel.training.toy_records import toy_records
 from bookwheel.training.trainer import Trainer
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bookwheel.tasks import Sample
 
 CHUNKS = range(2, 13)
+WARM_CHUNKS = (4,)
+# Below, a policy guesses among the records of a chunk, and reinforcement learning does not move it.
+WARM_UNTIL = 0.75
 
 
-def mixed_samples(config: TrainConfig, count: int, seed: int) -> list[Sample]:
-    """Return samples of all lengths, in turn."""
-    each = -(-count // len(CHUNKS))
-    columns = [toy_records(tokens=chunks * config.plan.chunk_tokens, count=each, seed=seed) for chunks in CHUNKS]
+def mixed_samples(config: TrainConfig, lengths: Sequence[int], count: int, seed: int) -> list[Sample]:
+    """Return samples of these numbers of chunks, in turn."""
+    each = -(-count // len(lengths))
+    columns = [toy_records(tokens=chunks * config.plan.chunk_tokens, count=each, seed=seed) for chunks in lengths]
     return [sample for row in zip(*columns, strict=True) for sample in row][:count]
 
 
@@ -56,17 +61,18 @@ def run(name: str, config: TrainConfig, folder: Path, warm: Path | None) -> Trai
     """Train one policy, from the end of the warm start where there was one."""
     if warm:
         shutil.copytree(warm, folder)
+    lengths = WARM_CHUNKS if name == "warm" else CHUNKS
     credit = {
         "conversations": partial(miscredited, size=config.group_size),
         "samples": partial(rows_of_groups, estimator=Estimator.MEAN),
     }
     trainer = Trainer(
         build_policy(config),
-        mixed_samples(config, config.task.count, config.task.seed),
+        mixed_samples(config, lengths, config.task.count, config.task.seed),
         build_reward(config.reward),
         config,
         folder=folder,
-        held_out=mixed_samples(config, config.evaluation.samples, config.task.seed + 1),
+        held_out=mixed_samples(config, lengths, config.evaluation.samples, config.task.seed + 1),
         oracle=ideal_memories,
         rows_of=credit.get(name),
     )
@@ -117,7 +123,8 @@ def main() -> None:
         return
     # Groups without spread stay: which of them a refill drops would differ between the two.
     config = replace(TrainConfig.load("tiny-cpu"), seed=given.seed, steps=given.steps, keep_rollouts=0, refills=0)
-    config = replace(config, patience=max(1, given.steps))
+    warm_start = replace(config.warm_start, until=WARM_UNTIL)
+    config = replace(config, patience=max(1, given.steps), warm_start=warm_start)
     told = {}
     warm = given.out / f"warm-{given.seed}"
     for name in ("warm", "samples", "conversations"):

@@ -30,6 +30,7 @@ from bookwheel.training.records import load_records
 # Of Student's distribution, two-sided 95 %, by degrees of freedom.
 _QUANTILES = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78}
 _WINDOW = 3
+_SMOOTH = 5
 # Of a policy that knows nothing: small batches and large steps.
 _SHORT = {
     "samples": 6,
@@ -83,15 +84,21 @@ def describe(values: list[float]) -> str:
 
 
 def plot(folders: dict[str, list[Path]], out: Path) -> None:
-    """Draw the reward of every run against its steps, a colour for each engine."""
+    """Draw the reward of every run against its steps, thin, and the mean of an engine's runs, smoothed."""
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.subplots()
     for number, (engine, runs) in enumerate(folders.items()):
-        for seed, folder in enumerate(runs):
-            steps = [record for record in load_records(folder) if record["kind"] == "step"]
-            label = engine if seed == 0 else None
-            axes.plot([one["step"] for one in steps], [one["reward"] for one in steps], color=f"C{number}", label=label)
-    axes.set(xlabel="step", ylabel="reward", title=f"mean reward of a step's rollouts, {len(runs)} seeds each")
+        rewards = [[record["reward"] for record in load_records(one) if record["kind"] == "step"] for one in runs]
+        for reward in rewards:
+            axes.plot(range(1, len(reward) + 1), reward, color=f"C{number}", alpha=0.25, linewidth=1)
+        means = [mean(step) for step in zip(*rewards, strict=True)]
+        smooth = [mean(means[max(0, at - _SMOOTH // 2) : at + _SMOOTH // 2 + 1]) for at in range(len(means))]
+        axes.plot(range(1, len(smooth) + 1), smooth, color=f"C{number}", linewidth=2.5, label=engine)
+    axes.set(
+        xlabel="step",
+        ylabel="reward",
+        title=f"mean reward of a step's rollouts; thick: the mean of {len(runs)} seeds and {_SMOOTH} steps",
+    )
     axes.grid(alpha=0.3)
     axes.legend()
     figure.savefig(out / "engines.svg")

@@ -89,11 +89,16 @@ def main() -> None:
     parser.add_argument("--far", type=int, default=128, help="samples at 100 times the length")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--layout", type=Layout, help="instead of the preset's")
+    parser.add_argument("--count", type=int, help="samples, instead of the preset's")
+    parser.add_argument("--warm-steps", type=int, help="of the warm start at most, instead of the preset's")
     parser.add_argument("--policies", nargs="+", choices=POLICIES, default=POLICIES, help="warm is always made")
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
     config = replace(TrainConfig.load("tiny-cpu"), seed=given.seed, keep_rollouts=0)
     config = replace(config, plan=replace(config.plan, layout=given.layout or config.plan.layout))
+    config = replace(config, task=replace(config.task, count=given.count or config.task.count))
+    warm_start = replace(config.warm_start, steps=given.warm_steps or config.warm_start.steps)
+    config = replace(config, warm_start=warm_start)
     chunks = config.task.tokens // config.plan.chunk_tokens
     began, folders, told = time.perf_counter(), {}, {}
     for name in (name for name in POLICIES if name in {"warm", *given.policies}):

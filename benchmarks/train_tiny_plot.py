@@ -31,12 +31,12 @@ def main() -> None:
     figure = Figure(figsize=(10, 4), layout="constrained")
     learning, lengths = figure.subplots(1, 2, sharey=True)
     for result in found:
-        for name, colour in COLOURS.items():
+        for name in result["policies"]:
             held = evaluations(root / f"{name}-{result['seed']}")
             steps = [one["step"] - held[0]["step"] for one in held]
             marker = "o" if name == "warm" else None
-            learning.plot(steps, [100 * one["accuracy"] for one in held], color=colour, marker=marker, alpha=0.8)
-    for name, colour in COLOURS.items():
+            learning.plot(steps, [100 * one["accuracy"] for one in held], color=COLOURS[name], marker=marker, alpha=0.8)
+    for name in found[0]["policies"]:
         for shift, result in zip((0.94, 1.0, 1.06), found, strict=False):
             told = result["policies"][name]["lengths"]
             means = [100 * one["accuracy"] for one in told]
@@ -44,7 +44,8 @@ def main() -> None:
             bars.append([100 * (one["high"] - one["accuracy"]) for one in told])
             label = NAMES[name] if result is found[0] else None
             places = [one["chunks"] * shift for one in told]
-            lengths.errorbar(places, means, yerr=bars, color=colour, marker="o", capsize=2, label=label, alpha=0.8)
+            style = {"color": COLOURS[name], "marker": "o", "capsize": 2, "alpha": 0.8}
+            lengths.errorbar(places, means, yerr=bars, label=label, **style)
     learning.set(xlabel="steps of reinforcement", ylabel="held-out accuracy, %", ylim=(0, 102))
     learning.set_title(f"four chunks, {len(found)} seeds")
     lengths.set(xlabel="chunks of the document", xscale="log")

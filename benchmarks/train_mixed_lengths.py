@@ -2,7 +2,7 @@
 
     python benchmarks/train_mixed_lengths.py --seed 0 --steps 150 --out runs/mixed
 
-    warm           a warm start on samples of 4 chunks, until three of four are right
+    warm           the preset's warm start, on samples of 4 chunks; its policy is saved for train_on_verl.py
     samples        then reinforcement learning; a rollout is compared with the others of its sample
     conversations  the same, but compared with a block of G consecutive conversations. With one length per batch a
                    block is all of one sample; here it mixes rollouts of samples of different lengths
@@ -46,8 +46,6 @@ if TYPE_CHECKING:
 
 CHUNKS = range(2, 13)
 WARM_CHUNKS = (4,)
-# Below, a policy guesses among the records of a chunk, and reinforcement learning does not move it.
-WARM_UNTIL = 0.75
 
 
 def mixed_samples(config: TrainConfig, lengths: Sequence[int], count: int, seed: int) -> list[Sample]:
@@ -123,14 +121,15 @@ def main() -> None:
         return
     # Groups without spread stay: which of them a refill drops would differ between the two.
     config = replace(TrainConfig.load("tiny-cpu"), seed=given.seed, steps=given.steps, keep_rollouts=0, refills=0)
-    warm_start = replace(config.warm_start, until=WARM_UNTIL)
-    config = replace(config, patience=max(1, given.steps), warm_start=warm_start)
+    config = replace(config, patience=max(1, given.steps))
     told = {}
     warm = given.out / f"warm-{given.seed}"
     for name in ("warm", "samples", "conversations"):
         settings = replace(config, steps=0) if name == "warm" else config
         folder = warm if name == "warm" else given.out / f"{name}-{given.seed}"
         trainer = run(name, settings, folder, None if name == "warm" else warm)
+        if name == "warm":
+            trainer.policy.save(given.out / f"policy-{given.seed}")
         told[name] = [
             {"chunks": chunks, **measure(trainer.policy, config, chunks * config.plan.chunk_tokens, given.held_out)}
             for chunks in CHUNKS

@@ -140,7 +140,7 @@ class Prompts:
             turns=_parse_templates(table, "turns"),
             options=(str(table.get("yes", "")), str(table.get("no", ""))),
             not_found=str(table.get("not_found", "")),
-            least_gain_share=_parse_share(table, "least_gain_share", name),
+            least_gain_share=_parse_least_gain_share(table, name),
         )
 
 
@@ -148,10 +148,10 @@ def _parse_templates(table: Mapping[str, Any], key: str) -> dict[str, str]:
     return {str(name): str(template) for name, template in table.get(key, {}).items()}
 
 
-def _parse_share(table: Mapping[str, Any], key: str, name: str) -> float:
-    value = table.get(key, 1.0)
+def _parse_least_gain_share(table: Mapping[str, Any], name: str) -> float:
+    value = table.get("least_gain_share", 1.0)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < inf:
-        raise PromptError(f"{key} of the prompt set {name} must be a number from 0 on, not {value!r}")
+        raise PromptError(f"least_gain_share of the prompt set {name} must be a number from 0 on, not {value!r}")
     return float(value)
 
 

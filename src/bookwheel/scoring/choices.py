@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.scoring.abstention import declines
 from bookwheel.scoring.commitment import asserts_any, mentions
 from bookwheel.scoring.normalization import find_words, words
 from bookwheel.text import lexicon
@@ -23,6 +24,7 @@ _CHINESE_YES: Final = re.compile(
     r"^(?:答案[是为]?[:：“\"]?)?(?:是的|是|对|对的|正确|没错|有|会|能|可以)(?:[，,。.!！；;”\"]|$)"
 )
 _CHINESE_NO: Final = re.compile(r"^(?:答案[是为]?[:：“\"]?)?(?:不是|不|否|不对|错|没有|并非|不会|不能|不可以)")
+_CHINESE_BARE_NO: Final = re.compile(_CHINESE_NO.pattern + r"(?:的)?(?:[，,。.!！；;”\"]|$)")
 _LEADS: Final = re.compile(
     r"^(?:\W|(?:the|final|short|my|answer|is|was|would|be|to|question|this|so|well|thus|therefore|it|s)\b)*",
     re.IGNORECASE,
@@ -89,13 +91,14 @@ def is_polar(golds: Sequence[str]) -> bool:
 
 
 def says_yes(answer: str) -> bool | None:
-    """Return True for yes, False for no, None where the answer says neither or both.
+    """Return True for yes, False for no, None where the answer says neither or both, or that the document does not say.
 
     The first word decides; a sentence that only restates the facts is read for "both" and "not".
     """
     text = answer.strip().strip("*\"'“”").strip()
     if _CHINESE_NO.search(text):
-        return False
+        # "没有提到" begins with a no, and says that it is not mentioned.
+        return None if not _CHINESE_BARE_NO.search(text) and declines(text) else False
     if _CHINESE_YES.search(text):
         return True
     if _AGREES.search(text) or _DISAGREES.search(text):
@@ -125,8 +128,11 @@ def _weigh_statement(text: str) -> bool | None:
     conclusions = [part for part in parts if _CONCLUSION.search(part)]
     decisive = conclusions[-1] if conclusions else text
     inside = set(words(decisive))
-    if len({word for word in ("yes", "no") if word in inside}) == 1:
+    has_declined = declines(text)
+    if len({"yes", "no"} & inside) == 1 and (conclusions or not has_declined):
         return "yes" in inside
+    if has_declined:
+        return None
     if _DENIED.search(decisive):
         return False
     return True if _AFFIRMED.search(decisive) else None

@@ -5,13 +5,15 @@
     python benchmarks/reader_training.py train runs/reader/reward --steps 720
         --begin runs/reader/adapter/checkpoints/step-000180
     python benchmarks/reader_training.py measure runs/reader/adapter 0 90 180 --out runs/reader/adapter.json
+    python benchmarks/reader_training.py export runs/reader/adapter 240 runs/reader/adapter-240.gguf
     python benchmarks/reader_training.py plot lab/reader.svg runs/reader/*.json
     python benchmarks/reader_training.py compare runs/reader/reward.json:240 runs/reader/adapter.json:240
 
 A run is the preset's; stopped, the same command goes on. `--begin` starts from another run's checkpoint, with its
 optimizer and its place in the schedule, and maximizes the expected reward of the answer instead of the likelihood of
 the right choice. `measure` poses the choices of held-out articles (SQuAD's development set) to checkpoints of a run: it
-draws the same ones whatever it measures, so that two runs can be compared choice by choice.
+draws the same ones whatever it measures, so that two runs can be compared choice by choice. `export` writes the adapter
+of a checkpoint, for whole readings (`reader.py --model`).
 
 The expected reward needs no rollout. A policy that draws its passage with the probability softmax(z), or says "not
 found" with that of a z of 0, is rewarded where the passage holds a gold answer, or where none does and it says so:
@@ -42,6 +44,7 @@ from bookwheel.training import checkpoint, step
 from bookwheel.training.choice import build_choice, choice_loss, compute_log_odds, is_chosen_right
 from bookwheel.training.config import TrainConfig
 from bookwheel.training.launch import build_policy, build_samples, build_trainer
+from bookwheel.training.llamacpp import export_adapter
 from bookwheel.training.policy_model import PolicyModel
 
 if TYPE_CHECKING:
@@ -77,12 +80,28 @@ def train(options: argparse.Namespace) -> None:
     trainer.train(resume=checkpoint.find_newest(checkpoints) is not None)
 
 
+def find_checkpoint(run: Path, at: int) -> Path:
+    """Return the folder of a step."""
+    return run / "checkpoints" / f"step-{at:06d}"
+
+
+def load_run(run: Path, at: int) -> TrainConfig:
+    """Return the settings that a run had at a step."""
+    return TrainConfig.from_tables(json.loads((find_checkpoint(run, at) / "progress.json").read_text())["settings"])
+
+
+def export(options: argparse.Namespace) -> None:
+    """Write the adapter of a checkpoint."""
+    config = load_run(options.folder, options.at)
+    policy = build_policy(config)
+    checkpoint.load_weights(find_checkpoint(options.folder, options.at) / "weights.safetensors", policy.model)
+    export_adapter(policy, options.out, replace(config.plan, sampling=config.evaluation.sampling), config.way)
+
+
 def measure(options: argparse.Namespace) -> None:
     """Pose held-out choices to checkpoints, and write what came out of each choice."""
     told: dict[str, Any] = json.loads(options.out.read_text()) if options.out.exists() else {}
-    folder = options.folder / "checkpoints"
-    settings = json.loads((folder / f"step-{options.at[0]:06d}" / "progress.json").read_text())["settings"]
-    config = TrainConfig.from_tables(settings)
+    config = load_run(options.folder, options.at[0])
     policy = build_policy(config)
     model = PolicyModel(policy, plan=config.plan, budget=config.policy.rollout_tokens)
     samples = build_samples(config, policy, options.count, data=options.data, held_out=True)
@@ -91,7 +110,7 @@ def measure(options: argparse.Namespace) -> None:
     for at in options.at:
         if str(at) in told:
             continue
-        checkpoint.load_weights(folder / f"step-{at:06d}" / "weights.safetensors", policy.model)
+        checkpoint.load_weights(find_checkpoint(options.folder, at) / "weights.safetensors", policy.model)
         policy.model.eval()
         began, outcomes = time.perf_counter(), []
         for choice in choices:
@@ -176,6 +195,11 @@ def main() -> None:
     measuring.add_argument("--out", type=Path, required=True)
     measuring.add_argument("--count", type=int, default=120)
     measuring.set_defaults(run=measure)
+    exporting = commands.add_parser("export")
+    exporting.add_argument("folder", type=Path)
+    exporting.add_argument("at", type=int)
+    exporting.add_argument("out", type=Path)
+    exporting.set_defaults(run=export)
     drawing = commands.add_parser("plot")
     drawing.add_argument("picture", type=Path)
     drawing.add_argument("runs", type=Path, nargs="+")

@@ -205,15 +205,38 @@ def judge_by(word: str):
     return judge
 
 
-def test_judging_the_passages_of_the_memory_chooses_the_answer() -> None:
+def test_judgements_order_the_passages_of_the_memory() -> None:
     steps, plain = read(reader(judge=judge_by("other island")), PLAN)
     assert "other island" in steps[-1].after.text.splitlines()[1]
     assert "sixty-four" in plain.text
     steps, answer = read(reader(judge=judge_by("other island")), JUDGED)
     assert answer.text.startswith("The customs men of the other island count nothing.")
-    # The memory is the same: its lines are judged at the end, once for each of its lines.
-    assert "sixty-four" in steps[-1].after.text.splitlines()[0]
-    assert answer.conversation.reply.usage.calls >= len(steps[-1].after.text.splitlines())
+    assert "other island" in steps[-1].after.text.splitlines()[0]
+
+
+def test_a_passage_that_the_model_finds_no_answer_in_ends_no_reading() -> None:
+    ends_early = replace(JUDGED, enough_gain=0.8)
+    first, _ = read(reader(judge=judge_by("sixty-four")), ends_early)
+    assert [Flag.UNREAD in step.flags for step in first] == [False, True, True]
+    steps, answer = read(reader(judge=judge_by("zeppelin")), ends_early)
+    assert not any(Flag.UNREAD in step.flags for step in steps)
+    assert answer.text == "The document does not say."
+    # Nothing is asked twice: the answer rests on judgements that the steps have paid for.
+    assert answer.conversation.reply.usage.calls == 0
+
+
+def test_behind_passages_that_do_not_answer_a_worse_chunk_is_searched_too() -> None:
+    wrong = "".join(f"How many barrels did the customs men count on pier {name}? Nobody knew. " for name in "abcdefgh")
+    right = "The customs men count sixty-four of them. Then they left. " + FILLER
+    text = wrong + FILLER * 8 + right
+    plan = replace(JUDGED, judgement_weight=0.3)
+    assert "pier" in read(reader(), PLAN, text=text)[1].text
+    steps, answer = read(reader(judge=judge_by("sixty-four")), plan, text=text)
+    assert "sixty-four" in answer.text
+    for at in range(len(steps)):
+        rest, same = read(reader(judge=judge_by("sixty-four")), plan, done=steps[:at], text=text)
+        assert [step.after for step in (*steps[:at], *rest)] == [step.after for step in steps]
+        assert same.text == answer.text
 
 
 def test_where_every_judgement_is_no_the_document_does_not_say() -> None:

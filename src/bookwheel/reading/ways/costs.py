@@ -167,7 +167,7 @@ def _share(given: CostInputs, chunks: int) -> int:
 
 def _count_quotes(given: CostInputs) -> list[CallCost]:
     """Return a likelihood for each chunk, those of its windows where it is a good one, and the answer's."""
-    from bookwheel.reading.ways.quotes import MOST_QUOTES, WINDOWS, asks_judgements
+    from bookwheel.reading.ways.quotes import WINDOWS, asks_judgements
     from bookwheel.reading.ways.windows import SENTENCES
 
     size, plan = given.size, given.plan
@@ -187,9 +187,8 @@ def _count_quotes(given: CostInputs) -> list[CallCost]:
     choice = replace(windows, least=1, most=SENTENCES + 1, most_text=(SENTENCES + 1) * (plan.memory_tokens // 2))
     calls = [score, windows, choice, _count_answer(given)]
     if asks_judgements(plan, given.prompts):
-        # Each passage of the memory by itself.
-        words = given.count_turn("answers")
-        calls.append(CallCost(least=0, most=MOST_QUOTES, words=words, reply=1, most_text=plan.memory_tokens))
+        # Of each window that comes into the memory.
+        calls.append(replace(windows, words=given.count_turn("answers"), reply=1))
     return calls
 
 

@@ -12,11 +12,11 @@ measure, how much of the question they explain:
         for each window     of the few that share the most words with the question, three sentences each:
                             rank = gain(window) + gain(chunk) / 2
         memory              the best windows of all chunks so far that fit its size
-        until               the best window's gain is enough, and a little less for each chunk since it was found;
-                            what was not read then is flagged `unread`
-    judgement               where the plan asks for it: the log-odds, by the model's judgement, that a window of the
-                            memory answers the question, times a weight, are added to its gain
-    answer                  if the best window's gain is less than the least: not in the document
+        judgement           where the plan asks for it: the log-odds, by the model's judgement, that a window that
+                            came into the memory answers the question, times a weight, are added to its gain
+        until               the best window has the least, and its own gain is enough, and a little less for each
+                            chunk since it was found; what was not read then is flagged `unread`
+    answer                  if the best window has less than the least: not in the document
                             else that window, from the first sentence on that much of its gain rests on
 
 A small model judges far better than it writes: it can tell which text a question is about, but not repeat that text
@@ -65,7 +65,7 @@ _PATIENCE: Final = 0.1
 # A sentence belongs to the answer if without it this share is lost of what is lost without the most telling one.
 _RESTS: Final = 0.3
 # A memory of overlapping windows would hold one passage several times.
-MOST_QUOTES: Final = 4
+_MOST_QUOTES: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +76,13 @@ class ScoredQuote:
     chunk: float
     """The gain of the chunk it is from; infinite for a line that the user wrote."""
     window: float
-    judgement: float = 0.0
-    """The weighted log-odds that it answers the question."""
+    judgement: float | None = None
+    """The weighted log-odds that it answers the question; None until it is judged."""
 
     @property
     def worth(self) -> float:
         """What speaks for it as the answer."""
-        return self.window + self.judgement
+        return self.window + (self.judgement or 0.0)
 
     @property
     def rank(self) -> float:
@@ -98,11 +98,12 @@ async def quotes(
     prompts = prompts_for(plan, question)
     loop.check(question, model, plan, prompts)
     plan = replace(plan, least_gain=prompts.least_gain_share * plan.least_gain)
-    if asks_judgements(plan, prompts):
+    weight = plan.judgement_weight if asks_judgements(plan, prompts) else 0.0
+    if weight:
         await require_ability(model, Ability.JUDGE, "quotes")
     scorer = QuestionScorer(judge, prompts, question)
     memory = done[-1].after if done else Memory.blank(plan.memory_tokens)
-    kept = await _restore(memory, done, scorer)
+    kept = await _judge(await _restore(memory, done, scorer), scorer, weight)
     scores = [step.score for step in done if step.score is not None and Flag.UNREAD not in step.flags]
     # In a thread: the whole document is cut into chunks, and a server's tokenizer waits for the network.
     ranked = await asyncio.to_thread(scorer.words.rank, split(document, model.tokenizer, plan.chunk_tokens))
@@ -114,11 +115,13 @@ async def quotes(
         place = left.pop(0)
         chunk = replace(place, index=index, text=document.slice(place.start, place.end))
         score = await scorer.gain(chunk.text)
-        is_good = sum(other >= score for other in scores) < _CHUNKS
+        refuted = _find_refuted(kept, plan)
+        is_good = sum(other >= score for other in scores if other not in refuted) < _CHUNKS
         scores.append(score)
         # A passage gains up to twice what its chunk does.
         if is_good and 2 * score >= plan.least_gain:
-            kept = _select(kept, await _search(chunk, score, scorer, model, plan), model, plan.memory_tokens)
+            found = await _search(chunk, score, scorer, model, plan)
+            kept = await _judge(_select(kept, found, model, plan.memory_tokens), scorer, weight)
         step = _build_step(chunk, memory, kept, score, scorer, model)
         yield step
         index, memory = index + 1, step.after
@@ -132,13 +135,19 @@ async def quotes(
 
 
 def asks_judgements(plan: Plan, prompts: Prompts) -> bool:
-    """Return whether passages are judged before one of them becomes the answer."""
+    """Return whether the passages that come into the memory are judged."""
     return plan.judgement_weight > 0 and "answers" in prompts.turns
 
 
 def _find_best(kept: Sequence[ScoredQuote]) -> ScoredQuote | None:
     # What the user wrote has no rank among the passages.
     return next((quote for quote in kept if quote.chunk < inf), None)
+
+
+def _find_refuted(kept: Sequence[ScoredQuote], plan: Plan) -> set[float]:
+    """Return the gains of chunks of which the memory has passages, and none that answers: others take their place."""
+    answering = {quote.chunk for quote in kept if quote.worth >= plan.least_gain}
+    return {quote.chunk for quote in kept} - answering
 
 
 def _count_waited(kept: Sequence[ScoredQuote], done: Sequence[Step]) -> int:
@@ -156,8 +165,8 @@ def _find_enough(kept: Sequence[ScoredQuote], waited: int, plan: Plan, done: Seq
     best = _find_best(kept)
     if not plan.enough_gain or best is None:
         return None
-    gain = best.window
-    return gain if gain >= plan.least_gain and gain + _PATIENCE * waited >= plan.enough_gain else None
+    is_enough = best.worth >= plan.least_gain and best.window + _PATIENCE * waited >= plan.enough_gain
+    return best.window if is_enough else None
 
 
 async def _search(chunk: Chunk, score: float, scorer: QuestionScorer, model: Model, plan: Plan) -> list[ScoredQuote]:
@@ -208,13 +217,13 @@ class QuestionScorer:
 
 
 async def _restore(memory: Memory, done: Sequence[Step], scorer: QuestionScorer) -> list[ScoredQuote]:
-    """Return the passages of a memory that was kept or edited, scored again: the journal has their text alone."""
+    """Return the passages of a memory that was kept or edited, measured again: the journal has their text alone."""
     kept: list[ScoredQuote] = []
     for line in filter(str.strip, memory.text.splitlines()):
         origin = next((step for step in done if line in step.after.text.splitlines()), None)
         score = origin.score if origin and Flag.EDITED not in origin.flags else None
         kept.append(ScoredQuote(line, inf if score is None else score, await scorer.gain(line)))
-    return sorted(kept, key=lambda quote: -quote.rank)
+    return kept
 
 
 def _select(kept: Sequence[ScoredQuote], found: Iterable[ScoredQuote], model: Model, limit: int) -> list[ScoredQuote]:
@@ -223,9 +232,20 @@ def _select(kept: Sequence[ScoredQuote], found: Iterable[ScoredQuote], model: Mo
     for quote in sorted((*kept, *found), key=lambda quote: -quote.rank):
         lines = "\n".join((*(other.text for other in chosen), quote.text))
         is_new = not any(overlaps(quote.text, other.text) for other in chosen)
-        if len(chosen) < MOST_QUOTES and is_new and model.tokenizer.count(lines) <= limit:
+        if len(chosen) < _MOST_QUOTES and is_new and model.tokenizer.count(lines) <= limit:
             chosen.append(quote)
     return chosen
+
+
+async def _judge(kept: Sequence[ScoredQuote], scorer: QuestionScorer, weight: float) -> list[ScoredQuote]:
+    """Return the passages in the order of gains and judgements; what the user wrote stays first."""
+    judged = [
+        replace(quote, judgement=weight * await scorer.judge(quote.text))
+        if weight and quote.judgement is None and quote.chunk < inf
+        else quote
+        for quote in kept
+    ]
+    return sorted(judged, key=lambda quote: -quote.rank)
 
 
 def _build_step(
@@ -244,8 +264,6 @@ async def _answer(
     kept: Sequence[ScoredQuote], memory: Memory, scorer: QuestionScorer, model: Model, plan: Plan, prompts: Prompts
 ) -> Answer:
     """Return the passage that answers, or that the document has nothing on the question."""
-    if asks_judgements(plan, prompts):
-        kept = await _add_judgements(kept, scorer, plan)
     best = kept[0] if kept else None
     if plan.least_gain and (not best or (best.chunk < inf and best.worth < plan.least_gain)):
         reply = Reply(text=prompts.not_found, usage=scorer.take_usage())
@@ -256,17 +274,6 @@ async def _answer(
         return loop.conclude(Conversation(messages=scorer.messages(best.text), reply=reply))
     answer = await loop.answer(scorer.question, memory, model, plan, prompts)
     return replace(answer, conversation=answer.conversation.add_usage(scorer.take_usage()))
-
-
-async def _add_judgements(kept: Sequence[ScoredQuote], scorer: QuestionScorer, plan: Plan) -> list[ScoredQuote]:
-    """Return the passages in the order of gains and judgements; what the user wrote stays first."""
-    judged = [
-        quote
-        if quote.chunk == inf
-        else replace(quote, judgement=plan.judgement_weight * await scorer.judge(quote.text))
-        for quote in kept
-    ]
-    return sorted(judged, key=lambda quote: -quote.rank)
 
 
 async def _trim(quote: ScoredQuote, scorer: QuestionScorer) -> str:

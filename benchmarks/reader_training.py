@@ -48,6 +48,8 @@ from bookwheel.training.llamacpp import export_adapter
 from bookwheel.training.policy_model import PolicyModel
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from torch import Tensor
 
 
@@ -133,25 +135,38 @@ def measure(options: argparse.Namespace) -> None:
         print(at, f"{minutes:.1f} minutes", means, f"measured in {time.perf_counter() - began:.0f} s", flush=True)
 
 
+def separation(choices: list[dict[str, Any]]) -> float:
+    """Return how often the best passage of a question with an answer is ahead of that of one without (AUC)."""
+    there = [max(one["log_odds"]) for one in choices if any(one["is_right"])]
+    absent = [max(one["log_odds"]) for one in choices if not any(one["is_right"])]
+    return mean([(one > other) + (one == other) / 2 for one in there for other in absent])
+
+
+PANELS: dict[str, tuple[str, Callable[[list[dict[str, Any]]], float]]] = {
+    "right": ("right choices", lambda choices: mean([one["right"] for one in choices])),
+    "there": ("an answer is told from none (AUC)", separation),
+    "loss": ("loss", lambda choices: mean([one["loss"] for one in choices])),
+}
+
+
 def plot(options: argparse.Namespace) -> None:
     """Draw every run over the minutes of one core, and print what its checkpoints are worth."""
-    figure = Figure(figsize=(10, 4), layout="constrained")
-    all_axes = figure.subplots(1, 2)
+    figure = Figure(figsize=(12, 4), layout="constrained")
+    all_axes = dict(zip(PANELS, figure.subplots(1, len(PANELS)), strict=True))
     for path in options.runs:
         told = sorted(json.loads(path.read_text()).values(), key=lambda one: one["minutes"])
         minutes = [one["minutes"] for one in told]
-        for axes, name, scale in zip(all_axes, ("right", "loss"), (100, 1), strict=True):
-            bounds = [interval([scale * choice[name] for choice in one["choices"]]) for one in told]
+        for name, (_, measured) in PANELS.items():
+            bounds = [interval(one["choices"], measured) for one in told]
             centres = [centre for centre, _, _ in bounds]
             bars = [[centre - low for centre, low, _ in bounds], [high - centre for centre, _, high in bounds]]
-            axes.errorbar(minutes, centres, yerr=bars, marker="o", capsize=2, alpha=0.8, label=path.stem)
+            all_axes[name].errorbar(minutes, centres, yerr=bars, marker="o", capsize=2, alpha=0.8, label=path.stem)
             for at, (centre, low, high) in zip(minutes, bounds, strict=True):
                 print(f"{path.stem:10} {name:6} {at:4.0f} minutes  {centre:.3f} ({low:.3f} to {high:.3f})")
-    all_axes[0].set(xlabel="minutes of one core", ylabel="right choices, %", ylim=(0, 100))
-    all_axes[1].set(xlabel="minutes of one core", ylabel="loss", ylim=(0, None))
-    all_axes[0].legend(loc="lower right")
-    for axes in all_axes:
+    for name, axes in all_axes.items():
+        axes.set(xlabel="minutes of one core", title=PANELS[name][0], ylim=(0, None if name == "loss" else 1))
         axes.grid(alpha=0.3)
+    all_axes["right"].legend(loc="lower right")
     figure.savefig(options.picture)
 
 
@@ -159,15 +174,16 @@ def compare(options: argparse.Namespace) -> None:
     """Print the paired differences between two checkpoints, choice by choice."""
     first, second = (json.loads(path.read_text())[at]["choices"] for path, at in (options.first, options.second))
     for name in ("right", "loss", "reward"):
-        centre, low, high = interval([one[name] - other[name] for one, other in zip(first, second, strict=True)])
+        differences = [one[name] - other[name] for one, other in zip(first, second, strict=True)]
+        centre, low, high = interval(differences, mean)
         print(f"{name:6} {centre:+.3f} ({low:+.3f} to {high:+.3f}), n = {len(first)}")
 
 
-def interval(values: list[float]) -> tuple[float, float, float]:
-    """Return the mean and its bootstrap interval of 95 %."""
+def interval(values: list[Any], measured: Callable[[list[Any]], float]) -> tuple[float, float, float]:
+    """Return what is measured of the values, and its bootstrap interval of 95 %."""
     draw = random.Random(1)
-    means = sorted(mean(draw.choices(values, k=len(values))) for _ in range(4000))
-    return mean(values), means[100], means[3899]
+    drawn = sorted(measured(draw.choices(values, k=len(values))) for _ in range(1000))
+    return measured(values), drawn[25], drawn[974]
 
 
 def checkpoint_name(text: str) -> tuple[Path, str]:

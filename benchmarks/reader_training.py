@@ -40,6 +40,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from matplotlib.figure import Figure
 
+from bookwheel.reading.calibration import measure_auc
 from bookwheel.training import checkpoint, step
 from bookwheel.training.choice import build_choice, choice_loss, compute_log_odds, is_chosen_right
 from bookwheel.training.config import TrainConfig
@@ -137,9 +138,7 @@ def measure(options: argparse.Namespace) -> None:
 
 def separation(choices: list[dict[str, Any]]) -> float:
     """Return how often the best passage of a question with an answer is ahead of that of one without (AUC)."""
-    there = [max(one["log_odds"]) for one in choices if any(one["is_right"])]
-    absent = [max(one["log_odds"]) for one in choices if not any(one["is_right"])]
-    return mean([(one > other) + (one == other) / 2 for one in there for other in absent])
+    return measure_auc([max(one["log_odds"]) for one in choices], [any(one["is_right"]) for one in choices])
 
 
 PANELS: dict[str, tuple[str, Callable[[list[dict[str, Any]]], float]]] = {

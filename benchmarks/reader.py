@@ -34,7 +34,8 @@ from bookwheel.models.local import LocalModel
 from bookwheel.reading import loop
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.bm25 import WORD
-from bookwheel.reading.ways.quotes import QuestionScorer, quotes
+from bookwheel.reading.ways.question_scorer import QuestionScorer
+from bookwheel.reading.ways.quotes import quotes
 from bookwheel.reading.ways.windows import split_windows
 from bookwheel.scoring import load_metric
 from bookwheel.tasks import Sample, read_samples
@@ -93,6 +94,9 @@ async def measure(sample: Sample, model: LocalModel | ScoreStore, beside: dict[s
         "golds": golds,
         "answer": answer.text,
         "right": judge(answer.text, golds).score,
+        # An answer of two passages has two lines.
+        "right_alone": judge(answer.text.partition("\n")[0], golds).score,
+        "joined": float(any(Flag.JOINED in step.flags for step in steps)),
         "in_first": judge(best, golds).score,
         "in_memory": judge(steps[-1].after.text, golds).score,
         "gain": await scorer.gain(best),
@@ -152,12 +156,12 @@ def report(records: list[dict[str, Any]], others: dict[str, dict[str, Any]]) -> 
     answered = [one for one in records if "bm25_window" in one]
     absent = [one for one in records if "bm25_window" not in one]
     print(f"{len(answered)} answered and {len(absent)} unanswerable, of {len(group(records, 'gain'))} articles")
-    for name in ("right", "in_first", "in_memory", "refused", *BASELINES):
+    for name in ("right", "right_alone", "joined", "in_first", "in_memory", "refused", *BASELINES):
         print(f"{name:22} {interval(group(answered, name))}")
     if absent:
         print(f"{'refused, unanswerable':22} {interval(group(absent, 'refused'))}")
     for name in BASELINES:
-        print(f"right - {name:14} {interval(group(answered, 'right', name))}")
+        print(f"right_alone - {name:14} {interval(group(answered, 'right_alone', name))}")
     print_pairs(answered, others, ("right", "in_first", "in_memory", "refused"))
     print_pairs(absent, others, ("refused",))
     print(f"words of an answer: {mean([len(one['answer'].split()) for one in answered]):.1f}")

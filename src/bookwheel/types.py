@@ -80,6 +80,8 @@ class Flag(StrEnum):
     """The reply could not be used as changes to the memory, so a second one wrote the memory anew."""
     REREAD = "reread"
     """The section was read again after the end, because it was not taken in the first time."""
+    JOINED = "joined"
+    """A passage of the section answers together with the best one; the section may have been read before."""
     CARRIED = "carried"
     """The last step of an earlier reading of the document, whose memory this reading begins with."""
     NO_ANSWER = "no-answer"

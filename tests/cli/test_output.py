@@ -16,15 +16,18 @@ from bookwheel.cli.output import EXIT_CODES, print_answer, print_error, print_li
 from bookwheel.plan import Budget, Plan
 from bookwheel.types import (
     Answer,
+    Chunk,
     Claim,
     Conversation,
     DocumentInfo,
     Evidence,
     Finish,
     Flag,
+    Memory,
     Reading,
     Reply,
     Status,
+    Step,
     Usage,
     Verdict,
 )
@@ -82,6 +85,21 @@ def test_evidence_without_pages_has_a_place_all_the_same(capsys) -> None:
 def test_quiet_prints_the_answer_alone(capsys) -> None:
     print_answer(READING, OutputOptions(quiet=True))
     assert capsys.readouterr() == ("The lease ends in May.\n", "")
+
+
+def test_an_answer_that_is_not_in_the_document_comes_with_the_passage_nearest_to_it(capsys) -> None:
+    absent = Claim(text="The document does not say.", verdict=Verdict.ABSENT)
+    memory = Memory(text="The lease began in May.\nRent is due.", tokens=9, limit=60)
+    chunk = Chunk(index=0, start=0, end=2000, text="", tokens=60)
+    step = Step(chunk=chunk, before=Memory.blank(60), after=memory, conversation=ANSWER.conversation)
+    print_answer(replace(READING, claims=(absent,), steps=(step,), way="quotes"), OutputOptions())
+    assert capsys.readouterr().err.splitlines()[2:4] == [
+        "not in the document, the model says",
+        "    nearest to it: “The lease began in May.”",
+    ]
+    # Notes are the model's words.
+    print_answer(replace(READING, claims=(absent,), steps=(step,), way="sequential"), OutputOptions())
+    assert "nearest" not in capsys.readouterr().err
 
 
 def test_each_sentence_of_an_answer_has_its_verdict(capsys) -> None:

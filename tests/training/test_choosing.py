@@ -14,7 +14,7 @@ import torch
 
 from bookwheel.plan import Plan
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.reading.ways.quotes import QuestionScorer
+from bookwheel.reading.ways.question_scorer import QuestionScorer
 from bookwheel.training.choice import build_choice, choice_loss, compute_log_odds, is_chosen_right
 from bookwheel.training.config import TrainConfig
 from bookwheel.training.passages import list_passages

@@ -144,6 +144,7 @@ def _print_footnotes(console: Console, reading: Reading) -> None:
 
 def print_verdict(console: Console, reading: Reading) -> None:
     """Print each sentence of the answer with its verdict and the passages that it rests on."""
+    from bookwheel.types import Verdict
     from bookwheel.views.verdicts import VERDICT_WORDS, describe_claim
 
     if reading.verdict is None:
@@ -159,6 +160,14 @@ def print_verdict(console: Console, reading: Reading) -> None:
         console.print(sentence + Text(sanitize(describe_claim(claim)), style=style))
         for number in claim.evidence:
             _print_quote(console, reading.evidence[number])
+        if claim.verdict is Verdict.ABSENT and (nearest := _find_nearest(reading)):
+            console.print(Text(f"    nearest to it: “{sanitize(nearest)}”", style="italic"))
+
+
+def _find_nearest(reading: Reading) -> str:
+    """Return the best passage of a memory that holds passages, word for word and one a line."""
+    lines = reading.steps[-1].after.text.splitlines() if reading.steps else []
+    return lines[0] if lines and reading.way == "quotes" else ""
 
 
 def _print_quote(console: Console, piece: Evidence) -> None:

@@ -168,6 +168,7 @@ def _share(given: CostInputs, chunks: int) -> int:
 def _count_quotes(given: CostInputs) -> list[CallCost]:
     """Return a likelihood for each chunk, those of its windows where it is a good one, and the answer's."""
     from bookwheel.reading.ways.quotes import WINDOWS, asks_judgements
+    from bookwheel.reading.ways.second_passage import JUDGED, MEASURED
     from bookwheel.reading.ways.windows import SENTENCES
 
     size, plan = given.size, given.plan
@@ -188,7 +189,11 @@ def _count_quotes(given: CostInputs) -> list[CallCost]:
     calls = [score, windows, choice, _count_answer(given)]
     if asks_judgements(plan, given.prompts):
         # Of each window that comes into the memory.
-        calls.append(replace(windows, words=given.count_turn("answers"), reply=1))
+        judged = replace(windows, words=given.count_turn("answers"), reply=1)
+        # Of a second passage together with the best one, and of both without each sentence of the second.
+        both = MEASURED + SENTENCES + 1
+        pairs = replace(windows, most=both, most_text=both * plan.memory_tokens)
+        calls += [judged, pairs, replace(judged, most=JUDGED, most_text=JUDGED * plan.memory_tokens)]
     return calls
 
 

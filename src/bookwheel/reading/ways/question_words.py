@@ -36,8 +36,14 @@ class WordCounts:
 class QuestionWords:
     """A question's words, in the form that "count" and "counted" share."""
 
-    def __init__(self, question: str) -> None:
-        self._stems = {stem(word.index_key) for word in parse_words(question) if word.is_distinctive}
+    def __init__(self, question: str, stems: set[str] | None = None) -> None:
+        parsed = (word for word in parse_words(question) if word.is_distinctive)
+        self._stems = {stem(word.index_key) for word in parsed} if stems is None else stems
+
+    def beyond(self, text: str) -> QuestionWords:
+        """Return the words to look for beside a text: those that it lacks, and the names and numbers that it adds."""
+        added = {stem(word.index_key) for word in parse_words(text) if word.is_exact}
+        return QuestionWords("", (self._stems - _ASKING - self.find(text)) | (added - self._stems))
 
     @property
     def has_subject(self) -> bool:

@@ -1,11 +1,7 @@
 """Quotes: a way for models too small to write. Memory and answer are the document's own words.
 
 The memory holds verbatim passages of the document, a passage a line, the best first. Passages are chosen by one
-measure, how much of the question they explain:
-
-    surprise(text) = - mean log-probability of the question's tokens after the text
-    gain(text)     = 1 - surprise(text) / surprise(no text)     the share of the surprise that the text takes away
-                     + WORDS * share of the question's own words that stand in the text
+measure, their gain: how much of the question they explain (reading/ways/question_scorer.py).
 
     for each chunk          those with the rarest words of the question first
                             its gain; one that is not among the best few so far changes nothing
@@ -16,8 +12,11 @@ measure, how much of the question they explain:
                             came into the memory answers the question, times a weight, are added to its gain
         until               the best window has the least, and its own gain is enough, and a little less for each
                             chunk since it was found; what was not read then is flagged `unread`
-    answer                  if the best window has less than the least: not in the document
-                            else that window, from the first sentence on that much of its gain rests on
+    second passage          where passages are judged: one of the whole document that answers together with the best one
+                            (reading/ways/second_passage.py); its chunk's step is flagged `joined`
+    answer                  if the best window has less than the least, and none joined it: not in the document
+                            else that window, from the first sentence on that much of its gain rests on, and the one
+                            that joined it, likewise
 
 A small model judges far better than it writes: it can tell which text a question is about, but not repeat that text
 without errors. Every line of the memory is the document's own wording, so its place in the document is exact. With a
@@ -28,7 +27,7 @@ A line that the user wrote into the memory is never dropped.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import takewhile
 from math import inf
 from typing import TYPE_CHECKING, Final
@@ -37,8 +36,8 @@ from bookwheel.models.base import Ability, require_ability
 from bookwheel.reading import loop
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.compose import Decision, list_unread, number_step
-from bookwheel.reading.ways.judging import ask_judgement, score_question
-from bookwheel.reading.ways.question_words import QuestionWords
+from bookwheel.reading.ways.question_scorer import QuestionScorer, ScoredQuote
+from bookwheel.reading.ways.second_passage import find_second
 from bookwheel.reading.ways.windows import overlaps, split_windows
 from bookwheel.text.chunks import split
 from bookwheel.text.sentences import split_sentences
@@ -47,19 +46,16 @@ from bookwheel.types import Answer, Chunk, Conversation, Flag, Memory, Reply, St
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable, Sequence
 
-    from bookwheel.models.base import JudgingModel, Model
+    from bookwheel.models.base import Model
     from bookwheel.plan import Plan
     from bookwheel.reading.prompts import Prompts
-    from bookwheel.types import Document, Message
+    from bookwheel.reading.ways.second_passage import SecondPassage
+    from bookwheel.types import Document
 
 # Windows are searched in the best chunks only; one more costs seconds and rarely has the answer.
 _CHUNKS: Final = 2
-# A window's own gain says more than its chunk's, which sees more text but fewer details.
-_CHUNK_SHARE: Final = 0.5
 # Windows of a chunk that are measured. The few with the most of the question's words nearly always have the answer.
 WINDOWS: Final = 4
-# The model knows what a text is about, and hardly sees whether a name or a number of the question is in it.
-WORDS: Final = 0.5
 # What each chunk that was read in vain takes off the gain that is enough: the likeliest chunks come first.
 _PATIENCE: Final = 0.1
 # A sentence belongs to the answer if without it this share is lost of what is lost without the most telling one.
@@ -68,32 +64,10 @@ _RESTS: Final = 0.3
 _MOST_QUOTES: Final = 4
 
 
-@dataclass(frozen=True, slots=True)
-class ScoredQuote:
-    """A passage that competes for a place in the memory."""
-
-    text: str
-    chunk: float
-    """The gain of the chunk it is from; infinite for a line that the user wrote."""
-    window: float
-    judgement: float | None = None
-    """The weighted log-odds that it answers the question; None until it is judged."""
-
-    @property
-    def worth(self) -> float:
-        """What speaks for it as the answer."""
-        return self.window + (self.judgement or 0.0)
-
-    @property
-    def rank(self) -> float:
-        """The order in which passages take their places."""
-        return self.worth + _CHUNK_SHARE * self.chunk
-
-
 async def quotes(
     document: Document, question: str, model: Model, plan: Plan, done: Sequence[Step] = ()
 ) -> AsyncGenerator[Step | Answer]:
-    """Read past a memory of verbatim passages, chosen by likelihood, and answer with the best one."""
+    """Read past a memory of verbatim passages, chosen by likelihood, and answer with the best ones."""
     judge = await require_ability(model, Ability.LIKELIHOOD, "quotes")
     prompts = prompts_for(plan, question)
     loop.check(question, model, plan, prompts)
@@ -101,9 +75,11 @@ async def quotes(
     weight = plan.judgement_weight if asks_judgements(plan, prompts) else 0.0
     if weight:
         await require_ability(model, Ability.JUDGE, "quotes")
-    scorer = QuestionScorer(judge, prompts, question)
+    scorer = QuestionScorer(judge, prompts, question, weight)
     memory = done[-1].after if done else Memory.blank(plan.memory_tokens)
-    kept = await _judge(await _restore(memory, done, scorer), scorer, weight)
+    kept = await _judge(await _restore(memory, done, scorer), scorer)
+    second = _restore_second(done)
+    kept = [quote for quote in kept if quote.text != second]
     scores = [step.score for step in done if step.score is not None and Flag.UNREAD not in step.flags]
     # In a thread: the whole document is cut into chunks, and a server's tokenizer waits for the network.
     ranked = await asyncio.to_thread(scorer.words.rank, split(document, model.tokenizer, plan.chunk_tokens))
@@ -121,17 +97,25 @@ async def quotes(
         # A passage gains up to twice what its chunk does.
         if is_good and 2 * score >= plan.least_gain:
             found = await _search(chunk, score, scorer, model, plan)
-            kept = await _judge(_select(kept, found, model, plan.memory_tokens), scorer, weight)
+            kept = await _judge(_select(kept, found, model, plan.memory_tokens), scorer)
         step = _build_step(chunk, memory, kept, score, scorer, model)
         yield step
         index, memory = index + 1, step.after
         waited = waited + 1 if _count_waited(kept, [step]) else 0
         gain = _find_enough(kept, waited, plan)
+    best = kept[0] if kept else None
+    if best and best.chunk < inf and weight and not second and not any(Flag.UNREAD in step.flags for step in done):
+        joining = await find_second(best, document, scorer, model, plan)
+        if joining:
+            step = _join(joining, memory, kept, scorer, model)
+            yield number_step(step, index)
+            index, memory, second = index + 1, step.after, joining.text
+            left = [chunk for chunk in left if chunk.start != joining.chunk.start]
     if gain is not None:
         for step in list_unread(left, memory, Decision(score=gain, usage=Usage()), done):
             yield number_step(step, index)
             index += 1
-    yield await _answer(kept, memory, scorer, model, plan, prompts)
+    yield await _answer(kept, second, memory, scorer, model, plan)
 
 
 def asks_judgements(plan: Plan, prompts: Prompts) -> bool:
@@ -175,47 +159,6 @@ async def _search(chunk: Chunk, score: float, scorer: QuestionScorer, model: Mod
     return [ScoredQuote(text, score, await scorer.gain(text)) for text in scorer.words.choose(windows, WINDOWS)]
 
 
-class QuestionScorer:
-    """Measures how much of one question texts explain, and adds up what that costs."""
-
-    def __init__(self, model: JudgingModel, prompts: Prompts, question: str) -> None:
-        self.question = question
-        self.words = QuestionWords(question)
-        self.usage = Usage()
-        self._alone: float | None = None
-        """The question's surprise without a text; asked for once."""
-        self._model = model
-        self._prompts = prompts
-
-    def messages(self, text: str) -> tuple[Message, ...]:
-        """Return the prompt after which the question is scored."""
-        return self._prompts.turn("about", question="", section=text)
-
-    async def gain(self, text: str) -> float:
-        """Return how much of the question a text explains."""
-        if self._alone is None:
-            self._alone = await self._measure_surprise("")
-        explained = 1 - await self._measure_surprise(text) / self._alone if self._alone else 0.0
-        return explained + WORDS * self.words.share(text)
-
-    async def judge(self, text: str) -> float:
-        """Return the log-odds that a text answers the question, by the model's judgement."""
-        judgement = await ask_judgement(self._model, self._prompts, "answers", question=self.question, section=text)
-        self.usage += judgement.usage
-        yes, no = judgement.logprobs
-        return yes - no
-
-    async def _measure_surprise(self, text: str) -> float:
-        likelihood = await score_question(self._model, self._prompts, self.question, text)
-        self.usage += likelihood.usage
-        return -likelihood.mean
-
-    def take_usage(self) -> Usage:
-        """Return the cost since the last call, and begin anew."""
-        usage, self.usage = self.usage, Usage()
-        return usage
-
-
 async def _restore(memory: Memory, done: Sequence[Step], scorer: QuestionScorer) -> list[ScoredQuote]:
     """Return the passages of a memory that was kept or edited, measured again: the journal has their text alone."""
     kept: list[ScoredQuote] = []
@@ -228,8 +171,12 @@ async def _restore(memory: Memory, done: Sequence[Step], scorer: QuestionScorer)
 
 def _select(kept: Sequence[ScoredQuote], found: Iterable[ScoredQuote], model: Model, limit: int) -> list[ScoredQuote]:
     """Return the best passages that fit the memory together and do not overlap."""
+    return _fit(sorted((*kept, *found), key=lambda quote: -quote.rank), model, limit)
+
+
+def _fit(quotes: Iterable[ScoredQuote], model: Model, limit: int) -> list[ScoredQuote]:
     chosen: list[ScoredQuote] = []
-    for quote in sorted((*kept, *found), key=lambda quote: -quote.rank):
+    for quote in quotes:
         lines = "\n".join((*(other.text for other in chosen), quote.text))
         is_new = not any(overlaps(quote.text, other.text) for other in chosen)
         if len(chosen) < _MOST_QUOTES and is_new and model.tokenizer.count(lines) <= limit:
@@ -237,15 +184,31 @@ def _select(kept: Sequence[ScoredQuote], found: Iterable[ScoredQuote], model: Mo
     return chosen
 
 
-async def _judge(kept: Sequence[ScoredQuote], scorer: QuestionScorer, weight: float) -> list[ScoredQuote]:
+async def _judge(kept: Sequence[ScoredQuote], scorer: QuestionScorer) -> list[ScoredQuote]:
     """Return the passages in the order of gains and judgements; what the user wrote stays first."""
     judged = [
-        replace(quote, judgement=weight * await scorer.judge(quote.text))
-        if weight and quote.judgement is None and quote.chunk < inf
+        replace(quote, judgement=scorer.weight * await scorer.judge(quote.text))
+        if scorer.weight and quote.judgement is None and quote.chunk < inf
         else quote
         for quote in kept
     ]
     return sorted(judged, key=lambda quote: -quote.rank)
+
+
+def _restore_second(done: Sequence[Step]) -> str | None:
+    """Return the passage that joined the best one before the reading was stopped; it stands below it."""
+    step = next((step for step in done if Flag.JOINED in step.flags and Flag.EDITED not in step.flags), None)
+    return step.after.text.splitlines()[1] if step else None
+
+
+def _join(
+    second: SecondPassage, memory: Memory, kept: Sequence[ScoredQuote], scorer: QuestionScorer, model: Model
+) -> Step:
+    """Return the step after which the second passage stands below the best one; the chunk is not scored."""
+    best, *others = kept
+    quotes = _fit((best, ScoredQuote(second.text, second.gain, second.gain), *others), model, memory.limit)
+    step = _build_step(second.chunk, memory, quotes, second.gain, scorer, model)
+    return replace(step, flags=(*step.flags, Flag.JOINED), score=None)
 
 
 def _build_step(
@@ -261,32 +224,36 @@ def _build_step(
 
 
 async def _answer(
-    kept: Sequence[ScoredQuote], memory: Memory, scorer: QuestionScorer, model: Model, plan: Plan, prompts: Prompts
+    kept: Sequence[ScoredQuote], second: str | None, memory: Memory, scorer: QuestionScorer, model: Model, plan: Plan
 ) -> Answer:
-    """Return the passage that answers, or that the document has nothing on the question."""
+    """Return the passages that answer, or that the document has nothing on the question."""
     best = kept[0] if kept else None
-    if plan.least_gain and (not best or (best.chunk < inf and best.worth < plan.least_gain)):
-        reply = Reply(text=prompts.not_found, usage=scorer.take_usage())
+    is_enough = best and (best.chunk == inf or best.worth >= plan.least_gain or second)
+    if plan.least_gain and not is_enough:
+        reply = Reply(text=scorer.prompts.not_found, usage=scorer.take_usage())
         return loop.conclude(Conversation(messages=scorer.messages(memory.text), reply=reply))
-    if best and prompts.quotes:
-        text = await _trim(best, scorer)
+    if best and scorer.prompts.quotes:
+        text = await _trim(best.text, best.window, scorer)
+        if second:
+            both = await scorer.gain(f"{best.text} {second}")
+            text += "\n" + await _trim(second, both, scorer, before=f"{best.text} ")
         reply = Reply(text=text, usage=scorer.take_usage())
         return loop.conclude(Conversation(messages=scorer.messages(best.text), reply=reply))
-    answer = await loop.answer(scorer.question, memory, model, plan, prompts)
+    answer = await loop.answer(scorer.question, memory, model, plan, scorer.prompts)
     return replace(answer, conversation=answer.conversation.add_usage(scorer.take_usage()))
 
 
-async def _trim(quote: ScoredQuote, scorer: QuestionScorer) -> str:
-    """Return the window from the first sentence on that much of the explanation is lost without.
+async def _trim(passage: str, gain: float, scorer: QuestionScorer, before: str = "") -> str:
+    """Return a passage from the first sentence on that much of its gain is lost without, read after the text before.
 
     Such a sentence has the question's words; what is asked is often in the next one: "The new boat has come. She is
     called ..."
     """
-    sentences = [quote.text[start:end].strip() for start, end in split_sentences(quote.text)]
+    sentences = [passage[start:end].strip() for start, end in split_sentences(passage)]
     if len(sentences) == 1:
-        return quote.text
+        return passage
     losses = [
-        quote.window - await scorer.gain(" ".join((*sentences[:at], *sentences[at + 1 :])))
+        gain - await scorer.gain(before + " ".join((*sentences[:at], *sentences[at + 1 :])))
         for at in range(len(sentences))
     ]
     least = _RESTS * max(losses)

@@ -177,6 +177,7 @@ export default {
   "flag.cleaned": "reply tidied",
   "flag.unchanged": "nothing new",
   "flag.reread": "read again after the end",
+  "flag.joined": "a passage that answers together with the best one",
   "flag.carried": "the memory of an earlier reading, where this one begins",
   "flag.kept-empty": "empty reply, memory kept",
   "flag.kept-refusal": "refusal, memory kept",

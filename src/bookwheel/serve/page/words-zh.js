@@ -177,6 +177,7 @@ export default {
   "flag.cleaned": "回复经整理",
   "flag.unchanged": "没有新内容",
   "flag.reread": "读完后重新阅读",
+  "flag.joined": "与最佳段落一起作答的段落",
   "flag.carried": "沿用先前阅读的记忆，本次阅读由此开始",
   "flag.kept-empty": "回复为空，保留记忆",
   "flag.kept-refusal": "拒答，保留记忆",

@@ -94,6 +94,16 @@ def test_two_passages_answer_where_neither_does_by_itself() -> None:
     assert read(reader(lit=-9.0), replace(PLAN, least_gain=0.9))[1].text == "The document does not say."
 
 
+def test_a_passage_that_does_not_fit_the_memory_beside_the_best_one_is_not_joined() -> None:
+    # One long sentence is a window of its own, however long it is.
+    long = "A cooper called Amos Thorne came from Brill" + " and from Brill" * 17 + ". "
+    plan = replace(PLAN, memory_tokens=60)
+    steps, answer = read(reader(), plan, text=FILLER * 4 + LIT + FILLER * 4 + long + FILLER * 4)
+    assert not any(Flag.JOINED in step.flags for step in steps)
+    assert "Brill" not in answer.text
+    assert "Brill" in read(reader(), plan)[1].text
+
+
 def test_an_early_end_leaves_unread_what_neither_passage_is_from() -> None:
     steps, answer = read(reader(), replace(PLAN, enough_gain=0.5))
     assert "Brill" in answer.text

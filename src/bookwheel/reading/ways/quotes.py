@@ -105,7 +105,7 @@ async def quotes(
         gain = _find_enough(kept, waited, plan)
     best = kept[0] if kept else None
     if best and best.chunk < inf and weight and not second and not any(Flag.UNREAD in step.flags for step in done):
-        joining = await find_second(best, document, scorer, model, plan)
+        joining = await find_second(best, ranked, document, scorer, model, plan)
         if joining:
             step = _join(joining, memory, kept, scorer, model)
             yield number_step(step, index)

@@ -21,12 +21,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.reading.ways.windows import overlaps, split_windows
-from bookwheel.text.chunks import split
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan
     from bookwheel.reading.ways.question_scorer import QuestionScorer, ScoredQuote
+    from bookwheel.reading.ways.question_words import QuestionWords
     from bookwheel.types import Chunk, Document
 
 # Chunks whose windows are looked through for the words; that costs no call.
@@ -50,15 +52,18 @@ class SecondPassage:
 
 
 async def find_second(
-    best: ScoredQuote, document: Document, scorer: QuestionScorer, model: Model, plan: Plan
+    best: ScoredQuote, places: Iterable[Chunk], document: Document, scorer: QuestionScorer, model: Model, plan: Plan
 ) -> SecondPassage | None:
-    """Return the passage that answers together with the best one; None if the best one is better alone."""
-    # In a thread: the whole document is cut into chunks once more.
-    origins = await asyncio.to_thread(_find_windows, best, document, scorer, model, plan)
+    """Return the passage that answers together with the best one; None if the best one is better alone.
+
+    The places are those of the document's chunks, whose texts are not needed.
+    """
     words = scorer.words.beyond(best.text)
+    # In a thread: the whole document is looked through once more.
+    windows = await asyncio.to_thread(_find_windows, best, words, places, document, model, plan)
     found = [
-        SecondPassage(origins[text], text, await scorer.gain(f"{best.text} {text}"))
-        for text in words.choose(list(origins), MEASURED)
+        SecondPassage(windows[text], text, await scorer.gain(f"{best.text} {text}"))
+        for text in words.choose(list(windows), MEASURED)
     ]
     found.sort(key=lambda second: -second.gain)
     worths = [
@@ -69,15 +74,17 @@ async def find_second(
 
 
 def _find_windows(
-    best: ScoredQuote, document: Document, scorer: QuestionScorer, model: Model, plan: Plan
+    best: ScoredQuote, words: QuestionWords, places: Iterable[Chunk], document: Document, model: Model, plan: Plan
 ) -> dict[str, Chunk]:
-    """Return the windows that have any of the words, with their chunks."""
-    words = scorer.words.beyond(best.text)
-    places = words.rank(split(document, model.tokenizer, plan.chunk_tokens))[:_CHUNKS]
-    chunks = [replace(place, text=document.slice(place.start, place.end)) for place in places]
+    """Return the windows that have any of the words and fit the memory beside the best passage, with their chunks."""
+    in_order = sorted(places, key=lambda place: place.start)
+    ranked = words.rank(replace(place, text=document.slice(place.start, place.end)) for place in in_order)
+    chunks = [replace(place, text=document.slice(place.start, place.end)) for place in ranked[:_CHUNKS]]
     return {
         window: chunk
         for chunk in chunks
         for window in split_windows(chunk.text, model.tokenizer, plan.memory_tokens // 2)
-        if words.find(window) and not overlaps(window, best.text)
+        if words.find(window)
+        and not overlaps(window, best.text)
+        and model.tokenizer.count(f"{best.text}\n{window}") <= plan.memory_tokens
     }

@@ -46,7 +46,7 @@ HERE = Path(__file__).resolve().parent
 
 def make_text(tokens: int, seed: int) -> str:
     """Return made-up English of so many tokens or more, in paragraphs."""
-    from bookwheel.tasks.filler import prose
+    from bookwheel.lab.tasks.filler import prose
 
     sentences = prose("en", random.Random(seed))
     # An English token has less than five characters.
@@ -139,11 +139,11 @@ def run_ready(texts: list[str], base: str, tokenizer: str) -> int:
 
 
 def run_bookwheel(texts: list[str], base: str, tokenizer: str | None) -> int:
+    from bookwheel.documents.opening import TextDocument
     from bookwheel.journal import Journal
     from bookwheel.models.openai import OpenAIModel
     from bookwheel.plan import Plan
     from bookwheel.reading import runner
-    from bookwheel.text.documents import TextDocument
     from bookwheel.types import Status
 
     plan = Plan(chunk_tokens=CHUNK, memory_tokens=NOTES, answer_tokens=REPLY, language="en")

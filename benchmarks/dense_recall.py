@@ -18,17 +18,17 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bookwheel.lab.tasks import make_samples
 from bookwheel.models.local import LocalModel
 from bookwheel.reading.ways.bm25 import PASSAGE_TOKENS, score_passages
 from bookwheel.reading.ways.dense import fuse_ranks, join_neighbours
-from bookwheel.tasks import make_samples
 from bookwheel.text.chunks import split
 from bookwheel.text.tokens import WordTokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from bookwheel.tasks import Sample
+    from bookwheel.lab.tasks import Sample
     from bookwheel.types import Chunk
 
     Embed = Callable[[Sequence[str]], Any]

@@ -18,19 +18,19 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bookwheel.evaluation.run import RunOptions, evaluate
-from bookwheel.evaluation.settings import Evaluation, ModelSpec
 from bookwheel.journal import Journal
+from bookwheel.lab.evaluation.run import RunOptions, evaluate
+from bookwheel.lab.evaluation.settings import Evaluation, ModelSpec
+from bookwheel.lab.tasks import make_samples
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.reading import runner
-from bookwheel.tasks import make_samples
 from bookwheel.text.tokens import WordTokenizer
 from bookwheel.types import DocumentInfo
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bookwheel.tasks import Sample
+    from bookwheel.lab.tasks import Sample
 
 AT_ONCE = 64
 TASK, TOKENS, SEED = "niah_single_2", 4000, 0

@@ -51,7 +51,7 @@ DOCUMENTS = (
 WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 OPEN = """
 import json, sys
-from bookwheel.text.documents import open_document
+from bookwheel.documents.opening import open_document
 document = open_document(sys.argv[1:])
 text = "".join(part.text for part in document.parts())
 json.dump([text, list(document.notes)], open(sys.argv[0] + ".out", "w"))

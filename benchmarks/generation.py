@@ -18,8 +18,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from bookwheel.tasks import TASKS, load_tokenizer, make_samples
-from bookwheel.tasks.files import to_line
+from bookwheel.lab.tasks import TASKS, load_tokenizer, make_samples
+from bookwheel.lab.tasks.files import to_line
 
 LENGTHS = {"8K": 8_192, "128K": 131_072, "1M": 1_000_000, "3.5M": 3_500_000}
 COUNTS = {"8K": 16, "128K": 4, "1M": 1, "3.5M": 1}
@@ -83,7 +83,7 @@ def cell(given: argparse.Namespace, name: str, language: str, length: str, token
 def trained(data: Path, folder: Path) -> str:
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
-    from bookwheel.tasks.filler import load_sentences
+    from bookwheel.lab.tasks.filler import load_sentences
 
     fast = Tokenizer(models.BPE())
     fast.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)

@@ -14,7 +14,7 @@ import sys
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from bookwheel.evaluation.statistics import compare_pairs, estimate
+from bookwheel.lab.evaluation.statistics import compare_pairs, estimate
 
 if TYPE_CHECKING:
     from collections.abc import Callable

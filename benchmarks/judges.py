@@ -13,7 +13,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from bookwheel.scoring import official, score_answer, string_match_all, string_match_part
+from bookwheel.lab.scoring import official, score_answer, string_match_all, string_match_part
 
 ANSWERS = Path(__file__).parent.parent / "tests" / "fixtures" / "answers.jsonl"
 JUDGES = ("ours", "official", "ruler")

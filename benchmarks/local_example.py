@@ -10,10 +10,10 @@ import sys
 import time
 from pathlib import Path
 
+from bookwheel.documents.opening import TextDocument
 from bookwheel.models.local import LocalModel
 from bookwheel.reading.choice import find_default_way
 from bookwheel.reading.ways.registry import load_way
-from bookwheel.text.documents import TextDocument
 from bookwheel.types import Step
 
 DOCUMENT = Path(__file__).parent.parent / "examples" / "lighthouse.md"

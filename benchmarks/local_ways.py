@@ -21,15 +21,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bookwheel.api import aread_several
+from bookwheel.documents.opening import TextDocument
+from bookwheel.lab.tasks import read_samples
 from bookwheel.models.local import LocalModel
-from bookwheel.tasks import read_samples
 from bookwheel.text.chunks import split
-from bookwheel.text.documents import TextDocument
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bookwheel.tasks import Sample
+    from bookwheel.lab.tasks import Sample
     from bookwheel.types import Reading
 
 

@@ -21,13 +21,13 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bookwheel.documents.opening import TextDocument
 from bookwheel.journal import Journal
+from bookwheel.lab.tasks.filler import prose
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Budget, GatePlan, Plan
 from bookwheel.reading import runner
 from bookwheel.reading.ways.registry import load_way
-from bookwheel.tasks.filler import prose
-from bookwheel.text.documents import TextDocument
 from bookwheel.text.tokens import FileTokenizer
 from bookwheel.types import Reply, Usage
 

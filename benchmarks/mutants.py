@@ -1,6 +1,6 @@
 """Break one line at a time and see whether the tests notice: a mutation run over one source file.
 
-    python benchmarks/mutants.py src/bookwheel/training/loss.py tests/training/test_loss.py --preload torch
+    python benchmarks/mutants.py src/bookwheel/lab/training/loss.py tests/lab/training/test_loss.py --preload torch
 
 Every mutant is the file with one change, as mutations.py makes them. The script copies the tree to a temporary folder,
 so the work tree is never touched. Each mutant runs in a process of its own and is killed when a test fails, or when the

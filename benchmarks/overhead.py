@@ -19,12 +19,12 @@ from pathlib import Path
 from kills import free_port, wait_for
 from openai import AsyncOpenAI
 
+from bookwheel.documents.opening import TextDocument
 from bookwheel.journal import Journal
 from bookwheel.models.openai import OpenAIModel
 from bookwheel.plan import Plan
 from bookwheel.reading import runner
 from bookwheel.reading.loop import read
-from bookwheel.text.documents import TextDocument
 from bookwheel.text.tokens import EstimatingTokenizer
 from bookwheel.types import Answer, Message
 

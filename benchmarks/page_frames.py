@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any
 from playwright.sync_api import sync_playwright
 from report_speed import records
 
-from bookwheel.evaluation.results import EvaluationRun
 from bookwheel.journal import Journal
+from bookwheel.lab.evaluation.results import EvaluationRun
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Plan
 from bookwheel.serve.app import build_app

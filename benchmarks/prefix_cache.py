@@ -19,20 +19,20 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from bookwheel.lab.training.config import ROLLOUT, FreshSettings, RewardSettings
+from bookwheel.lab.training.fresh import build_fresh_policy
+from bookwheel.lab.training.generation import GenerationRequest, GenerationResult, generate
+from bookwheel.lab.training.policy_model import PolicyModel
+from bookwheel.lab.training.rewards import build_reward
+from bookwheel.lab.training.rollouts import RolloutSettings, roll_group
+from bookwheel.lab.training.toy_records import toy_records, vocabulary
+from bookwheel.lab.training.workflows import reading
 from bookwheel.plan import Layout, Plan
-from bookwheel.training.config import ROLLOUT, FreshSettings, RewardSettings
-from bookwheel.training.fresh import build_fresh_policy
-from bookwheel.training.generation import GenerationRequest, GenerationResult, generate
-from bookwheel.training.policy_model import PolicyModel
-from bookwheel.training.rewards import build_reward
-from bookwheel.training.rollouts import RolloutSettings, roll_group
-from bookwheel.training.toy_records import toy_records, vocabulary
-from bookwheel.training.workflows import reading
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bookwheel.training.policy import Policy
+    from bookwheel.lab.training.policy import Policy
 
 WORDS = "none same notes section question answer"
 # While requests of the rollouts in flight come in.

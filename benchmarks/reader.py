@@ -29,6 +29,8 @@ from typing import TYPE_CHECKING, Any
 
 import bm25s
 
+from bookwheel.lab.scoring import load_metric
+from bookwheel.lab.tasks import Sample, read_samples
 from bookwheel.models.base import Likelihood
 from bookwheel.models.local import LocalModel
 from bookwheel.reading import loop
@@ -37,8 +39,6 @@ from bookwheel.reading.ways.bm25 import WORD
 from bookwheel.reading.ways.question_scorer import QuestionScorer
 from bookwheel.reading.ways.quotes import quotes
 from bookwheel.reading.ways.windows import split_windows
-from bookwheel.scoring import load_metric
-from bookwheel.tasks import Sample, read_samples
 from bookwheel.text.sentences import split_sentences
 from bookwheel.types import Flag, Memory, Usage
 

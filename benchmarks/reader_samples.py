@@ -18,16 +18,16 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
+from bookwheel.lab.tasks import Sample, SampleDocument, write_samples
+from bookwheel.lab.tasks.bridges import ABSENT
+from bookwheel.lab.tasks.data_dir import DataDir
+from bookwheel.lab.tasks.formats import load_items
 from bookwheel.models.local import LocalModel
-from bookwheel.tasks import Sample, SampleDocument, write_samples
-from bookwheel.tasks.bridges import ABSENT
-from bookwheel.tasks.data_dir import DataDir
-from bookwheel.tasks.formats import load_items
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bookwheel.tasks.formats import QuestionItem
+    from bookwheel.lab.tasks.formats import QuestionItem
     from bookwheel.text.tokens import Tokenizer
 
 

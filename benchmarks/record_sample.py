@@ -15,8 +15,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from bookwheel.journal import Journal, journal_path
-from bookwheel.reading.provenance import find_origins
 from bookwheel.serve.http.changes import reading_with_changes
+from bookwheel.verdict.provenance import find_origins
 
 TARGET = Path(__file__).parents[1] / "src" / "bookwheel" / "serve" / "page" / "sample.json"
 

@@ -16,12 +16,12 @@ import time
 from itertools import pairwise
 from pathlib import Path
 
-from bookwheel.evaluation.files import write_report
-from bookwheel.evaluation.layout import build_sections
-from bookwheel.evaluation.plots import draw_plots
-from bookwheel.evaluation.records import Record, SampleOutcome
-from bookwheel.evaluation.report import build_report
-from bookwheel.evaluation.results import EvaluationRun, Results
+from bookwheel.lab.evaluation.files import write_report
+from bookwheel.lab.evaluation.layout import build_sections
+from bookwheel.lab.evaluation.plots import draw_plots
+from bookwheel.lab.evaluation.records import Record, SampleOutcome
+from bookwheel.lab.evaluation.report import build_report
+from bookwheel.lab.evaluation.results import EvaluationRun, Results
 
 WAYS = ("sequential", "whole", "middle-cut", "bm25", "refine", "map-reduce", "closed-book")
 LENGTHS = (1000, 4000, 16000, 64000, 256000, 1024000)

@@ -18,12 +18,12 @@ from collections import Counter
 from difflib import SequenceMatcher
 from pathlib import Path
 
-from bookwheel.tasks.data_dir import DataDir
-from bookwheel.tasks.errors import InfeasibleSample
-from bookwheel.tasks.filler import split_sentences
-from bookwheel.tasks.needles import VARIANTS
-from bookwheel.tasks.ruler.resources import Resources
-from bookwheel.tasks.ruler.tasks import RulerRun, to_record
+from bookwheel.lab.tasks.data_dir import DataDir
+from bookwheel.lab.tasks.errors import InfeasibleSample
+from bookwheel.lab.tasks.filler import split_sentences
+from bookwheel.lab.tasks.needles import VARIANTS
+from bookwheel.lab.tasks.ruler.resources import Resources
+from bookwheel.lab.tasks.ruler.tasks import RulerRun, to_record
 from bookwheel.text.tokens import FileTokenizer
 
 TASKS = (*VARIANTS, "vt", "cwe", "fwe", "qa_1", "qa_2")

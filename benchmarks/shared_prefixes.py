@@ -26,15 +26,15 @@ from typing import TYPE_CHECKING, Any
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
+from bookwheel.lab.tasks.base import Sample, SampleDocument
+from bookwheel.lab.training.config import LossSettings, PolicySettings, TrainConfig, WarmStart
+from bookwheel.lab.training.fresh import build_word_tokenizer
+from bookwheel.lab.training.policy import Policy
+from bookwheel.lab.training.records import load_records
+from bookwheel.lab.training.rewards import RewardResult
+from bookwheel.lab.training.trainer import Trainer
+from bookwheel.lab.training.workflows import Episode
 from bookwheel.plan import Plan
-from bookwheel.tasks.base import Sample, SampleDocument
-from bookwheel.training.config import LossSettings, PolicySettings, TrainConfig, WarmStart
-from bookwheel.training.fresh import build_word_tokenizer
-from bookwheel.training.policy import Policy
-from bookwheel.training.records import load_records
-from bookwheel.training.rewards import RewardResult
-from bookwheel.training.trainer import Trainer
-from bookwheel.training.workflows import Episode
 from bookwheel.types import Conversation, Message
 
 if TYPE_CHECKING:

@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING, Any
 from local_speed import GREEDY, prompt
 from simulated_engine import EngineSpeed, SimulatedEngine, simulate
 
+from bookwheel.documents.opening import TextDocument
+from bookwheel.lab.tasks import Sample, read_samples
 from bookwheel.models.base import ModelWrapper
 from bookwheel.models.local import LocalModel
 from bookwheel.plan import GatePlan, Scorer
 from bookwheel.reading.ways.registry import load_way
-from bookwheel.tasks import Sample, read_samples
 from bookwheel.text.chunks import split
-from bookwheel.text.documents import TextDocument
 from bookwheel.types import Message
 
 if TYPE_CHECKING:

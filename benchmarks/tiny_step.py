@@ -18,17 +18,17 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from bookwheel.lab.training import checkpoint
+from bookwheel.lab.training.config import TrainConfig
+from bookwheel.lab.training.launch import build_trainer
+from bookwheel.lab.training.rollouts import rows_of_groups
 from bookwheel.plan import Layout
-from bookwheel.training import checkpoint
-from bookwheel.training.config import TrainConfig
-from bookwheel.training.launch import build_trainer
-from bookwheel.training.rollouts import rows_of_groups
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from bookwheel.training.rollouts import Group
-    from bookwheel.training.rows import Row
+    from bookwheel.lab.training.rollouts import Group
+    from bookwheel.lab.training.rows import Row
 
 FIGURES = ("rollouts", "conversations", "groups", "tokens", "shared")
 

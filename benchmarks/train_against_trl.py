@@ -22,16 +22,16 @@ from datasets import Dataset
 from transformers import TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
+from bookwheel.lab.training.config import FreshSettings, TrainConfig
+from bookwheel.lab.training.launch import build_policy
+from bookwheel.lab.training.records import load_records
+from bookwheel.lab.training.rewards import RewardResult
+from bookwheel.lab.training.toy_records import toy_records
+from bookwheel.lab.training.trainer import Trainer
 from bookwheel.plan import Plan
-from bookwheel.training.config import FreshSettings, TrainConfig
-from bookwheel.training.launch import build_policy
-from bookwheel.training.records import load_records
-from bookwheel.training.rewards import RewardResult
-from bookwheel.training.toy_records import toy_records
-from bookwheel.training.trainer import Trainer
 
 if TYPE_CHECKING:
-    from bookwheel.training.workflows import Episode
+    from bookwheel.lab.training.workflows import Episode
 
 PROMPTS, REPLIES, LIMIT, RATE = 8, 8, 32, 1e-4
 

@@ -22,15 +22,15 @@ from typing import TYPE_CHECKING, Any
 import torch
 from train_tiny import measure
 
-from bookwheel.training import checkpoint
-from bookwheel.training.config import TrainConfig
-from bookwheel.training.launch import build_trainer
-from bookwheel.training.records import load_records
+from bookwheel.lab.training import checkpoint
+from bookwheel.lab.training.config import TrainConfig
+from bookwheel.lab.training.launch import build_trainer
+from bookwheel.lab.training.records import load_records
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from bookwheel.training.trainer import Trainer
+    from bookwheel.lab.training.trainer import Trainer
 
 
 class OutOfTime(Exception):

@@ -28,21 +28,21 @@ from typing import TYPE_CHECKING
 import torch
 from train_tiny import measure, miscredited
 
-from bookwheel.tasks.memories import ideal_memories
-from bookwheel.training import checkpoint
-from bookwheel.training.advantages import Estimator
-from bookwheel.training.config import FreshSettings, RewardSettings, TrainConfig, WarmStart
-from bookwheel.training.launch import build_policy
-from bookwheel.training.records import load_records
-from bookwheel.training.rewards import build_reward
-from bookwheel.training.rollouts import rows_of_groups
-from bookwheel.training.toy_records import toy_records
-from bookwheel.training.trainer import Trainer
+from bookwheel.lab.tasks.memories import ideal_memories
+from bookwheel.lab.training import checkpoint
+from bookwheel.lab.training.advantages import Estimator
+from bookwheel.lab.training.config import FreshSettings, RewardSettings, TrainConfig, WarmStart
+from bookwheel.lab.training.launch import build_policy
+from bookwheel.lab.training.records import load_records
+from bookwheel.lab.training.rewards import build_reward
+from bookwheel.lab.training.rollouts import rows_of_groups
+from bookwheel.lab.training.toy_records import toy_records
+from bookwheel.lab.training.trainer import Trainer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bookwheel.tasks import Sample
+    from bookwheel.lab.tasks import Sample
 
 CHUNKS = range(2, 13)
 WARM_CHUNKS = (4,)

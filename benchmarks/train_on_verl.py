@@ -20,12 +20,12 @@ import sys
 from pathlib import Path
 from statistics import mean, stdev
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "training" / "verl"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "lab" / "training" / "verl"))
 
 from bed import Bed, make_base
 from matplotlib.figure import Figure
 
-from bookwheel.training.records import load_records
+from bookwheel.lab.training.records import load_records
 
 # Of Student's distribution, two-sided 95 %, by degrees of freedom.
 _QUANTILES = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78}

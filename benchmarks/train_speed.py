@@ -17,12 +17,12 @@ from tempfile import TemporaryDirectory
 
 import torch
 
-from bookwheel.training.config import ROLLOUT, FreshSettings, TrainConfig
-from bookwheel.training.launch import build_policy, build_samples, build_trainer
-from bookwheel.training.policy_model import PolicyModel
-from bookwheel.training.rewards import RewardResult, build_reward
-from bookwheel.training.rollouts import RolloutSettings, roll
-from bookwheel.training.workflows import Episode, reading
+from bookwheel.lab.training.config import ROLLOUT, FreshSettings, TrainConfig
+from bookwheel.lab.training.launch import build_policy, build_samples, build_trainer
+from bookwheel.lab.training.policy_model import PolicyModel
+from bookwheel.lab.training.rewards import RewardResult, build_reward
+from bookwheel.lab.training.rollouts import RolloutSettings, roll
+from bookwheel.lab.training.workflows import Episode, reading
 
 SHAPE = FreshSettings(hidden=256, layers=4, heads=4, window=256)
 

@@ -26,26 +26,26 @@ from typing import TYPE_CHECKING, Final
 
 import torch
 
-from bookwheel.evaluation.statistics import wilson_interval
+from bookwheel.lab.evaluation.statistics import wilson_interval
+from bookwheel.lab.training import checkpoint
+from bookwheel.lab.training.advantages import Estimator
+from bookwheel.lab.training.config import TrainConfig
+from bookwheel.lab.training.launch import build_samples, build_trainer
+from bookwheel.lab.training.policy_model import PolicyModel
+from bookwheel.lab.training.records import load_records
+from bookwheel.lab.training.report import plot_curves
+from bookwheel.lab.training.rewards import build_reward
+from bookwheel.lab.training.rollouts import RolloutSettings, rows_of_groups
+from bookwheel.lab.training.rollouts import measure as measure_accuracy
+from bookwheel.lab.training.workflows import reading
 from bookwheel.plan import Layout
-from bookwheel.training import checkpoint
-from bookwheel.training.advantages import Estimator
-from bookwheel.training.config import TrainConfig
-from bookwheel.training.launch import build_samples, build_trainer
-from bookwheel.training.policy_model import PolicyModel
-from bookwheel.training.records import load_records
-from bookwheel.training.report import plot_curves
-from bookwheel.training.rewards import build_reward
-from bookwheel.training.rollouts import RolloutSettings, rows_of_groups
-from bookwheel.training.rollouts import measure as measure_accuracy
-from bookwheel.training.workflows import reading
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bookwheel.training.policy import Policy
-    from bookwheel.training.rollouts import Group
-    from bookwheel.training.rows import Row
+    from bookwheel.lab.training.policy import Policy
+    from bookwheel.lab.training.rollouts import Group
+    from bookwheel.lab.training.rows import Row
 
 POLICIES: Final = ("warm", "trained", "miscredited")
 

@@ -19,9 +19,9 @@ from kills import free_port, wait_for
 from overhead import CHUNKS, PARAGRAPH, PLAN, kept, prompts_of_one
 
 from bookwheel.reading import runner
-from bookwheel.reading.verdict import judge_answer
 from bookwheel.text.tokens import EstimatingTokenizer
 from bookwheel.types import Part
+from bookwheel.verdict.judge import judge_answer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,9 +18,9 @@ from pathlib import Path
 from verdict_natural import read_chinese_sentences, read_natural, read_sentences
 from verdict_pairs import Pair, make_pairs
 
-from bookwheel.reading.verdict import judge_answer
-from bookwheel.text.documents import TextDocument
+from bookwheel.documents.opening import TextDocument
 from bookwheel.types import Claim, Evidence, Verdict
+from bookwheel.verdict.judge import judge_answer
 
 
 def wilson(hits: int, count: int) -> tuple[float, float]:

@@ -16,8 +16,8 @@ from random import Random
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.documents.opening import TextDocument
 from bookwheel.reading.ways.heads import PARTS
-from bookwheel.text.documents import TextDocument
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -23,7 +23,7 @@ from simulated_engine import SPEEDS, SimulatedEngine
 from ways_policy import Case, Policy, make_case
 from ways_speed import RECALL, WAYS, SimulatedModel, calibrate, start
 
-from bookwheel.evaluation.statistics import compare_pairs, wilson_interval
+from bookwheel.lab.evaluation.statistics import compare_pairs, wilson_interval
 from bookwheel.plan import GatePlan, Plan
 from bookwheel.reading.runner import run_reading
 from bookwheel.reading.ways.registry import load_way

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent
 PAGES = {"README.md": "index.md"} | {name: name for name in ("CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")}
-LINKED = ("lab/*.md", "lab/*.svg", "examples/**/*", "src/bookwheel/**/*.py", "tests/training/verl/*.py", "LICENSE")
+LINKED = ("lab/*.md", "lab/*.svg", "examples/**/*", "src/bookwheel/**/*.py", "tests/lab/training/verl/*.py", "LICENSE")
 _INDEXES = {"lab/": "lab/index.md"}
 _LINK = re.compile(r"(?<=\]\()(?![a-z]+:)([^)\s]+)")
 _EXAMPLE = re.compile(r"^>>> .*(?:\n.+)*", re.MULTILINE)

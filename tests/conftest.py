@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from bookwheel.evaluation.run import RunOptions, evaluate
-from bookwheel.evaluation.settings import Evaluation, ModelSpec
 from bookwheel.journal import Journal, schema
+from bookwheel.lab.evaluation.run import RunOptions, evaluate
+from bookwheel.lab.evaluation.settings import Evaluation, ModelSpec
+from bookwheel.lab.tasks.base import Sample, SampleDocument
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Plan
 from bookwheel.reading import runner
 from bookwheel.reading.ways.registry import load_way
-from bookwheel.tasks.base import Sample, SampleDocument
 
 PLAN = {"question_tokens": 60, "chunk_tokens": 120, "memory_tokens": 60, "answer_tokens": 60}
 EVIL = "<img src=x onerror=alert(1)>"

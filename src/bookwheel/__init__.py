@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from bookwheel.api import aread, aresume, read, resume
+    from bookwheel.documents.opening import TextDocument
     from bookwheel.models.base import Model
     from bookwheel.plan import Budget, Layout, Plan, Sampling
     from bookwheel.reading.loop import Way
-    from bookwheel.text.documents import TextDocument
     from bookwheel.types import (
         Answer,
         Chunk,
@@ -81,7 +81,7 @@ _HOMES = {
     "Plan": "plan",
     "Sampling": "plan",
     "Way": "reading.loop",
-    "TextDocument": "text.documents",
+    "TextDocument": "documents.opening",
 }
 
 

@@ -29,9 +29,9 @@ from bookwheel.arguments import (
     resolve_way,
 )
 from bookwheel.configuration import load_configuration
+from bookwheel.documents.cancellation import run_cancellable
 from bookwheel.errors import InputError
 from bookwheel.reading import runner
-from bookwheel.text.cancellation import run_cancellable
 from bookwheel.types import Status
 
 if TYPE_CHECKING:

@@ -173,7 +173,7 @@ def resolve_way(way: object) -> tuple[str, Way]:
 
 def open_source(source: object, *, everything: bool = False) -> Document:
     """Return the source as a document; InputError says what to give instead of an open file or bytes."""
-    from bookwheel.text.documents import open_document
+    from bookwheel.documents.opening import open_document
 
     if isinstance(source, (str, Path)):
         return open_document([source], everything=everything)

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from bookwheel.cli import main
-from bookwheel.reading.verdict import judge_answer
-from bookwheel.text.documents import TextDocument
+from bookwheel.documents.opening import TextDocument
 from bookwheel.types import Chunk, Conversation, Flag, Memory, Reply, Step
+from bookwheel.verdict.judge import judge_answer
 
 TEXT = "".join(
     f"Page {n} tells of harvests, tolls and rain.\n" + ("The colour of the wheel is vermilion.\n" if n == 40 else "")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from bookwheel.documents.opening import TextDocument
 from bookwheel.journal import Journal
-from bookwheel.text.documents import TextDocument
 
 
 @pytest.mark.slow

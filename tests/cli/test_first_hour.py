@@ -13,7 +13,7 @@ from typing import Final
 
 import pytest
 
-from bookwheel.cli.commands import COMMANDS
+from bookwheel.cli.commands import list_commands
 from bookwheel.configuration import Configuration, find_project_file, load_configuration
 from bookwheel.errors import InputError
 from bookwheel.journal import Journal
@@ -30,12 +30,12 @@ def project(book: Path, monkeypatch: pytest.MonkeyPatch):
     return lambda text: Path("bookwheel.toml").write_text(text, encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", list_commands())
 @pytest.mark.slow
 def test_every_help_ends_with_examples_that_are_commands(run, name: str) -> None:
     output = run("help", name).out
     examples = output.partition("Examples:\n")[2].strip().splitlines()
-    assert len(examples) == len(COMMANDS[name].examples) > 0
+    assert len(examples) == len(list_commands()[name].examples) > 0
     assert all(f"bookwheel {name}" in example and shlex.split(example) for example in examples)
 
 

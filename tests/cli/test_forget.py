@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from bookwheel.cli import main
+from bookwheel.documents.opening import TextDocument
 from bookwheel.journal import Journal
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.reading import runner
-from bookwheel.text.documents import TextDocument
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bookwheel.text.documents import open_document
+from bookwheel.documents.opening import open_document
 
 # In a mount name space of its own, "full" is a file system of 64 KiB with room for next to nothing.
 FULL = 'mount -t tmpfs -o size=64k none full && head -c 61440 /dev/zero > full/filler && exec "$@"'

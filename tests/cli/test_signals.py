@@ -79,7 +79,7 @@ def test_a_signal_in_an_import_ends_with_130_and_no_traceback(book: Path, questi
         ("aiohttp", ("--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--patience", "0")),
         ("bookwheel.journal.store", ("--model", "scripted")),
         ("bookwheel.reading.loop", ("--model", "scripted")),
-        ("bookwheel.reading.verdict", ("--model", "scripted")),
+        ("bookwheel.verdict.judge", ("--model", "scripted")),
         ("tokenizers", ("--model", "local")),
         ("xllamacpp", ("--model", "local")),
     ],

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from bookwheel.documents.opening import TextDocument
 from bookwheel.errors import JournalError
 from bookwheel.journal import Journal
 from bookwheel.journal.checksums import checksum
@@ -18,7 +19,6 @@ from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Plan
 from bookwheel.reading import runner
 from bookwheel.reading.ways.registry import load_way
-from bookwheel.text.documents import TextDocument
 
 TEXTS = {
     name: f"Gulls circle over {name} all day. " * 60

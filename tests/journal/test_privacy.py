@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from bookwheel.documents.opening import TextDocument
 from bookwheel.errors import JournalError
 from bookwheel.journal import Journal
-from bookwheel.text.documents import TextDocument
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX")
 

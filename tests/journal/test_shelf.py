@@ -4,10 +4,10 @@ import sqlite3
 
 from journal_readings import begin_reading
 
+from bookwheel.documents.opening import TextDocument
 from bookwheel.journal import Journal, schema
 from bookwheel.journal.damage import repair
 from bookwheel.journal.shelf import Label, LabelKind, Reach
-from bookwheel.text.documents import TextDocument
 
 ALL = Reach()
 DOCUMENT, READING = LabelKind.DOCUMENT, LabelKind.READING

@@ -11,12 +11,12 @@ pytest.importorskip("transformers")
 pytest.importorskip("xllamacpp")
 
 from bookwheel.errors import BookwheelError  # noqa: E402
+from bookwheel.lab.training.config import PolicySettings  # noqa: E402
+from bookwheel.lab.training.loading import load_policy  # noqa: E402
 from bookwheel.models.forward import Llama  # noqa: E402
 from bookwheel.models.gguf import load_gguf  # noqa: E402
 from bookwheel.models.local import LocalModel  # noqa: E402
 from bookwheel.models.weights import find_local_weights  # noqa: E402
-from bookwheel.training.config import PolicySettings  # noqa: E402
-from bookwheel.training.loading import load_policy  # noqa: E402
 from bookwheel.types import Message  # noqa: E402
 
 SECTION = "The ferry Petrel sank off Gull Point in 1911. Nine men were saved by the keeper, Mara Quill."

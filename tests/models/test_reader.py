@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from bookwheel.errors import BookwheelError
+from bookwheel.lab.training.config import TrainConfig
 from bookwheel.models.gguf import ADAPTER_TYPE, TYPE_FIELD, WAY_FIELD, load_header_plan, read_header
 from bookwheel.models.local import READER, LocalModel
 from bookwheel.models.weights import ensure_weights, find_local_weights, weights_from_environment
@@ -17,7 +18,6 @@ from bookwheel.plan import load_preset_plan
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.judging import score_question
 from bookwheel.reading.ways.question_scorer import QuestionScorer
-from bookwheel.training.config import TrainConfig
 
 CARD = Path(__file__).parents[2] / "docs" / "reader.md"
 

@@ -34,7 +34,7 @@ def test_both_languages_say_everything_that_is_asked_for():
 
 def written_reasons():
     """Yield every reason that a metric of ours gives, with `1` for what is filled in."""
-    for file in (PACKAGE / "scoring").glob("*.py"):
+    for file in (PACKAGE / "lab" / "scoring").glob("*.py"):
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             if isinstance(node, ast.keyword | ast.Assign) and getattr(node, "arg", "reason") == "reason":
                 targets = [target.id for target in getattr(node, "targets", ()) if isinstance(target, ast.Name)]
@@ -69,7 +69,7 @@ def test_what_a_report_says_on_the_page_has_words_in_both_languages():
     rules = re.findall(r"\[/(.+)/, \"(?:report|outcome)\..+\"\]", (PAGE / "reasons.js").read_text("utf-8"))
     builders = {"_build_failures", "_build_provenance", "_format_seeds"}
     said = []
-    for function in ast.walk(ast.parse((PACKAGE / "evaluation" / "layout.py").read_text("utf-8"))):
+    for function in ast.walk(ast.parse((PACKAGE / "lab" / "evaluation" / "layout.py").read_text("utf-8"))):
         if not isinstance(function, ast.FunctionDef) or function.name not in builders:
             continue
         for node in ast.walk(function):
@@ -84,7 +84,7 @@ def test_what_a_report_says_on_the_page_has_words_in_both_languages():
 
 def test_no_note_on_a_document_names_an_option_of_the_command_line():
     rules = re.findall(r"\[/(.+)/[si]?, \"(?:note)\.[\w-]+\"\]", (PAGE / "refusals.js").read_text("utf-8"))
-    files = (PACKAGE / "text" / "readers").glob("*.py")
+    files = (PACKAGE / "documents" / "readers").glob("*.py")
     kinds = [kind for file in files for kind in re.findall(r'warnings\.add\("([^"]+)"', file.read_text("utf-8"))]
     with_options = [f"{kind}: ledger.pdf (9 words)" for kind in kinds if "--" in kind]
     assert len(with_options) == len(rules) == 2

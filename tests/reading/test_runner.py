@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from bookwheel.documents.opening import TextDocument
 from bookwheel.errors import PlanError, Refused
 from bookwheel.journal import Journal
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Budget, Plan
 from bookwheel.reading import runner
-from bookwheel.text.documents import TextDocument
 from bookwheel.types import Message, Reading, Status, Step
 
 TEXT = (

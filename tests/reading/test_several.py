@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from bookwheel.documents.opening import TextDocument
 from bookwheel.errors import QuestionError, Unreachable, WindowExceeded
 from bookwheel.models.scripted import ScriptedModel, keyword_judge, keyword_reader
 from bookwheel.plan import GatePlan, Plan
 from bookwheel.reading.runner import new_reading, run_reading
 from bookwheel.reading.several import run_readings
 from bookwheel.reading.ways.registry import load_way
-from bookwheel.text.documents import TextDocument
 from bookwheel.text.tokens import EstimatingTokenizer, WordTokenizer
 from bookwheel.types import DocumentInfo, Message, Reply, Status, Usage
 

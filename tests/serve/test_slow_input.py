@@ -9,8 +9,8 @@ from contextlib import closing
 
 import pytest
 
+from bookwheel.documents.child import run_in_child
 from bookwheel.serve.engine.settings import Limits, ServerSettings
-from bookwheel.text.child import run_in_child
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def upload(up, number: int) -> None:
 
 def open_slowly(_path, name: str):
     """A document whose child never ends by itself."""
-    from bookwheel.text.isolated import IsolatedDocument
+    from bookwheel.documents.isolated import IsolatedDocument
 
     return IsolatedDocument(name, run_in_child(time_out, name=name))
 

@@ -74,7 +74,7 @@ def test_the_verdict_is_the_same_at_every_door(serving, words, capsys) -> None:
 @pytest.mark.slow
 def test_the_notes_on_a_document_go_with_its_readings(serving, words, monkeypatch) -> None:
     text, question = words
-    monkeypatch.setattr("bookwheel.text.documents.TextDocument.notes", (NOTE,))
+    monkeypatch.setattr("bookwheel.documents.opening.TextDocument.notes", (NOTE,))
     with serving() as up:
         id_ = up.begin()["reading"]
         up.events(id_)

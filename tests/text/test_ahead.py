@@ -7,9 +7,9 @@ import threading
 
 import pytest
 
+from bookwheel.documents.opening import TextDocument
 from bookwheel.text.ahead import split_ahead
 from bookwheel.text.chunks import split
-from bookwheel.text.documents import TextDocument
 from bookwheel.text.tokens import EstimatingTokenizer, WordTokenizer
 
 TEXT = "The keeper lit the lamp at dusk and wrote it down.\n" * 300

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bookwheel.plan import Plan
-from bookwheel.reading.provenance import LineOrigin
 from bookwheel.types import (
     Answer,
     Chunk,
@@ -24,6 +23,7 @@ from bookwheel.types import (
     Step,
     Usage,
 )
+from bookwheel.verdict.provenance import LineOrigin
 from bookwheel.views.html import render_fragment, render_page
 
 HOSTILE = (

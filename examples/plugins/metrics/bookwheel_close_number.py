@@ -2,7 +2,7 @@
 
 import re
 
-from bookwheel.scoring import Score
+from bookwheel.lab.scoring import Score
 
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 

@@ -1,6 +1,6 @@
 """A task that hides two birthdays in essays and asks for one of them: `bookwheel data make birthday`."""
 
-from bookwheel.tasks import Fact, SampleDraft, Task, hide_in_essays
+from bookwheel.lab.tasks import Fact, SampleDraft, Task, hide_in_essays
 
 NAMES = ("Ada Quill", "Odo Marrow", "Thea Varley", "Nils Inskip")
 

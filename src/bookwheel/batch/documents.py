@@ -9,14 +9,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from bookwheel.batch.rows import RowOutcome, make_outcome
+from bookwheel.documents.cancellation import run_cancellable
+from bookwheel.documents.opening import open_document
 from bookwheel.errors import BookwheelError, InputError
 from bookwheel.models.patience import Patience
 from bookwheel.reading import runner
 from bookwheel.reading.choice import choose_way, find_default_way
 from bookwheel.reading.several import run_readings
 from bookwheel.reading.ways.registry import load_way
-from bookwheel.text.cancellation import run_cancellable
-from bookwheel.text.documents import open_document
 from bookwheel.types import Status
 
 if TYPE_CHECKING:

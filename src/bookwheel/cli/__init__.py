@@ -4,14 +4,16 @@ import signal
 import sys
 import threading
 
-from bookwheel.cli.commands import COMMANDS
+from bookwheel.cli.commands import find_command, list_commands
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from cyclopts import App
+
+    from bookwheel.cli.commands import Command
 
 STDIN = "stdin:"
 """Stands for "-", which the parser would take for an option."""
@@ -78,8 +80,9 @@ def _run(words: "list[str]") -> int:
     if words[:1] == ["help"]:
         words = [*words[1:], "--help"]
     if not words or words[0] in {"-h", "--help"}:
-        width = max(map(len, COMMANDS))
-        lines = "\n".join(f"  {name:{width}}  {command.about}" for name, command in COMMANDS.items())
+        commands = list_commands()
+        width = max(map(len, commands))
+        lines = "\n".join(f"  {name:{width}}  {command.about}" for name, command in commands.items())
         sys.stdout.write(_ROOT_HELP.format(commands=lines))
         return 0
     if words[0] in {"-V", "--version"}:
@@ -148,21 +151,22 @@ def _run_command(words: "list[str]") -> int:
 
     from bookwheel.errors import BookwheelError
 
-    name = words[0]
+    name, command = words[0], None
     try:
-        code = int(build_app((name,))(words) or 0) if name in COMMANDS else _refuse_command(name)
+        command = find_command(name)
+        code = int(build_app({name: command})(words) or 0) if command else _refuse_command(name)
     except (CycloptsError, BookwheelError) as error:
         from bookwheel.cli.output import print_error
 
-        command = f"bookwheel {name}" if name in COMMANDS else "bookwheel"
-        return print_error(error, as_json=bool({"--json", "--json-events"} & set(words)), command=command)
-    if name in COMMANDS and {"-h", "--help"} & set(words):
+        title = f"bookwheel {name}" if command else "bookwheel"
+        return print_error(error, as_json=bool({"--json", "--json-events"} & set(words)), command=title)
+    if command and {"-h", "--help"} & set(words):
         # Not the parser's epilogue, which folds long commands, so that they could not be copied.
-        sys.stdout.write("\nExamples:\n" + "".join(f"  {example}\n" for example in COMMANDS[name].examples))
+        sys.stdout.write("\nExamples:\n" + "".join(f"  {example}\n" for example in command.examples))
     return code
 
 
-def build_app(names: "tuple[str, ...]") -> "App":
+def build_app(commands: "Mapping[str, Command]") -> "App":
     """Return the parser with these commands; each is imported when the parser needs it."""
     from cyclopts import App, Parameter
     from cyclopts.config import Env
@@ -179,12 +183,11 @@ def build_app(names: "tuple[str, ...]") -> "App":
         help_on_error=False,
         suppress_keyboard_interrupt=False,
     )
-    for name in names:
-        command = COMMANDS[name]
+    for name, command in commands.items():
         settings: dict[str, Any] = {}
         if command.arguments is not None:
             settings["usage"] = " ".join(filter(None, ("Usage: bookwheel", name, command.arguments, "[OPTIONS]")))
-        app.command(f"bookwheel.cli.{command.target}", name=name, **settings)
+        app.command(command.target, name=name, **settings)
     return app
 
 
@@ -200,11 +203,12 @@ def _refuse_command(name: str) -> int:
 
     from bookwheel.errors import InputError
 
-    if near := get_close_matches(name, (*COMMANDS, "help"), n=1):
+    commands = list_commands()
+    if near := get_close_matches(name, (*commands, "help"), n=1):
         raise InputError(f"no command {name!r}; did you mean {near[0]!r}? See bookwheel --help.")
     if Path(name).exists():
         raise InputError(f'no command {name!r}; to read it: bookwheel ask {name} "QUESTION"')
-    raise InputError(f"no command {name!r}; there are: {', '.join(COMMANDS)}. See bookwheel --help.")
+    raise InputError(f"no command {name!r}; there are: {', '.join(commands)}. See bookwheel --help.")
 
 
 def _report_unwritable(error: OSError, words: "Sequence[str]") -> int:

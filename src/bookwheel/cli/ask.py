@@ -124,8 +124,8 @@ def _find_sources(sources: list[str], question: str) -> list[str]:
 async def _open(sources: list[str], *, everything: bool, is_silent: bool) -> Document:
     """Open the sources, in a thread that Ctrl-C ends at once."""
     from bookwheel.cli.progress import show_opening
-    from bookwheel.text.cancellation import run_cancellable
-    from bookwheel.text.documents import open_document
+    from bookwheel.documents.cancellation import run_cancellable
+    from bookwheel.documents.opening import open_document
 
     stdin = sys.stdin.buffer if sys.stdin else None
     with show_opening(is_silent=is_silent) as progress:

@@ -23,9 +23,9 @@ def completion(shell: Literal["bash", "zsh", "fish"]) -> int:
 
     """
     from bookwheel.cli import build_app
-    from bookwheel.cli.commands import COMMANDS
+    from bookwheel.cli.commands import list_commands
     from bookwheel.cli.output import print_line
 
-    script = build_app(tuple(COMMANDS)).generate_completion(shell=shell).rstrip("\n")
+    script = build_app(list_commands()).generate_completion(shell=shell).rstrip("\n")
     print_line(script + (_ZSH_CALL if shell == "zsh" else ""))
     return 0

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from bookwheel.documents.conversions import OpeningProgress
     from bookwheel.models.patience import Retry
-    from bookwheel.text.conversions import OpeningProgress
     from bookwheel.types import Answer, Reading
 
 # Of an outage, in a log.

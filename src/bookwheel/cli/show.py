@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -20,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bookwheel.journal import Journal
-    from bookwheel.reading.provenance import LineOrigin
     from bookwheel.types import Reading
+    from bookwheel.verdict.provenance import LineOrigin
 
 # Seconds between two looks at the journal for new steps.
 _FOLLOW_SECONDS: Final = 0.5
@@ -55,9 +54,9 @@ def show(
 
     """
     from bookwheel.cli.output import print_line, stdout
-    from bookwheel.cli.timeline import find_rollout, print_origins, print_timeline
-    from bookwheel.reading.provenance import find_origins
+    from bookwheel.cli.timeline import find_note, print_origins, print_timeline
     from bookwheel.record import reading_to_json
+    from bookwheel.verdict.provenance import find_origins
 
     output = output or OutputOptions()
     with output.require_journal(reading) as journal:
@@ -65,16 +64,16 @@ def show(
         if follow:
             record = _follow(journal, record, output)
         lines = find_origins(record.steps, journal.document_of(record.id))
-        rollout = find_rollout(journal.path, record.id)
+        note = find_note(journal.path, record.id)
     if html:
         _write_page(html, record, lines)
     if markdown:
         _write_markdown(markdown, record, lines)
     if output.as_json:
-        print_line(json.dumps(reading_to_json(record) | ({"rollout": asdict(rollout)} if rollout else {})))
+        print_line(json.dumps(reading_to_json(record) | (dict(note.fields) if note else {})))
     elif not (html or markdown or output.json_events):
         if not follow:
-            print_timeline(stdout(), record, rollout, only_changes=changes)
+            print_timeline(stdout(), record, note, only_changes=changes)
         print_origins(stdout(), lines)
     return 0
 

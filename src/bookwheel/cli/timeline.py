@@ -2,55 +2,71 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
 
 from bookwheel.cli.output import format_usage, print_verdict, stdout
 from bookwheel.cli.step_lines import format_step_title, memory_diff
+from bookwheel.journal.schema import journal_path
+from bookwheel.plugins import list_plugins, load_plugin
 from bookwheel.text.sanitize import sanitize
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from rich.console import Console
 
     from bookwheel.journal import Journal
-    from bookwheel.reading.provenance import LineOrigin
-    from bookwheel.training.rollout_store import StoredRollout
     from bookwheel.types import Reading, Step
+    from bookwheel.verdict.provenance import LineOrigin
+
+GROUP: Final = "bookwheel.notes"
+"""Entry points: functions of a journal's path and a reading's id that return a ReadingNote or None."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadingNote:
+    """What another package says of a reading."""
+
+    head: str
+    """A line above the steps."""
+    tail: str = ""
+    """Words after each step's title."""
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    """What `--json` adds to the reading."""
 
 
 def show_reading(journal: Journal, reading: str) -> None:
     """Print a reading of a journal: its steps, its answer, and the origins of its memory's lines."""
-    from bookwheel.reading.provenance import find_origins
+    from bookwheel.verdict.provenance import find_origins
 
     record = journal.reading(reading)
     lines = find_origins(record.steps, journal.document_of(record.id))
-    print_timeline(stdout(), record, find_rollout(journal.path, record.id), only_changes=False)
+    print_timeline(stdout(), record, find_note(journal.path, record.id), only_changes=False)
     print_origins(stdout(), lines)
 
 
-def find_rollout(journal: Path, id_: str) -> StoredRollout | None:
-    """Return this reading's rollout if the journal belongs to a training run."""
-    if not journal.with_name("rollouts.jsonl").is_file():
+def find_note(journal: Path, id_: str) -> ReadingNote | None:
+    """Return what another package knows of a reading in a journal that is not the user's own, as of a training run."""
+    if journal == journal_path():
         return None
-    from bookwheel.training.rollout_store import load_rollouts
+    finders = (load_plugin(GROUP, name) for name in list_plugins(GROUP))
+    return next((note for find in finders if (note := find(journal, id_))), None)
 
-    return next((rollout for rollout in load_rollouts(journal.parent) if rollout.reading == id_), None)
 
-
-def print_timeline(console: Console, reading: Reading, rollout: StoredRollout | None, *, only_changes: bool) -> None:
-    """Print every step: its place in the document, its flags, its changes to the memory, its advantage."""
+def print_timeline(console: Console, reading: Reading, note: ReadingNote | None, *, only_changes: bool) -> None:
+    """Print every step: its place in the document, its flags, its changes to the memory, and a note's words."""
     print_head(console, reading)
-    if rollout:
-        console.print(Text(_format_reward(rollout), style="magenta"))
-    advantage = f" · advantage {rollout.advantage:+.3f}" if rollout else ""
+    if note:
+        console.print(Text(note.head, style="magenta"))
+    tail = note.tail if note else ""
     for step in reading.steps:
         if not only_changes or step.before.text != step.after.text:
-            print_step(console, step, advantage)
-    print_end(console, reading, advantage)
+            print_step(console, step, tail)
+    print_end(console, reading, tail)
 
 
 def print_head(console: Console, reading: Reading) -> None:
@@ -63,28 +79,21 @@ def print_head(console: Console, reading: Reading) -> None:
         console.print(Text(f"note: {sanitize(note)}", style="yellow"))
 
 
-def print_step(console: Console, step: Step, advantage: str = "") -> None:
+def print_step(console: Console, step: Step, tail: str = "") -> None:
     """Print one step and its changes to the memory."""
-    console.print(Text("\n") + format_step_title(step) + Text(advantage, style="magenta"))
+    console.print(Text("\n") + format_step_title(step) + Text(tail, style="magenta"))
     for line in memory_diff(step.before.text, step.after.text):
         console.print(Text("  ") + line)
 
 
-def print_end(console: Console, reading: Reading, advantage: str = "") -> None:
+def print_end(console: Console, reading: Reading, tail: str = "") -> None:
     """Print the answer, or why there is none, and the cost."""
     if reading.answer:
-        console.print(Text("\nanswer", style="bold green") + Text(advantage, style="magenta"))
+        console.print(Text("\nanswer", style="bold green") + Text(tail, style="magenta"))
     console.print(Text(sanitize(reading.answer.text) if reading.answer else f"\n{sanitize(reading.error)}"))
     if reading.answer:
         print_verdict(console, reading)
     console.print(Text(format_usage(reading), style="dim"))
-
-
-def _format_reward(rollout: StoredRollout) -> str:
-    """Return a rollout's reward and its parts as one line."""
-    reward = "not scored" if rollout.reward is None else f"reward {rollout.reward:g}"
-    parts = ", ".join(f"{name} {value:g}" for name, value in rollout.parts.items())
-    return f"rollout of step {rollout.step} · sample {rollout.sample} · {reward}" + (f" ({parts})" if parts else "")
 
 
 def print_origins(console: Console, lines: Sequence[LineOrigin]) -> None:

@@ -15,8 +15,8 @@ from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import StructuredTool, ToolException
 
 from bookwheel.api import aread, read
+from bookwheel.documents.opening import TextDocument
 from bookwheel.errors import BookwheelError
-from bookwheel.text.documents import TextDocument
 from bookwheel.types import Reading  # noqa: TC001 - LangChain evaluates the annotations of a tool's function
 from bookwheel.views.verdicts import describe_claim
 

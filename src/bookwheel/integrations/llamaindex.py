@@ -13,8 +13,8 @@ from llama_index.core.llms import MockLLM
 from llama_index.core.response_synthesizers import BaseSynthesizer
 
 from bookwheel.api import aread, read
+from bookwheel.documents.opening import TextDocument
 from bookwheel.errors import BudgetReached, ModelError
-from bookwheel.text.documents import TextDocument
 from bookwheel.types import Status
 
 if TYPE_CHECKING:

@@ -263,7 +263,7 @@ class Journal:
         row = self._find(id_or_prefix)
         with self.claim(row[0]):
             self._writer.write_now(lambda connection: delete_reading(connection, row[-2], row[-1]))
-        from bookwheel.text.conversions import clear_conversions
+        from bookwheel.documents.conversions import clear_conversions
 
         # The cache may hold the same text. Which of its entries does is not known, and it is only a cache.
         clear_conversions()

@@ -24,11 +24,11 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.reading import loop
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.reading.remarks import is_absence
 from bookwheel.reading.reread import is_rereading, reread
-from bookwheel.reading.verdict import judge_answer
 from bookwheel.reading.ways.question_words import QuestionWords
+from bookwheel.text.remarks import is_absence
 from bookwheel.types import Answer, Flag, Step, Usage, Verdict
+from bookwheel.verdict.judge import judge_answer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence

@@ -22,8 +22,8 @@ from bookwheel.reading.calibration import settle_gate
 from bookwheel.reading.guards import is_empty
 from bookwheel.reading.prompts import language_of, prompts_for
 from bookwheel.reading.token_scale import WAYS, ScaledModel, measure_scale
-from bookwheel.reading.verdict import judge_answer
 from bookwheel.types import Answer, Reading, Status, Step
+from bookwheel.verdict.judge import judge_answer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable

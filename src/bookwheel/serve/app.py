@@ -24,14 +24,13 @@ from bookwheel.errors import BookwheelError
 from bookwheel.serve.engine.access_policy import AccessPolicy
 from bookwheel.serve.engine.errors import ApiError, not_found
 from bookwheel.serve.engine.service import Service
+from bookwheel.serve.extension import load_extensions
 from bookwheel.serve.http.errors import JsonResponse, error_response
 from bookwheel.serve.http.guard import GuardMiddleware
 from bookwheel.serve.http.library import LibraryRoutes
 from bookwheel.serve.http.routes import Routes, start_session
 from bookwheel.serve.openai.chat import OpenAIRoutes
 from bookwheel.serve.openapi import build_openapi
-from bookwheel.serve.runs.routes import make_run_routes
-from bookwheel.serve.runs.run_directory import RunDirectory
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -74,14 +73,14 @@ def build_app(
             finally:
                 await openai.aclose()
 
-    runs = make_run_routes(RunDirectory(service.settings.runs_folder))
+    more = [route for extension in load_extensions() for route in extension.make_routes(service)]
     own = [
         *LibraryRoutes(service).list_routes(),
         *Routes(service).list_routes(),
         Route("/openapi.json", _get_openapi),
         *_openai_routes(openai),
     ]
-    return wrap_app(service, [*own, *tool_routes, *runs, *_page_routes(service)], lifespan)
+    return wrap_app(service, [*own, *tool_routes, *more, *_page_routes(service)], lifespan)
 
 
 def wrap_app(

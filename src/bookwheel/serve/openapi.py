@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import TypeAdapter
 
+from bookwheel.serve.extension import load_extensions
 from bookwheel.serve.http import answers, schemas
 from bookwheel.serve.openai import answers as openai_answers
 from bookwheel.serve.openai.responses import ResponsesShape
 from bookwheel.serve.openai.schemas import ChatShape
-from bookwheel.serve.runs import answers as run_answers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _JSON: Final = "application/json"
 _REF: Final = "#/components/schemas/{model}"
-_TEXT: Final = {"type": "string"}
+TEXT: Final = {"type": "string"}
 _BODIES: Final = (
     schemas.ReadingShape,
     schemas.ResumeShape,
@@ -51,12 +51,6 @@ _ANSWERS: Final[tuple[Any, ...]] = (
     openai_answers.ChatCompletionJson,
     openai_answers.ResponseJson,
     openai_answers.OpenAIErrorJson,
-    list[run_answers.ListedRunJson],
-    run_answers.EvaluationJson | run_answers.TrainingJson,
-    run_answers.SamplesJson,
-    run_answers.MatrixJson,
-    list[run_answers.RolloutJson],
-    run_answers.RunReadingJson,
 )
 # Defaults of a plan are those of the package, and a request's plan goes on top of the model's own: a client generated
 # from this document must not send them.
@@ -71,7 +65,7 @@ def build_openapi() -> dict[str, Any]:
         "info": {"title": "bookwheel", "version": version("bookwheel")},
         "paths": {
             **_merge_paths(_reading_paths(), _library_paths()),
-            **_run_paths(),
+            **{path: item for extension in load_extensions() for path, item in extension.describe().items()},
             **_server_paths(),
             **_openai_paths(),
         },
@@ -86,7 +80,8 @@ def build_openapi() -> dict[str, Any]:
 @cache
 def _generate_schemas() -> tuple[dict[Any, dict[str, Any]], dict[str, Any]]:
     """Return the schema of every body and answer, and the components that they refer to."""
-    adapters = [(type_, "validation", TypeAdapter(type_)) for type_ in (*_BODIES, *_ANSWERS)]
+    types = [*_BODIES, *_ANSWERS, *(type_ for extension in load_extensions() for type_ in extension.answers)]
+    adapters = [(type_, "validation", TypeAdapter(type_)) for type_ in types]
     schemas_by_type, definitions = TypeAdapter.json_schemas(adapters, ref_template=_REF)  # type: ignore[arg-type]
     components = definitions["$defs"]
     for name in _WITHOUT_DEFAULTS:
@@ -100,75 +95,75 @@ def _schema(type_: Any) -> dict[str, Any]:
 
 
 def _reading_paths() -> dict[str, Any]:
-    one, reading, changes = _path("id", "A reading."), answers.ReadingJson, _query("changes")
-    origins, sha = list[answers.OriginJson], _path("sha", "The SHA-256 of a document's text.")
-    upload = _route(
+    one, reading, changes = path("id", "A reading."), answers.ReadingJson, query("changes")
+    origins, sha = list[answers.OriginJson], path("sha", "The SHA-256 of a document's text.")
+    upload = route(
         "Upload a document",
         201,
         answers.UploadJson,
-        content={"application/octet-stream": {"schema": {**_TEXT, "format": "binary"}}, **_form()},
+        content={"application/octet-stream": {"schema": {**TEXT, "format": "binary"}}, **_form()},
         parameters=[_header("X-Filename", "The document's name, percent-encoded.")],
     )
     started = answers.ReadingJson | answers.StartedReadingsJson
-    start = _route("Start a reading", 201, started, body=schemas.ReadingShape, parameters=[_idempotency()], also=(200,))
-    search = [_query("search", "string"), _query("document", "string"), _query("limit"), _query("offset")]
-    events = _route(
+    start = route("Start a reading", 201, started, body=schemas.ReadingShape, parameters=[_idempotency()], also=(200,))
+    search = [query("search", "string"), query("document", "string"), query("limit"), query("offset")]
+    events = route(
         "Follow a reading's steps",
         200,
-        _TEXT,
+        TEXT,
         kind="text/event-stream",
-        parameters=[one, changes, _query("live"), _header("Last-Event-ID", "The last event that the client has.")],
+        parameters=[one, changes, query("live"), _header("Last-Event-ID", "The last event that the client has.")],
     )
-    resume = _route(
+    resume = route(
         "Continue a reading", 200, reading, body=schemas.ResumeShape, parameters=[one, changes], needs_body=False
     )
-    fork = _route("Change the memory by hand", 201, reading, body=schemas.ForkShape, parameters=[one])
+    fork = route("Change the memory by hand", 201, reading, body=schemas.ForkShape, parameters=[one])
     return {
         "/documents": {"post": upload},
         "/documents/{sha}/text": {
-            "get": _route("A part of its text", 200, answers.TextSpanJson, parameters=[sha, *_span()])
+            "get": route("A part of its text", 200, answers.TextSpanJson, parameters=[sha, *span()])
         },
         "/readings": {
             "post": start,
-            "get": _route("List readings", 200, list[answers.ListedReadingJson], parameters=search),
+            "get": route("List readings", 200, list[answers.ListedReadingJson], parameters=search),
         },
         "/readings/{id}": {
-            "get": _route("A whole reading", 200, reading, parameters=[one, changes]),
-            "delete": _route("Delete a reading", 204, None, parameters=[one]),
+            "get": route("A whole reading", 200, reading, parameters=[one, changes]),
+            "delete": route("Delete a reading", 204, None, parameters=[one]),
         },
         "/readings/{id}/events": {"get": events},
-        "/readings/{id}/origins": {"get": _route("The origins of its memory", 200, origins, parameters=[one])},
-        "/readings/{id}/cancel": {"post": _route("Interrupt a reading", 200, reading, parameters=[one, changes])},
+        "/readings/{id}/origins": {"get": route("The origins of its memory", 200, origins, parameters=[one])},
+        "/readings/{id}/cancel": {"post": route("Interrupt a reading", 200, reading, parameters=[one, changes])},
         "/readings/{id}/resume": {"post": resume},
         "/readings/{id}/fork": {"post": fork},
     }
 
 
 def _library_paths() -> dict[str, Any]:
-    sha, one, label = _path("sha", "The SHA-256 of a document's text."), _path("id", "A reading."), schemas.LabelShape
+    sha, one, label = path("sha", "The SHA-256 of a document's text."), path("id", "A reading."), schemas.LabelShape
     book, books, places = answers.ShelvedDocumentJson, list[answers.ShelvedDocumentJson], list[answers.PlaceJson]
-    page = [_query("search", "string"), _query("limit"), _query("offset")]
-    find = [sha, _query("text", "string"), _query("start"), _query("limit")]
+    page = [query("search", "string"), query("limit"), query("offset")]
+    find = [sha, query("text", "string"), query("start"), query("limit")]
     export = [one, {"name": "format", "in": "query", "schema": {"type": "string", "enum": ["html", "markdown"]}}]
-    call = [one, _path("number", "A step, or the number of steps for the answer.")]
-    search = [_query("query", "string"), _query("limit")]
+    call = [one, path("number", "A step, or the number of steps for the answer.")]
+    search = [query("query", "string"), query("limit")]
     return {
-        "/documents": {"get": _route("List the documents", 200, books, parameters=page)},
+        "/documents": {"get": route("List the documents", 200, books, parameters=page)},
         "/documents/{sha}": {
-            "get": _route("A document", 200, book, parameters=[sha]),
-            "patch": _route("Name or star a document", 200, book, body=label, parameters=[sha]),
-            "delete": _route("Delete a document with its readings", 204, None, parameters=[sha]),
+            "get": route("A document", 200, book, parameters=[sha]),
+            "patch": route("Name or star a document", 200, book, body=label, parameters=[sha]),
+            "delete": route("Delete a document with its readings", 204, None, parameters=[sha]),
         },
-        "/documents/{sha}/find": {"get": _route("Find a text in a document", 200, places, parameters=find)},
-        "/search": {"get": _route("Search texts and memories", 200, list[answers.SearchHitJson], parameters=search)},
+        "/documents/{sha}/find": {"get": route("Find a text in a document", 200, places, parameters=find)},
+        "/search": {"get": route("Search texts and memories", 200, list[answers.SearchHitJson], parameters=search)},
         "/readings/{id}": {
-            "patch": _route("Name or star a reading", 200, answers.LabelJson, body=label, parameters=[one])
+            "patch": route("Name or star a reading", 200, answers.LabelJson, body=label, parameters=[one])
         },
         "/readings/{id}/export": {
-            "get": _route("A reading as HTML or Markdown", 200, _TEXT, kind="text/html", parameters=export)
+            "get": route("A reading as HTML or Markdown", 200, TEXT, kind="text/html", parameters=export)
         },
         "/readings/{id}/calls/{number}": {
-            "get": _route("The prompt and reply of a step", 200, answers.CallJson, parameters=call)
+            "get": route("The prompt and reply of a step", 200, answers.CallJson, parameters=call)
         },
     }
 
@@ -181,68 +176,36 @@ def _merge_paths(*groups: dict[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def _run_paths() -> dict[str, Any]:
-    run, one, sha = _path("run", "A run."), _path("id", "A reading."), _path("sha", "A document.")
-    reading = [run, one, _query("changes")]
-    filters = [_query(name) for name in ("start", "limit", "wrong", "length")]
-    filters += [_query(name, "string") for name in ("model", "way", "task", "search", "memory")]
-    against = [*filters, _query("mixed"), _query("against", "string")]
-    whole = run_answers.EvaluationJson | run_answers.TrainingJson
-    origins, rollouts = list[answers.OriginJson], list[run_answers.RolloutJson]
-    step, at = [run, _query("step")], "/runs/{run}"
-    return {
-        "/runs": {"get": _route("List evaluations and training runs", 200, list[run_answers.ListedRunJson])},
-        at: {"get": _route("A run as far as it has come", 200, whole, parameters=[run])},
-        f"{at}/samples": {"get": _route("Its samples", 200, run_answers.SamplesJson, parameters=[run, *filters])},
-        f"{at}/matrix": {
-            "get": _route("Samples against readers", 200, run_answers.MatrixJson, parameters=[run, *against])
-        },
-        f"{at}/page": {
-            "get": _route("The run as one file", 200, _TEXT, kind="text/html", parameters=[run, _query("readings")])
-        },
-        f"{at}/rollouts": {"get": _route("The rollouts of a step", 200, rollouts, parameters=step)},
-        f"{at}/readings/{{id}}": {
-            "get": _route("A reading of the run", 200, run_answers.RunReadingJson, parameters=reading)
-        },
-        f"{at}/readings/{{id}}/origins": {
-            "get": _route("The origins of its memory", 200, origins, parameters=[run, one])
-        },
-        f"{at}/documents/{{sha}}/text": {
-            "get": _route("A part of a text", 200, answers.TextSpanJson, parameters=[run, sha, *_span()])
-        },
-    }
-
-
 def _server_paths() -> dict[str, Any]:
     return {
-        "/models": {"get": _route("List the models that read here", 200, list[answers.ModelJson])},
-        "/session": {"post": _route("Sign a browser in", 204, None, body=schemas.SessionShape)},
-        "/healthz": {"get": _route("The state of the server", 200, answers.HealthJson)},
-        "/metrics": {"get": _route("Metrics for Prometheus", 200, _TEXT, kind="text/plain")},
+        "/models": {"get": route("List the models that read here", 200, list[answers.ModelJson])},
+        "/session": {"post": route("Sign a browser in", 204, None, body=schemas.SessionShape)},
+        "/healthz": {"get": route("The state of the server", 200, answers.HealthJson)},
+        "/metrics": {"get": route("Metrics for Prometheus", 200, TEXT, kind="text/plain")},
     }
 
 
 def _openai_paths() -> dict[str, Any]:
     model, file = openai_answers.OpenAIModelJson, openai_answers.OpenAIFileJson
-    chat = _route("OpenAI: chat", 200, openai_answers.ChatCompletionJson, body=ChatShape, parameters=[_idempotency()])
-    response = _route(
+    chat = route("OpenAI: chat", 200, openai_answers.ChatCompletionJson, body=ChatShape, parameters=[_idempotency()])
+    response = route(
         "OpenAI: a response", 200, openai_answers.ResponseJson, body=ResponsesShape, parameters=[_idempotency()]
     )
     paths = {
-        "/v1/models": {"get": _route("OpenAI: models", 200, openai_answers.OpenAIModelListJson)},
-        "/v1/models/{name}": {"get": _route("OpenAI: a model", 200, model, parameters=[_path("name", "A model.")])},
-        "/v1/files": {"post": _route("OpenAI: upload a document", 200, file, content=_form())},
-        "/v1/files/{id}": {"get": _route("OpenAI: a document", 200, file, parameters=[_path("id", "A file.")])},
+        "/v1/models": {"get": route("OpenAI: models", 200, openai_answers.OpenAIModelListJson)},
+        "/v1/models/{name}": {"get": route("OpenAI: a model", 200, model, parameters=[path("name", "A model.")])},
+        "/v1/files": {"post": route("OpenAI: upload a document", 200, file, content=_form())},
+        "/v1/files/{id}": {"get": route("OpenAI: a document", 200, file, parameters=[path("id", "A file.")])},
         "/v1/chat/completions": {"post": chat},
         "/v1/responses": {"post": response},
     }
     for routes in paths.values():
-        for route in routes.values():
-            route["responses"]["default"] = _error_response(openai_answers.OpenAIErrorJson)
+        for operation in routes.values():
+            operation["responses"]["default"] = _error_response(openai_answers.OpenAIErrorJson)
     return paths
 
 
-def _route(
+def route(
     summary: str,
     status: int,
     answer: Any,
@@ -281,22 +244,25 @@ def _form() -> dict[str, Any]:
     return {"multipart/form-data": {"schema": {"type": "object", "required": ["file"], "properties": file}}}
 
 
-def _span() -> list[dict[str, Any]]:
-    return [_query("start"), _query("end")]
+def span() -> list[dict[str, Any]]:
+    """Return the parameters of a part of a text."""
+    return [query("start"), query("end")]
 
 
 def _idempotency() -> dict[str, Any]:
     return _header("Idempotency-Key", "The same key again returns the same reading.")
 
 
-def _path(name: str, description: str) -> dict[str, Any]:
-    return {"name": name, "in": "path", "required": True, "description": description, "schema": _TEXT}
+def path(name: str, description: str) -> dict[str, Any]:
+    """Return a parameter of the path."""
+    return {"name": name, "in": "path", "required": True, "description": description, "schema": TEXT}
 
 
 def _header(name: str, description: str) -> dict[str, Any]:
-    return {"name": name, "in": "header", "description": description, "schema": _TEXT}
+    return {"name": name, "in": "header", "description": description, "schema": TEXT}
 
 
-def _query(name: str, kind: str = "integer") -> dict[str, Any]:
+def query(name: str, kind: str = "integer") -> dict[str, Any]:
+    """Return a parameter of the query."""
     least = {"minimum": 0} if kind == "integer" else {}
     return {"name": name, "in": "query", "schema": {"type": kind, **least}}

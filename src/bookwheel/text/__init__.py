@@ -1,1 +1,1 @@
-"""Documents, tokens, chunks, and making untrusted text safe."""
+"""Text: tokens, chunks, sentences and words, and making untrusted text safe."""

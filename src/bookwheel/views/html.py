@@ -19,8 +19,8 @@ from bookwheel.views.verdicts import VERDICT_WORDS, describe_claim
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from bookwheel.reading.provenance import LineOrigin
     from bookwheel.types import Claim, Evidence, Reading, Step
+    from bookwheel.verdict.provenance import LineOrigin
     from bookwheel.views.diff import LineChange
 
 _CONTROLS: Final = re.compile(

@@ -15,8 +15,8 @@ from bookwheel.views.verdicts import VERDICT_WORDS, describe_claim
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from bookwheel.reading.provenance import LineOrigin
     from bookwheel.types import Evidence, Reading, Step
+    from bookwheel.verdict.provenance import LineOrigin
 
 _SIGNS = {ChangeKind.NEW: "+", ChangeKind.GONE: "-", ChangeKind.REWORDED: "~"}
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
+from bookwheel.documents.opening import TextDocument
 from bookwheel.models.scripted import ScriptedModel, keyword_judge, keyword_likelihood, keyword_reader
 from bookwheel.plan import GatePlan, Plan, Scorer
 from bookwheel.reading.ways.auto import choose_parts
 from bookwheel.reading.ways.registry import load_way
-from bookwheel.text.documents import TextDocument
 from bookwheel.types import Answer
 
 QUESTION = "What is the colour of the wheel?"

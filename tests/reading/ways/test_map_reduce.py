@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
+from bookwheel.documents.opening import TextDocument
 from bookwheel.errors import ServerFault
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Plan
 from bookwheel.reading.ways.map_reduce import map_reduce
-from bookwheel.text.documents import TextDocument
 from bookwheel.types import Answer, Step
 
 PLAN = Plan(chunk_tokens=40, memory_tokens=40, answer_tokens=40, question_tokens=40)

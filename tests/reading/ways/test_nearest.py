@@ -11,6 +11,7 @@ from zlib import crc32
 
 import pytest
 
+from bookwheel.documents.opening import TextDocument
 from bookwheel.errors import BudgetReached, InputError, MissingAbility
 from bookwheel.models.base import Embeddings
 from bookwheel.models.scripted import ScriptedModel, keyword_judge, keyword_reader
@@ -19,7 +20,6 @@ from bookwheel.reading.budget import BudgetedModel
 from bookwheel.reading.estimate import estimate_cost
 from bookwheel.reading.ways.nearest import find_scores
 from bookwheel.reading.ways.registry import check_abilities, load_way
-from bookwheel.text.documents import TextDocument
 from bookwheel.types import Answer, Flag, Usage
 
 PLAN = Plan(

@@ -10,6 +10,7 @@ from itertools import pairwise
 
 import pytest
 
+from bookwheel.documents.opening import TextDocument
 from bookwheel.errors import BudgetReached, MissingAbility, QuestionError
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Budget, Plan
@@ -17,7 +18,6 @@ from bookwheel.reading.budget import BudgetedModel
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.quotes import quotes
 from bookwheel.reading.ways.windows import split_windows
-from bookwheel.text.documents import TextDocument
 from bookwheel.types import Answer, Flag, Memory, Message, Step
 
 PLAN = Plan(chunk_tokens=60, memory_tokens=60, answer_tokens=40, prompts="small")

@@ -9,12 +9,12 @@ from itertools import pairwise
 
 import pytest
 
+from bookwheel.documents.opening import TextDocument
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Budget, Plan
 from bookwheel.reading.budget import BudgetedModel
 from bookwheel.reading.ways.question_words import QuestionWords
 from bookwheel.reading.ways.quotes import quotes
-from bookwheel.text.documents import TextDocument
 from bookwheel.types import Flag, Memory
 
 PLAN = Plan(chunk_tokens=60, memory_tokens=80, answer_tokens=40, prompts="small", least_gain=0.4, judgement_weight=0.1)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bookwheel.documents.opening import TextDocument
 from bookwheel.errors import BudgetReached
 from bookwheel.journal import Journal
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
@@ -15,7 +16,6 @@ from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.keys import Key, KeyRing
 from bookwheel.serve.engine.service import Caller, ReadingSpec, Service
 from bookwheel.serve.engine.usage import UsageEntry
-from bookwheel.text.documents import TextDocument
 
 DOCUMENT = TextDocument("The harbour master of Skarholm is Ada Quill.", "log")
 SHA = hashlib.sha256(DOCUMENT.text.encode()).hexdigest()

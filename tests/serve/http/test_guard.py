@@ -313,7 +313,7 @@ def test_no_address_of_the_inner_network_is_fetched_nor_any_path(up, inside) -> 
 
 @pytest.mark.slow
 def test_a_redirect_into_the_inner_network_is_not_followed(up, inside, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bookwheel.text.web.is_public", lambda address: address == "127.0.0.1")
+    monkeypatch.setattr("bookwheel.documents.web.is_public", lambda address: address == "127.0.0.1")
     with up.client() as client:
         url = f"http://127.0.0.1:{inside.server_port}/redirect"
         answer = client.post("/readings", json={"question": "What?", "url": url})

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from bookwheel.documents.opening import TextDocument
 from bookwheel.journal import Journal
 from bookwheel.serve.engine.library import find_places
-from bookwheel.text.documents import TextDocument
 
 
 @pytest.fixture

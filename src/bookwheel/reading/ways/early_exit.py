@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.models.base import Ability, require_ability
 from bookwheel.reading.loop import answer
-from bookwheel.reading.remarks import is_absence
-from bookwheel.reading.verdict import judge_answer
 from bookwheel.reading.ways.compose import ComposedWay, Decision, ReadingContext
 from bookwheel.reading.ways.judging import judge_memory
-from bookwheel.text.statements import parse_statement
+from bookwheel.text.remarks import is_absence
 from bookwheel.types import Flag, Part, Verdict
+from bookwheel.verdict.judge import judge_answer
+from bookwheel.verdict.statements import parse_statement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

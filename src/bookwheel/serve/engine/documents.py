@@ -11,25 +11,25 @@ import re
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.documents.cancellation import run_cancellable
+from bookwheel.documents.child import ChildLimits
+from bookwheel.documents.isolated import open_fetched, open_isolated
+from bookwheel.documents.opening import TextDocument, open_document
+from bookwheel.documents.sources import to_printable
+from bookwheel.documents.web import fetch
 from bookwheel.errors import JournalFull, SourceError
 from bookwheel.journal.documents import measure_journal
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.fair_queue import FairQueue
-from bookwheel.text.cancellation import run_cancellable
-from bookwheel.text.child import ChildLimits
-from bookwheel.text.documents import TextDocument, open_document
-from bookwheel.text.isolated import open_fetched, open_isolated
-from bookwheel.text.sources import to_printable
-from bookwheel.text.web import fetch
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
     from pathlib import Path
 
+    from bookwheel.documents.sources import SourceFile
     from bookwheel.journal import Journal, StoredDocument
     from bookwheel.serve.engine.settings import Limits
     from bookwheel.serve.engine.usage import UsageStore
-    from bookwheel.text.sources import SourceFile
     from bookwheel.types import Document
 
 _LONGEST_STEM: Final = 120

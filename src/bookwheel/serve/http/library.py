@@ -10,13 +10,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from bookwheel.journal.shelf import LabelKind
-from bookwheel.reading.provenance import find_origins
 from bookwheel.serve.engine.calls import rebuild_call
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.library import Library, find_places
 from bookwheel.serve.http.errors import JsonResponse
 from bookwheel.serve.http.schemas import LabelShape, parse_body
 from bookwheel.serve.http.spans import parse_number
+from bookwheel.verdict.provenance import find_origins
 
 if TYPE_CHECKING:
     from starlette.requests import Request

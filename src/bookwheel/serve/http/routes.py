@@ -13,7 +13,6 @@ from bookwheel.errors import InputError, JournalError, ModelError
 from bookwheel.models.base import find_abilities
 from bookwheel.models.embeddings import check_embeddings
 from bookwheel.reading.choice import find_default_way
-from bookwheel.reading.provenance import find_origins
 from bookwheel.reading.ways.registry import sort_ways
 from bookwheel.record import reading_to_json
 from bookwheel.serve.engine.errors import ApiError
@@ -29,6 +28,7 @@ from bookwheel.serve.http.schemas import ForkShape, ReadingShape, ResumeShape, S
 from bookwheel.serve.http.spans import parse_number, text_span
 from bookwheel.serve.http.uploads import store_upload
 from bookwheel.types import Memory
+from bookwheel.verdict.provenance import find_origins
 
 if TYPE_CHECKING:
     from starlette.requests import Request

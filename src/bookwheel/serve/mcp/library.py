@@ -9,11 +9,11 @@ from typing import Annotated, Final
 from mcp.server.mcpserver import Context
 from pydantic import Field
 
-from bookwheel.reading.provenance import find_origins
 from bookwheel.serve.engine.service import Service
 from bookwheel.serve.mcp.calls import get_key, translate_errors
 from bookwheel.serve.mcp.render import origin_info, reading_summary, search_hit, step_changes
 from bookwheel.serve.mcp.schemas import ReadingList, SearchResults, Timeline
+from bookwheel.verdict.provenance import find_origins
 
 _MOST_STEPS: Final = 200
 

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from bookwheel.journal.search import SearchHit
-    from bookwheel.reading.provenance import LineOrigin
     from bookwheel.serve.engine.running_reading import RunningReading, Waiting
     from bookwheel.serve.mcp.schemas import (
         ClaimInfo,
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
         StepChanges,
     )
     from bookwheel.types import Claim, Evidence, Reading, Step, Verdict
+    from bookwheel.verdict.provenance import LineOrigin
 
 _MARKS: Final = {ChangeKind.NEW: "+", ChangeKind.GONE: "-", ChangeKind.REWORDED: "~"}
 _NEXT: Final = {

@@ -1,5 +1,5 @@
 // What service.js asks the server, answered from the data within the file: runs that were written into one HTML file.
-// The file has this module in the place of service.js. The filters are those of serve/runs/matrix.py and routes.py.
+// The file has this module in the place of service.js. The filters are those of lab/desk/matrix.py and routes.py.
 
 import { Refusal } from "./refusals.js";
 import { t } from "./words.js";

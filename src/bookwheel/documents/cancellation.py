@@ -1,0 +1,127 @@
+"""Cancel blocking work: `await run_cancellable(function, *arguments)` ends at once when its task is cancelled.
+
+The function runs in a thread of its own. Cancellation kills the child processes that it waits for
+(`documents.child`), and its next `check_cancelled` raises WorkCancelled. A thread that hangs in the system (a pipe that
+nobody writes to) is left behind; it is a daemon, so it does not keep the process alive.
+
+    document = await run_cancellable(open_document, ["report.pdf"])
+
+Synchronous code uses a scope, which any thread may cancel:
+
+    with CancelScope() as scope:
+        document = open_document(["report.pdf"])
+
+A new thread does not inherit the scope: start it with `contextvars.copy_context().run`. `asyncio.to_thread` does that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from bookwheel.errors import WorkCancelled
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from bookwheel.documents.child import ChildLimits
+
+_T = TypeVar("_T")
+
+
+class CancelScope:
+    """Work that is cancelled together, and the limits of its child processes."""
+
+    def __init__(self, limits: ChildLimits | None = None) -> None:
+        self.limits = limits
+        self.is_cancelled = False
+        self._lock = threading.Lock()
+        self._callbacks: list[Callable[[], None]] = []
+        self._token: contextvars.Token[CancelScope | None] | None = None
+
+    def __enter__(self) -> Self:
+        self._token = _scope.set(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._token is not None
+        _scope.reset(self._token)
+
+    def cancel(self) -> None:
+        """Cancel the work, from any thread. Its children are dead when this returns."""
+        with self._lock:
+            self.is_cancelled = True
+            callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            callback()
+
+    def check(self) -> None:
+        """Raise WorkCancelled after `cancel`."""
+        if self.is_cancelled:
+            raise WorkCancelled("the work was cancelled")
+
+    @contextmanager
+    def on_cancel(self, callback: Callable[[], None]) -> Iterator[None]:
+        """Call `callback` if the scope is cancelled during the block; raise WorkCancelled if it was before."""
+        with self._lock:
+            self.check()
+            self._callbacks.append(callback)
+        try:
+            yield
+        finally:
+            with self._lock, suppress(ValueError):  # `cancel` has taken it
+                self._callbacks.remove(callback)
+
+
+_scope: contextvars.ContextVar[CancelScope | None] = contextvars.ContextVar("scope", default=None)
+# Where nobody can cancel, so that callers need no second path.
+_NOBODY = CancelScope()
+
+
+def current_scope() -> CancelScope:
+    """Return the innermost scope around the caller."""
+    return _scope.get() or _NOBODY
+
+
+def check_cancelled() -> None:
+    """Raise WorkCancelled if the caller's scope was cancelled. Cheap: call it once a block, a file or a page."""
+    current_scope().check()
+
+
+async def run_cancellable(function: Callable[..., _T], *arguments: Any, limits: ChildLimits | None = None) -> _T:
+    """Return `function(*arguments)`, run in a thread. `limits` hold for each child process that it starts.
+
+    Callers bound how many run at once: every call has a thread of its own, so that slow ones never fill a shared pool.
+    """
+    loop, scope = asyncio.get_running_loop(), CancelScope(limits or current_scope().limits)
+    outcome: asyncio.Future[_T] = loop.create_future()
+
+    def resolve(result: _T | None, error: BaseException | None) -> None:
+        if outcome.done():  # cancelled: nobody waits
+            return
+        if error:
+            outcome.set_exception(error)
+        else:
+            outcome.set_result(result)  # type: ignore[arg-type]
+
+    def run() -> None:
+        result: _T | None = None
+        failure: BaseException | None = None
+        try:
+            with scope:
+                result = function(*arguments)
+        except BaseException as error:  # noqa: BLE001  whatever it raises goes to the caller
+            failure = error
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(resolve, result, failure)
+
+    context = contextvars.copy_context()
+    threading.Thread(target=context.run, args=(run,), name="bookwheel work", daemon=True).start()
+    try:
+        return await outcome
+    except asyncio.CancelledError:
+        scope.cancel()
+        raise

@@ -1,0 +1,297 @@
+r"""Documents: text of any length from files, folders, web addresses and streams, always in the same order.
+
+Text is streamed and exact, except for the byte order mark. Other formats are converted once, when the document is
+opened, and CSV becomes a table as it is read. If a document has several files, a header line names each. Only
+`Part.source` says where a chunk is from: any file could contain a line that looks like such a header.
+
+>>> "".join(part.text for part in TextDocument("Ramelli drew it.").parts(8))
+'drew it.'
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+import stat
+import sys
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from bookwheel.documents.cancellation import check_cancelled
+from bookwheel.documents.conversions import ConversionStore
+from bookwheel.documents.folders import list_files
+from bookwheel.documents.items import SourceItem, prepare_items
+from bookwheel.documents.sources import SourceFile, SourceWarnings, spool, take_fingerprint, to_printable
+from bookwheel.errors import InputError, SourceError
+from bookwheel.types import Part
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import BinaryIO
+
+    from bookwheel.documents.conversions import OpeningProgress
+
+# Characters of a part at most, so that cutting chunks holds little more than one chunk in memory.
+_PIECE: Final = 1 << 13
+_URL: Final = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
+_BLOCK: Final = 1 << 20
+_NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+# Bytes of a stream at most: it is stored before it is read, and a device would fill the disk.
+_MOST_STREAMED: Final = 2 << 30
+# A document's name lists up to this many sources.
+_LISTED_SOURCES: Final = 3
+
+
+class TextDocument:
+    """A text in memory."""
+
+    notes: tuple[str, ...] = ()
+
+    def __init__(self, text: str, name: str = "text", source: str = "") -> None:
+        self.text = text
+        self.name = name
+        self._source = source or name
+
+    @property
+    def length(self) -> int:
+        """The number of characters."""
+        return len(self.text)
+
+    def parts(self, start: int = 0) -> Iterator[Part]:
+        """Yield the text from character `start` on."""
+        return _split_part(Part(text=self.text, source=self._source), start)
+
+    def slice(self, start: int, end: int) -> str:
+        """Return the characters from `start` up to `end`."""
+        return self.text[start:end]
+
+    def pages(self, start: int, end: int) -> tuple[int, ...]:
+        """Return no pages: a text in memory has none."""
+        del start, end
+        return ()
+
+
+class SourceDocument:
+    """Files, folders, addresses and streams as one text; made by `open_document`."""
+
+    def __init__(self, name: str, items: Sequence[SourceItem], notes: SourceWarnings, *, has_headers: bool) -> None:
+        self.name = name
+        self.length: int | None = None
+        self._items = items
+        self._warnings = notes
+        self._has_headers = has_headers
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences about what was left out or guessed; complete once all parts have been read."""
+        return self._warnings.lines()
+
+    def parts(self, start: int = 0) -> Iterator[Part]:
+        """Yield the text from character `start` on. Everything before it is read and skipped."""
+        read = 0
+        for part in self._read_items():
+            yield from _split_part(part, start - read)
+            read += len(part.text)
+        self.length = read
+
+    def slice(self, start: int, end: int) -> str:
+        """Return the characters from `start` up to `end`. Everything before them is read and skipped."""
+        texts, length = [], 0
+        for part in self.parts(start):
+            if length >= end - start:
+                break
+            texts.append(part.text)
+            length += len(part.text)
+        return "".join(texts)[: end - start]
+
+    def pages(self, start: int, end: int) -> tuple[int, ...]:
+        """Return the pages that hold the characters from `start` up to `end`; everything before them is read."""
+        return find_pages(self.parts(start), end - start)
+
+    def check(self) -> None:
+        """Raise SourceError, before a reading starts, if a named source cannot be read or no source has text."""
+        empty = True
+        for item in self._items:
+            if item.is_named or empty:
+                empty = not any(part.text.strip() for part in self._parts(item)) and empty
+        if empty:
+            reasons = "".join(f"\n  {note}" for note in self.notes)
+            raise SourceError(f"{self.name} holds no text to read: give a document with text in it{reasons}")
+
+    def _read_items(self) -> Iterator[Part]:
+        start = ""
+        for item in self._items:
+            name = item.file.name
+            header = f"{start}===== {name} =====\n" if self._has_headers else ""
+            empty = True
+            for part in self._parts(item):
+                if empty and header:
+                    yield Part(text=header, source=name)
+                empty = False
+                yield part
+            if empty:
+                self._warnings.add("no text in", name)
+            else:
+                start = "\n"
+
+    def _parts(self, item: SourceItem) -> Iterator[Part]:
+        name = item.file.name
+        fault_kind = "left out"
+        try:
+            for part in item.parts(self._warnings):
+                check_cancelled()
+                if part.text:
+                    fault_kind = "read in part"
+                    yield part
+        except (InputError, OSError) as error:
+            fault = error if isinstance(error, InputError) else _read_error(name, error)
+            if item.is_named:
+                raise fault from error
+            self._warnings.add(f"{fault_kind}, {str(fault).removeprefix(name).strip()}", name)
+
+
+def open_document(
+    sources: Sequence[str | Path],
+    *,
+    stdin: BinaryIO | None = None,
+    allow_private: bool = True,
+    everything: bool = False,
+    is_cached: bool = False,
+    progress: OpeningProgress | None = None,
+) -> SourceDocument:
+    """Open files, folders, http(s) addresses and "-" (standard input) as one document.
+
+    What is not plain text is converted here, several files at a time, in child processes. It can be cancelled:
+    `await run_cancellable(open_document, sources)`. `everything` keeps boilerplate. `is_cached` keeps conversions in
+    the user's cache; a server must not, because its documents are not its user's.
+
+    `allow_private=False` restricts addresses and their redirects to the public internet. A server that accepts
+    addresses from strangers needs it, and must not accept paths. Raise SourceError, with advice, if there is no text.
+    """
+    source_list = [sources] if isinstance(sources, str | Path) else list(sources)
+    if not source_list:
+        raise SourceError('nothing to read: give a file, a folder, an address or "-" for standard input')
+    if source_list.count("-") > 1:
+        raise SourceError('standard input can be read only once: give "-" once')
+    notes = SourceWarnings()
+    items: list[SourceItem] = []
+    titles: list[str] = []
+    has_headers = len(source_list) > 1
+    for source in source_list:
+        files, is_folder = _open_source(
+            source, notes, stdin=stdin, allow_private=allow_private, alone=len(source_list) == 1
+        )
+        items.extend(SourceItem(file=file, is_named=not is_folder) for file in files)
+        titles.append(_title(source, files, is_folder=is_folder))
+        has_headers = has_headers or is_folder
+    name = ", ".join(titles) if len(titles) <= _LISTED_SOURCES else f"{titles[0]} and {len(titles) - 1} more"
+    store = ConversionStore.in_cache() if is_cached else ConversionStore.in_temp()
+    try:
+        ready = prepare_items(_rename_duplicates(items), store, everything=everything, progress=progress)
+    except OSError as error:
+        raise _read_error(name, error) from error
+    document = SourceDocument(name, ready, notes, has_headers=has_headers)
+    document.check()
+    return document
+
+
+def open_file(file: SourceFile) -> SourceDocument:
+    """Open one file whose place and format are known, such as one that was fetched."""
+    ready = prepare_items(
+        [SourceItem(file=file, is_named=True)], ConversionStore.in_temp(), everything=False, progress=None
+    )
+    document = SourceDocument(file.name, ready, SourceWarnings(), has_headers=False)
+    document.check()
+    return document
+
+
+def find_pages(parts: Iterable[Part], length: int) -> tuple[int, ...]:
+    """Return the pages of the first `length` characters of these parts. One character at least is looked at."""
+    pages: dict[int, None] = {}
+    for part in parts:
+        if part.page is not None and part.text:
+            pages[part.page] = None
+        length -= len(part.text)
+        if length <= 0 < len(part.text):
+            break
+    return tuple(pages)
+
+
+def _open_source(
+    source: str | Path, notes: SourceWarnings, *, stdin: BinaryIO | None, allow_private: bool, alone: bool
+) -> tuple[list[SourceFile], bool]:
+    """Return the files of one source, and True if it is a folder."""
+    if source == "-":
+        stream = stdin or sys.stdin.buffer
+        return [spool(_read_blocks(stream, "standard input"), "-")], False
+    scheme = _URL.match(source) if isinstance(source, str) else None
+    if scheme and scheme[1].lower() in {"http", "https"}:
+        from bookwheel.documents.web import fetch
+
+        return [fetch(str(source), allow_private=allow_private)], False
+    if scheme:
+        raise SourceError(f"{source} cannot be fetched: only http and https can. Download it and give the file.")
+    try:
+        return _open_path(Path(source), notes, alone=alone)
+    except (OSError, ValueError) as error:
+        raise _read_error(to_printable(str(source)), error) from error
+
+
+def _read_blocks(stream: BinaryIO, name: str) -> Iterator[bytes]:
+    """Yield a stream's bytes. Raise SourceError for one that has no end, such as a device."""
+    size = 0
+    while block := stream.read(_BLOCK):
+        check_cancelled()
+        size += len(block)
+        if size > _MOST_STREAMED:
+            raise SourceError(f"{name} has more than {_MOST_STREAMED >> 30} GiB and no end in sight: give it as a file")
+        yield block
+
+
+def _open_path(path: Path, notes: SourceWarnings, *, alone: bool) -> tuple[list[SourceFile], bool]:
+    status = path.stat()
+    if stat.S_ISDIR(status.st_mode):
+        return list(list_files(path, notes, "" if alone else path.resolve().name)), True
+    name, suffix = to_printable(path.name), path.suffix.lower()
+    if stat.S_ISREG(status.st_mode):
+        return [SourceFile(name=name, path=path.absolute(), fingerprint=take_fingerprint(status), suffix=suffix)], False
+    with path.open("rb") as stream:
+        return [spool(_read_blocks(stream, name), name, suffix=suffix)], False
+
+
+def _read_error(name: str, error: Exception) -> SourceError:
+    if isinstance(error, FileNotFoundError):
+        return SourceError(f"{name} does not exist: check the path, or quote it if it has spaces")
+    if isinstance(error, PermissionError):
+        return SourceError(f"you may not read {name}: change its permissions, or copy it")
+    if isinstance(error, OSError) and error.errno in _NO_ROOM:
+        advice = (
+            "free some space in the folders for temporary and cached files, or name others (TMPDIR, XDG_CACHE_HOME)"
+        )
+        return SourceError(f"{name} cannot be converted: {error.strerror}; {advice}")
+    return SourceError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}")
+
+
+def _rename_duplicates(items: list[SourceItem]) -> list[SourceItem]:
+    """Give files with the same name their whole paths as names."""
+    names = Counter(item.file.name for item in items)
+    return [
+        replace(item, file=replace(item.file, name=to_printable(item.file.path.as_posix())))
+        if names[item.file.name] > 1 and not item.file.temp_file
+        else item
+        for item in items
+    ]
+
+
+def _title(source: str | Path, files: list[SourceFile], *, is_folder: bool) -> str:
+    if is_folder:
+        return to_printable(Path(source).resolve().name)
+    return "standard input" if source == "-" else files[0].name
+
+
+def _split_part(part: Part, start: int) -> Iterator[Part]:
+    """Yield small parts of a part, from its character `start` on."""
+    for at in range(max(0, start), len(part.text), _PIECE):
+        yield Part(text=part.text[at : at + _PIECE], source=part.source, page=part.page)

@@ -1,0 +1,125 @@
+"""Read a web page whole: every visible word in its structure, without menus, cookie notices and footers of links.
+
+What is left out is counted in a note, and `SourceFile.everything` keeps it.
+"""
+
+from __future__ import annotations
+
+import re
+from html.entities import html5
+from typing import TYPE_CHECKING, Any, Final
+
+from bookwheel.documents.decoding import decode_bytes
+from bookwheel.errors import MissingExtra, SourceError
+from bookwheel.types import Part
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bookwheel.documents.sources import SourceFile, SourceWarnings
+
+# Bytes at most: the parsed tree takes a multiple of that in memory.
+_MOST_HTML: Final = 32 << 20
+_CHARSET: Final = re.compile(
+    rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]+)|<\?xml[^>]{0,80}encoding=[\"']([\w.-]+)", re.IGNORECASE
+)
+_XML_DECLARATION: Final = re.compile(r"\A\s*<\?xml[^>]*\?>")
+_ENTITY: Final = re.compile(r"&(\w+;)")
+_XML_ENTITIES: Final = frozenset(("amp;", "lt;", "gt;", "quot;", "apos;"))
+_HEADINGS: Final = frozenset(("h1", "h2", "h3", "h4", "h5", "h6", "summary", "dt"))
+
+
+def read_html(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
+    """Yield the page as one part."""
+    with source.open() as file:
+        data = file.read(_MOST_HTML + 1)
+    if len(data) > _MOST_HTML:
+        raise SourceError(f"{source.name} is over {_MOST_HTML >> 20} MiB of HTML: convert it to text first")
+    page = decode_bytes(data, source.name, warnings, source.charset or find_charset(data))
+    root = parse_html(page, source.name)
+    if root is None:
+        return
+    if not source.everything:
+        _drop_boilerplate(root, source.name, warnings)
+    text = render_tree(root, source.name)
+    title = find_title(root)
+    if text and title and title not in text:
+        text = f"# {title}\n\n{text}"
+    if text:
+        yield Part(text=f"{text}\n", source=source.name)
+
+
+def find_charset(data: bytes) -> str:
+    """Return the encoding that a page declares, or an empty string."""
+    found = _CHARSET.search(data[:4096])
+    return (found[1] or found[2]).decode("ascii", "replace") if found else ""
+
+
+def parse_html(page: str, name: str) -> Any:
+    """Return the root of a page, or None if it is empty."""
+    try:
+        from lxml import etree, html
+    except ImportError as error:
+        raise MissingExtra("reading HTML", "documents") from error
+    # A declared encoding would be an error in text that is decoded already.
+    page = _XML_DECLARATION.sub("", page).replace("\0", "\N{REPLACEMENT CHARACTER}")
+    parser = html.HTMLParser(huge_tree=True, remove_comments=True, remove_pis=True)
+    try:
+        root = html.document_fromstring(page, parser=parser) if page.strip() else None
+    except etree.ParserError:  # nothing but comments
+        return None
+    # The parser drops what is nested deeper than its limit, so that must not pass for the whole page.
+    if any("depth" in entry.message for entry in parser.error_log):
+        raise _depth_error(name)
+    return root
+
+
+def parse_xhtml(page: str, name: str) -> Any:
+    """Return the root of a page that should be XML, or read it as HTML if it is not well formed."""
+    from lxml import etree
+
+    # Only HTML's parser knows the names of characters such as &nbsp;
+    text = _ENTITY.sub(lambda found: found[0] if found[1] in _XML_ENTITIES else html5.get(found[1], found[0]), page)
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
+    try:
+        return etree.fromstring(_XML_DECLARATION.sub("", text).lstrip("\N{BYTE ORDER MARK}\r\n\t ").encode(), parser)
+    except (etree.XMLSyntaxError, UnicodeError):
+        return parse_html(page, name)
+
+
+def render_tree(root: Any, name: str) -> str:
+    """Return the visible text of a parsed page as Markdown."""
+    from bookwheel.documents.readers.markup import to_markdown
+
+    try:
+        return to_markdown(root)
+    except RecursionError as error:
+        raise _depth_error(name) from error
+
+
+def find_title(root: Any) -> str:
+    """Return the page's title on one line."""
+    title = next(root.iter("title"), None)
+    return " ".join("".join(title.itertext()).split()) if title is not None else ""
+
+
+def _depth_error(name: str) -> SourceError:
+    return SourceError(f"the markup of {name} is nested too deeply: convert it to text first")
+
+
+def _drop_boilerplate(root: Any, name: str, warnings: SourceWarnings) -> None:
+    """Take boilerplate out of the tree, and count its words in a note."""
+    from bookwheel.documents.readers.boilerplate import find_boilerplate
+    from bookwheel.documents.readers.markup import tag_of
+
+    for button in root.iter("button"):
+        # A title that folds its section is text.
+        if button.get("aria-expanded") is not None or any(tag_of(e) in _HEADINGS for e in button.iterancestors()):
+            button.tag = "span"
+    words: dict[str, int] = {}
+    for element, kind in list(find_boilerplate(root)):
+        words[kind] = words.get(kind, 0) + len("".join(element.itertext()).split())
+        element.drop_tree()
+    if any(words.values()):
+        counts = ", ".join(f"{count} words of {kind}" for kind, count in sorted(words.items()) if count)
+        warnings.add("left out as boilerplate (--everything keeps it)", f"{name} ({counts})")

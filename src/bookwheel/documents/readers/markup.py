@@ -1,0 +1,303 @@
+r"""Render a tree of HTML elements as plain Markdown: every visible word, in order.
+
+Headings, lists, tables, code, quotes and definitions keep their form. Emphasis and links are only their words, because
+marks inside a word would break it. Knows nothing of files, encodings or boilerplate.
+
+>>> from lxml import html
+>>> to_markdown(html.fromstring("<div><h2>Oil</h2><ul><li>nine <b>bar</b>rels</ul></div>"))
+'## Oil\n\n- nine barrels'
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from bookwheel.documents.readers.tables import format_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_UNSEEN_TAGS: Final = (
+    "script style template head meta link base noscript iframe select button input datalist audio video canvas "
+    "param source track annotation annotation-xml rp"
+)
+UNSEEN: Final = frozenset(_UNSEEN_TAGS.split())
+"""Elements that a page does not show as text."""
+_BLOCK_TAGS: Final = (
+    "address article aside blockquote body caption center dd details dialog dir div dl dt fieldset figcaption "
+    "figure footer form frameset h1 h2 h3 h4 h5 h6 header hgroup hr html legend li listing main menu nav ol p "
+    "plaintext pre search section summary table tbody td tfoot th thead tr ul xmp"
+)
+_BLOCKS: Final = frozenset(_BLOCK_TAGS.split())
+_HEADINGS: Final = {f"h{level}": "#" * level for level in range(1, 7)}
+_LAYOUT_CONTENT: Final = frozenset(("h1", "h2", "h3", "h4", "h5", "h6", "table", "pre", "blockquote"))
+_BLANKS: Final = re.compile(r"[ \t\r\n\f\xa0]+")
+_LINE_ENDS: Final = re.compile(r" *\n *")
+_BLANK_LINES: Final = re.compile(r"\n{3,}")
+_FENCES: Final = re.compile(r"`{3,}")
+# The mark of a line break inside a line of text, until its blanks are collapsed.
+_BREAK: Final = "\v"
+_SYMBOL: Final = 3
+# A cell over this many characters holds a page's layout, not a value.
+_LONG_CELL: Final = 2000
+
+
+def to_markdown(root: Any) -> str:
+    """Return the visible text of an element. RecursionError if it is nested too deeply."""
+    return _BLANK_LINES.sub("\n\n", "\n\n".join(_blocks(root))).strip("\n")
+
+
+def to_line(element: Any) -> str:
+    """Return the visible text of an element on one line."""
+    return " ".join(" ".join(_blocks(element)).split())
+
+
+def tag_of(element: Any) -> str:
+    """Return the element's name without its namespace; comments have none."""
+    return element.tag.rpartition("}")[2].lower() if isinstance(element.tag, str) else ""
+
+
+def _blocks(element: Any) -> list[str]:
+    """Return the blocks of an element's content: paragraphs, headings, lists, tables."""
+    blocks: list[str] = []
+    words: list[str] = [element.text or ""]
+
+    def end_paragraph() -> None:
+        if text := _collapse("".join(words)):
+            blocks.append(text)
+        words.clear()
+
+    for child in element:
+        tag = tag_of(child)
+        if tag in _BLOCKS or (tag and tag not in UNSEEN and _has_blocks(child)):
+            end_paragraph()
+            blocks += _render_block(child, tag)
+        elif tag:
+            words.append(_render_inline(child, tag))
+        words.append(child.tail or "")
+    end_paragraph()
+    return blocks
+
+
+def _has_blocks(element: Any) -> bool:
+    return len(element) > 0 and any(tag_of(inner) in _BLOCKS for inner in element.iterdescendants())
+
+
+def _collapse(text: str) -> str:
+    text = _BLANKS.sub(" ", text.replace("\N{SOFT HYPHEN}", "")).replace(_BREAK, "\n")
+    return _LINE_ENDS.sub("\n", text).strip()
+
+
+def _render_block(element: Any, tag: str) -> list[str]:
+    if tag in _HEADINGS:
+        text = to_line(element)
+        return [f"{_HEADINGS[tag]} {text}"] if text else []
+    if tag == "blockquote":
+        return [_indent(block, "> ", "> ") for block in _blocks(element)]
+    return _RENDERERS.get(tag, _blocks)(element)
+
+
+def _render_inline(element: Any, tag: str) -> str:
+    """Return an inline element's text, blanks as they are."""
+    if tag in UNSEEN:
+        return ""
+    if tag == "br":
+        return _BREAK
+    if tag == "img":
+        alt = " ".join((element.get("alt") or "").split())
+        return f"![{alt}]" if alt else ""
+    if tag == "svg":
+        labels = [to_line(label) for label in element.iter() if tag_of(label) in {"text", "title", "desc"}]
+        return f" {' '.join(labels)} " if labels else ""
+    inner = (element.text or "") + "".join(
+        (_render_inline(child, name) if (name := tag_of(child)) else "") + (child.tail or "") for child in element
+    )
+    return _mark_inline(element, tag, inner)
+
+
+def _mark_inline(element: Any, tag: str, inner: str) -> str:
+    text = inner.strip()
+    if tag == "q":
+        return f"“{inner}”"
+    if tag == "rt" and text:
+        return f"({text})"
+    if tag == "a" and _is_permalink(element, text):
+        return ""
+    if tag == "sup" and text[:1].isdigit():
+        # A note's number or an exponent must not run into the word before it.
+        is_note = any(tag_of(link) == "a" for link in (element.getparent(), *element))
+        return f"[{text}]" if is_note else f"^{text}"
+    return inner
+
+
+def _is_permalink(element: Any, text: str) -> bool:
+    """Return True for the sign beside a heading that links to the heading itself."""
+    return (
+        0 < len(text) < _SYMBOL
+        and not any(c.isalnum() or c in "*†‡" for c in text)
+        and (element.get("href") or "").startswith("#")
+    )
+
+
+def _indent(text: str, first: str, others: str) -> str:
+    lines = text.split("\n")
+    return "\n".join([first + lines[0], *(f"{others}{line}".rstrip() for line in lines[1:])])
+
+
+def _render_list(element: Any) -> list[str]:
+    is_ordered = tag_of(element) == "ol"
+    start = element.get("start") or ""
+    number = int(start) if start.isdecimal() else 1
+    items: list[str] = []
+    blocks: list[str] = []
+    for child in element:
+        tag = tag_of(child)
+        if tag == "li":
+            items.append(_render_item(child, f"{number}. " if is_ordered else "- "))
+            number += 1
+        elif tag and tag not in UNSEEN:  # lists directly inside a list
+            items.append("\n".join(_indent(block, "  ", "  ") for block in _blocks_of(child, tag)))
+        if text := _collapse(child.tail or ""):
+            items.append(text)
+    if text := _collapse(element.text or ""):
+        blocks.append(text)
+    if listing := "\n".join(item for item in items if item.strip()):
+        blocks.append(listing)
+    return blocks
+
+
+def _render_item(element: Any, mark: str) -> str:
+    inner = _blocks(element)
+    joint = "\n\n" if any("\n\n" in block or block.startswith("```") for block in inner) else "\n"
+    return _indent(joint.join(inner), mark, " " * len(mark)) if inner else ""
+
+
+def _blocks_of(element: Any, tag: str) -> list[str]:
+    """Return one element's blocks, be it a block or a run of text."""
+    if tag in _BLOCKS or _has_blocks(element):
+        return _render_block(element, tag)
+    text = _collapse(_render_inline(element, tag))
+    return [text] if text else []
+
+
+def _render_code(element: Any) -> list[str]:
+    text = "".join(_iterate_code(element)).replace("\r\n", "\n").replace("\xa0", " ").strip("\n")
+    if not text.strip():
+        return []
+    fence = max((found[0] for found in _FENCES.finditer(text)), default="``") + "`"
+    return [f"{fence}\n{text.rstrip()}\n{fence}"]
+
+
+def _iterate_code(element: Any) -> Iterator[str]:
+    yield element.text or ""
+    for child in element:
+        tag = tag_of(child)
+        if tag == "br":
+            yield "\n"
+        elif tag and tag not in UNSEEN:
+            yield from _iterate_code(child)
+        yield child.tail or ""
+
+
+def _render_definitions(element: Any) -> list[str]:
+    """Return each term with its definitions as one block; groups may stand in a `div`."""
+    blocks: list[str] = []
+    if text := _collapse(element.text or ""):
+        blocks.append(text)
+    for child in element:
+        tag = tag_of(child)
+        if tag == "div":
+            blocks += _render_definitions(child)
+        elif tag == "dd":
+            inner = _indent("\n\n".join(_blocks(child)), ": ", "  ")
+            follows = blocks and "\n\n" not in blocks[-1]
+            blocks[-1:] = [f"{blocks[-1]}\n{inner}"] if follows else [*blocks[-1:], inner]
+        elif tag and tag not in UNSEEN:
+            blocks += _blocks_of(child, tag)
+        if text := _collapse(child.tail or ""):
+            blocks.append(text)
+    return [block for block in blocks if block.strip(": \n")]
+
+
+def _render_table(table: Any) -> list[str]:
+    rows: list[list[Any]] = []
+    blocks = [text for text in (_collapse(table.text or ""),) if text]
+    _collect_rows(table, rows, blocks)
+    if _is_layout(table, rows):
+        return [*blocks, *(block for row in rows for cell in row for block in _blocks(cell))]
+    lines = list(format_rows(_spread(rows)))
+    return [*blocks, "\n".join(lines)] if lines else blocks
+
+
+def _collect_rows(element: Any, rows: list[list[Any]], blocks: list[str]) -> None:
+    """Add the cells of each row, and as blocks the caption and what browsers move out of a table."""
+    for child in element:
+        tag = tag_of(child)
+        if tag == "tr":
+            cells = [cell for cell in child if tag_of(cell) in {"td", "th"}]
+            blocks += [text for cell in cells if (text := _collapse(cell.tail or ""))]
+            rows += [cells] if cells else []
+        elif tag in {"thead", "tbody", "tfoot", "form"}:
+            _collect_rows(child, rows, blocks)
+        elif tag and tag not in UNSEEN:
+            blocks += _blocks_of(child, tag)
+        if text := _collapse(child.tail or ""):
+            blocks.append(text)
+
+
+def _is_layout(table: Any, rows: list[list[Any]]) -> bool:
+    """Return True if the table only arranges a page: its cells hold pages, not values."""
+    if table.get("role") in {"presentation", "none"} or max((len(row) for row in rows), default=0) < 2:  # noqa: PLR2004
+        return True
+    return any(
+        any(tag_of(inner) in _LAYOUT_CONTENT for inner in cell.iterdescendants())
+        or (len(cell) and len("".join(cell.itertext())) > _LONG_CELL)
+        for row in rows
+        for cell in row
+    )
+
+
+def _spread(rows: list[list[Any]]) -> Iterator[list[str]]:
+    """Yield the text of each row's cells, with empty ones where a cell spans several columns or rows."""
+    below: dict[int, int] = {}
+    for row in rows:
+        texts: list[str] = []
+        for cell in row:
+            _fill_spans(texts, below)
+            width, height = _span(cell, "colspan"), _span(cell, "rowspan")
+            for at in range(len(texts), len(texts) + width):
+                if height > 1:
+                    below[at] = height - 1
+            texts += [_cell_text(cell), *[""] * (width - 1)]
+        _fill_spans(texts, below)
+        yield texts
+
+
+def _fill_spans(texts: list[str], below: dict[int, int]) -> None:
+    while below.get(len(texts), 0) > 0:
+        below[len(texts)] -= 1
+        texts.append("")
+
+
+def _span(cell: Any, name: str) -> int:
+    value = cell.get(name) or ""
+    return min(int(value), 100) if value.isdecimal() and len(value) < 5 and int(value) else 1  # noqa: PLR2004
+
+
+def _cell_text(cell: Any) -> str:
+    return " ".join("; ".join(block.replace("\n- ", "; ").removeprefix("- ") for block in _blocks(cell)).split())
+
+
+def _render_stray_item(element: Any) -> list[str]:
+    """Return the blocks of a list's item outside a list."""
+    return [item] if (item := _render_item(element, "- ")) else []
+
+
+_RENDERERS: Final[dict[str, Callable[[Any], list[str]]]] = {
+    **dict.fromkeys(("ul", "ol", "menu", "dir"), _render_list),
+    **dict.fromkeys(("pre", "listing", "xmp", "plaintext"), _render_code),
+    "table": _render_table,
+    "dl": _render_definitions,
+    "li": _render_stray_item,
+}

@@ -1,0 +1,227 @@
+"""The words of a PDF page with their places, and what is put right in them: ligatures, gaps, raised numbers."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import re
+from collections import Counter
+from itertools import pairwise
+from statistics import median
+from typing import TYPE_CHECKING, Any, Final
+
+from bookwheel.documents.readers.pdf_layout import Fragment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+# PDFium's own signs for a hyphen at a line's end.
+_LINE_END_HYPHENS: Final = frozenset("\x02\ufffe")
+HYPHENS: Final = "\x02\ufffe\N{SOFT HYPHEN}"
+_TOKEN: Final = re.compile(r"[\r\n]|[^\s\x02\ufffe]*[\x02\ufffe]|[^\s\x02\ufffe]+")
+# Stands for the second half of a pair.
+_NOTHING: Final = "\x00"
+_NUMBER_END: Final = re.compile(r"(.*?\D|\d+?)(\d{1,3})$")
+_NUMBER_START: Final = re.compile(r"(\d{1,3})(\D.*)$")
+# The size of a raised number's letters, as a share of its word's.
+_RAISED: Final = 0.85
+_DOTS: Final = re.compile(r"(?:\s?[.·…]){5,}")
+_LIGATURES: Final = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
+_UNSEEN: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff]")
+# A gap of this many line heights parts cells and columns. Justified words stand closer.
+_WIDE_GAP: Final = 1.1
+# Letters in a row that can be two words. Shorter ones are not looked at, which costs time.
+_LETTERS: Final = re.compile(r"[A-Za-z\u00c0-\u024f\u0370-\u052f]{6,}")
+# The gaps between letters, in line heights, of two words and of one. A blank of justified text has 0.15 at least.
+_WORD_GAP: Final = 0.14
+_LETTER_GAP: Final = 0.03
+# Words at which a page is judged, and the shares of odd ones that make it doubtful.
+_ENOUGH_WORDS: Final = 20
+_LONG_WORD: Final = 25
+_GLUED_SHARE: Final = 0.04
+_GARBLED_SHARE: Final = 0.02
+
+
+def read_fragments(page: Any) -> tuple[list[Fragment], float]:
+    """Return the fragments of a page in the order they were drawn, upright, and the page's height."""
+    from pypdfium2 import raw
+
+    text_page = raw.FPDFText_LoadPage(page)
+    try:
+        count = raw.FPDFText_CountChars(text_page)
+        text = _read_characters(text_page, count)
+        left, bottom, right, top = page.get_mediabox()
+        turn = _find_turn(text_page, text)
+        boxes = _Boxes(text_page, turn, (left, bottom, right, top))
+        return list(_split_lines(text, boxes)), (right - left if turn % 2 else top - bottom)
+    finally:
+        raw.FPDFText_ClosePage(text_page)
+
+
+def _read_characters(text_page: Any, count: int) -> str:
+    """Return the page's text with one character for each of PDFium's, so that positions agree."""
+    from pypdfium2 import raw
+
+    buffer = (ctypes.c_ushort * (count + 1))()
+    units = max(0, raw.FPDFText_GetText(text_page, 0, count, buffer) - 1)
+    text = bytes(buffer)[: 2 * units].decode("utf-16-le", "replace")
+    if len(text) == count:
+        return text
+    # PDFium leaves some characters out of that text, and has a pair of halves for each beyond the first 65,536.
+    codes = [raw.FPDFText_GetUnicode(text_page, at) for at in range(count)]
+    characters = [chr(code) if code < 0x110000 else "\N{REPLACEMENT CHARACTER}" for code in codes]  # noqa: PLR2004
+    for at in range(count):
+        if 0xD800 <= codes[at] < 0xDC00 and at + 1 < count and 0xDC00 <= codes[at + 1] < 0xE000:  # noqa: PLR2004
+            characters[at] = chr(0x10000 + ((codes[at] - 0xD800) << 10) + codes[at + 1] - 0xDC00)
+            characters[at + 1] = _NOTHING
+        elif 0xD800 <= codes[at] < 0xE000 and characters[at] != _NOTHING:  # noqa: PLR2004
+            characters[at] = "\N{REPLACEMENT CHARACTER}"
+    return "".join(characters)
+
+
+def _find_turn(text_page: Any, text: str) -> int:
+    """Return by how many quarters of a circle most of the text is turned."""
+    from pypdfium2 import raw
+
+    places = [at for at, c in enumerate(text) if c.isalnum()]
+    angles = Counter(
+        round(raw.FPDFText_GetCharAngle(text_page, at) / (math.pi / 2)) % 4
+        for at in places[:: max(1, len(places) // 50)]
+    )
+    return angles.most_common(1)[0][0] if angles else 0
+
+
+class _Boxes:
+    """The places of characters, turned so that the text is upright."""
+
+    def __init__(self, text_page: Any, turn: int, frame: _Box) -> None:
+        from pypdfium2 import raw
+
+        self._text_page = text_page
+        self._turn = turn
+        self._frame = frame
+        self._rect = raw.FS_RECTF()
+        self._pointer = ctypes.byref(self._rect)
+        self._get = raw.FPDFText_GetLooseCharBox
+
+    def read(self, at: int) -> _Box | None:
+        """Return left, bottom, right and top of a character."""
+        if not self._get(self._text_page, at, self._pointer):
+            return None
+        rect = self._rect
+        left, bottom, right, top = rect.left, rect.bottom, rect.right, rect.top
+        x, y, width, height = self._frame
+        if self._turn == 0:
+            return left - x, bottom - y, right - x, top - y
+        if self._turn == 1:
+            return bottom - y, width - right, top - y, width - left
+        if self._turn == 2:  # noqa: PLR2004
+            return width - right, height - top, width - left, height - bottom
+        return height - top, left - x, height - bottom, right - x
+
+
+_Box = tuple[float, float, float, float]
+
+
+def _split_lines(text: str, boxes: _Boxes) -> Iterator[Fragment]:
+    """Yield the fragments of all lines: words without a wide gap between them."""
+    words: list[str] = []
+    box: _Box | None = None
+    for word, here in _iterate_words(text, boxes):
+        if words and (not word or (box and here and _is_apart(box, here))):
+            yield _make_fragment(words, box)
+            words, box = [], None
+        if word:
+            words.append(word)
+            box = _join_boxes(box, here)
+    if words:
+        yield _make_fragment(words, box)
+
+
+def _iterate_words(text: str, boxes: _Boxes) -> Iterator[tuple[str, _Box | None]]:
+    """Yield the words and their boxes, and an empty word at each line's end."""
+    for found in _TOKEN.finditer(text):
+        token = found[0]
+        if token in {"\r", "\n"}:
+            yield "", None
+            continue
+        is_cut = token[-1] in _LINE_END_HYPHENS
+        start = found.start()
+        for end in (*_find_gaps(found, boxes), found.end()):
+            if word := _clean(text[start:end]):
+                first, last = boxes.read(start), boxes.read(max(start, end - 1 - (is_cut and end == found.end())))
+                box = _join_boxes(first, last)
+                yield from ((piece, box) for piece in _part_raised(word, first, last))
+            start = end
+        # PDFium joins the halves of a cut word, which leaves the line end where the hyphen stands.
+        if is_cut:
+            yield "", None
+
+
+def _find_gaps(token: re.Match[str], boxes: _Boxes) -> list[int]:
+    """Return where words stand apart that PDFium takes for one, as it does where italics end: `rules` `file`."""
+    places: list[int] = []
+    for letters in _LETTERS.finditer(token[0]):
+        first = token.start() + letters.start()
+        known = [box for at in range(first, first + len(letters[0])) if (box := boxes.read(at))]
+        if len(known) < len(letters[0]):
+            continue
+        gaps = [(after[0] - before[2]) / max(before[3] - before[1], 1.0) for before, after in pairwise(known)]
+        # Letters that all stand apart are one word in a wide setting.
+        if max(gaps) >= _WORD_GAP and median(gaps) <= _LETTER_GAP:
+            places += [first + at for at, gap in enumerate(gaps, 1) if gap >= _WORD_GAP]
+    return places
+
+
+def _part_raised(word: str, first: _Box | None, last: _Box | None) -> Iterator[str]:
+    """Yield a raised number, which is a note's or an exponent, apart from the word that it stands at."""
+    if (first and last and word[-1:].isdigit() and _is_raised(last, first) and (found := _NUMBER_END.match(word))) or (
+        first and last and word[:1].isdigit() and _is_raised(first, last) and (found := _NUMBER_START.match(word))
+    ):
+        yield from found.groups()
+    else:
+        yield word
+
+
+def _is_raised(box: _Box, other: _Box) -> bool:
+    height = other[3] - other[1]
+    return box[3] - box[1] < _RAISED * height and box[1] > other[1] + 0.1 * height
+
+
+def _join_boxes(one: _Box | None, other: _Box | None) -> _Box | None:
+    if one is None or other is None:
+        return one or other
+    return min(one[0], other[0]), min(one[1], other[1]), max(one[2], other[2]), max(one[3], other[3])
+
+
+def _is_apart(box: _Box, here: _Box) -> bool:
+    """Return True if the next word stands behind a wide gap, or on another line."""
+    height = max(min(box[3] - box[1], here[3] - here[1]), 1.0)
+    return here[0] - box[2] > _WIDE_GAP * height or min(box[3], here[3]) - max(box[1], here[1]) < 0.1 * height
+
+
+def _make_fragment(words: list[str], box: _Box | None) -> Fragment:
+    text = " ".join(_DOTS.sub(" … ", " ".join(words)).split())
+    left, bottom, right, top = box or (0.0, 0.0, 0.0, 0.0)
+    return Fragment(text, left, right, bottom, top)
+
+
+def _clean(word: str) -> str:
+    mark = word[-1] if word[-1] in HYPHENS else ""
+    return _UNSEEN.sub("", word.translate(_LIGATURES).replace("\ufffe", "").replace("\N{SOFT HYPHEN}", "")) + mark
+
+
+def find_doubts(texts: Iterable[tuple[int, str]]) -> dict[str, list[int]]:
+    """Return the pages whose words look glued together or garbled, by kind."""
+    doubts: dict[str, list[int]] = {}
+    for number, text in texts:
+        words = [word for word in text.split() if word.isalpha() and word.isascii()]
+        glued = sum(len(word) for word in words if len(word) > _LONG_WORD)
+        if len(words) + glued // 5 >= _ENOUGH_WORDS and glued > _GLUED_SHARE * sum(map(len, words)) * 2:
+            doubts.setdefault("whose words look glued together", []).append(number)
+        strange = sum(c == "\N{REPLACEMENT CHARACTER}" or "\ue000" <= c <= "\uf8ff" for c in text)
+        vowelless = sum(not set(word.lower()) & set("aeiouy") for word in words if len(word) > 3)  # noqa: PLR2004
+        long_words = sum(len(word) > 3 for word in words)  # noqa: PLR2004
+        if strange > _GARBLED_SHARE * len(text) or (long_words >= _ENOUGH_WORDS and vowelless > 0.4 * long_words):
+            doubts.setdefault("whose text looks garbled", []).append(number)
+    return doubts

@@ -1,0 +1,195 @@
+"""Fetch a document from the web, bounded in size and time, and, for servers, never from their own network.
+
+The time counts from the call to the last byte: names, connections, headers and redirects included. A client that waits
+for each byte alone can be kept waiting for ever by a server that sends one now and then, so the whole fetch is one
+coroutine under one timeout. It runs in an event loop and a thread of its own, and ends at once when it is cancelled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+import tempfile
+import threading
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import replace
+from email.message import Message
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Final
+
+import httpx2
+
+from bookwheel.documents.cancellation import check_cancelled, current_scope, run_cancellable
+from bookwheel.documents.sources import spool, take_fingerprint
+from bookwheel.errors import SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+    from typing import Any
+
+    from bookwheel.documents.sources import SourceFile
+
+MOST_BYTES: Final = 256 << 20
+MOST_SECONDS: Final = 600.0
+_TIMEOUT: Final = httpx2.Timeout(30.0, connect=10.0)
+_REDIRECTS: Final = 8
+_BLOCK: Final = 1 << 16
+_HEADERS: Final = {"User-Agent": "bookwheel", "Accept": "text/html, text/*, application/pdf, */*;q=0.5"}
+_UNSPECIFIC_MEDIA: Final = frozenset({"application/octet-stream", "binary/octet-stream", "application/download"})
+_ADVICE: Final = {
+    401: "it requires a login: download it yourself and give the file",
+    403: "it rejects programs: download it yourself and give the file",
+    404: "the page does not exist: check the address",
+    410: "the page was removed: look for another copy",
+    429: "it gets too many requests: try again later",
+}
+_NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
+
+
+def fetch(
+    url: str, *, allow_private: bool = True, most_bytes: int = MOST_BYTES, most_seconds: float = MOST_SECONDS
+) -> SourceFile:
+    """Fetch an http or https address. Every redirect follows the same rules as the address."""
+    try:
+        name = str(httpx2.URL(url).copy_with(username="", password="", fragment=None))
+    except httpx2.InvalidURL as error:
+        raise SourceError(f"{url} is not an address: {error}") from error
+    try:
+        return _run(_fetch(url, name, most_bytes, most_seconds, allow_private=allow_private))
+    except httpx2.InvalidURL as error:
+        raise SourceError(f"{url} is not an address: {error}") from error
+    except httpx2.UnsupportedProtocol as error:
+        raise SourceError(
+            f"{name} is not, or redirects to something that is not, an http or https address: {error}"
+        ) from error
+    except httpx2.TooManyRedirects as error:
+        raise SourceError(f"{name} redirects more than {_REDIRECTS} times: give the final address") from error
+    except httpx2.TimeoutException as error:
+        raise SourceError(f"{name} did not answer in time: try again, or download it and give the file") from error
+    except TimeoutError as error:
+        raise SourceError(f"{name} loads too slowly: download it and give the file") from error
+    except httpx2.HTTPError as error:
+        raise SourceError(f"{name} cannot be fetched: {error}. Check the address and the connection.") from error
+    except OSError as error:
+        raise SourceError(
+            f"{name} cannot be stored in {tempfile.gettempdir()}: {error.strerror or error}. Free some space there, or "
+            f"name another folder in TMPDIR."
+        ) from error
+
+
+def _run(work: Coroutine[Any, Any, SourceFile]) -> SourceFile:
+    """Return the result of a coroutine, run in a thread and a loop of its own; the caller may be in another loop."""
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(work)
+    outcome: Future[SourceFile] = Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(loop.run_until_complete(task))
+        except BaseException as error:  # noqa: BLE001  whatever it raises goes to the caller
+            outcome.set_exception(error)
+        finally:
+            loop.close()
+
+    def cancel() -> None:
+        with suppress(RuntimeError):  # it has just ended
+            loop.call_soon_threadsafe(task.cancel)
+
+    threading.Thread(target=run, name="bookwheel fetch", daemon=True).start()
+    with current_scope().on_cancel(cancel):
+        try:
+            return outcome.result()
+        except asyncio.CancelledError:
+            check_cancelled()
+            raise
+
+
+async def _fetch(url: str, name: str, most_bytes: int, most_seconds: float, *, allow_private: bool) -> SourceFile:
+    client = httpx2.AsyncClient(
+        transport=None if allow_private else PublicOnlyTransport(),
+        trust_env=allow_private,
+        follow_redirects=True,
+        max_redirects=_REDIRECTS,
+        timeout=_TIMEOUT,
+        headers=_HEADERS,
+    )
+    async with asyncio.timeout(most_seconds), client, client.stream("GET", url) as response:
+        return await _store_response(response, name, most_bytes)
+
+
+async def _store_response(response: httpx2.Response, name: str, most_bytes: int) -> SourceFile:
+    if response.is_error:
+        advice = _ADVICE.get(response.status_code, "try again later, or download it and give the file")
+        raise SourceError(f"{name} gave status {response.status_code}: {advice}")
+    header = Message()
+    header["Content-Type"] = response.headers.get("Content-Type", "")
+    media = header.get_content_type() if response.headers.get("Content-Type") else ""
+    source = spool(
+        (),
+        name,
+        media="" if media in _UNSPECIFIC_MEDIA else media,
+        charset=str(header.get_param("charset") or ""),
+        suffix=PurePosixPath(response.url.path).suffix.lower(),
+    )
+    size = 0
+    with source.path.open("ab") as file:
+        async for block in response.aiter_bytes(_BLOCK):
+            size += len(block)
+            if size > most_bytes:
+                raise SourceError(f"{name} is larger than {most_bytes >> 20} MiB: download it and give the file")
+            file.write(block)
+    return replace(source, fingerprint=take_fingerprint(source.path.stat()))
+
+
+class PublicOnlyTransport(httpx2.AsyncHTTPTransport):
+    """A transport that connects only to public addresses, and exactly to the address that was checked.
+
+    Otherwise a name could resolve to a public address for the check and to a private one for the connection.
+    """
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send the request to the first of the host's addresses that accepts a connection."""
+        host = request.url.host
+        failure: httpx2.ConnectError | None = None
+        for address in await run_cancellable(resolve_public_addresses, host, request.url.port):
+            pinned = httpx2.Request(
+                request.method,
+                request.url.copy_with(host=address),
+                headers=request.headers,
+                stream=request.stream,
+                extensions={**request.extensions, "sni_hostname": host},
+            )
+            try:
+                return await super().handle_async_request(pinned)
+            except httpx2.ConnectError as error:
+                failure = error
+        raise failure or httpx2.ConnectError(f"{host} has no address")
+
+
+def resolve_public_addresses(host: str, port: int | None) -> list[str]:
+    """Return the host's addresses. Raise SourceError if any of them is not public."""
+    try:
+        results = socket.getaddrinfo(host, port or 443, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise httpx2.ConnectError(f"{host} cannot be resolved: {error}") from error
+    addresses = list(dict.fromkeys(str(place[0]) for *_, place in results))
+    for address in addresses:
+        if not is_public(address):
+            raise SourceError(
+                f"{host} is at {address}, which is not a public address: only public addresses are fetched"
+            )
+    return addresses
+
+
+def is_public(address: str) -> bool:
+    """Return True if an address, or the IPv4 address inside an IPv6 one, is on the public internet."""
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(ip, ipaddress.IPv6Address):
+        inner = ip.ipv4_mapped or ip.sixtofour or (ip.teredo[1] if ip.teredo else None)
+        if inner is None and ip in _NAT64:
+            inner = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
+        if inner is not None:
+            return is_public(str(inner))
+    return ip.is_global and not ip.is_multicast and not ip.is_reserved

@@ -1,0 +1,164 @@
+"""`bookwheel calibrate`: find the threshold at which a model's judgements keep the chunks that matter."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, Final
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from bookwheel.cli.option_types import PositiveInt, WholeNumber
+from bookwheel.cli.options import ModelOptions, PlanOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rich.status import Status
+
+    from bookwheel.lab.evaluation.calibration import ScoredChunk
+    from bookwheel.lab.tasks import Sample
+    from bookwheel.models.base import Model
+    from bookwheel.plan import Plan
+    from bookwheel.reading.calibration import Calibration
+
+# Needles among others, chains, and facts that matter only because of a later one.
+_TASKS: Final = ("niah_single_2", "niah_multikey_1", "vt", "bridge")
+_CHUNKS: Final = 8
+_RECALLS: Final = (0.9, 0.95, 0.99, 0.995, 1.0)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class CalibrationOptions:
+    """The samples to calibrate on, and what is wanted."""
+
+    # At 0.99 a question that needs two chunks would lose more than two answers in a hundred.
+    recall: Annotated[float, Parameter(validator=Number(gt=0, lte=1))] = 0.995
+    "The share of the chunks that matter which the gate is to keep, up to 1."
+    task: Annotated[tuple[str, ...], Parameter(negative="")] = _TASKS
+    "Tasks whose samples say where their evidence is; can be repeated."
+    count: PositiveInt = 10
+    "Samples of each task, of eight chunks each."
+    seed: WholeNumber = 0
+    "Another seed gives other samples."
+    at_once: PositiveInt = 8
+    "Samples that are judged at the same time."
+    as_json: Annotated[bool, Parameter(name="--json", negative="")] = False
+    "Print one JSON object on standard output and nothing else."
+    dry: Annotated[bool, Parameter(negative="")] = False
+    "Measure, but keep nothing."
+
+
+def calibrate(
+    *,
+    calibration: CalibrationOptions | None = None,
+    models: ModelOptions | None = None,
+    plan: PlanOptions | None = None,
+) -> int:
+    """Find the threshold of a model's judgements for the ways that judge before they write.
+
+    The model judges the chunks of samples whose evidence is known. What it offers decides how: by the probability of
+    "yes", and by how much a chunk makes the question likelier. The better of both is kept for the model's name.
+    """
+    from bookwheel.cli.runner import run_command
+
+    return run_command(_calibrate(calibration or CalibrationOptions(), models or ModelOptions(), plan or PlanOptions()))
+
+
+async def _calibrate(wanted: CalibrationOptions, models: ModelOptions, plan_options: PlanOptions) -> int:
+    from bookwheel.cli.output import print_line, stderr
+    from bookwheel.configuration import load_configuration
+    from bookwheel.lab.evaluation.calibration import list_scorers, score_samples
+    from bookwheel.reading.calibration import make_calibration, store_calibration
+
+    model = await models.open()
+    try:
+        scorers = await list_scorers(model)
+        plan = plan_options.build(model.plan, load_configuration())
+        samples = _make_samples(wanted, model, plan)
+        measured: list[tuple[Calibration, list[ScoredChunk]]] = []
+        for scorer in scorers:
+            with stderr().status("") as status:
+                show = _make_watch(status, f"{model.name} judges by {scorer}")
+                rows = await score_samples(model, plan, samples, scorer, at_once=wanted.at_once, watch=show)
+            scores, labels = [row.score for row in rows], [row.matters for row in rows]
+            command = _write_command(model, wanted)
+            made = make_calibration(model.name, scorer, scores, labels, recall=wanted.recall, command=command)
+            measured.append((made, rows))
+    finally:
+        await model.aclose()
+    best, rows = max(measured, key=lambda pair: pair[0].auc)
+    path = None if wanted.dry else store_calibration(best)
+    if wanted.as_json:
+        print_line(
+            json.dumps({**asdict(best), "file": str(path) if path else None, "tasks": _count_by_task(best, rows)})
+        )
+        return 0
+    for line in _describe(best, rows, [made for made, _ in measured]):
+        print_line(line)
+    print_line(f"kept in {path}" if path else "nothing was kept (--dry)")
+    return 0
+
+
+def _make_watch(status: Status, title: str) -> Callable[[int], None]:
+    from rich.text import Text
+
+    def show(count: int) -> None:
+        status.update(Text(f"{title}: {count} chunks"))
+
+    return show
+
+
+def _make_samples(wanted: CalibrationOptions, model: Model, plan: Plan) -> list[Sample]:
+    from bookwheel.lab.tasks import make_samples
+
+    tokens = _CHUNKS * plan.chunk_tokens
+    return [
+        sample
+        for task in wanted.task
+        for sample in make_samples(
+            task,
+            tokens=tokens,
+            count=wanted.count,
+            seed=wanted.seed,
+            tokenizer=model.tokenizer,
+            language=plan.language,
+        )
+    ]
+
+
+def _write_command(model: Model, wanted: CalibrationOptions) -> str:
+    tasks = () if wanted.task == _TASKS else tuple(f"--task={task}" for task in wanted.task)
+    words = ("bookwheel", "calibrate", f"--model={model.name}", f"--recall={wanted.recall}", *tasks)
+    return shlex.join((*words, f"--count={wanted.count}", f"--seed={wanted.seed}"))
+
+
+def _count_by_task(best: Calibration, rows: Sequence[ScoredChunk]) -> dict[str, dict[str, int]]:
+    """Return, for each task, how many chunks matter and how many of these the threshold keeps."""
+    counts = {}
+    for task in dict.fromkeys(row.task for row in rows):
+        mine = [row.score >= best.threshold for row in rows if row.task == task and row.matters]
+        counts[task] = {"matter": len(mine), "kept": sum(mine)}
+    return counts
+
+
+def _describe(best: Calibration, rows: Sequence[ScoredChunk], measured: Sequence[Calibration]) -> list[str]:
+    from bookwheel.lab.evaluation.statistics import wilson_interval
+    from bookwheel.reading.calibration import find_threshold
+
+    scores, labels = [row.score for row in rows], [row.matters for row in rows]
+    lines = [f"{best.model}: {best.chunks} chunks, of which {best.positives} matter"]
+    lines += [f"  by {made.scorer}: AUC {made.auc:.3f}" for made in measured]
+    lines.append(f"the gate is {best.scorer} >= {best.threshold:.4g}")
+    for recall in sorted({*_RECALLS, best.recall}):
+        threshold = find_threshold(scores, labels, recall)
+        share = sum(score >= threshold for score in scores) / len(scores)
+        lines.append(f"  recall {recall:.3f}: threshold {threshold:.4g}, {share:.0%} of the chunks read")
+    for task, count in _count_by_task(best, rows).items():
+        kept = wilson_interval(count["kept"], count["matter"])
+        bounds = f"95 % interval {kept.low:.2f} to {kept.high:.2f}"
+        lines.append(f"  {task}: {count['kept']} of {count['matter']} kept ({bounds})")
+    return lines

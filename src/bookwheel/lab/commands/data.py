@@ -1,0 +1,202 @@
+"""`bookwheel data`: make samples for any task and length, and drop those that need no document."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import App, Parameter
+
+from bookwheel.cli.option_types import FilePath, PositiveInt, Text, WholeNumber
+from bookwheel.cli.options import ModelOptions
+from bookwheel.errors import InputError
+from bookwheel.lab.commands.coverage import show_coverage
+from bookwheel.lab.commands.memagent_prompts import write_prompts
+from bookwheel.lab.commands.task_options import parse_task_options
+
+if TYPE_CHECKING:
+    from bookwheel.lab.tasks import SampleSeries
+    from bookwheel.models.base import Model
+
+_TOKENS = 8192
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class SampleOptions:
+    """The samples to make; the same options give the same bytes."""
+
+    tokens: PositiveInt | None = None
+    "Tokens of each document: at most this number and at least 98 % of it. 8192 by default."
+    count: PositiveInt = 1
+    "How many samples."
+    seed: WholeNumber = 0
+    "Another seed gives other samples."
+    lang: Text | None = None
+    "en or zh, where the task has both."
+    tokenizer: Text = "words"
+    "The tokenizer that counts: words, estimate, or the path of a tokenizer.json."
+    data: FilePath | None = None
+    "The data folder, or one file of questions of yours; else $BOOKWHEEL_DATA or ./shared/data."
+    split: Literal["train", "dev"] = "dev"
+    "Which of a question set's files to draw from."
+    paragraphs: PositiveInt | None = None
+    "Paragraphs of each document, instead of --tokens; only for tasks with questions among paragraphs."
+    metric: Text | None = None
+    "Judge by another metric than the task's own."
+    options: Annotated[tuple[Text, ...], Parameter(name="--option", negative="", show_default=False)] = ()
+    "NAME=VALUE, an option of the task, such as hops=8; may be given again. `bookwheel data tasks` lists them."
+
+    def open_series(self, task: str) -> SampleSeries:
+        """Return the samples, none of them made yet."""
+        from bookwheel.lab.tasks import load_tokenizer, sample_series
+
+        options = {**parse_task_options(self.options), **self._own_options()}
+        if self.tokens is not None and "paragraphs" in options:
+            raise InputError("give --tokens or --paragraphs, not both: each of them sets the length")
+        default = 0 if "paragraphs" in options else _TOKENS
+        return sample_series(
+            task,
+            tokens=default if self.tokens is None else self.tokens,
+            count=self.count,
+            seed=self.seed,
+            language=self.lang,
+            tokenizer=load_tokenizer(self.tokenizer),
+            data=self.data,
+            split=self.split,
+            **options,
+        )
+
+    def _own_options(self) -> dict[str, Any]:
+        return {name: value for name in ("paragraphs", "metric") if (value := getattr(self, name)) is not None}
+
+    def describe_left_out(self, task: str) -> list[str]:
+        """Return a sentence for each kind of question that the task's file has and the samples do not."""
+        from bookwheel.lab.tasks import describe_left_out, load_task
+
+        return describe_left_out(task, self.lang or load_task(task).languages[0], self.split, self.data)
+
+
+def make(
+    task: Annotated[Text, Parameter(help="A name that `bookwheel data tasks` lists: niah_single_2, vt, hqa, count.")],
+    *,
+    out: Annotated[FilePath, Parameter(help="The file to write.")],
+    options: SampleOptions | None = None,
+    force: Annotated[bool, Parameter(negative="", help="Replace the file when it is there.")] = False,
+) -> int:
+    """Make samples of a task as JSON Lines."""
+    from bookwheel.lab.tasks import MissingSample, make_sample
+    from bookwheel.lab.tasks.files import SampleWriter
+
+    wanted = options or SampleOptions()
+    series = wanted.open_series(task)
+    lengths: list[int] = []
+    missing: list[str] = []
+    with SampleWriter(out, force=force) as writer:
+        for place in range(len(series)):
+            sample = make_sample(series, place)
+            if isinstance(sample, MissingSample):
+                missing.append(sample.reason)
+                writer.add_missing(sample)
+            else:
+                lengths.append(sample.tokens)
+                writer.add(sample)
+        if not lengths:
+            raise InputError(missing[0])
+    for note in wanted.describe_left_out(task):
+        _print_note(note)
+    if missing:
+        _print_note(
+            f"{len(missing)} of {len(series)} samples cannot be made and stand in the file with their reasons; "
+            f"first: {missing[0]}"
+        )
+    _print_note(
+        f"{len(lengths)} samples of {task}, {min(lengths)} to {max(lengths)} tokens by {wanted.tokenizer}, in {out}"
+    )
+    return 0
+
+
+def tasks() -> int:
+    """List the tasks with their languages."""
+    from bookwheel.lab.tasks import list_tasks, load_task
+
+    names = list_tasks()
+    width = max(map(len, names))
+    for name in names:
+        try:
+            task = load_task(name)
+        except InputError as error:  # one broken plug-in must not hide the other tasks
+            print(f"{name:{width}}  {'':5}  {error}")
+        else:
+            options = f" (--option {', '.join(task.option_names)})" if task.option_names else ""
+            print(f"{name:{width}}  {' '.join(task.languages):5}  {task.description}{options}")
+    return 0
+
+
+def filter_file(
+    source: Annotated[FilePath, Parameter(help="A file of samples.")],
+    *,
+    out: Annotated[FilePath, Parameter(help="The file to write the kept samples to.")],
+    tries: Annotated[
+        PositiveInt, Parameter(help="How often each question is asked; one right answer drops the sample.")
+    ] = 2,
+    models: ModelOptions | None = None,
+    force: Annotated[bool, Parameter(negative="", help="Replace the file when it is there.")] = False,
+) -> int:
+    """Drop the samples that the model answers without their documents, and print how many and why."""
+    from bookwheel.cli.runner import run_command
+
+    return run_command(_filter_file(source, out, models or ModelOptions(), tries=tries, force=force))
+
+
+async def _filter_file(source: Path, out: Path, models: ModelOptions, *, tries: int, force: bool) -> int:
+    model = await models.open()
+    try:
+        return await filter_samples_file(
+            source, out=out, model=model, tries=tries, concurrency=models.concurrency, force=force
+        )
+    finally:
+        await model.aclose()
+
+
+async def filter_samples_file(
+    source: Path, *, out: Path, model: Model, tries: int = 2, concurrency: int = 8, force: bool = False
+) -> int:
+    """Filter a file of samples with an open model."""
+    from bookwheel.lab.tasks import FilterOutcome, filter_samples, read_samples
+    from bookwheel.lab.tasks.files import SampleWriter
+    from bookwheel.models.patience import Patience, PatientModel
+
+    counts: Counter[FilterOutcome] = Counter()
+    with SampleWriter(out, force=force) as writer:
+        patient = PatientModel(model, Patience())
+        async for result in filter_samples(read_samples(source), patient, tries=tries, concurrency=concurrency):
+            counts[result.outcome] += 1
+            if result.outcome is FilterOutcome.KEPT:
+                writer.add(result.sample)
+            else:
+                _print_note(f"{result.sample.id}: {result.outcome}, {result.reason}")
+    total = sum(counts.values())
+    kept, dropped, failed = (counts[kind] for kind in (FilterOutcome.KEPT, FilterOutcome.DROPPED, FilterOutcome.FAILED))
+    _print_note(
+        f"{kept} of {total} samples kept in {out}; {dropped} answered by {model.name} without the document "
+        f"(best of {tries}) and dropped; {failed} left out because it failed"
+    )
+    return 0
+
+
+def _print_note(text: str) -> None:
+    from bookwheel.text.sanitize import sanitize
+
+    print(sanitize(text), file=sys.stderr)
+
+
+app = App(name="data", help="Make samples for any task, length, seed and language, and filter them.")
+app.command(make)
+app.command(filter_file, name="filter")
+app.command(tasks)
+app.command(write_prompts, name="prompts")
+app.command(show_coverage, name="coverage")

@@ -1,0 +1,137 @@
+"""The options of `bookwheel eval`, and what they make of a settings file."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Group, Parameter
+
+from bookwheel.cli.option_types import PositiveInt, Text
+from bookwheel.cli.options import BudgetOptions, OutputOptions, PlanOptions
+from bookwheel.lab.commands.task_options import assign_task_options
+from bookwheel.models.address import is_built_in
+
+if TYPE_CHECKING:
+    from bookwheel.lab.evaluation.settings import Evaluation, ModelSpec
+
+_GRID = Group("What is measured", sort_key=1)
+_MODELS = Group("Models", sort_key=2)
+
+
+@Parameter(name="*", group=_GRID)
+@dataclass(frozen=True, kw_only=True)
+class GridOptions:
+    """The grid to measure, on top of the settings file if there is one."""
+
+    tasks: Annotated[tuple[Text, ...], Parameter(name="--task", negative="", show_default=False)] = ()
+    "A task by name; may be given again."
+    lengths: Annotated[tuple[PositiveInt, ...], Parameter(name="--length", negative="", show_default=False)] = ()
+    "Tokens of the documents; may be given again."
+    ways: Annotated[tuple[Text, ...], Parameter(name="--way", negative="", show_default=False)] = ()
+    "A way of reading; may be given again."
+    samples: Annotated[tuple[Text, ...], Parameter(name="--samples", negative="", show_default=False)] = ()
+    "A JSONL file of samples; may be given again."
+    languages: Annotated[tuple[Text, ...], Parameter(name="--language", negative="", show_default=False)] = ()
+    "A language of the samples, for tasks that have several; may be given again."
+    count: PositiveInt | None = None
+    "Samples of each task, length and language."
+    repeats: PositiveInt | None = None
+    "Readings of each sample, for models with a temperature; the report has the spread between them."
+    options: Annotated[tuple[Text, ...], Parameter(name="--option", negative="", show_default=False)] = ()
+    "NAME=VALUE or TASK.NAME=VALUE, an option of a task, such as vt.hops=8; may be given again."
+    data: Text | None = None
+    "The folder of data sets that some tasks are made from."
+    reference: Text | None = None
+    "The way that the others are compared with."
+
+
+@Parameter(name="*", group=_MODELS)
+@dataclass(frozen=True, kw_only=True)
+class EvalModelOptions:
+    """The models to measure; models with settings of their own belong in a settings file."""
+
+    models: Annotated[tuple[Text, ...], Parameter(name=("--model", "-m"), negative="", show_default=False)] = ()
+    "`local`, `scripted`, a .gguf file, or a name that the endpoint serves; may be given again."
+    base_url: Text | None = None
+    "An OpenAI-compatible endpoint, for models whose settings name none; by default, $OPENAI_BASE_URL."
+    api_key: Text | None = None
+    "The endpoint's key; by default, $OPENAI_API_KEY, which other users cannot see, as they can a command line."
+    tokenizer: Text | None = None
+    "The models' tokenizer.json, where the endpoint cannot count tokens itself."
+    window: PositiveInt | None = None
+    "At most so many tokens of prompt and reply, for every way alike."
+    threads: PositiveInt | None = None
+    "Threads of the local model; by default, the idle cores."
+    concurrency: PositiveInt | None = None
+    "Samples under way at once; 8 by default."
+    judge: Text | None = None
+    """A model that judges the answers beside the metrics: `local`, a .gguf file, or a name that the endpoint serves. A
+    verdict that is unclear is left out of its mean."""
+    unknown_to: Text | None = None
+    """A model that must not know the answers: questions of tasks that it answers without the document give their place
+    to the next ones."""
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class EvalOptions:
+    """All options of `eval`."""
+
+    grid: GridOptions = field(default_factory=GridOptions)
+    models: EvalModelOptions = field(default_factory=EvalModelOptions)
+    plan: PlanOptions = field(default_factory=PlanOptions)
+    budget: BudgetOptions = field(default_factory=BudgetOptions)
+    output: OutputOptions = field(default_factory=OutputOptions)
+
+
+def merge_settings(source: str | None, options: EvalOptions) -> Evaluation:
+    """Return the settings of the file with the flags on top, or of the flags alone."""
+    from bookwheel.lab.evaluation.settings import Evaluation, ModelSpec
+
+    grid, models = options.grid, options.models
+    changes: dict[str, Any] = {f.name: value for f in fields(grid) if (value := getattr(grid, f.name))}
+    if models.concurrency:
+        changes["concurrency"] = models.concurrency
+    for name in ("judge", "unknown_to"):
+        if value := getattr(models, name):
+            changes[name] = _apply_connection(ModelSpec(name=value), replace(models, window=None))
+    if options.plan.seed is not None:
+        changes["seed"] = options.plan.seed
+    if options.plan.language:
+        changes["language"] = options.plan.language
+    named = tuple(
+        ModelSpec(name=name, label=Path(name).name if name.endswith(".gguf") else "") for name in models.models
+    )
+    given = changes.pop("options", ())
+    if source is None:
+        changes["options"] = assign_task_options(given, grid.tasks)
+        specs = tuple(_apply_connection(spec, models) for spec in named or (ModelSpec(name="local"),))
+        return Evaluation(**changes, models=specs, plan=_merge_plan(options, {}))
+    loaded = Evaluation.load(source)
+    specs = tuple(_apply_connection(spec, models) for spec in named or loaded.models)
+    changes["options"] = assign_task_options(given, changes.get("tasks", loaded.tasks), loaded.options)
+    return replace(loaded, **changes, models=specs, plan=_merge_plan(options, dict(loaded.plan)))
+
+
+def _apply_connection(spec: ModelSpec, options: EvalModelOptions) -> ModelSpec:
+    """Return the model with the connection flags, where its own settings leave them open."""
+    # A model of this process stands beside served ones, for which the address is.
+    names = (
+        ("tokenizer", "window", "threads") if is_built_in(spec.name) else ("base_url", "tokenizer", "window", "threads")
+    )
+    return replace(spec, **{name: getattr(options, name) for name in names if getattr(spec, name) is None})
+
+
+def _merge_plan(options: EvalOptions, plan: dict[str, Any]) -> dict[str, Any]:
+    """Return the plan of the settings with the flags on top. A preset is the base of both."""
+    from bookwheel.plan import load_preset_plan, merge_tables
+
+    preset = options.plan.preset
+    base: dict[str, Any] = {**load_preset_plan(preset).to_json(), **plan} if preset else plan
+    # The language is that of the samples.
+    flags = replace(options.plan, language=None).to_values()
+    budget = {name: value for name, value in asdict(options.budget.build()).items() if value}
+    tables = {"sampling": flags.pop("sampling"), "budget": budget}
+    return merge_tables(base, {**flags, **{name: table for name, table in tables.items() if table}})

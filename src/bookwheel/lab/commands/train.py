@@ -1,0 +1,198 @@
+"""`bookwheel train`: warm start and reinforcement learning of a memory policy, watched, resumable, exported."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from bookwheel.cli.option_types import Count, FilePath, PositiveInt, Text, WholeNumber
+from bookwheel.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from bookwheel.lab.commands.training_view import Observer
+    from bookwheel.lab.training.config import TrainConfig
+    from bookwheel.lab.training.trainer import Trainer, TrainingResult
+
+
+def train(
+    settings: Text,
+    *,
+    out: FilePath | None = None,
+    resume: Annotated[bool, Parameter(negative="")] = False,
+    engine: Literal["embedded", "verl"] = "embedded",
+    seed: WholeNumber | None = None,
+    steps: Count | None = None,
+    data: FilePath | None = None,
+    gguf_like: FilePath | None = None,
+    threads: PositiveInt | None = None,
+    with_tensorboard: Annotated[bool, Parameter(name="--tensorboard", negative="")] = False,
+    with_wandb: Annotated[bool, Parameter(name="--wandb", negative="")] = False,
+    with_trackio: Annotated[bool, Parameter(name="--trackio", negative="")] = False,
+    as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
+    quiet: Annotated[bool, Parameter(name=("--quiet", "-q"), negative="")] = False,
+) -> int:
+    """Train a memory policy: a supervised warm start, then reinforcement learning from the answers alone.
+
+    Parameters
+    ----------
+    settings
+        A preset (tiny-cpu, smollm2-135m, paper-7b, paper-14b) or a TOML file with [train] and [plan].
+    out
+        The run's folder; runs/NAME-SEED by default.
+    resume
+        Continue from the folder's newest checkpoint.
+    engine
+        What trains: this process, or verl on the machines of [verl] (bookwheel[verl], docs/verl.md).
+    seed
+        Replaces the settings' seed.
+    steps
+        Replaces the settings' number of reinforcement steps.
+    data
+        The folder of question sets, for tasks that draw on them.
+    gguf_like
+        A GGUF of the base model, where the base is no GGUF itself; the export takes tokenizer and settings from it.
+    threads
+        CPU threads; by default as many as are idle, or with --resume as many as the run began with.
+    with_tensorboard
+        Also write the metrics for TensorBoard, into the run's folder.
+    with_wandb
+        Also log the metrics to Weights & Biases; WANDB_MODE=offline keeps them here.
+    with_trackio
+        Also log the metrics to trackio.
+    as_json
+        Print one JSON object and nothing else.
+    quiet
+        Show no progress.
+
+    """
+    # Before torch, whose import takes seconds: a wrong setting is reported at once.
+    from bookwheel.lab.training.checks import check_sources
+
+    config = _load_config(settings, seed, steps)
+    check_sources(config, data)
+    try:
+        import torch
+        import transformers  # noqa: F401 - imported here for a clear message where it is missing
+    except ImportError as error:
+        raise MissingExtra("training", "train") from error
+    folder = out or Path("runs") / f"{Path(settings).stem}-{config.seed}"
+    if engine == "verl":
+        _print_result(_train_on_verl(settings, config, folder, data, gguf_like, resume=resume), as_json=as_json)
+        return 0
+    from bookwheel.lab.training.launch import build_trainer
+
+    if threads or "RANK" not in os.environ:
+        torch.set_num_threads(threads or _choose_threads(folder if resume else None))
+    chosen = {"tensorboard": with_tensorboard, "wandb": with_wandb, "trackio": with_trackio}
+    trackers = [name for name, is_chosen in chosen.items() if is_chosen]
+    with _open_observers(config, folder, quiet=quiet or as_json, trackers=trackers) as observe:
+        trainer = build_trainer(config, folder, data=data, observe=observe)
+        try:
+            result = trainer.train(resume=resume)
+        except KeyboardInterrupt:
+            print(f"interrupted; continue with: bookwheel train {settings} --out {folder} --resume", file=sys.stderr)
+            return 130
+    if int(os.environ.get("RANK", "0")):
+        return 0
+    _export_policy(trainer, gguf_like)
+    _print_result(result, as_json=as_json)
+    return 0
+
+
+def _train_on_verl(
+    settings: str, config: TrainConfig, folder: Path, data: Path | None, gguf_like: Path | None, *, resume: bool
+) -> TrainingResult:
+    """Train on verl and export the policy."""
+    from bookwheel.lab.training.verl.export import export_run
+    from bookwheel.lab.training.verl.launch import run
+    from bookwheel.lab.training.verl.settings import ClusterSettings
+
+    cluster = ClusterSettings.load(settings)
+    result = run(config, cluster, folder, data=data, resume=resume)
+    export_run(config, cluster, folder, gguf_like=gguf_like)
+    return result
+
+
+def _load_config(settings: str, seed: int | None, steps: int | None) -> TrainConfig:
+    from bookwheel.lab.training.config import TrainConfig
+
+    config = TrainConfig.load(settings)
+    return replace(config, seed=config.seed if seed is None else seed, steps=config.steps if steps is None else steps)
+
+
+def _choose_threads(resumed: Path | None) -> int:
+    """Return the threads that the resumed run began with; for a new run, the idle ones."""
+    from bookwheel.lab.training.checkpoint import find_newest, load_progress
+    from bookwheel.models.engine import choose_thread_count
+
+    place = find_newest(resumed / "checkpoints") if resumed else None
+    return (load_progress(place).threads if place else 0) or choose_thread_count()
+
+
+@contextmanager
+def _open_observers(config: TrainConfig, folder: Path, *, quiet: bool, trackers: Sequence[str]) -> Iterator[Observer]:
+    """Give a function that passes every record to the view and to the trackers that are wanted."""
+    from bookwheel.lab.commands.trackers import open_tensorboard, open_tracker
+    from bookwheel.lab.commands.training_view import RunView
+
+    with ExitStack() as stack:
+        observers: list[Observer] = []
+        if not quiet:
+            view = RunView(f"{folder} · seed {config.seed}", warm=config.warm_start.steps, steps=config.steps)
+            stack.callback(view.close)
+            observers.append(view)
+        # With several processes, each would log a run of its own.
+        for name in trackers if os.environ.get("RANK", "0") == "0" else ():
+            opened = (
+                open_tensorboard(folder / "tensorboard")
+                if name == "tensorboard"
+                else open_tracker(name, folder, config.to_json())
+            )
+            observers.append(stack.enter_context(opened))
+
+        def observe(record: Mapping[str, Any]) -> None:
+            for observer in observers:
+                observer(record)
+
+        yield observe
+
+
+def _export_policy(trainer: Trainer, gguf_like: Path | None) -> None:
+    """Export the best policy, with its card and curves."""
+    from bookwheel.lab.training.export import export
+    from bookwheel.lab.training.launch import build_policy
+    from bookwheel.lab.training.llamacpp import ARCHITECTURES
+    from bookwheel.lab.training.loading import gguf_path
+
+    config, policy = trainer.config, trainer.policy
+    if policy.is_sharded:
+        # The other ranks are gone, and their shards with them: the best weights are read into a whole model.
+        policy = build_policy(replace(config, policy=replace(config.policy, sharded=False, device="cpu")))
+    base = config.policy.path or f"a fresh model (seed {config.seed})"
+    if gguf_like is None and policy.model.config.model_type in ARCHITECTURES:
+        gguf_like = gguf_path(config.policy.path)
+    export(policy, trainer.folder, config, base=base, gguf_like=gguf_like)
+
+
+def _print_result(result: TrainingResult, *, as_json: bool) -> None:
+    import json
+
+    accuracies = {"before": result.before, "after": result.after, "best": result.best}
+    if as_json:
+        print(json.dumps({"folder": str(result.folder), "steps": result.steps, **accuracies}))
+        return
+    for name, value in accuracies.items():
+        print(f"{name:7} {'not measured' if value is None else f'{100 * value:.1f} %'}")
+    print(f"the policy is in {result.folder / 'policy'}")
+    for file in (result.folder / "adapter.gguf", result.folder / "policy.gguf"):
+        if file.exists():
+            print(f"read with it: bookwheel ask DOCUMENT QUESTION --model {file}")
+            break

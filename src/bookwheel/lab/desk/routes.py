@@ -1,0 +1,265 @@
+"""Runs over HTTP: evaluations with their samples, training runs with their rollouts, and the readings of both."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import suppress
+from dataclasses import asdict
+from functools import wraps
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+from urllib.parse import quote
+
+from starlette.responses import Response
+from starlette.routing import Route
+
+from bookwheel.errors import BookwheelError, JournalError
+from bookwheel.journal import Journal
+from bookwheel.lab.desk import summaries
+from bookwheel.lab.desk.bundle import DEFAULT_READINGS, build_bundle
+from bookwheel.lab.desk.matrix import build_matrix, matches_text
+from bookwheel.lab.desk.run_directory import RunKind
+from bookwheel.record import reading_to_json
+from bookwheel.serve.engine.errors import ApiError, not_found
+from bookwheel.serve.http.changes import reading_with_changes, wants_changes
+from bookwheel.serve.http.errors import JsonResponse
+from bookwheel.serve.http.spans import parse_number, text_span
+from bookwheel.verdict.provenance import find_origins
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from starlette.requests import Request
+    from starlette.routing import BaseRoute
+
+    from bookwheel.lab.desk.run_directory import FileState, RunDirectory, RunFolder
+    from bookwheel.lab.evaluation.records import Record
+    from bookwheel.types import Reading
+
+_T = TypeVar("_T")
+_MOST_SAMPLES: Final = 200
+_DEFAULT_SAMPLES: Final = 50
+_MOST_READINGS: Final = 1000
+_log: Final = logging.getLogger(__name__)
+
+
+def make_run_routes(directory: RunDirectory) -> list[BaseRoute]:
+    """Return the routes of the runs in a directory."""
+    routes = RunRoutes(directory)
+    return [
+        Route("/runs", routes.list_runs),
+        Route("/runs/{run}", routes.get_run),
+        Route("/runs/{run}/samples", routes.list_samples),
+        Route("/runs/{run}/matrix", routes.get_matrix),
+        Route("/runs/{run}/page", routes.get_page),
+        Route("/runs/{run}/rollouts", routes.list_rollouts),
+        Route("/runs/{run}/readings/{id}", routes.get_reading),
+        Route("/runs/{run}/readings/{id}/origins", routes.list_origins),
+        Route("/runs/{run}/documents/{sha}/text", routes.get_text),
+    ]
+
+
+class RunRoutes:
+    """One method for each route. Files are read in threads."""
+
+    def __init__(self, directory: RunDirectory) -> None:
+        self._directory = directory
+        # The intervals of a report take seconds of one core: one report at a time.
+        self._report_lock = asyncio.Lock()
+
+    async def list_runs(self, _request: Request) -> Response:
+        """List every run, newest first."""
+        return JsonResponse(await self._load(lambda: summaries.list_runs(self._directory)))
+
+    async def get_run(self, request: Request) -> Response:
+        """Return a run as far as it has come, or 304 where the client's version is the newest."""
+        run, state = await self._load(lambda: self._find_run(request))
+        headers = {"ETag": state.etag}
+        if request.headers.get("if-none-match") == headers["ETag"]:
+            return Response(status_code=304, headers=headers)
+        async with self._report_lock:
+            return JsonResponse(
+                await self._load(lambda: summaries.summarize_run(run, self._directory, state)), headers=headers
+            )
+
+    async def list_samples(self, request: Request) -> Response:
+        """List the samples of an evaluation that match the filters of the query."""
+        start, limit = (
+            parse_number(request, "start", 0),
+            min(parse_number(request, "limit", _DEFAULT_SAMPLES), _MOST_SAMPLES),
+        )
+        filters = dict(request.query_params)
+
+        def load() -> dict[str, Any]:
+            run, state = self._find_run(request, RunKind.EVALUATION)
+            matching = [sample for sample in summaries.load_results(state).records if _matches(sample, filters)]
+            part = matching[start : start + limit]
+            stored = _find_stored_readings(part, self._directory.find_journal(run))
+            samples = [{**summaries.sample_to_json(sample), "kept": sample.reading in stored} for sample in part]
+            return {"total": len(matching), "start": start, "samples": samples}
+
+        return JsonResponse(await self._load(load))
+
+    async def get_matrix(self, request: Request) -> Response:
+        """Return samples against readers, of this run or of this one and another."""
+        start = parse_number(request, "start", 0)
+        limit = min(parse_number(request, "limit", _DEFAULT_SAMPLES), _MOST_SAMPLES)
+        filters = dict(request.query_params)
+
+        def load() -> dict[str, Any]:
+            ids = [request.path_params["run"], *([filters["against"]] if filters.get("against") else [])]
+            runs = []
+            for id_ in dict.fromkeys(ids):
+                _, state = self._find(id_, RunKind.EVALUATION)
+                records = [one for one in summaries.load_results(state).records if _has_names(one, filters)]
+                runs.append((id_, records))
+            return build_matrix(runs, start=start, limit=limit, filters=filters)
+
+        return JsonResponse(await self._load(load))
+
+    async def get_page(self, request: Request) -> Response:
+        """Return a run as one HTML file that needs no server."""
+        readings = min(parse_number(request, "readings", DEFAULT_READINGS), _MOST_READINGS)
+
+        def load() -> tuple[RunFolder, str]:
+            run, _ = self._find_run(request)
+            return run, build_bundle([(self._directory, run)], most_readings=readings).html
+
+        async with self._report_lock:
+            run, html = await self._load(load)
+        name = quote(f"{PurePosixPath(run.name).name}.html", safe="")
+        # As a download only: shown here, its scripts would run with the session of who opens it.
+        headers = {"Content-Disposition": f"attachment; filename*=utf-8''{name}"}
+        return Response(html, media_type="text/html", headers=headers)
+
+    async def list_rollouts(self, request: Request) -> Response:
+        """List the rollouts that a training run stored of one step."""
+        step = parse_number(request, "step", 0)
+
+        def load() -> list[dict[str, Any]]:
+            run, _ = self._find_run(request, RunKind.TRAINING)
+            return [asdict(one) for one in summaries.list_rollouts(run, self._directory) if one.step == step]
+
+        return JsonResponse(await self._load(load))
+
+    async def get_reading(self, request: Request) -> Response:
+        """Return a reading of a run, with its sample or its rollout."""
+        to_json = reading_with_changes if wants_changes(request) else reading_to_json
+
+        def load() -> dict[str, Any]:
+            run, state = self._find_run(request)
+            reading = self._read_journal(request, run, _load_reading)
+            return {
+                **to_json(reading),
+                "run": summaries.run_to_json(run),
+                **summaries.find_score(run, self._directory, state, reading.id),
+            }
+
+        return JsonResponse(await self._load(load))
+
+    async def list_origins(self, request: Request) -> Response:
+        """List where each line of a reading's newest memory comes from."""
+
+        def load() -> list[dict[str, Any]]:
+            run, _ = self._find_run(request)
+            return self._read_journal(request, run, _load_origins)
+
+        return JsonResponse(await self._load(load))
+
+    async def get_text(self, request: Request) -> Response:
+        """Return a span of the text of a document that a run read."""
+
+        def load() -> dict[str, Any]:
+            run, _ = self._find_run(request)
+            return self._read_journal(request, run, _load_span)
+
+        return JsonResponse(await self._load(load))
+
+    def _find_run(self, request: Request, kind: RunKind | None = None) -> tuple[RunFolder, FileState]:
+        return self._find(request.path_params["run"], kind)
+
+    def _find(self, id_: str, kind: RunKind | None) -> tuple[RunFolder, FileState]:
+        run = self._directory.get_run(id_)
+        state = self._directory.check_file(run.records) if kind in {None, run.kind} else None
+        if state is None:
+            raise not_found(f"{kind or 'run'} of that name")
+        return run, state
+
+    def _read_journal(self, request: Request, run: RunFolder, load: Callable[[Request, Journal], _T]) -> _T:
+        path = self._directory.find_journal(run)
+        if path is None:
+            raise not_found(f"journal of {run.name}")
+        with Journal(path, read_only=True) as journal:
+            try:
+                return load(request, journal)
+            except JournalError as error:
+                _log.info("cannot read %s: %s", path, error)
+                raise not_found("such reading or document that could be read in the run's own journal") from error
+
+    async def _load(self, load: Callable[[], _T]) -> _T:
+        try:
+            return await asyncio.to_thread(_expect_removal(load))
+        except ApiError:
+            raise
+        except BookwheelError as error:
+            raise ApiError(422, self._directory.describe_error(error), kind="unreadable") from error
+
+
+def _expect_removal(load: Callable[[], _T]) -> Callable[[], _T]:
+    """Turn an OSError into a 404: a run may be moved away while it is read."""
+
+    @wraps(load)
+    def load_or_decline() -> _T:
+        try:
+            return load()
+        except OSError as error:
+            raise not_found("run of that name any more") from error
+
+    return load_or_decline
+
+
+def _matches(sample: Record, filters: Mapping[str, str]) -> bool:
+    """Return whether a sample is wanted; `wrong` leaves out right answers."""
+    if filters.get("wrong", "0") != "0" and sample.score >= 1:
+        return False
+    if (cause := filters.get("memory")) and sample.memory != cause:
+        return False
+    return _has_names(sample, filters) and matches_text(sample, filters.get("search", ""))
+
+
+def _has_names(sample: Record, filters: Mapping[str, str]) -> bool:
+    """Return whether a sample has the model, way, task and length of the filters."""
+    names = [name for name in ("model", "way", "task", "length") if name in filters]
+    return all(str(getattr(sample, name)) == filters[name] for name in names)
+
+
+def _find_stored_readings(samples: Sequence[Record], path: Path | None) -> set[str]:
+    """Return the ids of the samples' readings that the run's own journal holds."""
+    stored: set[str] = set()
+    if path is None:
+        return stored
+    with Journal(path, read_only=True) as journal:
+        for sample in samples:
+            with suppress(JournalError):
+                journal.progress(sample.reading)
+                stored.add(sample.reading)
+    return stored
+
+
+def _load_reading(request: Request, journal: Journal) -> Reading:
+    reading = journal.reading(request.path_params["id"])
+    # The journal also finds a reading by the beginning of its id.
+    if reading.id != request.path_params["id"]:
+        raise not_found("reading of that name")
+    return reading
+
+
+def _load_origins(request: Request, journal: Journal) -> list[dict[str, Any]]:
+    reading = _load_reading(request, journal)
+    return [asdict(line) for line in find_origins(reading.steps, journal.document_of(reading.id))]
+
+
+def _load_span(request: Request, journal: Journal) -> dict[str, Any]:
+    return text_span(request, journal.document(request.path_params["sha"]))

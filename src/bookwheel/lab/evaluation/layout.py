@@ -1,0 +1,307 @@
+"""The layout of a report: sections of text and tables, which the Markdown and HTML writers render."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from bookwheel.lab.evaluation.choices import build_choice_sections
+from bookwheel.lab.evaluation.memory_sections import build_memory_sections
+from bookwheel.lab.evaluation.sections import Section, Table, format_length
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+
+    from bookwheel.lab.evaluation.records import Record
+    from bookwheel.lab.evaluation.report import Cell, Contrast, Report
+    from bookwheel.lab.evaluation.statistics import IntervalEstimate
+
+_FAILURE_ROWS: Final = 40
+_LONGEST_CONSTANT: Final = 40
+
+
+def build_sections(report: Report, *, also_official: bool = False, pages: Collection[str] = ()) -> list[Section]:
+    """Return the sections of a report, the most important numbers first. `pages` names the readings with a page."""
+    return [
+        _build_accuracy(report),
+        _build_differences(report),
+        _build_cells(report, also_official=also_official),
+        *build_memory_sections(report, pages),
+        *build_choice_sections(report.choices),
+        _build_coverage(report),
+        *_build_failures(report),
+        _build_provenance(report),
+    ]
+
+
+def build_comparison(contrasts: Sequence[Contrast]) -> Section:
+    """Return the section that compares two results files."""
+    return Section(title="Differences", words=(_PAIRED,), tables=(_contrast_table(contrasts),))
+
+
+_SCORES: Final = (
+    "Mean score in per cent with its 95 % interval. A sample without an answer (failed, stopped by a budget, refused) "
+    "counts as 0. A sample that could not be made at its length (infeasible) counts nowhere. “does not fit” stands "
+    "where no document of a cell could be read in that way."
+)
+_COLUMNS: Final = (
+    "Tokens, seconds and cost are means a sample. Truncated: samples with a reply that ran into its token limit. "
+    "Cut: samples of whose document a part was left out to make it fit. Seconds are wall-clock; samples that were "
+    "under way at once shared the machine. Set F1 stands beside answers in parts: it falls when an answer names too "
+    "much, which the score does not see. SD of runs is the standard deviation of the repeats' scores, in points."
+)
+_OFFICIAL: Final = (
+    "The official judge is the one published for the task. RULER's own tasks are judged by its string_match_all: the "
+    "share of the golds that are substrings of the answer. All others are judged by MemAgent's: substrings in both "
+    "directions, the first gold answer only, an empty answer wrong, and failed requests not in the denominator. Both "
+    "are shown for comparison with published figures and nothing else."
+)
+
+
+_JUDGE: Final = (
+    "Judge: what {} says of the answers, beside the metric. Its mean counts samples without an answer as wrong, and "
+    "answers whose verdict is unclear nowhere; their number stands beside it."
+)
+
+
+def _build_accuracy(report: Report) -> Section:
+    tasks = dict.fromkeys(cell.task for cell in report.cells)
+    tables = [_score_table([cell for cell in report.cells if cell.task == task], report) for task in tasks]
+    if report.pooled:
+        tables.insert(0, _score_table(report.pooled, report))
+    return Section(title="Accuracy", words=(_SCORES,), tables=tuple(tables))
+
+
+def _score_table(cells: Sequence[Cell], report: Report) -> Table:
+    """Return a table with a row for each model and way, and a column for each length."""
+    lengths = sorted({cell.length for cell in cells})
+    by_place = {(cell.model, cell.way, cell.length): cell for cell in cells}
+    series = dict.fromkeys((cell.model, cell.way) for cell in cells)
+    rows = [
+        (model, way, *(_format_score(by_place.get((model, way, length))) for length in lengths))
+        for model, way in series
+    ]
+    caption = f"{describe_cells(cells, report)} Columns: tokens of the document."
+    return Table(caption=caption, header=("model", "way", *map(format_length, lengths)), rows=tuple(rows))
+
+
+def describe_cells(cells: Sequence[Cell], report: Report) -> str:
+    """Name the task, metric, n, interval method and seeds of cells of one task."""
+    metrics = "; ".join(sorted({cell.metric for cell in cells}))
+    counts = ", ".join(_describe_counts(cells))
+    methods = ", ".join(sorted({cell.score.method for cell in cells}))
+    scores = f"Task: {cells[0].task}. Metric: {metrics}. n = {counts} a cell. 95 % intervals: {methods}."
+    return f"{scores} {_format_seeds(report)}"
+
+
+def _describe_counts(cells: Sequence[Cell]) -> list[str]:
+    """Return the different numbers of scores, each with its number of questions where that is smaller."""
+    numbers = sorted({(cell.score.n, cell.score.clusters) for cell in cells})
+    return [f"{n} ({clusters} questions)" if clusters < n else str(n) for n, clusters in numbers]
+
+
+def _format_score(cell: Cell | None) -> str:
+    if cell is None:
+        return "–"
+    if not cell.score.n:
+        return "cannot be made"
+    return _format_interval(cell.score) if cell.is_measured else "does not fit"
+
+
+def _format_interval(interval: IntervalEstimate) -> str:
+    if not interval.n:
+        return "–"
+    return f"{100 * interval.mean:.1f} [{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
+
+
+_PAIRED: Final = (
+    "Points of mean score by which the first is ahead of the second on the same samples, with the 95 % interval of the "
+    "difference. The pairs of one question (at several lengths, or repeated) are not independent: the interval's "
+    "standard error is clustered by question, and p, exact and two-sided, is the sign test on the questions that "
+    "differ (McNemar's where each question has one right-or-wrong pair). p is not corrected for the number of "
+    "comparisons."
+)
+
+
+def _build_differences(report: Report) -> Section:
+    if not report.contrasts:
+        sentence = "The samples were read in one way only, so there is nothing to compare."
+        return Section(title="Differences", words=(sentence,))
+    return Section(title="Differences", words=(_PAIRED,), tables=(_contrast_table(report.contrasts),))
+
+
+def _contrast_table(contrasts: Iterable[Contrast]) -> Table:
+    header = (
+        "first",
+        "second",
+        "task",
+        "length",
+        "pairs",
+        "questions",
+        "ahead",
+        "95 % interval",
+        "wins",
+        "losses",
+        "p",
+        "interval by",
+    )
+    rows = [
+        (
+            contrast.first,
+            contrast.second,
+            contrast.task,
+            "all" if contrast.length is None else format_length(contrast.length),
+            str(contrast.difference.n),
+            str(contrast.difference.clusters),
+            f"{100 * contrast.difference.mean:+.1f}",
+            f"[{100 * contrast.difference.low:+.1f}, {100 * contrast.difference.high:+.1f}]",
+            str(contrast.difference.ahead),
+            str(contrast.difference.behind),
+            _format_p(contrast.difference.p),
+            contrast.difference.method,
+        )
+        for contrast in contrasts
+    ]
+    return Table(caption="Paired differences.", header=header, rows=tuple(rows))
+
+
+def _format_p(p: float) -> str:
+    return f"{p:.3f}" if p >= 0.001 else f"{p:.1e}"  # noqa: PLR2004
+
+
+def _build_cells(report: Report, *, also_official: bool) -> Section:
+    cells = (*report.cells, *report.pooled)
+    optional: dict[str, Callable[[Cell], str]] = {
+        "judge": lambda cell: _format_interval(cell.judged),
+        "judge's n": lambda cell: str(cell.judged.n or "–"),
+        "unclear": lambda cell: str(cell.unclear or "–"),
+        "set F1": lambda cell: _format_share(cell.set_f1),
+        "SD of runs": lambda cell: _format_share(cell.between_runs),
+        "infeasible": lambda cell: str(cell.infeasible or "–"),
+    }
+    # Columns in which no cell has anything are left out: the table is wide.
+    extra = {name: text for name, text in optional.items() if any(text(cell) != "–" for cell in cells)}
+    header = (
+        *("model", "way", "task", "length", "metric", "n", "score", "95 % interval"),
+        *(("official judge", "its n") if also_official else ()),
+        *extra,
+        *("failed", "stopped", "refused", "truncated", "cut"),
+        *("prompt tokens", "reply tokens", "seconds", "cost"),
+    )
+    rows = tuple(_cell_row(cell, list(extra.values()), also_official=also_official) for cell in cells)
+    judges = sorted({record.judge for record in report.records if record.judge})
+    paragraphs = [
+        _COLUMNS,
+        *([_OFFICIAL] if also_official else ()),
+        *([_JUDGE.format(", ".join(judges))] if judges else ()),
+    ]
+    table = Table(caption=f"Every cell. {_format_seeds(report)}", header=header, rows=rows)
+    return Section(title="Cells", words=tuple(paragraphs), tables=(table,))
+
+
+def _cell_row(cell: Cell, extra: Sequence[Callable[[Cell], str]], *, also_official: bool) -> tuple[str, ...]:
+    score = _format_interval(cell.score).partition(" ") if cell.is_measured else ("does not fit", "", "–")
+    return (
+        *(cell.model, cell.way, cell.task, format_length(cell.length), cell.metric),
+        *(str(cell.score.n), score[0], score[2]),
+        *((_format_interval(cell.official), str(cell.official.n)) if also_official else ()),
+        *(text(cell) for text in extra),
+        *map(str, (cell.failed, cell.stopped, cell.refused, cell.truncated, cell.cut)),
+        *(f"{cell.prompt_tokens:,.0f}", f"{cell.completion_tokens:,.0f}", f"{cell.seconds:,.2f}", f"{cell.cost:.4g}"),
+    )
+
+
+_CAN_SHOW: Final = (
+    "A task shows what a memory is for where a search does not find its evidence and no constant answers it. Found: "
+    "the mean share of the evidence in the passages that BM25 ranks first for the question, 1,024 tokens in all. Found "
+    "whole: samples whose evidence is all in them. Best constant: the one answer that earns most when it is given to "
+    "every sample, by the task's own metric."
+)
+
+
+def _build_coverage(report: Report) -> Section:
+    header = ("task", "length", "n", "found by BM25", "found whole", "best constant", "it earns")
+    rows = tuple(
+        (
+            row.task,
+            format_length(row.length),
+            str(row.samples),
+            "–" if row.found is None else f"{100 * row.found:.0f} %",
+            "–" if row.complete is None else f"{100 * row.complete:.0f} %",
+            row.constant[:_LONGEST_CONSTANT] if row.constant_score else "–",
+            f"{100 * row.constant_score:.0f} %",
+        )
+        for row in report.coverage
+    )
+    return Section(
+        title="What the tasks can show", words=(_CAN_SHOW,), tables=(Table(caption="", header=header, rows=rows),)
+    )
+
+
+def _format_share(share: float) -> str:
+    return "–" if math.isnan(share) else f"{100 * share:.1f}"
+
+
+def _build_failures(report: Report) -> list[Section]:
+    """Return a section that groups the samples without an answer by their error; none when all were answered."""
+    if not report.failures:
+        return []
+    counted = Counter(_error_group(record) for record in report.failures)
+    example = {_error_group(record): record.sample for record in reversed(report.failures)}
+    rows = tuple(
+        (*complaint, str(count), example[complaint]) for complaint, count in counted.most_common(_FAILURE_ROWS)
+    )
+    missing = sum(not record.is_counted for record in report.failures)
+    paragraphs = [f"{len(report.failures) - missing} samples had no answer and count as wrong."]
+    if missing:
+        paragraphs.append(f"{missing} samples could not be made at their length and count nowhere.")
+    if len(counted) > _FAILURE_ROWS:
+        paragraphs.append(f"{len(counted) - _FAILURE_ROWS} rarer errors are only in the results file.")
+    header = ("model", "way", "outcome", "error", "samples", "for example")
+    table = Table(caption="", header=header, rows=rows)
+    return [Section(title="No answer", words=tuple(paragraphs), tables=(table,))]
+
+
+def _error_group(record: Record) -> tuple[str, str, str, str]:
+    return (record.model, record.way, str(record.outcome), record.error)
+
+
+def _build_provenance(report: Report) -> Section:
+    runs = report.results.runs
+    rows = tuple((run.created, run.version, run.command) for run in runs)
+    runs_table = Table(
+        caption="Runs that this results file comes from.", header=("started", "bookwheel", "command"), rows=rows
+    )
+    settings = {
+        **{f"fixed: {name}": value for run in runs for name, value in run.fixed.items()},
+        **{
+            f"{label}: {name}": value
+            for run in runs
+            for label, model in run.models.items()
+            for name, value in model.items()
+        },
+    }
+    settings_table = Table(
+        caption="What the numbers depend on.",
+        header=("setting", "value"),
+        rows=tuple(row for name, value in settings.items() for row in _list_settings(name, value)),
+    )
+    notes = dict.fromkeys(note for run in runs for note in run.notes)
+    paragraphs = (_format_seeds(report), *notes)
+    return Section(title="How this was made", words=paragraphs, tables=(runs_table, settings_table))
+
+
+def _list_settings(name: str, value: object) -> Iterator[tuple[str, str]]:
+    """Yield name and value of each setting that has one; those of a table have its name before theirs."""
+    if isinstance(value, Mapping):
+        for inner, one in value.items():
+            yield from _list_settings(f"{name}.{inner}", one)
+    elif value is not None:
+        yield name, str(value)
+
+
+def _format_seeds(report: Report) -> str:
+    seeds = sorted({record.seed for record in report.records if record.is_counted})
+    return f"Sample seed {', '.join(map(str, seeds))}."

@@ -1,0 +1,139 @@
+"""Measure one sample: read it in one way, score the answer, and see what became of its evidence."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from bookwheel.errors import BookwheelError, DocumentTooLong, JournalError, QuestionError
+from bookwheel.lab.evaluation.records import Record, SampleOutcome
+from bookwheel.lab.scoring import score_as_published, set_f1
+from bookwheel.lab.tasks.base import MissingSample
+from bookwheel.lab.tasks.traces import RIGHT, evidence_depth, trace_evidence
+from bookwheel.reading.runner import new_reading, run_reading
+from bookwheel.reading.ways.registry import load_way
+from bookwheel.types import DocumentInfo, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from bookwheel.journal import Journal
+    from bookwheel.lab.evaluation.work import SampleJob
+    from bookwheel.lab.tasks.base import Sample
+    from bookwheel.types import Reading
+
+# The metrics whose golds are parts of one answer, so that naming too much can be measured beside them.
+_PARTS: Final = frozenset({"all_of", "share_of", "set_f1"})
+
+
+async def measure_sample(job: SampleJob, journal: Journal | None) -> Record:
+    """Read one sample and score the answer. Errors that a user must fix are raised; any other is a result."""
+    sample = job.sample
+    if isinstance(sample, MissingSample):
+        return _build_record(job, SampleOutcome.INFEASIBLE, error=sample.reason, reason="no such sample", metric="none")
+    began = time.perf_counter()
+    reading = await asyncio.to_thread(_start_reading, job, sample, journal)
+    facts: dict[str, Any] = {}
+    try:
+        if reading.status is not Status.ANSWERED:
+            way = load_way(job.way)
+            reading = await run_reading(reading, sample.document, job.candidate.model, way=way, journal=journal)
+    except (DocumentTooLong, QuestionError) as refusal:
+        outcome, error = SampleOutcome.REFUSED, str(refusal)
+    except BookwheelError:
+        raise
+    except Exception as fault:  # noqa: BLE001 - one sample is recorded as failed
+        outcome, error = SampleOutcome.FAILED, f"{type(fault).__name__}: {fault}"
+    else:
+        outcome, error = _OUTCOMES.get(reading.status, SampleOutcome.FAILED), reading.error
+        facts = await asyncio.to_thread(_describe_reading, sample, reading, outcome)
+    seconds = time.perf_counter() - began
+    return _build_record(job, outcome, error=error, seconds=seconds, **_describe_sample(sample), **facts)
+
+
+def _start_reading(job: SampleJob, sample: Sample, journal: Journal | None) -> Reading:
+    """Return the job's reading: the journal's if it was begun before, else a new one."""
+    parts = (job.candidate.fingerprint, *map(str, job.key), job.content)
+    name = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+    if journal:
+        try:
+            return journal.reading(name)
+        except JournalError:
+            document = journal.keep(sample.document).info
+    else:
+        document = DocumentInfo(id="", name=sample.document.name, length=sample.document.length or 0)
+    candidate = job.candidate
+    reading = new_reading(document, sample.question, candidate.model, candidate.plan_of_repeat(job.repeat), job.way)
+    reading = replace(reading, id=name)
+    if journal:
+        journal.begin(reading)
+    return reading
+
+
+_OUTCOMES: Mapping[Status, SampleOutcome] = {
+    Status.ANSWERED: SampleOutcome.SCORED,
+    Status.STOPPED: SampleOutcome.STOPPED,
+}
+
+
+def _describe_sample(sample: Sample) -> dict[str, Any]:
+    """Return the fields of a record that say what was asked."""
+    return {
+        "metric": sample.metric,
+        "question": sample.question,
+        "golds": sample.golds,
+        "tokens": sample.tokens,
+        "seed": sample.seed,
+        "language": sample.language,
+        "depth": evidence_depth(sample),
+    }
+
+
+def _describe_reading(sample: Sample, reading: Reading, outcome: SampleOutcome) -> dict[str, Any]:
+    """Return the fields of a record that say what came out."""
+    answer = reading.answer.text if reading.answer and outcome is SampleOutcome.SCORED else None
+    flags = Counter(str(flag) for step in reading.steps for flag in step.flags)
+    flags.update(map(str, reading.answer.flags if reading.answer else ()))
+    score, usage = sample.score(answer), reading.usage
+    trace = trace_evidence(sample, reading.steps, is_right=score.score >= RIGHT)
+    return {
+        "score": score.score,
+        "reason": score.reason,
+        "official": None if answer is None else score_as_published(sample.task, answer, sample.golds).score,
+        "set_f1": set_f1(answer or "", sample.golds).score if sample.metric in _PARTS else None,
+        "answer": answer or "",
+        "reading": reading.id,
+        "steps": len(reading.steps),
+        "flags": dict(flags),
+        "calls": usage.calls,
+        "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.completion_tokens,
+        "cost": reading.plan.budget.price(usage.prompt_tokens, usage.completion_tokens),
+        **({} if trace is None else {"memory": str(trace.outcome), "memory_step": trace.step}),
+        **({} if trace is None else {"evidence_captured": trace.captured, "evidence_kept": trace.kept}),
+    }
+
+
+def _build_record(job: SampleJob, outcome: SampleOutcome, **facts: Any) -> Record:
+    """Return the record of a job; without facts about a reading it has no answer."""
+    task, length, name, way, label, repeat = job.key
+    return Record(
+        fingerprint=job.candidate.fingerprint,
+        task=task,
+        length=length,
+        sample=name,
+        content=job.content,
+        place=job.place,
+        file=job.file,
+        found_by_search=job.found_by_search,
+        way=way,
+        model=label,
+        repeat=repeat,
+        outcome=outcome,
+        **{"score": 0.0, "reason": "no answer", **facts},
+    )

@@ -1,0 +1,104 @@
+"""The sections that say where a memory failed: what became of the evidence, and which samples show it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from bookwheel.lab.evaluation.sections import Section, Table, format_length
+from bookwheel.lab.tasks.traces import MemoryOutcome
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from bookwheel.lab.evaluation.records import Record
+    from bookwheel.lab.evaluation.report import Cell, Report
+
+# Rows of the list of samples; all samples are in the results file.
+_MOST_SAMPLES: Final = 100
+_LONGEST_TEXT: Final = 120
+_OUTCOMES: Final = {
+    MemoryOutcome.SUPPORTED: "right, from memory",
+    MemoryOutcome.UNSUPPORTED: "right, without support",
+    MemoryOutcome.MISUSED: "in memory, misused",
+    MemoryOutcome.OVERWRITTEN: "captured, overwritten",
+    MemoryOutcome.NEVER_CAPTURED: "never captured",
+}
+_FAILURES: Final = (MemoryOutcome.NEVER_CAPTURED, MemoryOutcome.OVERWRITTEN, MemoryOutcome.MISUSED)
+_EXPLANATION: Final = (
+    "Each sample names the passages that its answer rests on. Never captured: some of them were in no memory. "
+    "Overwritten: they were, and a later step dropped them. Misused: the last memory held them all, and the answer is "
+    "wrong all the same. Without support: the answer is right, and the last memory did not hold what it rests on. "
+    "Captured and kept are the mean shares of the passages that were in a memory at some time, and in the last one. "
+    "A passage is in a memory when the gold answer in it is, or else most of its words."
+)
+_LIST: Final = (
+    "The step is the one that overwrote the passages or should have captured them. A reading's id opens with "
+    "`bookwheel show ID --journal journal.sqlite`."
+)
+
+
+def build_memory_sections(report: Report, pages: Collection[str] = ()) -> list[Section]:
+    """Return the sections; none where no way of reading kept a memory of evidence.
+
+    `pages` names the readings that have a page beside the report.
+    """
+    cells = [cell for cell in report.cells if cell.memory]
+    if not cells:
+        return []
+    tables = [_outcome_table(cells)]
+    if records := list_memory_failures(report):
+        tables.append(_sample_table(records, pages))
+    return [Section(title="Where the memory failed", words=(_EXPLANATION, _LIST), tables=tuple(tables))]
+
+
+def _outcome_table(cells: list[Cell]) -> Table:
+    header = ("model", "way", "task", "length", "n", *_OUTCOMES.values(), "captured", "kept")
+    rows = tuple(_outcome_row(cell) for cell in cells)
+    caption = "What became of the evidence, in per cent of the samples whose evidence could be followed (n)."
+    return Table(caption=caption, header=header, rows=rows)
+
+
+def _outcome_row(cell: Cell) -> tuple[str, ...]:
+    n = sum(cell.memory.values())
+    shares = (f"{100 * cell.memory.get(outcome, 0) / n:.1f}" for outcome in _OUTCOMES)
+    recalls = ("–" if math.isnan(share) else f"{100 * share:.1f}" for share in (cell.captured, cell.kept))
+    return (cell.model, cell.way, cell.task, format_length(cell.length), str(n), *shares, *recalls)
+
+
+def list_memory_failures(report: Report) -> list[Record]:
+    """Return samples of each kind of failure in turn, up to the most that are listed."""
+    kinds = [[record for record in report.records if record.memory == outcome] for outcome in _FAILURES]
+    return list(_take_in_turn(kinds))[:_MOST_SAMPLES]
+
+
+def _take_in_turn(kinds: list[list[Record]]) -> Iterator[Record]:
+    for place in range(max(map(len, kinds), default=0)):
+        yield from (kind[place] for kind in kinds if place < len(kind))
+
+
+def _sample_table(records: list[Record], pages: Collection[str]) -> Table:
+    header = ("failure", "step", "reading", "sample", "way", "model", "depth", "golds", "answer", "question")
+    rows = tuple(
+        (
+            _OUTCOMES[MemoryOutcome(record.memory)],
+            "–" if record.memory_step is None else str(record.memory_step),
+            record.reading,
+            record.sample,
+            record.way,
+            record.model,
+            "–" if record.depth is None else f"{100 * record.depth:.0f} %",
+            _shorten(", ".join(record.golds)),
+            _shorten(record.answer),
+            _shorten(record.question),
+        )
+        for record in records
+    )
+    links = {record.reading: f"readings/{record.reading}.html" for record in records if record.reading in pages}
+    return Table(
+        caption=f"Samples whose memory failed, at most {_MOST_SAMPLES}.", header=header, rows=rows, links=links
+    )
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _LONGEST_TEXT else f"{text[: _LONGEST_TEXT - 1]}…"

@@ -1,0 +1,302 @@
+"""The numbers of a report: cells with intervals and costs, and paired differences between ways.
+
+Pure functions from records to values. A sample without an answer counts as wrong and stays in the denominator; the
+number of such samples stands beside the score. A sample that could not be made is counted apart and in no score. A cell
+has no score only when no document fitted its way. Several records of one question (lengths, repeats) are one cluster.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from dataclasses import dataclass, replace
+from statistics import fmean
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from bookwheel.lab.evaluation.choices import summarize_choices
+from bookwheel.lab.evaluation.coverage import summarize_coverage
+from bookwheel.lab.evaluation.errors import ResultsError
+from bookwheel.lab.evaluation.records import SampleOutcome
+from bookwheel.lab.evaluation.statistics import Difference, IntervalEstimate, compare_pairs, estimate, spread_of_runs
+from bookwheel.reading.ways.registry import list_ways
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+
+    from bookwheel.lab.evaluation.choices import ChoiceEffect
+    from bookwheel.lab.evaluation.coverage import TaskCoverage
+    from bookwheel.lab.evaluation.records import Record
+    from bookwheel.lab.evaluation.results import Results
+
+K = TypeVar("K", bound="Hashable")
+V = TypeVar("V")
+
+_REFERENCE: Final = "sequential"
+ALL: Final = "all"
+"""Stands for every task in cells that pool them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One model reading one task and length in one way."""
+
+    model: str
+    way: str
+    task: str
+    """`all` where tasks are pooled, each sample counting once."""
+    length: int
+    metric: str
+    score: IntervalEstimate
+    official: IntervalEstimate
+    """By the published metric, which left failed requests out."""
+    judged: IntervalEstimate
+    """By the judge model, if there is one. Samples without an answer count as wrong, unclear verdicts nowhere."""
+    unclear: int
+    """Answers that the judge model could not judge."""
+    set_f1: float
+    """Mean, of answers in parts; nan where no answer has any."""
+    repeats: int
+    """Readings of each sample."""
+    between_runs: float
+    """Standard deviation of the repeats' scores; nan without repeats."""
+    memory: Mapping[str, int]
+    """Samples by what became of their evidence in the memory (`MemoryOutcome`)."""
+    captured: float
+    """Mean share of the evidence that was in the memory at some time; nan without a memory."""
+    kept: float
+    """Mean share of the evidence that was in the last memory."""
+    infeasible: int
+    """Samples that could not be made; they are in no score."""
+    failed: int
+    stopped: int
+    refused: int
+    truncated: int
+    """Samples with a reply that ran into its token limit."""
+    cut: int
+    """Samples of whose document a part was left out."""
+    prompt_tokens: float
+    """Mean a sample, of all its calls."""
+    completion_tokens: float
+    seconds: float
+    cost: float
+
+    @property
+    def is_measured(self) -> bool:
+        """True when at least one document could be read in this way."""
+        return self.refused < self.score.n
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contrast:
+    """Two series (a model and a way each) on the same samples."""
+
+    first: str
+    second: str
+    task: str
+    length: int | None
+    """None where all lengths are pooled."""
+    difference: Difference
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """The content of a report, before its layout."""
+
+    results: Results
+    cells: tuple[Cell, ...]
+    pooled: tuple[Cell, ...]
+    """Over all tasks of a length; empty where there is one task."""
+    contrasts: tuple[Contrast, ...]
+    coverage: tuple[TaskCoverage, ...]
+    """What a search and a constant answer reach, by task and length."""
+    choices: tuple[ChoiceEffect, ...]
+    """What the metric `choice` changes, where it judges."""
+    failures: tuple[Record, ...]
+    records: tuple[Record, ...]
+    """In the order of the cells; the task names its language where there are several."""
+
+
+def build_report(results: Results, *, reference: str | None = None) -> Report:
+    """Return the cells of a results file, and the differences of all ways from the reference way.
+
+    Without one it is that of the newest run. Commands, page and files show this one value.
+    """
+    reference = reference or (results.runs[-1].settings.get("reference") if results.runs else None) or _REFERENCE
+    records = _sort_records(_name_languages(results.records))
+    by_cell = _group_by(records, lambda r: (r.model, r.way, r.task, r.length))
+    tasks = {record.task for record in records}
+    by_length = _group_by(records, lambda r: (r.model, r.way, ALL, r.length)) if len(tasks) > 1 else {}
+    return Report(
+        results=results,
+        cells=tuple(_build_cell(*place, group) for place, group in by_cell.items()),
+        pooled=tuple(_build_cell(*place, group) for place, group in by_length.items()),
+        contrasts=tuple(compare_series(records, reference)),
+        coverage=tuple(summarize_coverage(records)),
+        choices=tuple(summarize_choices(records)),
+        failures=tuple(record for record in records if record.outcome is not SampleOutcome.SCORED),
+        records=tuple(records),
+    )
+
+
+def _name_languages(records: Sequence[Record]) -> Sequence[Record]:
+    """Name the language with the task where there are several: they are different tasks to a reader."""
+    if len({record.language for record in records if record.is_counted}) < 2:  # noqa: PLR2004
+        return records
+    return [replace(record, task=f"{record.task} · {record.language}") for record in records]
+
+
+def _sort_records(records: Sequence[Record]) -> list[Record]:
+    """Sort by model and task in order of appearance, by way as the registry lists them, and by length."""
+    models, tasks = (list(dict.fromkeys(getattr(record, name) for record in records)) for name in ("model", "task"))
+    ways = list(dict.fromkeys((*list_ways(), *(record.way for record in records))))
+    rank = {name: place for names in (models, tasks, ways) for place, name in enumerate(names)}
+    return sorted(records, key=lambda r: (rank[r.model], rank[r.way], rank[r.task], r.length))
+
+
+def _build_cell(model: str, way: str, task: str, length: int, every: Sequence[Record]) -> Cell:
+    outcomes = Counter(record.outcome for record in every)
+    records = [record for record in every if record.is_counted]
+    clusters = [record.cluster for record in records]
+    judged = [
+        (record.official, one) for record, one in zip(records, clusters, strict=True) if record.official is not None
+    ]
+    verdicts = _list_verdicts(records, clusters)
+    return Cell(
+        model=model,
+        way=way,
+        task=task,
+        length=length,
+        metric=_describe_metrics(records),
+        score=estimate([record.score for record in records], clusters),
+        official=estimate([score for score, _ in judged], [cluster for _, cluster in judged]),
+        judged=estimate([score for score, _ in verdicts], [cluster for _, cluster in verdicts]),
+        unclear=sum(bool(record.judge) and record.judged is None for record in records),
+        set_f1=_mean([record.set_f1 for record in records if record.set_f1 is not None]),
+        repeats=len({record.repeat for record in records}),
+        between_runs=spread_of_runs([record.score for record in records], [record.repeat for record in records]),
+        memory=dict(Counter(record.memory for record in records if record.memory)),
+        captured=_mean([record.evidence_captured for record in records if record.evidence_captured is not None]),
+        kept=_mean([record.evidence_kept for record in records if record.evidence_kept is not None]),
+        infeasible=outcomes[SampleOutcome.INFEASIBLE],
+        failed=outcomes[SampleOutcome.FAILED],
+        stopped=outcomes[SampleOutcome.STOPPED],
+        refused=outcomes[SampleOutcome.REFUSED],
+        truncated=sum(record.is_truncated for record in records),
+        cut=sum("cut" in record.flags for record in records),
+        prompt_tokens=_mean([record.prompt_tokens for record in records]),
+        completion_tokens=_mean([record.completion_tokens for record in records]),
+        seconds=_mean([record.seconds for record in records]),
+        cost=_mean([record.cost for record in records]),
+    )
+
+
+def _list_verdicts(
+    records: Sequence[Record], clusters: Sequence[tuple[str, ...]]
+) -> list[tuple[float, tuple[str, ...]]]:
+    """Return what counts in the judge's mean, each with its cluster; nothing where no answer was judged."""
+    if not any(record.judge for record in records):
+        return []
+    scores = [
+        record.judged if record.judge else None if record.outcome is SampleOutcome.SCORED else 0.0 for record in records
+    ]
+    return [(score, cluster) for score, cluster in zip(scores, clusters, strict=True) if score is not None]
+
+
+def _describe_metrics(records: Sequence[Record]) -> str:
+    """Name the metrics, and their shares where there are several."""
+    counted = sorted(Counter(record.metric for record in records).items())
+    if len(counted) == 1:
+        return counted[0][0]
+    return ", ".join(f"{metric} ({count / len(records):.0%})" for metric, count in counted)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return fmean(values) if values else math.nan
+
+
+def compare_series(records: Iterable[Record], reference: str) -> list[Contrast]:
+    """Compare every way with the same model's reference way.
+
+    A model that was not read in the reference way is compared with the first model that was.
+    """
+    series = _group_by(records, lambda r: (r.model, r.way))
+    standard = next((model_way for model_way in series if model_way[1] == reference), None)
+    # One index a series: several ways are compared with the same reference.
+    by_sample = {model_way: _index_by_sample(group) for model_way, group in series.items()}
+    contrasts: list[Contrast] = []
+    for model, way in series:
+        other = (model, reference) if way != reference and (model, reference) in series else standard
+        if other and other != (model, way):
+            labels = (f"{model} · {way}", " · ".join(other))
+            contrasts += compare_records(by_sample[model, way], by_sample[other], labels)
+    return contrasts
+
+
+def compare_results(first: Results, second: Results, names: tuple[str, str]) -> list[Contrast]:
+    """Compare the first file with the second on the samples that both have.
+
+    Series (model and way) are matched by name. Two files with one series each are compared whatever their names.
+    """
+    left, right = (_group_by(results.records, lambda r: (r.model, r.way)) for results in (first, second))
+    pairs = [(series, series) for series in left if series in right]
+    if not pairs and len(left) == len(right) == 1:
+        pairs = [(next(iter(left)), next(iter(right)))]
+    contrasts: list[Contrast] = []
+    for mine, yours in pairs:
+        labels = (f"{names[0]}: {' · '.join(mine)}", f"{names[1]}: {' · '.join(yours)}")
+        contrasts += compare_records(_index_by_sample(left[mine]), _index_by_sample(right[yours]), labels)
+    if not contrasts:
+        raise ResultsError(
+            f"{names[0]} and {names[1]} have no sample in common that the same model read in the same way: question, "
+            f"golds, metric and document must be equal. To compare different series, give files with one model and one "
+            f"way each"
+        )
+    return contrasts
+
+
+RecordsBySample = dict[tuple[str, int, int], "Record"]
+"""The records of one series by what was asked and read (`Record.pair_key`)."""
+
+
+def compare_records(first: RecordsBySample, second: RecordsBySample, labels: tuple[str, str]) -> list[Contrast]:
+    """Compare two series on shared samples: each cell that both could measure, then all of those together."""
+    pairs = [(first[key], second[key]) for key in first if key in second]
+    cells = _group_by(pairs, lambda pair: (pair[0].task, pair[0].length))
+    both = {place: group for place, group in cells.items() if _is_measured(group)}
+    contrasts = [_build_contrast(labels, task, length, group) for (task, length), group in both.items()]
+    if len(both) > 1:
+        contrasts.append(_build_contrast(labels, ALL, None, [pair for group in both.values() for pair in group]))
+    return contrasts
+
+
+def _build_contrast(
+    labels: tuple[str, str], task: str, length: int | None, pairs: Sequence[tuple[Record, Record]]
+) -> Contrast:
+    difference = compare_pairs(
+        [one.score for one, _ in pairs], [other.score for _, other in pairs], [one.cluster for one, _ in pairs]
+    )
+    return Contrast(first=labels[0], second=labels[1], task=task, length=length, difference=difference)
+
+
+def _is_measured(pairs: Sequence[tuple[Record, Record]]) -> bool:
+    """Return True when both series could read at least one of these documents."""
+    return all(any(pair[side].outcome is not SampleOutcome.REFUSED for pair in pairs) for side in (0, 1))
+
+
+def _index_by_sample(records: Iterable[Record]) -> RecordsBySample:
+    index: RecordsBySample = {}
+    seen: Counter[tuple[str, int]] = Counter()
+    for record in records:
+        if record.is_counted:
+            key = record.pair_key
+            # A file may ask the same twice.
+            index[*key, seen[key]] = record
+            seen[key] += 1
+    return index
+
+
+def _group_by(values: Iterable[V], key: Callable[[V], K]) -> Mapping[K, list[V]]:
+    groups: defaultdict[K, list[V]] = defaultdict(list)
+    for value in values:
+        groups[key(value)].append(value)
+    return groups

@@ -1,0 +1,200 @@
+"""Run an evaluation: read and score every sample once. A run that was killed continues where it stopped.
+
+A failed reading is a result: it counts as wrong, and the report lists its error. Errors that a user must fix (a plan
+beyond the window, a missing package, a journal that cannot be written) end the run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from bookwheel.errors import BookwheelError
+from bookwheel.lab.evaluation.judge import judge_records
+from bookwheel.lab.evaluation.measure import measure_sample
+from bookwheel.lab.evaluation.models import open_models, open_optional_model
+from bookwheel.lab.evaluation.records import SampleOutcome
+from bookwheel.lab.evaluation.results import EvaluationRun, Results, ResultsFile
+from bookwheel.lab.evaluation.sources import (
+    check_source,
+    choose_unknown_places,
+    describe_left_out,
+    describe_passed_over,
+    open_task_source,
+)
+from bookwheel.lab.evaluation.unknown import KnownAnswers
+from bookwheel.lab.evaluation.work import iterate_jobs, list_batches, list_done, match_models
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from bookwheel.journal import Journal
+    from bookwheel.lab.evaluation.models import ModelUnderTest, OpenModel
+    from bookwheel.lab.evaluation.records import Record, RecordKey
+    from bookwheel.lab.evaluation.settings import Evaluation
+    from bookwheel.lab.evaluation.unknown import UnknownPlaces
+    from bookwheel.lab.evaluation.work import Batch, SampleJob, SampleSource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationProgress:
+    """The progress of an evaluation."""
+
+    done: int
+    total: int
+    failed: int
+    """Samples of this run without an answer."""
+    seconds_left: float | None
+    """None until a sample is done."""
+    newest: Record | None = None
+
+
+def ignore_progress(_progress: EvaluationProgress) -> None:
+    """Do nothing with the progress."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """Options that change no score."""
+
+    command: str = ""
+    """The command line, for the report."""
+    journal: Journal | None = None
+    """Keeps every step, so that a killed reading continues in the middle of its document."""
+    on_progress: Callable[[EvaluationProgress], None] = ignore_progress
+    rerun: frozenset[SampleOutcome] = frozenset()
+    """Outcomes of earlier runs to replace, such as FAILED."""
+
+
+async def evaluate(
+    evaluation: Evaluation,
+    results: Path,
+    open_model: OpenModel,
+    *,
+    source: SampleSource | None = None,
+    options: RunOptions | None = None,
+) -> Results:
+    """Read and score every sample that has no result yet, and return all results.
+
+    Without a source the tasks' own generators make the samples.
+    """
+    options = options or RunOptions()
+    async with (
+        open_models(evaluation, open_model) as candidates,
+        open_optional_model(evaluation.judge, open_model) as judge,
+    ):
+        notes: list[str] = []
+        if not source:
+            notes += await asyncio.to_thread(describe_left_out, evaluation)
+            chosen = await _choose_questions(evaluation, candidates, open_model, results)
+            notes += describe_passed_over(evaluation, chosen)
+            places = {name: one.places for name, one in chosen.items()}
+            source = open_task_source(evaluation, candidates, places)
+        await asyncio.to_thread(check_source, evaluation, source)
+        batches = list_batches(evaluation, source)
+        with ResultsFile(
+            results, replace(_describe_run(evaluation, candidates, options.command), notes=tuple(notes))
+        ) as file:
+            done = list_done(record for record in file.results.records if record.outcome not in options.rerun)
+            work = _EvaluationWork(file, options, batches, candidates, done, evaluation.repeats)
+            try:
+                async with asyncio.TaskGroup() as group:
+                    for _ in range(evaluation.concurrency):
+                        group.create_task(work.run())
+            except* BookwheelError as faults:
+                raise faults.exceptions[0] from None
+            if judge and evaluation.judge:
+                records = (await asyncio.to_thread(Results.load, results)).records
+                label = evaluation.judge.display_name
+                await judge_records(records, judge, label, add=file.add, at_once=evaluation.concurrency)
+    return Results.load(results)
+
+
+async def _choose_questions(
+    evaluation: Evaluation, candidates: Sequence[ModelUnderTest], open_model: OpenModel, results: Path
+) -> dict[tuple[str, str], UnknownPlaces]:
+    """Return the places of questions whose answers a model does not know; nothing where none is named."""
+    async with open_optional_model(evaluation.unknown_to, open_model) as knower:
+        if not knower:
+            return {}
+        known_answers = KnownAnswers(results.with_name("known.jsonl"), knower.name)
+        return await choose_unknown_places(evaluation, candidates, knower, known_answers)
+
+
+def _describe_run(evaluation: Evaluation, candidates: Sequence[ModelUnderTest], command: str) -> EvaluationRun:
+    return EvaluationRun(
+        command=command,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        version=version("bookwheel"),
+        fixed=evaluation.fixed_settings(),
+        models={one.label: one.settings for one in candidates},
+        settings=evaluation.to_json(),
+    )
+
+
+class _EvaluationWork:
+    """The jobs that are left, and the progress of the run."""
+
+    def __init__(
+        self,
+        file: ResultsFile,
+        options: RunOptions,
+        batches: Sequence[Batch],
+        candidates: Sequence[ModelUnderTest],
+        done: Mapping[RecordKey, str],
+        repeats: int,
+    ) -> None:
+        self._file = file
+        self._options = options
+        self._jobs: Iterator[SampleJob] = iterate_jobs(batches, candidates, done, repeats)
+        self._lock = asyncio.Lock()
+        self._began = time.monotonic()
+        cells = {
+            (batch.task, batch.length, way, candidate.label): batch
+            for batch in batches
+            for candidate, way in match_models(batch, candidates)
+        }
+        finished = Counter(
+            (task, length, way, label) for task, length, _, way, label, repeat in done if repeat < repeats
+        )
+        size = {cell: batch.count * repeats for cell, batch in cells.items()}
+        finished = Counter({cell: min(count, size[cell]) for cell, count in finished.items() if cell in cells})
+        self._total = sum(size.values())
+        self._done = finished.total()
+        self._failed = 0
+        self._weight_left = sum((size[cell] - finished[cell]) * max(b.length, 1) for cell, b in cells.items())
+        self._weight_done = 0
+
+    async def run(self) -> None:
+        """Take jobs until there are none."""
+        while job := await self._next_job():
+            record = await measure_sample(job, self._options.journal)
+            self._file.add(record)
+            self._report(job, record)
+
+    async def _next_job(self) -> SampleJob | None:
+        """Return the next job. Its sample is made in a thread, because that can take seconds."""
+        async with self._lock:
+            return await asyncio.to_thread(next, self._jobs, None)
+
+    def _report(self, job: SampleJob, record: Record) -> None:
+        self._done += 1
+        self._failed += record.outcome is not SampleOutcome.SCORED
+        self._weight_done += job.weight
+        self._weight_left = max(0, self._weight_left - job.weight)
+        rate = self._weight_done / max(time.monotonic() - self._began, 1e-9)
+        self._options.on_progress(
+            EvaluationProgress(
+                done=self._done,
+                total=self._total,
+                failed=self._failed,
+                seconds_left=self._weight_left / rate,
+                newest=record,
+            )
+        )

@@ -1,0 +1,43 @@
+"""Scores for answers: pure metrics by name."""
+
+from bookwheel.lab.scoring.metrics import (
+    METRICS,
+    all_of,
+    choice,
+    contains,
+    exact,
+    f1,
+    list_metrics,
+    load_metric,
+    score_answer,
+    score_missing_answer,
+    set_f1,
+    share_of,
+    unanswerable,
+)
+from bookwheel.lab.scoring.published import official, score_as_published, string_match_all, string_match_part
+from bookwheel.lab.scoring.score import Metric, Score
+from bookwheel.lab.scoring.verbatim import verbatim
+
+__all__ = [
+    "METRICS",
+    "Metric",
+    "Score",
+    "all_of",
+    "choice",
+    "contains",
+    "exact",
+    "f1",
+    "list_metrics",
+    "load_metric",
+    "official",
+    "score_answer",
+    "score_as_published",
+    "score_missing_answer",
+    "set_f1",
+    "share_of",
+    "string_match_all",
+    "string_match_part",
+    "unanswerable",
+    "verbatim",
+]

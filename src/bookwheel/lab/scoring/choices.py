@@ -1,0 +1,209 @@
+"""Judge answers to yes/no and either/or questions by what they say, not by which words they hold.
+
+gold "no"       "No, only the first was." is right; "There is no doubt: yes." is wrong
+gold "Riga"     asked "Which is older, Riga or Turku?": "Riga is older than Turku." is right,
+                "Riga or Turku" and "Turku, and not Riga" are wrong
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from bookwheel.lab.scoring.abstention import declines
+from bookwheel.lab.scoring.commitment import asserts_any, mentions
+from bookwheel.lab.scoring.normalization import find_words, words
+from bookwheel.text import lexicon
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_YES: Final = frozenset({"yes", "yeah", "yep", "correct", "true", "indeed", "affirmative", "right"})
+_NO: Final = frozenset({"no", "nope", "incorrect", "false", "negative", "wrong"})
+_CHINESE_YES: Final = re.compile(
+    r"^(?:答案[是为]?[:：“\"]?)?(?:是的|是|对|对的|正确|没错|有|会|能|可以)(?:[，,。.!！；;”\"]|$)"
+)
+_CHINESE_NO: Final = re.compile(r"^(?:答案[是为]?[:：“\"]?)?(?:不是|不|否|不对|错|没有|并非|不会|不能|不可以)")
+_CHINESE_BARE_NO: Final = re.compile(_CHINESE_NO.pattern + r"(?:的)?(?:[，,。.!！；;”\"]|$)")
+_LEADS: Final = re.compile(
+    r"^(?:\W|(?:the|final|short|my|answer|is|was|would|be|to|question|this|so|well|thus|therefore|it|s)\b)*",
+    re.IGNORECASE,
+)
+_AGREES: Final = re.compile(
+    r"^\W*(?:i (?:think|believe|guess) so|certainly|definitely|absolutely|of course)\b(?!\W+not\b)", re.IGNORECASE
+)
+_DISAGREES: Final = re.compile(
+    r"^\W*(?:i (?:do not|don['’]t) (?:think|believe) so|not (?:at all|really)|hardly|"
+    r"(?:certainly|definitely|absolutely|of course) not)\b",
+    re.IGNORECASE,
+)
+# "They are of the same age": an answer that decides for neither.
+_TIE: Final = re.compile(r"\b(?:the same|equally|equal|neither|tied|as \w+ as)\b|一样|相同|同样", re.IGNORECASE)
+_SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|[\n。！？；;]+")
+_ASKS: Final = re.compile(r"[?？]\W*$")
+_CONCLUSION: Final = re.compile(
+    r"\b(?:so|therefore|thus|hence|consequently|in conclusion|overall|the answer is|meaning|which means)\b|"
+    r"因此|所以|故|答案是",
+    re.IGNORECASE,
+)
+_POLAR: Final = {
+    "yes": True,
+    "no": False,
+    "是": True,
+    "否": False,
+    "对": True,
+    "不是": False,
+    "true": True,
+    "false": False,
+}
+_DENIED: Final = re.compile(
+    r"\b(?:not|never|neither|nor|isn't|wasn't|aren't|weren't|don't|doesn't|didn't|cannot|can't|only one|"
+    r"different|differ|unlike|whereas)\b|不|并非|没有|只有",
+    re.IGNORECASE,
+)
+_AFFIRMED: Final = re.compile(r"\b(?:both|the same|same|also|as well|each|share)\b|都|均|相同|一样", re.IGNORECASE)
+_OPTIONS: Final = re.compile(
+    r"(?:between|[,:，：]|\b(?:is|was|are|were|did|does|has)\b)\s*"
+    r"([^,:，：?？]+?)\s*(?:\bor\b|\band\b|还是|或)\s*([^,:?？]+)[?？]?\s*$"
+)
+# "Did A or B sail first?": the predicate stands behind the second option.
+_EITHER: Final = re.compile(
+    r"(?:^|[,，]\s*)(?:(?:did|do|does|is|are|was|were|has|have|had|can|could|will|would|should)\s+(?:it\s+)?|是)"
+    r"(.+?)\s*(?:\bor\b|还是|或)\s*(.+?)[?？\s]*$",
+    re.IGNORECASE,
+)
+# One character is no name.
+_LEAST_CHARACTERS: Final = 2
+# Comparatives by the side of the scale that they name.
+_SCALE: Final = {
+    **dict.fromkeys(lexicon.words("first earlier earliest before older oldest elder"), -1),
+    **dict.fromkeys(lexicon.words("later latest last after younger youngest newer recent recently"), 1),
+    **dict.fromkeys(
+        lexicon.words("more larger bigger longer taller higher greater largest biggest longest highest most"), 2
+    ),
+    **dict.fromkeys(lexicon.words("less smaller shorter lower fewer smallest shortest lowest least"), -2),
+}
+
+
+def is_polar(golds: Sequence[str]) -> bool:
+    """Return whether the golds are a plain yes or no."""
+    return bool(golds) and all(gold.strip().casefold() in _POLAR for gold in golds)
+
+
+def says_yes(answer: str) -> bool | None:
+    """Return True for yes, False for no, None where the answer says neither or both, or that the document does not say.
+
+    The first word decides; a sentence that only restates the facts is read for "both" and "not".
+    """
+    text = answer.strip().strip("*\"'“”").strip()
+    if _CHINESE_NO.search(text):
+        # "没有提到" begins with a no, and says that it is not mentioned.
+        return None if not _CHINESE_BARE_NO.search(text) and declines(text) else False
+    if _CHINESE_YES.search(text):
+        return True
+    if _AGREES.search(text) or _DISAGREES.search(text):
+        return _AGREES.search(text) is not None
+    bare = _LEADS.sub("", text)
+    first = next(iter(words(bare)), "")
+    if first in _YES or first in _NO:
+        return _weigh_lead(first, bare)
+    return _weigh_statement(text)
+
+
+def _weigh_lead(first: str, text: str) -> bool | None:
+    """Return what an answer says that opens with yes or no; None where it takes it back at once or names both."""
+    rest = words(text)[1:3]
+    if rest[:1] == ["or"] or rest[:1] == ["and"]:
+        return None
+    if first == "no" and rest[:1] in (["doubt"], ["information"], ["mention"], ["answer"], ["evidence"]):
+        return _weigh_statement(text) if rest[:1] == ["doubt"] else None
+    return first in _YES
+
+
+def _weigh_statement(text: str) -> bool | None:
+    """Return what a statement says of a yes/no question; None where no word of it tells."""
+    if _ASKS.search(text):
+        return None
+    parts = [part for part in _SENTENCE.split(text) if part.strip()]
+    conclusions = [part for part in parts if _CONCLUSION.search(part)]
+    decisive = conclusions[-1] if conclusions else text
+    inside = set(words(decisive))
+    has_declined = declines(text)
+    if len({"yes", "no"} & inside) == 1 and (conclusions or not has_declined):
+        return "yes" in inside
+    if has_declined:
+        return None
+    if _DENIED.search(decisive):
+        return False
+    return True if _AFFIRMED.search(decisive) else None
+
+
+def picks_gold(answer: str, golds: Sequence[str], question: str) -> bool:
+    """Return whether an answer to an either/or question picks a gold and not the other option."""
+    gold = asserts_any(answer, golds, question=question)
+    if gold is None:
+        return False
+    other = find_other_option(question, golds, answer)
+    if words(answer) == words(gold):
+        return True
+    if not other:
+        return not _repeats_question(answer, question)
+    if not mentions(answer, other):
+        return True
+    return _decides_for(answer, gold, other, question)
+
+
+def find_other_option(question: str, golds: Sequence[str], answer: str = "") -> str:
+    """Return the option of an either/or question that is no gold; empty where none can be told.
+
+    Where the predicate follows the second option, the option is as much of both as the answer repeats.
+    """
+    either = _EITHER.search(question.strip())
+    match = either or _OPTIONS.search(question.strip())
+    if not match:
+        return ""
+    options = [match[1], _cut_predicate(match[2], answer) if either else match[2]]
+    # "Which film came out first, A or B" leaves whole titles; other forms leave words of the question around them.
+    right = [any(find_words(words(option), words(gold), most=1) for gold in golds) for option in options]
+    return options[right.index(False)] if sum(right) == 1 else ""
+
+
+def _cut_predicate(option: str, answer: str) -> str:
+    """Return the longest beginning of the option that stands in the answer; the whole where none does."""
+    parts = words(option)
+    least = 1 if option.isascii() else _LEAST_CHARACTERS
+    beginnings = (" ".join(parts[:end]) for end in range(len(parts), least - 1, -1))
+    return next((text for text in beginnings if mentions(answer, text)), option)
+
+
+def _repeats_question(answer: str, question: str) -> bool:
+    """Return whether the answer only says the question again."""
+    asked = words(question)
+    given = words(answer)
+    return len(given) > len(asked) / 2 and set(given) <= set(asked)
+
+
+def _decides_for(answer: str, gold: str, other: str, question: str) -> bool:
+    """Return whether an answer that names both options decides for the gold."""
+    parts = [part for part in _SENTENCE.split(answer) if part.strip()]
+    for part in reversed(parts):
+        if _CONCLUSION.search(part):
+            tail = _CONCLUSION.split(part)[-1]
+            if mentions(tail, gold) != mentions(tail, other):
+                return mentions(tail, gold)
+    if asserts_any(answer, [other], question=question) is None:
+        return True
+    if _TIE.search(answer) and not set(words(answer)) & _SCALE.keys():
+        return False
+    sentence = next((part for part in parts if mentions(part, gold) or mentions(part, other)), answer)
+    row = words(sentence)
+    places = {True: find_words(row, words(gold), most=1), False: find_words(row, words(other), most=1)}
+    leads = min((side for side in places if places[side]), key=lambda side: places[side][0])
+    return leads != _compares_against(row, question)
+
+
+def _compares_against(row: Sequence[str], question: str) -> bool:
+    """Return whether the sentence compares on the other side of the scale: "A is younger", where the older is asked."""
+    asked = {_SCALE[word] for word in words(question) if word in _SCALE}
+    said = next((_SCALE[word] for word in row if word in _SCALE), None)
+    return said is not None and -said in asked and said not in asked

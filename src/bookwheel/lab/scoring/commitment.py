@@ -1,0 +1,215 @@
+"""Tell whether an answer commits to a gold answer, or only mentions it.
+
+A gold that stands in the answer counts only where the answer asserts it:
+
+    "It was Ada Quill."                        asserted
+    "I think it was Ada Quill."                asserted: a guess is an answer
+    "It was not Ada Quill."                    denied
+    "Bram Marrow rather than Ada Quill"        denied
+    "Ada Quill or Bram Marrow"                 one of several: no answer
+    "4821907, 5530118 and 7719302"             one of several: no answer
+
+One occurrence that is asserted is enough. Clauses end at punctuation, and what is said in one does not reach another.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from bookwheel.lab.scoring.normalization import ARTICLES, BREAK, find_words, split_clauses, words, words_with_articles
+from bookwheel.text import lexicon
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+# Tokens before a gold that a denial reaches over: "was not in fact Ada Quill".
+_REACH: Final = 4
+_DENIALS: Final = lexicon.words(
+    "not never neither nor isnt wasnt arent werent isn wasn dont doesnt didnt cannot cant except excluding unlike "
+    "without no"
+)
+# "not only Ada", "not until 1953", "no later than 1953" assert what follows.
+_NO_DENIAL: Final = lexicon.words("only just until till later less more fewer merely simply least far before")
+_DENYING_PAIRS: Final = frozenset(
+    {
+        ("rather", "than"),
+        ("instead", "of"),
+        ("other", "than"),
+        ("anything", "but"),
+        ("different", "from"),
+        ("as", "opposed"),
+    }
+)
+_TURNS: Final = frozenset({"but", "rather", "instead", "actually", "yet", "however"})
+_COPULAS: Final = frozenset({"is", "was", "are", "were"})
+_COPULAS_DENIED: Final = frozenset({"isnt", "wasnt", "arent", "werent"})
+# "Ada did not sign" denies Ada, where the clause begins with her.
+_VERBS_DENIED: Final = lexicon.words("didnt doesnt dont hasnt havent hadnt wont wouldnt couldnt cannot cant never")
+_AUXILIARIES: Final = lexicon.words("did does do has have had will would could can")
+# "It is unclear whether Ada signed" and "it is false that Ada signed" assert nothing of her.
+_OPEN: Final = lexicon.words("whether")
+_OPEN_PAIRS: Final = frozenset(
+    {(word, "if") for word in ("clear", "unclear", "sure", "unsure", "know", "known", "say")}
+)
+_FALSE_PAIRS: Final = frozenset({(word, "that") for word in ("false", "untrue", "wrong", "incorrect", "doubtful")})
+# "Perhaps Ada, perhaps Bram" names two and decides for none.
+_HEDGES: Final = lexicon.words("perhaps maybe possibly")
+_WRONG: Final = frozenset({"wrong", "incorrect", "false", "untrue", "mistaken"})
+_AFTER_OR: Final = frozenset({"so", "more", "less", "thereabouts", "later", "earlier", "about", "around", "rather"})
+_CHINESE_DENIAL: Final = re.compile(r"(?:不是|并非|而非|不会是|绝非|没有|不在|除了|而不是|[不非未无])的?$")
+_CHINESE_NO_DENIAL: Final = re.compile(r"(?:不仅是?|不只是?|不但是?|不过是?)$")
+_JOINTS: Final = frozenset({BREAK, "and", "or", "和", "与", "、"})
+_LEAST_NUMBERS: Final = 3
+_LEAST_DIGITS: Final = 3
+# The numbers of a numbered list.
+_LONGEST_BULLET: Final = 2
+
+
+def asserts_any(answer: str, golds: Iterable[str], *, question: str = "", alone: bool = True) -> str | None:
+    """Return the first gold that the answer commits to; None where it commits to none.
+
+    With `alone`, a gold that is named as one of several does not count.
+    """
+    tokens = split_clauses(answer)
+    wanted = {gold: words(gold) for gold in golds}
+    for gold, part in wanted.items():
+        row = tokens if set(part) <= ARTICLES else [token for token in tokens if token not in ARTICLES]
+        if _is_asserted(row, part, list(wanted.values()) if alone else None, question):
+            return gold
+    return None
+
+
+def mentions(answer: str, gold: str) -> bool:
+    """Return whether the gold stands in the answer at all, as whole tokens."""
+    part = words(gold)
+    tokens = words_with_articles(answer)
+    row = tokens if set(part) <= ARTICLES else [token for token in tokens if token not in ARTICLES]
+    return bool(find_words(row, part, most=1))
+
+
+def _is_asserted(row: Sequence[str], part: Sequence[str], golds: Sequence[Sequence[str]] | None, question: str) -> bool:
+    """Return whether one occurrence of a gold is asserted; without `golds`, others may stand beside it."""
+    dense = [at for at, token in enumerate(row) if token != BREAK]
+    places = find_words([row[at] for at in dense], part)
+    denies = _asks_for_denial(question)
+    longer = [gold for gold in golds or () if len(gold) > len(part)]
+    for place in places:
+        if _is_inside([row[at] for at in dense], place, part, longer):
+            continue
+        start, end = dense[place], dense[place + len(part) - 1] + 1
+        before, after = _clause_before(row, start), _clause_after(row, end)
+        if not denies and (_denies_before(before) or _denies_after(after, is_first=not before)):
+            continue
+        if golds is not None and (_is_alternative(before, after, golds) or _is_in_list(row, start, end, golds)):
+            continue
+        if golds is not None and before[:1] and before[0] in _HEDGES and _count_hedges(row) > 1:
+            continue
+        return True
+    return False
+
+
+def _count_hedges(row: Sequence[str]) -> int:
+    """Return how many clauses begin with a "perhaps"."""
+    return sum(token in _HEDGES for before, token in pairwise([BREAK, *row]) if before == BREAK)
+
+
+def _is_inside(dense: Sequence[str], place: int, part: Sequence[str], longer: Sequence[Sequence[str]]) -> bool:
+    """Return whether the occurrence is a piece of a longer gold, which is looked at by itself."""
+    return any(at <= place and place + len(part) <= at + len(gold) for gold in longer for at in find_words(dense, gold))
+
+
+def _asks_for_denial(question: str) -> bool:
+    """Return whether the question itself is about what is not so: then "Edward was not crowned" is its answer."""
+    return bool(_DENIALS & set(words(question))) or "不" in question or "没" in question
+
+
+def _clause_before(row: Sequence[str], start: int) -> list[str]:
+    begin = start
+    while begin and row[begin - 1] != BREAK:
+        begin -= 1
+    return list(row[begin:start])
+
+
+def _clause_after(row: Sequence[str], end: int) -> list[str]:
+    stop = end
+    while stop < len(row) and row[stop] != BREAK:
+        stop += 1
+    return list(row[end:stop])
+
+
+def _denies_before(before: Sequence[str]) -> bool:
+    near = before[-_REACH - 1 :]
+    if _OPEN & set(near) or (_OPEN_PAIRS | _FALSE_PAIRS) & set(pairwise(near)):
+        return True
+    for at in range(len(near) - 1, -1, -1):
+        following = near[at + 1] if at + 1 < len(near) else ""
+        if at and (near[at - 1], near[at]) in _DENYING_PAIRS:
+            # "none other than Ada" is Ada.
+            return at < 2 or near[at - 2] != "none"  # noqa: PLR2004 - the word before the pair
+        if near[at] in _TURNS:
+            return False
+        if near[at] in _DENIALS and following not in _NO_DENIAL:
+            # "no" denies what stands beside it: "no Ada Quill", but "no doubt it was Ada Quill".
+            return near[at] != "no" or at == len(near) - 1
+    joined = "".join(near)
+    return bool(_CHINESE_DENIAL.search(joined)) and not _CHINESE_NO_DENIAL.search(joined)
+
+
+def _denies_after(after: Sequence[str], *, is_first: bool) -> bool:
+    """Return whether the clause goes on to say that it is not so: "Ada is not the one", "Ada is wrong".
+
+    Where the gold comes first in its clause, "Ada did not sign" says so too.
+    """
+    if not after:
+        return False
+    if after[0] in _COPULAS_DENIED:
+        return True
+    second = after[1] if len(after) > 1 else ""
+    if is_first and (after[0] in _VERBS_DENIED or (after[0] in _AUXILIARIES and second in {"not", "never"})):
+        return True
+    return (after[0] in _COPULAS and second in _WRONG | {"not", "never"}) or "".join(after[:2]).startswith("不是")
+
+
+def _is_alternative(before: Sequence[str], after: Sequence[str], golds: Sequence[Sequence[str]]) -> bool:
+    """Return whether the occurrence is one side of an "or" whose other side is no gold."""
+    if after and after[0] in {"or", "或"}:
+        rest = after[1:]
+        return not (rest and rest[0] in _AFTER_OR) and not _starts_with(rest, golds)
+    if before and before[-1] in {"or", "或"}:
+        return not _ends_with(before[:-1], golds)
+    joined = "".join(after[:2])
+    return joined.startswith(("或者", "还是")) or "".join(before[-2:]).endswith(("或者", "还是"))
+
+
+def _starts_with(row: Sequence[str], golds: Sequence[Sequence[str]]) -> bool:
+    return any(list(row[: len(gold)]) == list(gold) for gold in golds if gold)
+
+
+def _ends_with(row: Sequence[str], golds: Sequence[Sequence[str]]) -> bool:
+    return any(list(row[-len(gold) :]) == list(gold) for gold in golds if gold)
+
+
+def _is_in_list(row: Sequence[str], start: int, end: int, golds: Sequence[Sequence[str]]) -> bool:
+    """Return whether the occurrence is a number in a list of similar numbers of which most are no golds."""
+    if end - start != 1 or not row[start].isdigit() or len(row[start]) < _LEAST_DIGITS:
+        return False
+    numbers = {row[start], *_walk_numbers(row, start, -1), *_walk_numbers(row, start, 1)}
+    others = numbers - {gold[0] for gold in golds if len(gold) == 1}
+    is_pair = any(row[at : at + 1] == ["and"] for at in (start - 1, end) if at >= 0)
+    return len(others) + 1 >= (2 if is_pair else _LEAST_NUMBERS)
+
+
+def _walk_numbers(row: Sequence[str], start: int, way: int) -> list[str]:
+    """Return the numbers of similar length that stand next to this one, with only joints between."""
+    found: list[str] = []
+    at = start + way
+    while 0 <= at < len(row) and (row[at] in _JOINTS or row[at].isdigit()):
+        if row[at].isdigit():
+            if abs(len(row[at]) - len(row[start])) <= 1:
+                found.append(row[at])
+            elif len(row[at]) > _LONGEST_BULLET:
+                break
+        at += way
+    return found

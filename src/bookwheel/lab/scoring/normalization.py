@@ -1,0 +1,113 @@
+"""Reduce a text to the words that metrics compare. Every metric but the published ones uses it.
+
+Unicode becomes NFKC (full-width digits, ligatures), digits of all scripts become Arabic ones, Latin letters lose their
+accents, traditional Chinese characters become simplified ones, invisible characters go, and case is folded. The rest is
+split into tokens:
+
+    words       runs of letters and digits; "U.S.A." and "USA" are one word, and so are "King’s" and "Kings"
+    numbers     1,234,567 is 1234567; 12.5 and -3 stay whole; words become digits (`bookwheel.lab.scoring.numerals`)
+    dates       "July 14, 1953" and "1953-07-14" are "14 july 1953"
+    characters  each Chinese character and each kana is a token of its own, as these scripts mark no words
+
+Punctuation only separates. English articles are dropped unless nothing else is left.
+
+>>> words("The U.S. paid $1,250 for twenty-one lamps!")
+['us', 'paid', '1250', 'for', '21', 'lamps']
+>>> words("北京，2008年")
+['北', '京', '2008', '年']
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from bookwheel.lab.scoring.hanzi import simplify
+from bookwheel.lab.scoring.numerals import compose_numbers, order_dates, parse_chinese_numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+ARTICLES: Final = frozenset({"a", "an", "the"})
+BREAK: Final = "\x1f"
+"""The token of `split_clauses` between two clauses."""
+
+_SINGLE: Final = "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_TOKEN: Final = re.compile(
+    rf"{BREAK}|(?<![\w.])-\d+(?:\.\d+)?(?!\w)|\d+\.\d+(?!\w)|[{_SINGLE}]|[^\W{_SINGLE}]+(?:\+\+|#)?"
+)
+_APOSTROPHE: Final = re.compile("['’‘`ʼ]")
+_DOTTED: Final = re.compile(r"\b(?:[^\W\d_]\.){2,}")
+_THOUSANDS: Final = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+# Blanks that typographers set between thousands; an ordinary blank may stand between two numbers.
+_THIN_THOUSANDS: Final = re.compile("(?<=\\d)[\u00a0\u2007\u2009\u202f](?=\\d{3}(?!\\d))")
+# "4 821 907": three groups with one or two digits first are one number.
+_WIDE_THOUSANDS: Final = re.compile(r"(?<![\d.,] )(?<![\d.,])\d{1,2}(?: \d{3}){2,}(?! ?\d)")
+_WHOLE: Final = re.compile(r"(?<![\d.,])(\d+)\.0+(?![\d.])")
+_INVISIBLE: Final = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
+_ACCENTS: Final = re.compile("(?<=[a-z])[\u0300-\u036f]+")
+_WITHOUT_ACCENT: Final = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "æ": "ae", "œ": "oe", "þ": "th"})
+_PERCENT: Final = re.compile(r"(?<=\d)\s*(?:%|percent\b|per cent\b)")
+_UNIT: Final = re.compile(r"(?<=\d)(?=(?:am|pm|km|kg|cm|mm|m|ft|mph|gb|mb|tb|hz)\b)")
+_CLAUSE_END: Final = re.compile(r"[;:!?()\[\]\n。！？；：，、（）—–|]|(?<!\d),|,(?!\d)|\.(?=\s|$)|\s-{1,2}\s")
+# An answer of 10,000 tokens takes about a megabyte.
+_SPLITS_KEPT: Final = 256
+_DECIMAL_ZEROS: Final = re.compile(r"(?<=[$€£¥])(\d+\.\d*?)0+(?!\d)")
+
+
+def words(text: str) -> list[str]:
+    """Return the tokens of a text without articles, or with them when there is nothing else."""
+    all_words = words_with_articles(text)
+    return [word for word in all_words if word not in ARTICLES] or all_words
+
+
+def words_with_articles(text: str) -> list[str]:
+    """Return all tokens of a text."""
+    return [token for token in split_clauses(text) if token != BREAK]
+
+
+# A report tries the same constant answers on every question, and a question's golds on every answer.
+@lru_cache(_SPLITS_KEPT)
+def split_clauses(text: str) -> tuple[str, ...]:
+    """Return all tokens of a text, with BREAK where punctuation parts two clauses or two items."""
+    text = _DOTTED.sub(lambda match: match[0].replace(".", ""), _APOSTROPHE.sub("", _fold(text)))
+    text = _WIDE_THOUSANDS.sub(lambda match: match[0].replace(" ", ""), _THOUSANDS.sub("", text))
+    text = _CLAUSE_END.sub(f" {BREAK} ", _WHOLE.sub(r"\1", text))
+    tokens = [token.strip("_") for token in _TOKEN.findall(text)]
+    return tuple(order_dates(compose_numbers([token for token in tokens if token], BREAK)))
+
+
+def _fold(text: str) -> str:
+    """Fold the forms of characters that mean the same."""
+    text = _THIN_THOUSANDS.sub("", _INVISIBLE.sub("", text))
+    text = text.replace("´", "'")  # NFKC would make a blank and an accent of it, and split the word
+    text = unicodedata.normalize("NFKC", text).casefold().replace("\N{MINUS SIGN}", "-")
+    if not text.isascii():
+        text = _ACCENTS.sub("", unicodedata.normalize("NFD", text)).translate(_WITHOUT_ACCENT)
+        text = parse_chinese_numbers(simplify(_fold_digits(unicodedata.normalize("NFC", text))))
+    return _UNIT.sub(" ", _PERCENT.sub(" ", _DECIMAL_ZEROS.sub(r"\1", text)))
+
+
+def _fold_digits(text: str) -> str:
+    return "".join(str(unicodedata.decimal(one)) if one.isdecimal() and not one.isascii() else one for one in text)
+
+
+def contains_words(row: Sequence[str], part: Sequence[str]) -> bool:
+    """Return True when the tokens of `part` stand in `row` side by side; never for an empty part."""
+    return bool(find_words(row, part, most=1))
+
+
+def find_words(row: Sequence[str], part: Sequence[str], *, most: int | None = None) -> list[int]:
+    """Return the places at which the tokens of `part` stand in `row` side by side, at most so many."""
+    places: list[int] = []
+    if not part:
+        return places
+    width, wanted = len(part), list(part)
+    for at in range(len(row) - width + 1):
+        if row[at] == part[0] and list(row[at : at + width]) == wanted:
+            places.append(at)
+            if len(places) == most:
+                break
+    return places

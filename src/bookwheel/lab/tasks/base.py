@@ -1,0 +1,152 @@
+"""A sample: a document, a question, the right answers, and the places in the document that give them.
+
+This module knows nothing of how samples are made, read or stored.
+
+    Sample(task="niah_single_2", question="What is the special number for amber-kettle?", golds=("4821907",),
+           document=…, metric="contains", length=8192, tokens=8190, evidence=(
+               GoldEvidence(start=10233, end=10291, note="amber-kettle: 4821907"),))
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from bookwheel.lab.scoring import Score, score_answer, score_missing_answer
+from bookwheel.types import Document, Part
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+
+class MemoryRule(StrEnum):
+    """The rule by which the ideal memory of a sample grows."""
+
+    NOTES = "notes"
+    """The notes of the evidence read so far; a note replaces an older one with the same key."""
+    TALLY = "tally"
+    """The most frequent words so far with their counts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoldEvidence:
+    """A span of the document that the answer needs, with the note that a perfect reader takes there."""
+
+    start: int
+    """Character offset into the document's text."""
+    end: int
+    note: str = ""
+    """Empty: no note, the span is only shown to people."""
+    key: str = ""
+    """A later note with the same key replaces this one."""
+    replaces: tuple[str, ...] = ()
+    """Keys of other notes that this one replaces."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MissingSample:
+    """A sample that could not be made at the requested length."""
+
+    task: str
+    id: str
+    reason: str
+    length: int = 0
+
+
+class SampleDocument:
+    """A document in pieces, so that a long one is never joined just to be read.
+
+    >>> SampleDocument("letters", ["Dear Ada, ", "the wheel turns."]).slice(5, 15)
+    'Ada, the w'
+    """
+
+    __slots__ = ("_pieces", "length", "name")
+
+    def __init__(self, name: str, pieces: Iterable[str]) -> None:
+        self.name = name
+        self._pieces = tuple(pieces)
+        self.length = sum(map(len, self._pieces))
+
+    def parts(self, start: int = 0) -> Iterator[Part]:
+        """Yield the text from character `start` on."""
+        for piece in self._pieces:
+            if start < len(piece):
+                yield Part(text=piece[start:] if start > 0 else piece, source=self.name)
+            start -= len(piece)
+
+    @property
+    def text(self) -> str:
+        """The whole text."""
+        return "".join(self._pieces)
+
+    def slice(self, start: int, end: int) -> str:
+        """Return the characters from `start` up to `end`."""
+        pieces: list[str] = []
+        for part in self.parts(start):
+            pieces.append(part.text[: end - start])
+            start += len(part.text)
+            if start >= end:
+                break
+        return "".join(pieces)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SampleDocument):
+            return NotImplemented
+        return (self.name, self.length) == (other.name, other.length) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.length))
+
+    def __repr__(self) -> str:
+        return f"SampleDocument({self.name!r}, {self.length} characters)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One question about one document, with the golds and the metric that score an answer."""
+
+    id: str
+    """Unique within a task, length, seed and language."""
+    task: str
+    question: str
+    golds: tuple[str, ...]
+    """Alternatives or parts, as the metric says."""
+    document: Document
+    metric: str
+    """The name of the metric that scores it."""
+    length: int = 0
+    """The requested tokens: the column of a report."""
+    tokens: int = 0
+    """The real number of tokens, by the tokenizer it was made with."""
+    seed: int = 0
+    language: str = "en"
+    evidence: tuple[GoldEvidence, ...] = ()
+    """In the document's order."""
+    memory: MemoryRule = MemoryRule.NOTES
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    """Plain JSON values, such as the split and the tokenizer."""
+
+    @property
+    def text(self) -> str:
+        """The document's whole text."""
+        return "".join(part.text for part in self.document.parts())
+
+    @property
+    def content(self) -> str:
+        """A hash of what the sample asks and how it is judged: question, golds, metric and document."""
+        asked = [self.question, list(self.golds), self.metric]
+        digest = hashlib.sha256(json.dumps(asked, ensure_ascii=True).encode())
+        for part in self.document.parts():
+            digest.update(part.text.encode("utf-8", "surrogatepass"))
+        return digest.hexdigest()[:16]
+
+    def score(self, answer: str | None) -> Score:
+        """Score an answer by the sample's own metric; None, a missing answer, counts as wrong."""
+        return (
+            score_missing_answer("the reading failed")
+            if answer is None
+            else score_answer(self.metric, answer, self.golds, self.question)
+        )

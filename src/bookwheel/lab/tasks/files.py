@@ -1,0 +1,256 @@
+"""Samples as JSON Lines: one object a line, the same bytes for the same samples.
+
+A file of ours round-trips. A file by hand needs three fields a line and may leave out the rest:
+
+    {"question": "Who signed?", "document": "…", "answers": ["Ada Quill"]}
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping  # noqa: TC003 - the schema reads annotations at run time
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Annotated, Any, Final, Self
+
+from annotated_types import Ge
+
+from bookwheel.errors import InputError
+from bookwheel.lab.scoring import load_metric
+from bookwheel.lab.tasks.base import GoldEvidence, MemoryRule, MissingSample, Sample, SampleDocument
+from bookwheel.lab.tasks.imports import adapt_record, read_records
+from bookwheel.schema import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+
+class SampleWriter:
+    """A file of samples that takes its name when all are written; after an error nothing of it is left."""
+
+    def __init__(self, path: Path, *, force: bool = False) -> None:
+        if path.exists() and not force:
+            raise InputError(f"{path} is there already; choose another --out or replace it with --force")
+        self.path = path
+        self.written = 0
+        self._unfinished = path.with_name(f"{path.name}.unfinished")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = self._unfinished.open("w", encoding="utf-8", newline="\n")
+        except OSError as error:
+            raise InputError(f"{path} cannot be written: {error}") from error
+
+    def add(self, sample: Sample) -> None:
+        """Write one more line."""
+        self._write(to_line(sample))
+        self.written += 1
+
+    def add_missing(self, sample: MissingSample) -> None:
+        """Write why a sample could not be made."""
+        record = {MISSING: sample.reason, "id": sample.id, "task": sample.task, "length": sample.length}
+        self._write(json.dumps(record, ensure_ascii=False) + "\n")
+
+    def _write(self, line: str) -> None:
+        try:
+            self._file.write(line)
+        except OSError as error:
+            raise InputError(f"{self.path} cannot be written: {error}") from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        try:
+            # What a full disk refuses may show only here.
+            self._file.close()
+            if kind is None:
+                self._unfinished.replace(self.path)
+        except OSError as error:
+            raise InputError(f"{self.path} cannot be written: {error}") from error
+        finally:
+            self._unfinished.unlink(missing_ok=True)
+
+
+def write_samples(samples: Iterable[Sample], path: Path, *, force: bool = False) -> int:
+    """Write the samples one at a time and return their number."""
+    with SampleWriter(path, force=force) as writing:
+        for sample in samples:
+            writing.add(sample)
+    return writing.written
+
+
+def read_samples(path: Path, pool: Path | None = None) -> Iterator[Sample]:
+    """Yield the samples of a file, ours or another project's (`bookwheel.lab.tasks.imports`).
+
+    `pool` is the file whose paragraphs an index file numbers. InputError names the file and the line that cannot be
+    read. Samples that could not be made are left out.
+    """
+    return (entry for entry in read_entries(path, pool) if isinstance(entry, Sample))
+
+
+def read_entries(path: Path, pool: Path | None = None) -> Iterator[Sample | MissingSample]:
+    """Yield the samples of a file, and those that `bookwheel data make` could not make."""
+    for number, where, values in read_records(path):
+        if isinstance(values, dict) and MISSING in values:
+            yield _parse_missing(values, f"{path}, {where}")
+        else:
+            yield from _read_record(values, f"{path}, {where}", path, number, pool)
+
+
+MISSING: Final = "infeasible"
+"""The field, first in its line, with the reason why a sample could not be made."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _MissingRecord:
+    infeasible: str
+    id: str
+    task: str
+    length: int = 0
+
+
+def _parse_missing(values: Mapping[str, Any], where: str) -> MissingSample:
+    record = parse(_MissingRecord, values, where=where)
+    return MissingSample(task=record.task, id=record.id, reason=record.infeasible, length=record.length)
+
+
+def to_line(sample: Sample) -> str:
+    """Return a sample as one line of JSON, with its line end."""
+    record = {
+        "id": sample.id,
+        "task": sample.task,
+        "question": sample.question,
+        "golds": list(sample.golds),
+        "metric": sample.metric,
+        "length": sample.length,
+        "tokens": sample.tokens,
+        "seed": sample.seed,
+        "language": sample.language,
+        "memory": str(sample.memory),
+        "evidence": [_evidence_to_json(evidence) for evidence in sample.evidence],
+        "metadata": dict(sample.metadata),
+        "name": sample.document.name,
+        "document": sample.text,
+    }
+    return json.dumps(record, ensure_ascii=False) + "\n"
+
+
+def _evidence_to_json(evidence: GoldEvidence) -> dict[str, Any]:
+    record: dict[str, Any] = {"start": evidence.start, "end": evidence.end, "note": evidence.note}
+    if evidence.key:
+        record["key"] = evidence.key
+    if evidence.replaces:
+        record["replaces"] = list(evidence.replaces)
+    return record
+
+
+NotNegative = Annotated[int, Ge(0)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _SampleRecord:
+    """A line of a file of samples, without its document and its gold answers."""
+
+    question: str
+    id: str | int = ""
+    task: str = ""
+    metric: str = "contains"
+    length: NotNegative = 0
+    tokens: NotNegative = 0
+    seed: int = 0
+    language: str = "en"
+    memory: MemoryRule = MemoryRule.NOTES
+    evidence: tuple[GoldEvidence, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    name: str = ""
+
+
+# RULER writes niah_single_1/validation.jsonl: the folder has the name of the task.
+_SPLITS: Final = frozenset({"validation", "test"})
+_FIELDS: Final = frozenset(field.name for field in fields(_SampleRecord))
+
+
+def parse_sample(line: str, path: Path, number: int) -> Sample:
+    """Return the sample on a line of a file; InputError names the file and the line."""
+    where = f"{path}, line {number}"
+    try:
+        values = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{where}: not valid JSON: {error}") from error
+    samples = list(_read_record(values, where, path, number))
+    if len(samples) != 1:
+        raise InputError(f"{where}: the record holds {len(samples)} questions; write one sample a line")
+    return samples[0]
+
+
+def _read_record(values: Any, where: str, path: Path, number: int, pool: Path | None = None) -> Iterator[Sample]:
+    """Yield the samples of a record; records of other projects may hold several."""
+    if not isinstance(values, dict):
+        raise InputError(f"{where}: expected a JSON object with question, document and golds")
+    try:
+        for adapted in adapt_record(values, pool):
+            yield _parse_fields(adapted, where, path, number)
+    except KeyError as error:
+        raise InputError(f"{where}: not a sample: the field {error} is missing") from error
+    except (AttributeError, IndexError, TypeError, ValueError) as error:
+        raise InputError(f"{where}: not a sample: {error}") from error
+
+
+def _parse_fields(values: Mapping[str, Any], where: str, path: Path, number: int) -> Sample:
+    is_ruler = "family" in values.get("metadata", ())
+    name = path.absolute().parent.name if is_ruler and path.stem in _SPLITS else path.name.partition(".")[0]
+    default_id = f"{name}-{number}"
+    # Other people's files carry fields of their own.
+    record = parse(_SampleRecord, {key: value for key, value in values.items() if key in _FIELDS}, where=where)
+    try:
+        document = SampleDocument(record.name or str(record.id or default_id), [_parse_document(values)])
+        return _build_sample(record, document, parse_golds(values), default_task=name, default_id=default_id)
+    except (ValueError, InputError) as error:
+        raise InputError(f"{where}: not a sample: {error}") from error
+
+
+def _build_sample(
+    record: _SampleRecord, document: SampleDocument, golds: tuple[str, ...], *, default_task: str, default_id: str
+) -> Sample:
+    if not record.question.strip():
+        raise ValueError("'question' must be a text that is not empty")
+    load_metric(record.metric)
+    for evidence in record.evidence:
+        if not 0 <= evidence.start <= evidence.end <= document.length:
+            span = f"{evidence.start}-{evidence.end}"
+            raise ValueError(f"evidence {span} lies outside the document of {document.length} characters")
+    return Sample(
+        id=str(record.id or default_id),
+        task=record.task or default_task,
+        question=record.question,
+        golds=golds,
+        document=document,
+        metric=record.metric,
+        length=record.length,
+        tokens=record.tokens,
+        seed=record.seed,
+        language=record.language,
+        evidence=record.evidence,
+        memory=record.memory,
+        metadata=record.metadata,
+    )
+
+
+def _parse_document(values: Mapping[str, Any]) -> str:
+    """Return the document's text. It may be megabytes long, so it is checked here and not copied by the schema."""
+    text = values.get("document")
+    if not isinstance(text, str) or not text.strip():
+        raise ValueError("'document' must be a text that is not empty")
+    return text
+
+
+def parse_golds(record: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the gold answers under any of the names in use: golds, answers, answer.
+
+    ValueError when there is none.
+    """
+    value = next((record[key] for key in ("golds", "answers", "answer") if key in record), None)
+    values = [value] if isinstance(value, str) else value
+    if not isinstance(values, list) or not values or not all(isinstance(gold, str) and gold for gold in values):
+        raise ValueError("'golds' (or 'answers', or 'answer') must be a text or a list of texts, none of them empty")
+    return tuple(values)

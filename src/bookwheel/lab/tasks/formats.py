@@ -1,0 +1,238 @@
+"""Question sets in their official formats, as QuestionItems.
+
+    HotpotQA, 2WikiMultihopQA   {question, answer, context: [[title, [sentences]]], supporting_facts: [[title, number]]}
+    MuSiQue                     {question, answer, answer_aliases, paragraphs: [{title, paragraph_text, is_supporting}]}
+    SQuAD, CMRC 2018, DRCD      {data: [{title, paragraphs: [{context, qas: [{question, answers: [{text}]}]}]}]}
+    your own                    {question, answers, paragraphs: ["…" or {title, text}]} or {question, answers, document}
+
+A file is one JSON value or JSON Lines, packed with gzip or not; which of the formats it is, is seen from its fields.
+SQuAD 2's unanswerable questions become items without golds. Questions that cannot be used are counted, with the reason.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+from bookwheel.errors import InputError
+from bookwheel.lab.scoring.normalization import contains_words, words
+from bookwheel.lab.tasks.files import parse_golds
+from bookwheel.lab.tasks.imports import read_records
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paragraph:
+    """A titled paragraph of a question's context."""
+
+    title: str
+    text: str
+    support: tuple[tuple[int, int], ...] = ()
+    """Spans of the text that the answer needs; none in a distractor."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionItem:
+    """A question with its paragraphs; at least one of them has support, where there is an answer."""
+
+    id: str
+    question: str
+    golds: tuple[str, ...]
+    """Empty where the paragraphs do not answer the question, as SQuAD 2 marks them."""
+    paragraphs: tuple[Paragraph, ...]
+
+
+YES_NO: Final = frozenset({"yes", "no"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionSet:
+    """The questions of a file."""
+
+    items: tuple[QuestionItem, ...]
+    left_out: Mapping[str, int]
+    """Questions of the file that cannot be used, by the reason."""
+
+
+NOT_GROUNDED: Final = "the answer stands in none of its paragraphs"
+_MARKED: Final = "marked as not answerable, and other paragraphs of the pool may answer it"
+
+
+def load_items(path: Path) -> tuple[QuestionItem, ...]:
+    """Load all questions whose paragraphs hold the answer, or that are marked to have none."""
+    return load_question_set(path).items
+
+
+@lru_cache(maxsize=8)
+def load_question_set(path: Path) -> QuestionSet:
+    """Load the questions of a file; InputError names file and line of a bad record."""
+    items: list[QuestionItem] = []
+    left_out: Counter[str] = Counter()
+    for _, where, record in read_records(path):
+        try:
+            for parsed in _parse_record(record, where):
+                item = _ground(parsed) if isinstance(parsed, QuestionItem) else None
+                if item:
+                    items.append(item)
+                else:
+                    left_out[parsed if isinstance(parsed, str) else NOT_GROUNDED] += 1
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+            fault = f"the field {error} is missing" if isinstance(error, KeyError) else str(error)
+            raise InputError(f"{path}, {where}: not a question of a known format: {fault}") from error
+    if not items:
+        raise InputError(f"{path} holds no question with an answer in its paragraphs")
+    return QuestionSet(items=tuple(items), left_out=dict(left_out))
+
+
+def _parse_record(record: Any, where: str) -> Iterator[QuestionItem | str]:
+    """Yield the record's questions, or the reason why one cannot be used."""
+    if not isinstance(record, dict):
+        raise TypeError("expected a JSON object")
+    paragraphs = record.get("paragraphs")
+    first = paragraphs[0] if isinstance(paragraphs, list) and paragraphs else None
+    if isinstance(first, dict) and "qas" in first:
+        yield from _parse_squad(record)
+    elif isinstance(first, dict) and "paragraph_text" in first:
+        yield from _parse_musique(record, where)
+    elif isinstance(record.get("context"), (list, dict)):
+        yield _parse_hotpot(record, where)
+    else:
+        yield _parse_own(record, where)
+
+
+def _parse_squad(article: dict[str, Any]) -> Iterator[QuestionItem]:
+    for number, paragraph in enumerate(article["paragraphs"]):
+        context = paragraph["context"]
+        title = str(article.get("title") or paragraph.get("title") or paragraph.get("id", "")).replace("_", " ")
+        for qa in paragraph["qas"]:
+            golds = tuple(dict.fromkeys(answer["text"] for answer in qa.get("answers", ()) if answer["text"].strip()))
+            is_impossible = bool(qa.get("is_impossible"))
+            support = () if is_impossible or not golds else _answer_span(context, qa["answers"])
+            identity = str(qa.get("id", f"{title}-{number}"))
+            yield QuestionItem(
+                id=identity,
+                question=qa["question"].strip(),
+                golds=() if is_impossible else golds or ("",),
+                paragraphs=(Paragraph(title=title, text=context, support=support),),
+            )
+
+
+def _answer_span(context: str, answers: list[dict[str, Any]]) -> tuple[tuple[int, int], ...]:
+    """Return the span of the sentence with the first answer.
+
+    The given offset is only a hint, because it is wrong in some sets.
+    """
+    text = answers[0]["text"]
+    start = int(answers[0].get("answer_start", -1))
+    if context[start : start + len(text)] != text:
+        start = context.find(text)
+    if start < 0:
+        return ((0, len(context)),)
+    return (_sentence_span(context, start, start + len(text)),)
+
+
+_END: Final = re.compile(r"[.!?]['\")\]]*\s+|[。！？；][”’」』）]*|\n+")
+
+
+def _sentence_span(text: str, start: int, end: int) -> tuple[int, int]:
+    ends = [match.end() for match in _END.finditer(text)]
+    begin = max((place for place in ends if place <= start), default=0)
+    finish = min((place for place in ends if place >= end), default=len(text))
+    return begin, begin + len(text[begin:finish].rstrip())
+
+
+def _parse_musique(record: dict[str, Any], where: str) -> Iterator[QuestionItem | str]:
+    if not record.get("answerable", True):
+        yield _MARKED
+        return
+    paragraphs = tuple(
+        Paragraph(title=one["title"], text=one["paragraph_text"].strip(), support=_whole_span(one))
+        for one in record["paragraphs"]
+    )
+    golds = tuple(dict.fromkeys([record["answer"], *record.get("answer_aliases", ())]))
+    identity = str(record.get("id", where))
+    yield QuestionItem(id=identity, question=record["question"].strip(), golds=golds, paragraphs=paragraphs)
+
+
+def _whole_span(paragraph: dict[str, Any]) -> tuple[tuple[int, int], ...]:
+    return ((0, len(paragraph["paragraph_text"].strip())),) if paragraph["is_supporting"] else ()
+
+
+def _parse_hotpot(record: dict[str, Any], where: str) -> QuestionItem:
+    context, facts = record["context"], record.get("supporting_facts", ())
+    if isinstance(context, dict):
+        context = list(zip(context["title"], context["sentences"], strict=True))
+        facts = list(zip(facts["title"], facts["sent_id"], strict=True))
+    supported = {(title, int(number)) for title, number in facts}
+    paragraphs = tuple(_join_sentences(title, sentences, supported) for title, sentences in context)
+    identity = str(record.get("id", record.get("_id", where)))
+    return QuestionItem(
+        id=identity, question=record["question"].strip(), golds=parse_golds(record), paragraphs=paragraphs
+    )
+
+
+def _join_sentences(title: str, sentences: list[str], supported: set[tuple[str, int]]) -> Paragraph:
+    text = ""
+    spans: list[tuple[int, int]] = []
+    for number, sentence in enumerate(sentences):
+        glue = "" if not text or text[-1].isspace() or sentence[:1].isspace() else " "
+        begin = len(text) + len(glue) + len(sentence) - len(sentence.lstrip())
+        text += glue + sentence
+        if (title, number) in supported and sentence.strip():
+            spans.append((begin, len(text.rstrip())))
+    lead = len(text) - len(text.lstrip())
+    support = tuple((begin - lead, end - lead) for begin, end in spans)
+    return Paragraph(title=title, text=text.strip(), support=support)
+
+
+def _parse_own(record: dict[str, Any], where: str) -> QuestionItem:
+    values = record.get("paragraphs", [record["document"]] if "document" in record else None)
+    if not isinstance(values, list) or not values:
+        raise ValueError("'paragraphs' must be a list, or 'document' a text")
+    question = record["question"]
+    if not isinstance(question, str) or not question.strip():
+        raise ValueError("'question' must be a text that is not empty")
+    paragraphs = tuple(_parse_own_paragraph(one) for one in values)
+    return QuestionItem(
+        id=str(record.get("id", where)), question=question.strip(), golds=parse_golds(record), paragraphs=paragraphs
+    )
+
+
+def _parse_own_paragraph(value: Any) -> Paragraph:
+    if isinstance(value, str):
+        return Paragraph(title="", text=value.strip())
+    return Paragraph(title=str(value.get("title", "")), text=str(value["text"]).strip())
+
+
+def _ground(item: QuestionItem) -> QuestionItem | None:
+    """Return the item with evidence that holds its answer, or None.
+
+    Where the marked sentences do not hold it, the evidence becomes whole paragraphs.
+    """
+    if not item.golds:
+        return item
+    if not any(words(gold) for gold in item.golds):
+        return None
+    quotes = [p.text[begin:end] for p in item.paragraphs for begin, end in p.support]
+    if quotes and (_has_answer(item, quotes) or set(item.golds) & YES_NO):
+        return item
+    supported = any(p.support for p in item.paragraphs)
+    wider = [bool(p.support) or (not supported and _has_answer(item, [p.text])) for p in item.paragraphs]
+    if not _has_answer(item, [p.text for p, taken in zip(item.paragraphs, wider, strict=True) if taken]):
+        return None
+    paragraphs = tuple(
+        Paragraph(title=p.title, text=p.text, support=((0, len(p.text)),) if taken else ())
+        for p, taken in zip(item.paragraphs, wider, strict=True)
+    )
+    return QuestionItem(id=item.id, question=item.question, golds=item.golds, paragraphs=paragraphs)
+
+
+def _has_answer(item: QuestionItem, texts: list[str]) -> bool:
+    """Return True when a gold stands in one of the texts as whole tokens."""
+    return any(contains_words(words(text), words(gold)) for text in texts for gold in item.golds)

@@ -1,0 +1,206 @@
+"""RULER's thirteen tasks by its own construction, as tasks of ours: `ruler_niah_single_1` … `ruler_qa_2`.
+
+The document is the context of a prompt; the question is its last line with the beginning of the answer; the length
+counts the whole prompt and its answer, as RULER's lengths do. Options: `ruler` (a checkout, for RULER's own sentences
+and files), `hops` and `chains` of `vt`, `alpha` of `fwe`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from annotated_types import Ge, Le
+
+from bookwheel.errors import InputError
+from bookwheel.lab.tasks.assembly import AssembledDocument
+from bookwheel.lab.tasks.base import GoldEvidence, MemoryRule
+from bookwheel.lab.tasks.definition import AtLeastOne, SampleDraft, SampleRequest, Task
+from bookwheel.lab.tasks.filler import split_sentences
+from bookwheel.lab.tasks.needles import VARIANTS
+from bookwheel.lab.tasks.ruler.chains import ChainPrompts
+from bookwheel.lab.tasks.ruler.counts import CommonPrompts, FrequentPrompts
+from bookwheel.lab.tasks.ruler.needles import NeedlePrompts
+from bookwheel.lab.tasks.ruler.passages import PassagePrompts
+from bookwheel.lab.tasks.ruler.prompts import fit
+from bookwheel.lab.tasks.ruler.resources import Resources
+from bookwheel.lab.tasks.ruler.streams import Streams
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bookwheel.lab.tasks.data_dir import DataDir
+    from bookwheel.lab.tasks.ruler.prompts import Prompt, PromptFamily, SizedPrompt
+    from bookwheel.text.tokens import Tokenizer
+
+PREFIX: Final = "ruler_"
+
+
+class RulerRun:
+    """The prompts of one task, length and seed, in the order in which one run of a script makes them.
+
+    The state of the random numbers before each prompt is kept, so that any prompt can be made again.
+    """
+
+    def __init__(
+        self,
+        task: str,
+        *,
+        tokens: int,
+        seed: int,
+        tokenizer: Tokenizer,
+        resources: Resources,
+        split: Callable[[str], list[str]] = split_sentences,
+        hops: int = 4,
+        chains: int = 1,
+        alpha: float = 2.0,
+    ) -> None:
+        self._task = task
+        self._tokens = tokens
+        self._tokenizer = tokenizer
+        self._streams = Streams(seed)
+        common: dict[str, Any] = {"most": tokens, "tokenizer": tokenizer}
+        self.family: PromptFamily
+        if task in VARIANTS:
+            self.family = NeedlePrompts(VARIANTS[task], resources, self._streams, split=split, **common)
+        elif task == "vt":
+            self.family = ChainPrompts(resources, self._streams, hops=hops, chains=chains, **common)
+        elif task == "cwe":
+            self.family = CommonPrompts(resources, self._streams, **common)
+        elif task == "fwe":
+            self.family = FrequentPrompts(resources, self._streams, alpha=alpha, **common)
+        else:
+            self.family = PassagePrompts(task, resources, self._streams, **common)
+        self._size = self.family.search()
+        self._states = [self._streams.get_state()]
+
+    def make(self, index: int) -> SizedPrompt:
+        """Return the prompt with that number."""
+        for number in range(min(index, len(self._states) - 1), index):
+            self._make_from_state(number)
+        return self._make_from_state(index)
+
+    def _make_from_state(self, number: int) -> SizedPrompt:
+        self._streams.set_state(self._states[number])
+        prompt = fit(self.family, number, self._size, self._tokens, self._tokenizer, self._task)
+        if len(self._states) == number + 1:
+            self._states.append(self._streams.get_state())
+        return prompt
+
+
+def to_record(sized: SizedPrompt, index: int, tokenizer: Tokenizer, *, is_needle: bool = False) -> dict[str, Any]:
+    """Return the line that RULER's scripts write for a prompt."""
+    prompt = sized.prompt
+    record = {
+        "index": index,
+        "input": prompt.input,
+        "outputs": list(prompt.outputs),
+        "length": sized.length,
+        "length_w_model_temp": sized.length,
+        "answer_prefix": prompt.answer_prefix,
+    }
+    if is_needle:
+        # The scripts write the answer's place in characters over the number of the sample.
+        place = prompt.input.find(prompt.outputs[0])
+        record["index"] = place
+        record["token_position_answer"] = tokenizer.count(prompt.input[:place])
+    return record
+
+
+@lru_cache(maxsize=2)
+def _open_resources(checkout: str | None, root: Path | None, data_dir: DataDir) -> Resources:
+    del root  # part of the key: a data folder is another value each time it is located
+    return Resources(Path(checkout) if checkout else None, data_dir)
+
+
+_RUNS: Final[dict[tuple[Any, ...], RulerRun]] = {}
+
+
+def _open_run(request: SampleRequest) -> RulerRun:
+    """Return the run that a request belongs to. Its search costs seconds, so the newest run is kept."""
+    options = {name: value for name, value in request.options.items() if name in {"hops", "chains", "alpha"}}
+    place = (request.options.get("ruler"), request.data_dir.root)
+    key = (request.task, request.tokens, request.seed, request.tokenizer, place, *sorted(options.items()))
+    if key not in _RUNS:
+        resources = _open_resources(*place, request.data_dir)
+        task = request.task.removeprefix(PREFIX)
+        run = RulerRun(
+            task, tokens=request.tokens, seed=request.seed, tokenizer=request.tokenizer, resources=resources, **options
+        )
+        _RUNS.clear()
+        _RUNS[key] = run
+    return _RUNS[key]
+
+
+def build(request: SampleRequest) -> SampleDraft:
+    """Return the prompt with the request's number, as document and question."""
+    run = _open_run(request)
+    if isinstance(run.family, PassagePrompts) and request.index >= len(run.family.questions):
+        raise InputError(f"there are {len(run.family.questions)} questions for {request.task}; lower --count")
+    sized = run.make(request.index)
+    prompt = sized.prompt
+    tokens = request.tokenizer.count(prompt.context)
+    is_passage = isinstance(run.family, PassagePrompts)
+    return SampleDraft(
+        question=f"{prompt.question}\n{prompt.answer_prefix.strip()}",
+        golds=prompt.outputs,
+        metric="string_match_part" if is_passage else "string_match_all",
+        body=AssembledDocument(pieces=(prompt.context,), tokens=tokens, evidence=_find_evidence(prompt)),
+        memory=MemoryRule.NOTES if prompt.needles else MemoryRule.TALLY,
+        metadata={
+            "prompt_tokens": sized.length,
+            "head": prompt.lead + prompt.head,
+            "answer_prefix": prompt.answer_prefix,
+        },
+    )
+
+
+def _find_evidence(prompt: Prompt) -> tuple[GoldEvidence, ...]:
+    if not prompt.needles:
+        return (GoldEvidence(start=0, end=len(prompt.context)),)
+    places = ((prompt.context.find(needle), needle) for needle in prompt.needles)
+    return tuple(
+        GoldEvidence(start=start, end=start + len(needle), note=needle)
+        for start, needle in sorted(places)
+        if start >= 0
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RulerOptions:
+    """The option of all thirteen."""
+
+    ruler: str | None = None
+    """The path of a checkout of RULER, for its own sentences, essays and questions."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RulerChainOptions(RulerOptions):
+    """The options of `ruler_vt`."""
+
+    hops: AtLeastOne | None = None
+    """Links after the first; 4 by default."""
+    chains: AtLeastOne | None = None
+    """Chains in all, of which one is asked for; 1 by default."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RulerWordOptions(RulerOptions):
+    """The options of `ruler_fwe`."""
+
+    alpha: Annotated[float, Ge(1.1), Le(4.0)] | None = None
+    """How fast the counts fall from word to word; 2.0 by default."""
+
+
+_OPTIONS: Final = {"vt": RulerChainOptions, "fwe": RulerWordOptions}
+TASKS: Final = tuple(
+    Task(
+        name=f"{PREFIX}{name}",
+        description=f"RULER's own construction of {name}",
+        build=build,
+        options=_OPTIONS.get(name, RulerOptions),
+    )
+    for name in (*VARIANTS, "vt", "cwe", "fwe", "qa_1", "qa_2")
+)

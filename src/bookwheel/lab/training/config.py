@@ -1,0 +1,259 @@
+"""The settings of a training run: one frozen dataclass a table, read from a preset or a TOML file.
+
+    [train]              how many samples, rollouts and steps, the learning rate, the seed
+    [train.policy]       which model, all weights or adapters, in which numbers, on how many GPUs
+    [train.fresh]        the shape of a new model, used where policy.path is empty
+    [train.loss]         the bounds and weights of the loss
+    [train.reward]       the weights of optional parts of the reward
+    [train.warm_start]   supervised steps on ideal traces before the first rollout
+    [train.evaluation]   when the policy is measured on held-out samples, and on how many
+    [train.task]         the samples: a task, or a file
+    [train.server]       a vLLM or SGLang server that samples the rollouts
+    [plan]               the reading's token budgets
+    [verl]               the machines and engines of `--engine verl`, which reads it itself
+
+The annotations state every bound. Nothing here imports torch, so a wrong setting is reported at once.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import asdict, dataclass, field, replace
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+from annotated_types import Ge, Gt, Lt
+
+from bookwheel.lab.training.advantages import Estimator
+from bookwheel.lab.training.errors import ConfigError
+from bookwheel.lab.training.sources import (
+    AtLeastOne,
+    FreshSettings,
+    NotNegative,
+    PolicySettings,
+    RolloutServerSettings,
+    Seed,
+    Share,
+    TaskSettings,
+)
+from bookwheel.plan import Plan, Sampling, Temperature, TopP, list_presets, load_preset
+from bookwheel.schema import check_bounds, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = [
+    "ROLLOUT",
+    "EvaluationSettings",
+    "FreshSettings",
+    "LossSettings",
+    "PolicySettings",
+    "RewardSettings",
+    "RolloutServerSettings",
+    "TaskSettings",
+    "TrainConfig",
+    "WarmStart",
+    "WorkflowName",
+]
+
+Weight = Annotated[float, Ge(0), Lt(inf)]
+LearningRate = Annotated[float, Gt(0), Lt(inf)]
+WorkflowName = Literal["reading", "calculator", "single"]
+WayName = Literal["sequential", "quotes"]
+
+ROLLOUT: Final = Sampling(temperature=1.0, top_p=1.0)
+"""The only sampling whose probabilities are the trainer's own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LossSettings:
+    """The bounds and weights of the loss; the paper's by default."""
+
+    # Above 1 the lower bound of the ratio would be negative, and no ratio is.
+    clip_low: Share = 0.2
+    clip_high: Weight = 0.2
+    dual_clip: Weight = 3.0
+    """The most a bad token's ratio counts, times its advantage; 0 leaves it without bound."""
+    kl: Weight = 1e-3
+    """beta; 0 needs no reference model."""
+    importance_cap: Annotated[float, Gt(0), Lt(inf)] | None = 2.0
+    """Of w_t; None leaves w_t at 1."""
+
+    def __post_init__(self) -> None:
+        check_bounds(self, error=ConfigError, table="train.loss")
+        # Below the upper bound of the ratio it would undo the clip.
+        if 0 < self.dual_clip <= 1 + self.clip_high:
+            raise ConfigError(
+                f"train.loss.dual_clip must be 0 or above 1 + clip_high ({1 + self.clip_high:g}), "
+                f"not {self.dual_clip:g}"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RewardSettings:
+    """Weights of the reward's parts; the answer's own weight is 1."""
+
+    boxed: Weight = 0.0
+    r"""For a final answer inside \boxed{}."""
+    overlong: Weight = 0.0
+    """Subtracted for replies that come near their token limit."""
+    overlong_share: Share = 0.2
+    """The last share of the limit, in which `overlong` grows from 0 to its full weight."""
+    captured: Weight = 0.0
+    """For golds that are in the memory right after the chunk they stand in."""
+    kept: Weight = 0.0
+    """For golds that are in the last memory."""
+
+    def __post_init__(self) -> None:
+        check_bounds(self, error=ConfigError, table="train.reward")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WarmStart:
+    """Supervised steps on ideal traces."""
+
+    steps: NotNegative = 0
+    """The most steps it takes."""
+    until: Share = 0.0
+    """The held-out accuracy at which it ends early; 0 takes all steps."""
+    every: AtLeastOne = 100
+    """Steps between two checks of `until`."""
+    tokens: NotNegative = 0
+    """The length of generated samples; 0 is the task's. Shorter samples have more to note."""
+    samples: AtLeastOne = 8
+    """Samples whose conversations make one step."""
+    learning_rate: LearningRate = 1e-3
+    warmup_steps: NotNegative = 20
+    decay: Share = 0.0
+    """The share of the learning rate that is gone by the last step."""
+
+    def __post_init__(self) -> None:
+        check_bounds(self, error=ConfigError, table="train.warm_start")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationSettings:
+    """When the policy is measured on held-out samples, and how it is sampled then."""
+
+    every: NotNegative = 20
+    """Steps between two evaluations; 0 evaluates only before the first and after the last."""
+    samples: AtLeastOne = 64
+    temperature: Temperature = 0.7
+    top_p: TopP = 0.95
+
+    def __post_init__(self) -> None:
+        check_bounds(self, error=ConfigError, table="train.evaluation")
+
+    @property
+    def sampling(self) -> Sampling:
+        """The sampling of evaluations, and of the finished policy when it reads."""
+        return Sampling(temperature=self.temperature, top_p=self.top_p)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainConfig:
+    """One run. The defaults are the paper's for a 7B model; its mini-batches are `updates = 16`, as in its presets."""
+
+    steps: NotNegative = 400
+    samples: AtLeastOne = 128
+    """Groups in one step."""
+    # An advantage compares a rollout with others of its sample, so one alone has none.
+    group_size: Annotated[int, Ge(2)] = 16
+    """Rollouts of one sample."""
+    updates: AtLeastOne = 1
+    """Mini-batches that a batch is cut into, by samples: each is an optimizer step. 16 of 128 samples are 8 each."""
+    refills: NotNegative = 0
+    """Rounds in which groups without spread are replaced by new ones; 0 keeps them."""
+    staleness: NotNegative = 0
+    """The most steps that the policy may have taken since a batch's rollouts began; above 0 they overlap training."""
+    patience: AtLeastOne = 20
+    """Steps in a row without any spread after which the run stops with an error."""
+    estimator: Estimator = Estimator.MEAN
+    learning_rate: LearningRate = 1e-6
+    warmup_steps: NotNegative = 20
+    """Batches over which the learning rate rises to its full height."""
+    decay: Share = 0.0
+    """The share of the learning rate that is gone by the last step, linearly; 0 keeps it constant."""
+    weight_decay: Weight = 0.01
+    # At 0 every gradient would be scaled to nothing.
+    clip_norm: Annotated[float, Gt(0), Lt(inf)] = 1.0
+    seed: Seed = 0
+    checkpoint_every: AtLeastOne = 20
+    keep: AtLeastOne = 2
+    """Checkpoints that stay beside the best one."""
+    keep_rollouts: NotNegative = 10
+    """Every so many steps, the step's rollouts are kept as readings; 0 keeps none."""
+    workflow: WorkflowName = "reading"
+    way: WayName = "sequential"
+    """The way of reading: of the warm start's ideal conversations, the rollouts, and the finished policy."""
+    policy: PolicySettings = field(default_factory=PolicySettings)
+    fresh: FreshSettings = field(default_factory=FreshSettings)
+    loss: LossSettings = field(default_factory=LossSettings)
+    reward: RewardSettings = field(default_factory=RewardSettings)
+    warm_start: WarmStart = field(default_factory=WarmStart)
+    evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
+    task: TaskSettings = field(default_factory=TaskSettings)
+    server: RolloutServerSettings = field(default_factory=RolloutServerSettings)
+    plan: Plan = field(default_factory=Plan)
+    """From the table `[plan]`, beside `[train]`."""
+
+    def __post_init__(self) -> None:
+        check_bounds(self, error=ConfigError, table="train")
+        if self.updates > self.samples:
+            raise ConfigError(f"train.updates must be at most train.samples ({self.samples}), not {self.updates}")
+        if self.server.address and (self.policy.quantized or (self.policy.sharded and self.policy.lora_rank)):
+            raise ConfigError(
+                "train.server gets whole weights, and adapters on quantized or sharded weights cannot be merged into "
+                "theirs: set quantized and sharded to false"
+            )
+        if self.staleness and self.policy.sharded and not self.server.address:
+            raise ConfigError(
+                "train.staleness needs a second copy of the weights to sample from, and sharded weights have none: "
+                "set train.server.address, or staleness = 0"
+            )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values, nested; `[plan]` beside `[train]`."""
+        train = asdict(self) | {"estimator": str(self.estimator)}
+        del train["plan"]
+        return {"train": train, "plan": self.plan.to_json()}
+
+    @classmethod
+    def from_tables(cls, tables: Mapping[str, Any], where: str = "") -> TrainConfig:
+        """Return the settings of `[train]` and `[plan]`; errors name the file `where` they stand."""
+        prefix = f"{where}: " if where else ""
+        train = tables.get("train")
+        if isinstance(train, dict) and "plan" in train:
+            raise ConfigError(f"{prefix}train.plan is a table of its own: write [plan]")
+        parsed = parse(_Tables, tables, where=where, error=ConfigError)
+        # The defaults are for a 7B model: nobody should begin such a run with an empty file.
+        if train is None:
+            raise ConfigError(f"{prefix}train is missing: write a table [train]")
+        return replace(parsed.train, plan=parsed.plan)
+
+    @classmethod
+    def load(cls, name: str) -> TrainConfig:
+        """Return the settings of a preset by name, or of a TOML file by path."""
+        path = Path(name)
+        if path.suffix != ".toml":
+            if name not in list_presets():
+                raise ConfigError(f"no preset {name!r}; there are: {', '.join(list_presets())} (or give a .toml file)")
+            return cls.from_tables(load_preset(name), f"preset {name}")
+        try:
+            tables = tomllib.loads(path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise ConfigError(f"{name} cannot be read as settings: {error}") from error
+        return cls.from_tables(tables, name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tables:
+    """The tables of a settings file."""
+
+    train: TrainConfig = field(default_factory=TrainConfig)
+    plan: Plan = field(default_factory=Plan)
+    eval: dict[str, Any] = field(default_factory=dict)
+    """Of `bookwheel eval`; a file may hold both."""
+    verl: dict[str, Any] = field(default_factory=dict)
+    """Of `--engine verl`: the machines and engines."""

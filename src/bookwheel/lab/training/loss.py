@@ -1,0 +1,109 @@
+"""The clipped surrogate over every sampled token of a batch, with one denominator.
+
+    L = -1/T * sum_t [ w_t * s_t - beta * k3_t ]
+
+    s_t  = min(r_t A_t, clip(r_t, 1 - low, 1 + high) A_t), and where A_t < 0 at least dual * A_t (dual clip)
+    r_t  = exp(new_t - old_t)                      how far this batch's updates have moved the token's probability
+    w_t  = min(exp(old_t - rollout_t), cap)        only where sampler and trainer differ (truncated importance sampling)
+    k3_t = exp(ref_t - new_t) - (ref_t - new_t) - 1        the low-variance estimate of KL(new || reference)
+
+Without the dual clip, one token that became likely and was bad has a loss without bound. Differences of
+log-probabilities are clamped before exp, and k3 after it.
+
+T counts the sampled tokens of the WHOLE mini-batch: all conversations of all its rollouts on all ranks. Callers cut it
+as they like and add the losses and the sums; neither notices the cut. Tensors are flat, one entry a sampled token:
+prompts, tool output and padding never come here, so they cannot be counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Final, Self
+
+import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from bookwheel.lab.training.config import LossSettings
+
+# exp(20) is finite in every precision, and no useful ratio comes near it.
+_LARGEST_GAP: Final = 20.0
+# One token's estimate of the KL above this is noise that would outweigh the batch.
+_LARGEST_KL: Final = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Logprobs:
+    """The log-probabilities of the sampled tokens, flat; `new` alone carries a gradient."""
+
+    new: Tensor
+    old: Tensor
+    rollout: Tensor | None = None
+    """The sampler's own; None when they are the trainer's."""
+    reference: Tensor | None = None
+    entropy: Tensor | None = None
+    """Of the new policy at each token, for the metrics."""
+
+
+@dataclass(frozen=True, slots=True)
+class LossSums:
+    """Sums over tokens that add up over micro-batches and ranks; `means` gives the metrics."""
+
+    tokens: float = 0.0
+    loss: float = 0.0
+    """Already divided by the batch's T: it adds up to the batch's loss."""
+    ratio: float = 0.0
+    clipped: float = 0.0
+    entropy: float = 0.0
+    kl: float = 0.0
+    mismatch: float = 0.0
+    """The absolute difference of the sampler's and the trainer's log-probability."""
+    dual: float = 0.0
+    """Tokens at the bound of the dual clip."""
+
+    def __add__(self, other: LossSums) -> Self:
+        return type(self)(**{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)})
+
+    def means(self) -> dict[str, float]:
+        """Return the loss, and every other figure as a mean over tokens."""
+        names = ("ratio", "clipped", "entropy", "kl", "mismatch", "dual")
+        return {"loss": self.loss, **{name: getattr(self, name) / max(self.tokens, 1.0) for name in names}}
+
+
+def policy_loss(
+    logprobs: Logprobs, advantages: Tensor, denominator: float, how: LossSettings
+) -> tuple[Tensor, LossSums]:
+    """Return this part's share of the batch's loss, and its sums. `denominator` is the batch's T."""
+    new, old = logprobs.new, logprobs.old.detach()
+    ratio = torch.exp((new - old).clamp(-_LARGEST_GAP, _LARGEST_GAP))
+    bounded = ratio.clamp(1 - how.clip_low, 1 + how.clip_high)
+    pessimistic = torch.minimum(ratio * advantages, bounded * advantages)
+    # Where A >= 0 the surrogate is above this anyway: the floor acts on bad tokens alone.
+    floor = -advantages.abs() * how.dual_clip if how.dual_clip else torch.full_like(pessimistic, -torch.inf)
+    surrogate = torch.maximum(pessimistic, floor)
+    if logprobs.rollout is not None and how.importance_cap is not None:
+        surrogate = surrogate * torch.exp(old - logprobs.rollout).clamp(max=how.importance_cap)
+    k3 = _k3(new, logprobs.reference)
+    objective = surrogate - how.kl * k3 if how.kl else surrogate
+    loss = -objective.sum() / denominator
+    with torch.no_grad():
+        drift = torch.zeros_like(new) if logprobs.rollout is None else (old - logprobs.rollout).abs()
+        sums = LossSums(
+            tokens=float(new.numel()),
+            loss=loss.item(),
+            ratio=ratio.sum().item(),
+            clipped=(ratio * advantages > bounded * advantages).sum().item(),
+            entropy=0.0 if logprobs.entropy is None else logprobs.entropy.sum().item(),
+            kl=k3.sum().item(),
+            mismatch=drift.sum().item(),
+            dual=(pessimistic < floor).sum().item(),
+        )
+    return loss, sums
+
+
+def _k3(new: Tensor, reference: Tensor | None) -> Tensor:
+    if reference is None:
+        return torch.zeros_like(new)
+    gap = (reference.detach() - new).clamp(-_LARGEST_GAP, _LARGEST_GAP)
+    return (torch.exp(gap) - gap - 1).clamp(max=_LARGEST_KL)

@@ -1,0 +1,236 @@
+"""The policy behind the Model protocol, so that the common reading loop can use it.
+
+All waiting conversations are sampled together, in this process or by a server (servers.py). Every reply carries the
+exact ids sent and sampled, and their log-probabilities. `PolicyModel.for_rollout` fixes sampling and seed whatever the
+plan says: the trainer must compute the probabilities of the distribution that was sampled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from bookwheel.errors import InputError, WindowExceeded
+from bookwheel.lab.training import ranks
+from bookwheel.lab.training.chat import ChatCodec, export_tokenizer
+from bookwheel.lab.training.config import ROLLOUT
+from bookwheel.lab.training.generation import GenerationRequest, GenerationResult, generate
+from bookwheel.lab.training.memory import name_memory_setting
+from bookwheel.lab.training.rows import build_row
+from bookwheel.models.base import Ability, Judgement, Likelihood, find_first_tokens
+from bookwheel.plan import Plan
+from bookwheel.types import Finish, Message, Reply, TokenRecord, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bookwheel.lab.training.policy import Policy
+    from bookwheel.lab.training.rows import Row
+    from bookwheel.plan import Sampling
+
+# Turns of the event loop without a new request, after which the waiting batch is sampled.
+_QUIET_TURNS: Final = 8
+
+
+class RolloutSampler(Protocol):
+    """Continues prompts, token ids in and out."""
+
+    async def submit(self, request: GenerationRequest) -> GenerationResult:
+        """Return what was sampled after the request's prompt."""
+        ...
+
+
+class PolicyModel:
+    """Keeps the Model protocol; `budget` bounds the padded tokens of a batch where no other `sampler` is given."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        *,
+        plan: Plan | None = None,
+        budget: int = 65536,
+        name: str = "policy",
+        sampler: RolloutSampler | None = None,
+    ) -> None:
+        self.name = name
+        self.plan = plan or Plan()
+        self.window = policy.window
+        self.tokenizer = export_tokenizer(policy.tokenizer, name)
+        self._chats = ChatCodec(policy.tokenizer)
+        self.template_tokens = len(self._chats.encode((Message(role="user", content=""),)))
+        self._sampling: Sampling | None = None
+        self._exact_ids: dict[tuple[Message, ...], tuple[int, ...]] = {}
+        self._policy = policy
+        self._sampler = sampler or _BatchQueue(policy, budget)
+        self._scoring = asyncio.Lock()
+
+    def for_rollout(
+        self, seed: int, sampling: Sampling = ROLLOUT, sampler: RolloutSampler | None = None
+    ) -> PolicyModel:
+        """Return the same policy with sampling and seed fixed for one rollout, by a sampler of its own if given."""
+        model = object.__new__(PolicyModel)
+        # The tokenizer and the sampler are shared: a new one for every rollout would batch nothing.
+        model.__dict__.update(self.__dict__)
+        model._sampling = replace(sampling, seed=seed)
+        model._exact_ids = {}
+        model._sampler = sampler or self._sampler
+        return model
+
+    async def reply(self, messages: Sequence[Message], *, limit: int, sampling: Sampling) -> Reply:
+        """Return a reply, sampled together with all other waiting requests."""
+        began = time.perf_counter()
+        chosen = self._sampling or sampling
+        prompt = self._prompt(tuple(messages))
+        if self.window and len(prompt) + limit > self.window:
+            raise WindowExceeded(
+                f"the prompt has {len(prompt)} tokens, the reply may have {limit}, and the policy's window holds "
+                f"{self.window}: lower chunk_tokens or memory_tokens"
+            )
+        request = GenerationRequest(
+            prompt=prompt,
+            limit=limit,
+            temperature=1.0 if chosen.temperature is None else chosen.temperature,
+            top_p=1.0 if chosen.top_p is None else chosen.top_p,
+            seed=chosen.seed or 0,
+        )
+        result = await self._sampler.submit(request)
+        text = self._chats.decode(result.ids)
+        self._exact_ids[(*messages, Message(role="assistant", content=text))] = (*prompt, *result.ids)
+        return Reply(
+            text=text,
+            finish=Finish.STOP if result.stopped else Finish.LENGTH,
+            usage=Usage(
+                calls=1,
+                prompt_tokens=len(prompt),
+                completion_tokens=len(result.ids),
+                seconds=time.perf_counter() - began,
+            ),
+            tokens=TokenRecord(prompt=prompt, reply=tuple(result.ids), logprobs=tuple(result.logprobs)),
+        )
+
+    async def abilities(self) -> frozenset[Ability]:
+        """Return all abilities: the probability of any token is known here."""
+        return frozenset(Ability)
+
+    async def judge(self, messages: Sequence[Message], options: Sequence[str]) -> Judgement:
+        """Return the log-probability of each option's first token."""
+        scores, usage = await self._score(messages, self._encode_options(options))
+        return Judgement(options=tuple(options), logprobs=tuple(score for (score,) in scores), usage=usage)
+
+    async def likelihood(self, messages: Sequence[Message], continuation: str) -> Likelihood:
+        """Return the log-probabilities of the tokens of `continuation` as the reply."""
+        tokenizer: Any = self._policy.tokenizer
+        ids = tuple(tokenizer(continuation, add_special_tokens=False).input_ids)
+        if not ids:
+            raise InputError("an empty text has no likelihood: give likelihood() a text of at least one token")
+        (scores,), usage = await self._score(messages, [ids])
+        return Likelihood(logprobs=scores, usage=usage)
+
+    async def _score(
+        self, messages: Sequence[Message], replies: Sequence[tuple[int, ...]]
+    ) -> tuple[list[tuple[float, ...]], Usage]:
+        """Return the log-probabilities of the tokens of each reply, and the cost."""
+        prompt, began = self._prompt(tuple(messages)), time.perf_counter()
+        rows = [build_row(prompt, reply) for reply in replies]
+        async with self._scoring:
+            scored = await asyncio.to_thread(self._policy.score_frozen, rows)
+        logprobs = iter(scored.tolist())
+        seconds = time.perf_counter() - began
+        usage = Usage(calls=1, prompt_tokens=len(prompt), completion_tokens=sum(map(len, replies)), seconds=seconds)
+        return [tuple(islice(logprobs, len(reply))) for reply in replies], usage
+
+    def encode_exchange(self, messages: Sequence[Message], text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return the ids of a prompt and of a given reply, which ends with the stop id."""
+        tokenizer: Any = self._policy.tokenizer
+        reply = tokenizer(text, add_special_tokens=False).input_ids
+        return self._chats.encode(messages), (*reply, tokenizer.eos_token_id)
+
+    def build_judgement_rows(self, messages: Sequence[Message], options: Sequence[str], rollout: str) -> list[Row]:
+        """Return a row for each option of a judgement, whose trained token is the one that `judge` scores."""
+        prompt = self._chats.encode(messages)
+        return [build_row(prompt, reply, rollout) for reply in self._encode_options(options)]
+
+    def _encode_options(self, options: Sequence[str]) -> list[tuple[int, ...]]:
+        tokenizer: Any = self._policy.tokenizer
+        coded = [tokenizer(option, add_special_tokens=False).input_ids for option in options]
+        return [(first,) for first in find_first_tokens(options, coded)]
+
+    async def aclose(self) -> None:
+        """Do nothing: the policy belongs to the trainer."""
+
+    def _prompt(self, messages: tuple[Message, ...]) -> tuple[int, ...]:
+        """Return the ids of the messages; replies that this rollout sampled keep their exact ids.
+
+        Text that is decoded and encoded again can give other ids, so only what follows a reply is encoded.
+        """
+        whole = self._chats.encode(messages)
+        for end in range(len(messages) - 1, 0, -1):
+            known = self._exact_ids.get(messages[:end])
+            if known is not None:
+                prefix = self._chats.encode(messages[:end], closed=True)
+                close = _closing_ids(self._policy, known, prefix)
+                return (*known, *close, *whole[len(prefix) :]) if whole[: len(prefix)] == prefix else whole
+        return whole
+
+
+def _closing_ids(policy: Policy, known: tuple[int, ...], prefix: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the ids that the chat template writes after a reply and the policy did not sample."""
+    stop = policy.stop_ids
+    last = max((place for place, token in enumerate(prefix) if token in stop), default=None)
+    if last is None:
+        return ()
+    return prefix[last + 1 :] if known[-1] in stop else prefix[last:]
+
+
+class _BatchQueue:
+    """Collects requests and samples them together as soon as no new ones arrive."""
+
+    def __init__(self, policy: Policy, budget: int) -> None:
+        self._policy = policy
+        self._budget = budget
+        self._pending: list[tuple[GenerationRequest, asyncio.Future[GenerationResult]]] = []
+        self._task: asyncio.Task[None] | None = None
+
+    async def submit(self, request: GenerationRequest) -> GenerationResult:
+        """Return the request's result when its batch was sampled."""
+        future: asyncio.Future[GenerationResult] = asyncio.get_running_loop().create_future()
+        self._pending.append((request, future))
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._run_batches())
+        return await future
+
+    async def _run_batches(self) -> None:
+        while self._pending:
+            await self._wait_until_quiet()
+            batch = [(request, future) for request, future in self._pending if not future.done()]
+            self._pending.clear()
+            try:
+                results = await asyncio.to_thread(self._generate, [request for request, _ in batch])
+            except Exception as error:  # noqa: BLE001 - every waiting rollout gets the error
+                for _, future in batch:
+                    future.set_exception(error)
+            else:
+                for (_, future), result in zip(batch, results, strict=True):
+                    if not future.done():
+                        future.set_result(result)
+            await asyncio.sleep(0)
+
+    def _generate(self, requests: Sequence[GenerationRequest]) -> list[GenerationResult]:
+        ranks.claim_device()
+        with name_memory_setting("rollout_tokens"), self._policy.sampling() as model:
+            return generate(
+                model,
+                requests,
+                stop=self._policy.stop_ids,
+                budget=self._budget,
+                sharing_limit=self._policy.sharing_limit,
+            )
+
+    async def _wait_until_quiet(self) -> None:
+        quiet, seen = 0, len(self._pending)
+        while quiet < _QUIET_TURNS:
+            await asyncio.sleep(0)
+            quiet, seen = (quiet + 1, seen) if len(self._pending) == seen else (0, len(self._pending))

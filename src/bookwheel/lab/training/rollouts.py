@@ -1,0 +1,251 @@
+"""Groups of rollouts: every sample is tried G times, all conversations at once.
+
+    batch:   draw samples -> G rollouts each -> score -> keep
+    refill:  groups with equal rewards teach nothing; drop them, draw as many new samples, at most R times
+
+A failed rollout is data: it keeps its error, has no reward, stays out of its group's statistics and is counted. Scoring
+runs in threads, so that slow verifiers do not delay other conversations.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import StrEnum
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from bookwheel.errors import InputError
+from bookwheel.lab.tasks.traces import RIGHT, MemoryOutcome, trace_evidence
+from bookwheel.lab.training import ranks
+from bookwheel.lab.training.advantages import Estimator, advantages, has_spread
+from bookwheel.lab.training.errors import TrainingStopped
+from bookwheel.lab.training.rows import Row, rows_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Sequence
+
+    from bookwheel.lab.tasks import Sample
+    from bookwheel.lab.training.policy_model import PolicyModel
+    from bookwheel.lab.training.rewards import Reward, RewardResult
+    from bookwheel.lab.training.workflows import Episode, Workflow
+    from bookwheel.plan import Sampling
+
+_SMALLEST_GROUP = 2
+# Where all rewards are equal, from here on they are more likely all right than all wrong.
+_SOLVED = 0.5
+
+
+class RolloutOutcome(StrEnum):
+    """The end of a rollout."""
+
+    SCORED = "scored"
+    FAILED = "failed"
+    """The workflow raised; `Rollout.error` says what."""
+    UNSCORED = "unscored"
+    """The verifier raised; `Rollout.error` says what."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rollout:
+    """One try at one sample."""
+
+    id: str
+    sample: Sample
+    outcome: RolloutOutcome
+    episode: Episode | None = None
+    result: RewardResult | None = None
+    """None where it was not scored."""
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """The rollouts of one sample.
+
+    Of four rollouts with rewards 1, 0, 0, 0 the first has advantage 0.75 and the others -0.25, each on every token of
+    every one of its conversations. With one failed, the other three are compared among themselves.
+    """
+
+    sample: Sample
+    rollouts: tuple[Rollout, ...]
+
+    @property
+    def scored(self) -> tuple[Rollout, ...]:
+        """The rollouts that were scored."""
+        return tuple(rollout for rollout in self.rollouts if rollout.result is not None)
+
+    @property
+    def rewards(self) -> list[float]:
+        """The rewards of the scored rollouts."""
+        return [rollout.result.score for rollout in self.rollouts if rollout.result is not None]
+
+    @property
+    def has_spread(self) -> bool:
+        """True where the rewards differ."""
+        return has_spread(self.rewards)
+
+    def credit(self, estimator: Estimator) -> list[tuple[Rollout, float]]:
+        """Return each scored rollout with its advantage."""
+        # Failures can leave one rollout, which has none to be compared with.
+        if len(self.scored) < _SMALLEST_GROUP:
+            return []
+        return list(zip(self.scored, advantages(self.rewards, estimator), strict=True))
+
+
+@dataclass(slots=True, kw_only=True)
+class RolloutBatch:
+    """The groups of one step."""
+
+    groups: list[Group] = field(default_factory=list)
+    """To be trained on."""
+    dropped: list[Group] = field(default_factory=list)
+    """Without spread, and replaced; they still count in the metrics."""
+
+    @property
+    def rollouts(self) -> list[Rollout]:
+        """All rollouts, kept or dropped."""
+        return [rollout for group in (*self.groups, *self.dropped) for rollout in group.rollouts]
+
+    def metrics(self) -> dict[str, Any]:
+        """Return means and sums over all rollouts; failed ones count with a reward of 0."""
+        rollouts = self.rollouts
+        results = [rollout.result for rollout in rollouts if rollout.result]
+        episodes = [rollout.episode for rollout in rollouts if rollout.episode]
+        usages = [conversation.reply.usage for episode in episodes for conversation in episode.conversations]
+        return {
+            "reward": sum(result.score for result in results) / len(rollouts),
+            "accuracy": sum(result.answer for result in results) / len(rollouts),
+            "rollouts": len(rollouts),
+            "failed": sum(rollout.outcome is not RolloutOutcome.SCORED for rollout in rollouts),
+            "groups": len(self.groups),
+            "dropped": len(self.dropped),
+            "conversations": len(usages),
+            "prompt_tokens": sum(usage.prompt_tokens for usage in usages),
+            "reply_tokens": sum(usage.completion_tokens for usage in usages),
+        }
+
+    def advice(self) -> str:
+        """Return what to change when there is nothing to learn from rollouts such as these."""
+        failed = [rollout.error for rollout in self.rollouts if rollout.outcome is not RolloutOutcome.SCORED]
+        if 2 * len(failed) > len(self.rollouts):
+            ((error, _),) = Counter(failed).most_common(1)
+            return f"{len(failed)} of {len(self.rollouts)} rollouts failed, most often with {error}"
+        if self.metrics()["reward"] < _SOLVED:
+            return (
+                "the samples are too hard for the policy: warm-start longer, make them shorter, or raise "
+                "train.group_size"
+            )
+        return "the policy solves all of them: take harder samples"
+
+
+_Drawn = TypeVar("_Drawn")
+
+
+async def collect_rollouts(
+    draw: Callable[[], _Drawn], *, groups: int, refills: int, roll: Callable[[_Drawn], Coroutine[Any, Any, Group]]
+) -> RolloutBatch:
+    """Collect `groups` groups; those without spread are replaced in up to `refills` further rounds."""
+    batch = RolloutBatch()
+    for _ in range(refills + 1):
+        drawn = [draw() for _ in range(groups - len(batch.groups))]
+        for group in ranks.gather(await asyncio.gather(*map(roll, ranks.share(drawn)))):
+            (batch.groups if group.has_spread or not refills else batch.dropped).append(group)
+        if len(batch.groups) == groups:
+            break
+    return batch
+
+
+async def roll_group(sample: Sample, names: Sequence[str], settings: RolloutSettings) -> Group:
+    """Roll out the sample once for each name; a rollout's draws depend on its name alone."""
+    rollouts = await asyncio.gather(*(roll(sample, name, settings) for name in names))
+    return Group(sample=sample, rollouts=tuple(rollouts))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolloutSettings:
+    """The model, workflow, reward and sampling of rollouts."""
+
+    model: PolicyModel
+    workflow: Workflow
+    reward: Reward
+    sampling: Sampling
+    seed: int
+
+
+async def roll(sample: Sample, name: str, settings: RolloutSettings) -> Rollout:
+    """Try the sample once. An error becomes the rollout's outcome, but settings that cannot work are raised."""
+    model = settings.model.for_rollout(derive_seed(settings.seed, name), settings.sampling)
+    try:
+        episode = await settings.workflow(model, sample)
+    except (InputError, TrainingStopped):
+        raise
+    except Exception as error:  # noqa: BLE001 - one rollout is recorded as failed
+        return Rollout(id=name, sample=sample, outcome=RolloutOutcome.FAILED, error=_describe_error(error))
+    try:
+        result = await asyncio.to_thread(settings.reward, episode, sample)
+    except (InputError, TrainingStopped):
+        raise
+    except Exception as error:  # noqa: BLE001 - one rollout is recorded as unscored
+        return Rollout(
+            id=name, sample=sample, outcome=RolloutOutcome.UNSCORED, episode=episode, error=_describe_error(error)
+        )
+    return Rollout(id=name, sample=sample, outcome=RolloutOutcome.SCORED, episode=episode, result=result)
+
+
+async def measure(samples: Sequence[Sample], settings: RolloutSettings) -> dict[str, float]:
+    """Roll out each sample once and return the share that the verifier accepts; failed rollouts count as wrong."""
+    groups = await asyncio.gather(*(roll_group(one, [f"held-out/{one.id}"], settings) for one in ranks.share(samples)))
+    rollouts = [rollout for group in ranks.gather(groups) for rollout in group.rollouts]
+    return {
+        **_measure_memory(rollouts),
+        "accuracy": sum(rollout.result.answer for rollout in rollouts if rollout.result) / len(rollouts),
+        "n": len(rollouts),
+        "failed": sum(rollout.outcome is not RolloutOutcome.SCORED for rollout in rollouts),
+    }
+
+
+def _measure_memory(rollouts: Sequence[Rollout]) -> dict[str, float]:
+    """Return what became of the evidence in the memories, as evaluation reports it; nothing where none is followed."""
+    traces = [
+        trace
+        for one in rollouts
+        if one.result is not None and one.episode is not None
+        if (trace := trace_evidence(one.sample, one.episode.steps, is_right=one.result.answer >= RIGHT)) is not None
+    ]
+    if not traces:
+        return {}
+    counted = Counter(trace.outcome for trace in traces)
+    shares = {f"memory/{outcome}": counted[outcome] / len(traces) for outcome in MemoryOutcome}
+    return {
+        **shares,
+        "captured": sum(trace.captured for trace in traces) / len(traces),
+        "kept": sum(trace.kept for trace in traces) / len(traces),
+    }
+
+
+def rows_of_groups(groups: Sequence[Group], estimator: Estimator) -> list[Row]:
+    """Return the rows of all scored rollouts, each with its rollout's advantage."""
+    return [
+        row
+        for group in groups
+        for rollout, advantage in group.credit(estimator)
+        if rollout.episode is not None
+        for row in rows_of(rollout.episode.conversations, advantage, rollout.id)
+    ]
+
+
+def split_updates(groups: Sequence[Group], updates: int) -> list[Sequence[Group]]:
+    """Return the groups in `updates` mini-batches of similar size, each of whole samples."""
+    size = -(-len(groups) // updates)
+    return [groups[i : i + size] for i in range(0, len(groups), size)] if groups else []
+
+
+def derive_seed(seed: int, name: str) -> int:
+    """Return a seed made of the run's seed and a rollout's name."""
+    return int.from_bytes(blake2b(f"{seed}/{name}".encode(), digest_size=6).digest(), "big")
+
+
+def _describe_error(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"

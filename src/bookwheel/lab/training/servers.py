@@ -1,0 +1,205 @@
+"""Servers that sample rollouts: vLLM and SGLang, by their documented HTTP APIs, token ids in and out.
+
+    vLLM      POST /v1/completions                   prompt ids -> token ids and log-probabilities
+              POST /pause?mode=keep, /init_weight_transfer_engine (once), /start_weight_update, /update_weights,
+                   /finish_weight_update, /resume    load the weights of a folder; needs VLLM_SERVER_DEV_MODE=1 and
+                                                     --weight-transfer-config '{"backend": "disk"}'
+    SGLang    POST /generate                         input ids -> token ids and log-probabilities
+              POST /pause_generation, /update_weights_from_disk, /continue_generation
+
+Sampling settings that a model's own files may set (top_k, min_p, repetition penalty) are sent as neutral values: the
+trainer computes the probabilities of the plain distribution.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Final
+
+from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
+
+from bookwheel.errors import BadReply, Overloaded, Rejected, ServerFault, Unreachable
+from bookwheel.lab.training.errors import ConfigError
+from bookwheel.lab.training.generation import GenerationRequest, GenerationResult, mix_seed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from collections.abc import Set as AbstractSet
+    from pathlib import Path
+
+    from bookwheel.lab.training.config import RolloutServerSettings
+
+_NEUTRAL: Final = {"top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0}
+# A restart of the server's front takes a few seconds; a rollout that fails after these is recorded as failed.
+_TRIES: Final = 5
+_LONGEST_WAIT: Final = 20.0
+_TOO_BUSY: Final = (429, 503)
+_FIRST_ERROR: Final = 400
+_FIRST_FAULT: Final = 500
+
+
+class RolloutServer(ABC):
+    """One server; `stop` ends a reply."""
+
+    def __init__(self, settings: RolloutServerSettings, stop: AbstractSet[int]) -> None:
+        self._address = settings.address.rstrip("/")
+        self._stop = stop
+        self._places = asyncio.Semaphore(settings.concurrency)
+        self._client: Any = None
+
+    @abstractmethod
+    async def load_weights(self, folder: Path, version: int) -> None:
+        """Make the server sample from the weights in a folder that it sees under the same path."""
+
+    @abstractmethod
+    async def _sample(self, request: GenerationRequest) -> tuple[list[int], list[float]]:
+        """Return the sampled ids and their log-probabilities."""
+
+    async def submit(self, request: GenerationRequest) -> GenerationResult:
+        """Return what the server sampled after the request's prompt."""
+        async with self._places:
+            ids, logprobs = await self._sample(request)
+        if not ids or len(ids) != len(logprobs) or len(ids) > request.limit:
+            raise BadReply(
+                f"{self._address} sent {len(ids)} token ids, {len(logprobs)} log-probabilities and may send "
+                f"{request.limit} of each"
+            )
+        return GenerationResult(ids=ids, logprobs=logprobs, stopped=ids[-1] in self._stop)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        if self._client is not None:
+            await self._client.aclose()
+            self._client = None
+
+    async def _post(self, route: str, body: Mapping[str, Any] | None = None) -> Any:
+        """Return the answer to a request; a server that is away for a moment is asked again."""
+        tries = AsyncRetrying(
+            retry=retry_if_exception_type((Unreachable, Overloaded)),
+            stop=stop_after_attempt(_TRIES),
+            wait=wait_random_exponential(multiplier=0.5, max=_LONGEST_WAIT),
+            reraise=True,
+        )
+        return await tries(self._post_once, route, body)
+
+    async def _post_once(self, route: str, body: Mapping[str, Any] | None) -> Any:
+        import httpx2
+
+        if self._client is None:
+            # A reply of 1024 tokens in a full batch takes minutes; a server that is gone refuses at once.
+            self._client = httpx2.AsyncClient(base_url=self._address, timeout=httpx2.Timeout(None, connect=10.0))
+        try:
+            answer = await self._client.post(route, json=body)
+        except httpx2.TransportError as error:
+            raise Unreachable(f"no server answers at {self._address}: {error!r}") from error
+        if answer.status_code in _TOO_BUSY:
+            raise Overloaded(f"{self._address}{route} is busy")
+        if answer.status_code >= _FIRST_ERROR:
+            fault = ServerFault if answer.status_code >= _FIRST_FAULT else Rejected
+            raise fault(f"{self._address}{route} answers {answer.status_code}: {answer.text[:300]}")
+        try:
+            return answer.json()
+        except ValueError as error:
+            raise BadReply(f"{self._address}{route} sent no JSON: {answer.text[:300]}") from error
+
+
+class VllmServer(RolloutServer):
+    """A vLLM server."""
+
+    _is_prepared = False
+
+    async def load_weights(self, folder: Path, version: int) -> None:
+        """Load a folder by the weight-transfer routes; replies under way wait and go on with the new weights."""
+        try:
+            if not self._is_prepared:
+                await self._post("/init_weight_transfer_engine", {"init_info": {}})
+                self._is_prepared = True
+            await self._post("/pause?mode=keep")
+            try:
+                await self._post("/start_weight_update")
+                await self._post("/update_weights", {"update_info": {"path": str(folder)}})
+                await self._post("/finish_weight_update", {"weight_version": str(version)})
+            finally:
+                await self._post("/resume")
+        except Rejected as error:
+            raise ConfigError(
+                f"{self._address} takes no weights: start it as VLLM_SERVER_DEV_MODE=1 vllm serve MODEL "
+                f'--weight-transfer-config \'{{"backend": "disk"}}\', on a machine that sees {folder} ({error})'
+            ) from error
+
+    async def _sample(self, request: GenerationRequest) -> tuple[list[int], list[float]]:
+        body = {
+            **_NEUTRAL,
+            "prompt": list(request.prompt),
+            "max_tokens": request.limit,
+            "temperature": request.temperature,
+            "top_p": request.top_p,
+            # The sign bit is not the server's.
+            "seed": mix_seed(request.seed, request.prompt) >> 1,
+            "stop_token_ids": sorted(self._stop),
+            "logprobs": 1,
+            "return_token_ids": True,
+        }
+        answer = await self._post("/v1/completions", body)
+        try:
+            (choice,) = answer["choices"]
+            if choice.get("token_ids") is None:
+                raise ConfigError(f"{self._address} sends no token ids: rollouts need vLLM 0.10.2 or newer")
+            return [int(token) for token in choice["token_ids"]], [
+                float(one) for one in choice["logprobs"]["token_logprobs"]
+            ]
+        except (KeyError, TypeError, ValueError) as error:
+            raise BadReply(f"{self._address} sent no completion: {error!r}") from error
+
+
+class SglangServer(RolloutServer):
+    """An SGLang server."""
+
+    async def load_weights(self, folder: Path, version: int) -> None:
+        """Load a folder from disk; replies under way are begun again with the new weights."""
+        try:
+            await self._post("/pause_generation", {"mode": "retract"})
+            answer = await self._post(
+                "/update_weights_from_disk", {"model_path": str(folder), "weight_version": str(version)}
+            )
+        except Rejected as error:
+            raise ConfigError(f"{self._address} takes no weights: {error}") from error
+        finally:
+            await self._post("/continue_generation", {})
+        if not answer.get("success"):
+            raise ConfigError(
+                f"{self._address} did not load the weights in {folder}; it must see that folder under the same path "
+                f"({answer.get('message')})"
+            )
+
+    async def _sample(self, request: GenerationRequest) -> tuple[list[int], list[float]]:
+        body = {
+            "input_ids": list(request.prompt),
+            "sampling_params": {
+                **_NEUTRAL,
+                "max_new_tokens": request.limit,
+                "temperature": request.temperature,
+                "top_p": request.top_p,
+                "stop_token_ids": sorted(self._stop),
+            },
+            "return_logprob": True,
+        }
+        answer = await self._post("/generate", body)
+        try:
+            meta = answer["meta_info"]
+            if meta["finish_reason"]["type"] == "abort":
+                raise Overloaded(f"{self._address} aborted the request: {meta['finish_reason'].get('message')}")
+            # Triples of log-probability, id and text.
+            pairs = [(float(one[0]), int(one[1])) for one in meta["output_token_logprobs"]]
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise BadReply(f"{self._address} sent no generation: {error!r}") from error
+        return [token for _, token in pairs], [logprob for logprob, _ in pairs]
+
+
+def open_server(settings: RolloutServerSettings, stop: AbstractSet[int]) -> RolloutServer | None:
+    """Return the server that the settings name, or None where rollouts are sampled in this process."""
+    if not settings.address:
+        return None
+    kind = SglangServer if settings.engine == "sglang" else VllmServer
+    return kind(settings, stop)

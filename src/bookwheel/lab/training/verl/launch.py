@@ -1,0 +1,170 @@
+"""Run a training on verl.
+
+    RUN/metrics.jsonl      the records, as of any run
+    RUN/verl/              verl's checkpoints, each of all ranks, and the settings of the run
+
+On several nodes RUN must be a folder that all of them share: every rank writes its part of a checkpoint there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from contextlib import redirect_stdout
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from bookwheel.errors import BookwheelError, MissingExtra
+from bookwheel.lab.training.checkpoint import check_same_settings
+from bookwheel.lab.training.errors import CheckpointError, ConfigError, TrainingStopped
+from bookwheel.lab.training.metrics_log import MetricsLog
+from bookwheel.lab.training.records import load_records
+from bookwheel.lab.training.trainer import TrainingResult
+from bookwheel.lab.training.verl.checkpoints import NEWEST
+from bookwheel.lab.training.verl.translate import NAME, checkpoint_folder, translate
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bookwheel.lab.training.config import TrainConfig
+    from bookwheel.lab.training.verl.settings import ClusterSettings
+
+_PACKAGES: Final = ("verl", "ray", "transfer_queue", "tensordict", "hydra")
+_MODULES: Final = "VERL_USE_EXTERNAL_MODULES"
+_PLUGIN: Final = "bookwheel.lab.training.verl.plugin"
+
+
+def run(
+    config: TrainConfig, cluster: ClusterSettings, folder: Path, *, data: Path | None = None, resume: bool = False
+) -> TrainingResult:
+    """Train to the end on the machines of the settings; with `resume`, from the newest checkpoint in the folder."""
+    settings = translate(config, cluster, folder, data=data, resume=resume)
+    check_packages()
+    begin(folder, config, cluster, resume=resume)
+    # The standard output is the result's; what verl and its processes print belongs to the progress.
+    with redirect_stdout(sys.stderr):
+        _train(compose(settings, cluster))
+    records = load_records(folder)
+    accuracies = [float(one["accuracy"]) for one in records if one["kind"] == "evaluation"]
+    return TrainingResult(
+        folder=folder,
+        steps=max((int(one["step"]) for one in records), default=0),
+        before=accuracies[0] if accuracies else None,
+        after=accuracies[-1] if accuracies else None,
+        best=max(accuracies, default=None),
+    )
+
+
+def check_packages() -> None:
+    """Raise MissingExtra where a package of the extra is not installed."""
+    missing = [name for name in _PACKAGES if find_spec(name) is None]
+    if missing:
+        raise MissingExtra("training on verl", "verl")
+
+
+def compose(settings: Mapping[str, Any], cluster: ClusterSettings) -> Any:
+    """Return verl's whole configuration with these settings in it, and the user's own last."""
+    from hydra import compose as compose_defaults
+    from hydra import initialize_config_dir
+    from omegaconf import OmegaConf, open_dict
+    from omegaconf.errors import OmegaConfBaseException
+
+    package = find_spec("verl")
+    assert package is not None
+    assert package.origin is not None
+    engine = ["model_engine=megatron"] if cluster.strategy == "megatron" else []
+    with initialize_config_dir(str(Path(package.origin).parent / "trainer" / "config"), version_base=None):
+        config = compose_defaults("ppo_trainer", overrides=engine)
+    with open_dict(config):
+        config.data[NAME] = settings[f"data.{NAME}"]
+        # Where the package is not installed but on the path, its entry point is not found.
+        config.ray_kwargs.ray_init.runtime_env.env_vars = {_MODULES: _list_modules()}
+    for key, value in settings.items():
+        OmegaConf.update(config, key, value)
+    try:
+        for line in cluster.overrides:
+            _override(config, line)
+    except OmegaConfBaseException as error:
+        raise ConfigError(f"verl.overrides: {error}") from error
+    return config
+
+
+def _override(config: Any, line: str) -> None:
+    """Set one of verl's own settings; a leading + adds one that verl's files do not list."""
+    from omegaconf import OmegaConf, open_dict
+
+    key, _, value = line.lstrip("+").partition("=")
+    parsed = OmegaConf.create(f"value: {value}").value
+    if line.startswith("+"):
+        with open_dict(config):
+            OmegaConf.update(config, key, parsed, force_add=True)
+    else:
+        OmegaConf.update(config, key, parsed)
+
+
+def _list_modules() -> str:
+    """Return the modules that verl's processes import: the user's, and the one that registers the trainer."""
+    names = [name for name in os.environ.get(_MODULES, "").split(",") if name]
+    return ",".join(dict.fromkeys((*names, _PLUGIN)))
+
+
+def _train(config: Any) -> None:
+    os.environ[_MODULES] = _list_modules()
+    import ray
+    from ray.exceptions import RayError
+    from verl.trainer.main_ppo import TaskRunnerV1, run_ppo
+    from verl.trainer.ppo.utils import need_critic, need_reference_policy
+    from verl.utils.config import validate_config
+    from verl.utils.device import auto_set_device
+
+    auto_set_device(config)
+    try:
+        validate_config(config, need_reference_policy(config), need_critic(config))
+    except (AssertionError, ValueError) as error:
+        raise ConfigError(f"verl does not take these settings: {error}") from error
+    try:
+        run_ppo(config, task_runner_class=TaskRunnerV1)
+    except ConnectionError as error:
+        raise ConfigError(f"the Ray cluster cannot be reached: {error}") from error
+    except RayError as error:
+        # With the traces of all processes that it went through.
+        sys.stderr.write(f"{error}\n")
+        raise find_cause(error) from error
+    finally:
+        # Frees the GPUs, which the export may use.
+        ray.shutdown()
+
+
+def find_cause(error: BaseException) -> BookwheelError:
+    """Return what stopped the run: an error of this package, or one that names the first error of any process."""
+    # One for each process that the error went through.
+    while isinstance(cause := getattr(error, "cause", None), Exception):
+        error = cause
+    if isinstance(error, BookwheelError):
+        return error
+    message = " ".join(str(error).split())
+    return TrainingStopped(
+        f"verl stopped: {type(error).__name__}: {message}. Go on from the last checkpoint with --resume"
+    )
+
+
+def begin(folder: Path, config: TrainConfig, cluster: ClusterSettings, *, resume: bool) -> None:
+    """Prepare the folder of a run, or check that the run in it can go on with these settings."""
+    place = checkpoint_folder(folder)
+    file = place / "settings.json"
+    # A part of a checkpoint belongs to one rank of so many.
+    machines = {"nodes": cluster.nodes, "gpus": cluster.gpus, "strategy": cluster.strategy}
+    settings = {**config.to_json(), "verl": machines}
+    if not resume:
+        if MetricsLog(folder).has_steps():
+            raise CheckpointError(f"{folder} holds a run already: continue it with --resume, or choose another folder")
+        # Of a start that failed.
+        (folder / "metrics.jsonl").unlink(missing_ok=True)
+        place.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(settings, indent=1), encoding="utf-8")
+        return
+    if not (place / NEWEST).exists():
+        raise CheckpointError(f"{folder} holds no checkpoint of verl to resume from")
+    check_same_settings(json.loads(file.read_text(encoding="utf-8")), settings, place)

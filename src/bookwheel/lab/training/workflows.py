@@ -1,0 +1,180 @@
+"""Workflows: async functions `(model, sample) -> episode`. Three stand here; the trainer takes any other.
+
+    reading       K update conversations and an answer, by the same loop as `bookwheel ask`
+    calculator    one conversation of several turns; the calculator's output is in the prompt, never trained on
+    single        one conversation of one turn
+
+A workflow knows nothing of rewards, groups or gradients, and takes any model that keeps the Model protocol.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from bookwheel.lab.training.errors import ConfigError
+from bookwheel.reading.loop import Way, read
+from bookwheel.reading.ways.registry import load_way
+from bookwheel.types import Answer, Conversation, Message, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from bookwheel.lab.tasks import Sample
+    from bookwheel.lab.training.config import TrainConfig
+    from bookwheel.models.base import Model
+    from bookwheel.plan import Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Episode:
+    """The result of one run of a workflow."""
+
+    conversations: tuple[Conversation, ...]
+    """In order; each is a model call with its exact ids."""
+    answer: str
+    limits: tuple[int, ...]
+    """The token limit of each reply."""
+    steps: tuple[Step, ...] = ()
+    """Of a reading; they hold the memories."""
+    final: Answer | None = None
+    """Of a reading."""
+
+
+Workflow: TypeAlias = "Callable[[Model, Sample], Awaitable[Episode]]"
+
+
+def reading(plan: Plan, way: Way = read) -> Workflow:
+    """Return a workflow that reads the sample's document the given way."""
+
+    async def run(model: Model, sample: Sample) -> Episode:
+        steps: list[Step] = []
+        final: Answer | None = None
+        async for event in way(sample.document, sample.question, model, plan):
+            if isinstance(event, Step):
+                steps.append(event)
+            else:
+                final = event
+        last = (final.conversation,) if final else ()
+        # A step that only judged sampled nothing that could be trained.
+        written = [step.conversation for step in steps if step.score is None or step.conversation.reply.tokens]
+        return Episode(
+            conversations=(*written, *last),
+            answer=final.text if final else "",
+            limits=(*(plan.memory_tokens for _ in written), *(plan.answer_tokens for _ in last)),
+            steps=tuple(steps),
+            final=final,
+        )
+
+    return run
+
+
+def single(plan: Plan) -> Workflow:
+    """Return a workflow that asks the question, and nothing else, in one turn."""
+
+    async def run(model: Model, sample: Sample) -> Episode:
+        messages = (Message(role="user", content=sample.question),)
+        reply = await model.reply(messages, limit=plan.answer_tokens, sampling=plan.sampling)
+        return Episode(
+            conversations=(Conversation(messages=messages, reply=reply),),
+            answer=final_answer(reply.text),
+            limits=(plan.answer_tokens,),
+        )
+
+    return run
+
+
+_CALL: Final = re.compile(r"\bcalc\s*\(([^\n]{1,200})\)")
+_RULES: Final = (
+    r"To compute, write calc(EXPRESSION) and stop; the result comes back. "
+    r"When you know the answer, write it inside \boxed{}."
+)
+
+
+def calculator(plan: Plan, *, turns: int = 6, rules: str = _RULES) -> Workflow:
+    """Let the model call a calculator, up to `turns` turns; the last reply that calls nothing is the answer."""
+
+    async def run(model: Model, sample: Sample) -> Episode:
+        messages: tuple[Message, ...] = (Message(role="user", content=f"{sample.question}\n{rules}".strip()),)
+        conversations: list[Conversation] = []
+        for _ in range(turns):
+            reply = await model.reply(messages, limit=plan.answer_tokens, sampling=plan.sampling)
+            conversations.append(Conversation(messages=messages, reply=reply))
+            call = _CALL.search(reply.text)
+            if call is None:
+                break
+            message = Message(role="assistant", content=reply.text)
+            messages = (*messages, message, Message(role="user", content=compute(call[1])))
+        return Episode(
+            conversations=tuple(conversations),
+            answer=final_answer(conversations[-1].reply.text),
+            limits=(plan.answer_tokens,) * len(conversations),
+        )
+
+    return run
+
+
+WORKFLOWS: Final[Mapping[str, Callable[[TrainConfig], Workflow]]] = {
+    "reading": lambda config: reading(config.plan, load_way(config.way)),
+    "single": lambda config: single(config.plan),
+    "calculator": lambda config: calculator(config.plan),
+}
+"""The built-in workflows by the names that `train.workflow` takes."""
+
+_BOX: Final = re.compile(r"\\boxed\s*\{([^{}]*)\}")
+
+
+def build_workflow(config: TrainConfig) -> Workflow:
+    """Return the workflow that the settings name."""
+    if config.workflow not in WORKFLOWS:
+        raise ConfigError(f"no workflow {config.workflow!r}; there are: {', '.join(WORKFLOWS)}")
+    return WORKFLOWS[config.workflow](config)
+
+
+def final_answer(text: str) -> str:
+    r"""Return the text in the last \boxed{}, or else the whole text."""
+    boxes = _BOX.findall(text)
+    return str(boxes[-1]).strip() if boxes else text.strip()
+
+
+_OPERATIONS: Final[Mapping[type, Callable[..., Any]]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.USub: operator.neg,
+}
+
+
+def compute(expression: str) -> str:
+    """Return the value of an expression, or an error message that the model can act on.
+
+    >>> compute("12 * (3 + 4)")
+    '84'
+    >>> compute("print(1)")
+    'calc takes numbers, + - * / // % and brackets'
+    """
+    try:
+        value = _evaluate(ast.parse(expression.strip(), mode="eval").body)
+        return str(int(value)) if value == int(value) else f"{value:.6g}"
+    except ZeroDivisionError:
+        return "division by zero"
+    except (SyntaxError, TypeError, KeyError, ValueError, OverflowError, RecursionError, MemoryError):
+        return "calc takes numbers, + - * / // % and brackets"
+
+
+def _evaluate(node: ast.AST) -> Any:
+    match node:
+        case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
+            return number
+        case ast.BinOp(left=left, op=op, right=right):
+            return _OPERATIONS[type(op)](_evaluate(left), _evaluate(right))
+        case ast.UnaryOp(op=op, operand=operand):
+            return _OPERATIONS[type(op)](_evaluate(operand))
+        case _:
+            raise TypeError(type(node).__name__)

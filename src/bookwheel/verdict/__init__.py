@@ -1,0 +1,1 @@
+"""The verdict on an answer: what the document says to each of its sentences."""

@@ -1,0 +1,116 @@
+from io import BytesIO
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from bookwheel.documents.decoding import BLOCK, decode, decode_bytes
+from bookwheel.documents.sources import SourceWarnings
+
+CHINESE = "渡口的老人说，磨坊去年秋天就停了。河水太浅，轮子转不动，他们只好把麦子运到下游去。\n" * 6
+TRADITIONAL = "渡口的老人說，磨坊去年秋天就停了。河水太淺，輪子轉不動，他們只好把麥子運到下游去。\n" * 6
+JAPANESE = "渡し場の老人は、水車小屋は去年の秋に止まったと言った。川が浅くて、車輪が回らなかったのです。\n" * 6
+KOREAN = "나루터의 노인은 물방앗간이 지난가을에 멈췄다고 말했다. 강물이 너무 얕아서 바퀴가 돌지 않았다.\n" * 6
+RUSSIAN = "Старик у переправы сказал, что мельница остановилась прошлой осенью: вода была слишком низкой.\n" * 6
+POLISH = "Stary człowiek przy przeprawie powiedział, że młyn stanął zeszłej jesieni; woda była zbyt płytka.\n" * 6
+GREEK = "Ο γέρος στο πέρασμα είπε ότι ο μύλος σταμάτησε το περασμένο φθινόπωρο, γιατί το νερό ήταν λίγο.\n" * 6
+FRENCH = "Le vieux passeur a raconté que le moulin s'était arrêté l'été dernier, près du chêne là-bas.\n" * 6
+GERMAN = "Der Fährmann erzählte, die Mühle sei schon im Frühjahr stehen geblieben; das Wasser fließe spärlich.\n" * 6
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        *((CHINESE, e) for e in ("gb18030", "gbk", "utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32")),
+        (TRADITIONAL, "big5"),
+        *((JAPANESE, e) for e in ("shift_jis", "euc_jp", "iso2022_jp", "utf-16-le")),
+        (KOREAN, "euc_kr"),
+        *((RUSSIAN, e) for e in ("cp1251", "koi8-r", "cp866", "iso8859-5", "utf-16-be")),
+        *((POLISH, e) for e in ("cp1250", "iso8859-2")),
+        *((GREEK, e) for e in ("cp1253", "utf-32-le")),
+        *((FRENCH, e) for e in ("cp1252", "latin-1", "cp850", "utf-16-le", "utf-32-be")),
+        *((GERMAN, e) for e in ("latin-1", "cp437")),
+    ],
+)
+def test_a_text_in_any_common_encoding_is_read_as_it_was_written(text, encoding):
+    assert decode_bytes(text.encode(encoding), "a.txt", SourceWarnings()) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [("naïve café", "cp1252"), ("The café was “closed”.", "cp1252"), ("图书馆", "gb18030"), ("这是短文。", "gb18030")],
+)
+def test_a_few_words_are_read_in_the_encoding_most_met(text, encoding):
+    assert decode_bytes(text.encode(encoding), "a.txt", SourceWarnings()) == text
+
+
+def test_a_guess_is_told_and_certainty_is_not():
+    notes = SourceWarnings()
+    decode_bytes(CHINESE.encode("gb18030"), "old.txt", notes)
+    decode_bytes(CHINESE.encode(), "new.txt", notes)
+    decode_bytes(FRENCH.encode("latin-1"), "declared.html", notes, "iso-8859-1")
+    assert notes.lines() == ("the encoding is a guess: old.txt (gb18030)",)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "gb18030", "big5", "shift_jis", "cp1252"])
+def test_the_encoding_is_found_where_the_first_foreign_character_stands(encoding):
+    tail = {"gb18030": CHINESE, "big5": TRADITIONAL, "shift_jis": JAPANESE}.get(encoding, FRENCH)
+    for before in (10, 40_000, BLOCK - 1, BLOCK, BLOCK + 7):
+        text = "a" * before + tail
+        assert decode_bytes(text.encode(encoding), "a.txt", SourceWarnings()) == text
+
+
+def test_a_character_across_the_end_of_a_sample_does_not_spoil_the_guess():
+    text = "渡口的老人说磨坊停了河水太浅" * 4000
+    for lead in ("", "x", "xx"):
+        assert decode_bytes((lead + text).encode("gb18030"), "a.txt", SourceWarnings()) == lead + text
+
+
+@pytest.mark.parametrize("charset", ["zlib", "rot13", "idna", "unicode_escape", "no-such-thing", "undefined", "x\0y"])
+def test_a_declared_charset_that_is_none_is_passed_over(charset):
+    assert decode_bytes(CHINESE.encode(), "a.txt", SourceWarnings(), charset) == CHINESE
+
+
+def test_a_declared_charset_that_does_not_fit_is_passed_over():
+    assert decode_bytes(CHINESE.encode("gb18030"), "a.txt", SourceWarnings(), "utf-8") == CHINESE
+
+
+def test_bytes_that_do_not_decode_stay_visible_and_are_counted():
+    data = CHINESE.encode() + b"broken \xff\xfe here\n" + CHINESE.encode()
+    notes = SourceWarnings()
+    assert decode_bytes(data, "a.txt", notes) == f"{CHINESE}broken \\xff\\xfe here\n{CHINESE}"
+    assert notes.lines() == (r"bytes that are invalid in their file's encoding are shown as \xNN: a.txt (2 bytes)",)
+
+
+def test_a_multibyte_file_that_ends_in_the_middle_of_a_character_keeps_the_stray_byte():
+    for encoding in ("utf-8", "gb18030", "utf-16-le"):
+        data = CHINESE.strip().encode(encoding)[:-1]
+        text = decode_bytes(data, "a.txt", SourceWarnings(), encoding)
+        assert text.startswith(CHINESE.strip()[:-1])
+        assert "\\x" in text[-8:]
+
+
+@pytest.mark.parametrize(
+    "text", ["one\r\ntwo\rthree\n\r\n", "a\0b\0\0c", "ab\0cd", "\x0cpage\x0b\x1b[31mred", "\u2028\x85", ""]
+)
+def test_line_ends_nuls_and_controls_are_left_as_they_are(text):
+    assert decode_bytes(text.encode(), "a.txt", SourceWarnings()) == text
+
+
+READABLE = st.text(st.characters(exclude_categories=["Cs", "Cc"], include_characters="\n\r\t"))
+
+
+@given(READABLE, st.integers(1, 50))
+def test_utf8_text_comes_back_whole_however_it_is_streamed(text, size):
+    text = text.lstrip("\ufeff")
+    stream = BytesIO(text.encode())
+    assert "".join(decode(lambda _: stream.read(size), "a.txt", SourceWarnings())) == text
+
+
+@given(st.binary(max_size=300))
+def test_no_byte_is_lost_whatever_the_bytes(data):
+    marks = (b"\xff\xfe\0\0", b"\0\0\xfe\xff", b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf", b"\x84\x31\x95\x33")
+    assume(data not in marks)
+    assume(b"\x1b$" not in data)
+    text = decode_bytes(data, "a.bin", SourceWarnings())
+    assert bool(text) == bool(data)

@@ -1,0 +1,121 @@
+import zipfile
+
+import pytest
+
+from bookwheel.documents import formats
+from bookwheel.documents.formats import Format, describe_binary, detect_format
+from bookwheel.documents.sources import SourceFile, take_fingerprint
+from bookwheel.errors import SourceError
+
+
+def volume(tmp_path, name, data, media=""):
+    path = tmp_path / name
+    path.write_bytes(data)
+    return SourceFile(name=name, path=path, fingerprint=take_fingerprint(path.stat()), suffix=path.suffix, media=media)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "media", "found"),
+    [
+        ("a.txt", b"plain", "", Format.TEXT),
+        ("a.txt", b"<html><body>about HTML</body></html>", "", Format.TEXT),
+        ("a.html", b"no tags at all", "", Format.HTML),
+        ("page", b"<!-- x --><!-- y -->\n<!DOCTYPE html><p>Hi", "", Format.HTML),
+        ("page", b"\xef\xbb\xbf<html>", "", Format.HTML),
+        ("page", b"plain", "text/html", Format.HTML),
+        ("a.html", b"<html>", "text/plain", Format.TEXT),
+        ("a.py", b"<html>", "", Format.TEXT),
+        ("report", b"%PDF-1.4\n\xe2\xe3", "", Format.PDF),
+        ("notes.txt", b"the %PDF- mark comes later", "", Format.TEXT),
+        ("log", b"\x1f\x8b\x08\0", "", Format.GZIP),
+        ("empty", b"", "", Format.TEXT),
+        ("a.doc", b"{\\rtf1 text}", "", Format.RTF),
+        ("scan", b"\x89PNG\r\n\x1a\n", "", Format.PICTURE),
+        ("scan", b"\xff\xd8\xff\xe0", "", Format.PICTURE),
+        ("a.csv", b"a,b", "", Format.CSV),
+        ("a.tsv", b"a\tb", "", Format.CSV),
+        ("a.csv", b"a,b", "text/plain", Format.TEXT),
+        ("table", b"a,b", "text/csv", Format.CSV),
+        ("a.ipynb", b"{}", "", Format.NOTEBOOK),
+        ("a.eml", b"Subject: x\n\ny", "", Format.EMAIL),
+        ("mail", b"From: a\nTo: b\nSubject: c\n d\n\ntext", "", Format.EMAIL),
+        ("mail.txt", b"From: a\nTo: b\nSubject: c\n\ntext", "", Format.TEXT),
+        ("old.xls", b"\xd0\xcf\x11\xe0", "", Format.SHEETS),
+    ],
+)
+def test_a_file_is_told_by_its_bytes_before_its_name(tmp_path, name, data, media, found):
+    assert detect_format(volume(tmp_path, name, data, media)) is found
+
+
+@pytest.mark.parametrize(
+    ("data", "looks"),
+    [
+        (b"GIF89a" + bytes(50), "a GIF picture"),
+        (b"\x7fELF\x02\x01\x01" + bytes(50), "a program"),
+        (b"SQLite format 3\0" + bytes(50), "an SQLite database"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(50), "an old Office file"),
+        (b"name.txt" + bytes(249) + b"ustar\0", "a tar archive"),
+        (bytes(range(256)) * 8, "binary data"),
+        (bytes(500), "binary data"),
+    ],
+)
+def test_a_binary_file_is_refused_with_what_it_looks_like(tmp_path, data, looks):
+    with pytest.raises(SourceError, match=looks):
+        detect_format(volume(tmp_path, "thing.txt", data))
+
+
+@pytest.mark.parametrize(
+    "text", ["MZ is how some programs begin", "BZ", "ftyp", "a\0b", "\x1b[31mred\x1b[0m log\n" * 9, "中文\0中文"]
+)
+def test_a_text_is_not_taken_for_binary(text):
+    assert describe_binary(text.encode()) == ""
+
+
+def test_wide_encodings_full_of_nuls_are_texts():
+    for encoding in ("utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"):
+        assert describe_binary("A line of the log, and another one.\r\n".encode(encoding) * 5) == ""
+
+
+@pytest.mark.parametrize(
+    ("inside", "found"),
+    [
+        ({"word/document.xml": "x"}, Format.DOCX),
+        ({"xl/workbook.xml": "x"}, Format.SHEETS),
+        ({"xl/workbook.bin": "x"}, Format.SHEETS),
+        ({"ppt/presentation.xml": "x"}, Format.PPTX),
+        ({"META-INF/container.xml": "x"}, Format.EPUB),
+        ({"content.xml": "x", "mimetype": "application/vnd.oasis.opendocument.text"}, Format.OPENDOCUMENT),
+        ({"content.xml": "x", "mimetype": "application/vnd.oasis.opendocument.spreadsheet"}, Format.SHEETS),
+    ],
+)
+def test_an_office_file_is_told_by_what_it_holds(tmp_path, inside, found):
+    with zipfile.ZipFile(tmp_path / "z", "w") as archive:
+        for name, content in inside.items():
+            archive.writestr(name, content)
+    assert detect_format(volume(tmp_path, "z", (tmp_path / "z").read_bytes())) is found
+
+
+@pytest.mark.parametrize(("inside", "looks"), [("photo.jpg", "a ZIP archive")])
+def test_other_archives_are_refused_with_advice(tmp_path, inside, looks):
+    with zipfile.ZipFile(tmp_path / "z", "w") as archive:
+        archive.writestr(inside, "x")
+    with pytest.raises(SourceError, match=looks):
+        detect_format(volume(tmp_path, "z", (tmp_path / "z").read_bytes()))
+
+
+@pytest.mark.slow
+def test_an_archive_that_unfolds_without_measure_is_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "bomb.docx", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("word/document.xml", bytes(70 << 20))
+    with pytest.raises(SourceError, match="zip bomb"):
+        detect_format(volume(tmp_path, "b.docx", (tmp_path / "bomb.docx").read_bytes()))
+
+
+def test_a_damaged_archive_is_told_so(tmp_path):
+    with pytest.raises(SourceError, match=r"b\.docx is damaged"):
+        detect_format(volume(tmp_path, "b.docx", b"PK\x03\x04 and nothing else"))
+
+
+def test_hostile_comments_are_looked_through_in_no_time(tmp_path):
+    data = b"<!---->" * 9000 + b"<p>"
+    assert formats.detect_format(volume(tmp_path, "page", data)) is Format.TEXT

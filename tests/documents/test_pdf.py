@@ -1,0 +1,171 @@
+import sys
+
+import pytest
+from conversion import convert
+from reportlab.lib.pdfencrypt import StandardEncryption
+from reportlab.pdfgen.canvas import Canvas
+
+from bookwheel.documents.opening import open_document
+from bookwheel.documents.readers.pdf_headings import mark_headings
+from bookwheel.documents.readers.pdf_hyphens import Hyphens
+from bookwheel.documents.readers.pdf_layout import Fragment, TextLine
+from bookwheel.documents.readers.pdf_running import find_running_lines
+from bookwheel.errors import MissingExtra, SourceError
+
+PAGES = ["The ferry left at dawn.", "The keeper wrote: eleven barrels of lamp oil.", "", "The lamp burned all winter."]
+
+
+def pdf(path, pages, encrypt=None):
+    canvas = Canvas(str(path), encrypt=encrypt)
+    for text in pages:
+        if text:
+            canvas.drawString(72, 720, text)
+        else:
+            canvas.rect(100, 100, 200, 200, fill=1)
+        canvas.showPage()
+    canvas.save()
+    return path
+
+
+def test_every_page_keeps_its_number(tmp_path):
+    document = open_document([pdf(tmp_path / "log.pdf", PAGES)])
+    parts = list(document.parts())
+    assert [(p.page, p.source) for p in parts] == [(1, "log.pdf"), (2, "log.pdf"), (4, "log.pdf")]
+    assert "".join(p.text for p in parts) == "".join(f"{text}\n" for text in PAGES if text)
+    assert document.notes == ()
+
+
+def test_a_pdf_is_read_on_from_any_character(tmp_path):
+    document = open_document([pdf(tmp_path / "log.pdf", PAGES)])
+    text = "".join(part.text for part in document.parts())
+    for start in (0, 1, 24, 25, 60, len(text) - 1, len(text), len(text) + 9):
+        assert "".join(part.text for part in document.parts(start)) == text[start:]
+    assert [p.page for p in document.parts(30)] == [2, 4]
+
+
+def test_a_span_of_a_pdf_knows_its_own_pages(tmp_path):
+    document = open_document([pdf(tmp_path / "log.pdf", PAGES)])
+    text = document.slice(0, 200)
+    for page, sentence in ((1, PAGES[0]), (2, PAGES[1]), (4, PAGES[3])):
+        start = text.index(sentence)
+        assert document.pages(start, start + len(sentence)) == (page,)
+    assert document.pages(0, len(text)) == (1, 2, 4)
+    assert document.pages(0, 0) == (1,)
+
+
+def test_a_pdf_of_pictures_only_asks_for_ocr(tmp_path, monkeypatch):
+    monkeypatch.setattr("bookwheel.documents.readers.pdf.has_tesseract", lambda: False)
+    with pytest.raises(SourceError, match=r"no text layer.*install tesseract.*ocrmypdf scan\.pdf"):
+        convert(pdf(tmp_path / "scan.pdf", ["", "", ""]))
+
+
+def test_a_pdf_with_a_password_is_refused_with_advice(tmp_path):
+    locked = pdf(tmp_path / "locked.pdf", PAGES, StandardEncryption("secret", ownerPassword="owner", strength=128))
+    with pytest.raises(SourceError, match=r"needs a password.*qpdf"):
+        open_document([locked])
+
+
+def test_a_pdf_that_only_forbids_printing_is_read(tmp_path):
+    path = pdf(tmp_path / "a.pdf", PAGES, StandardEncryption("", ownerPassword="owner", canPrint=0, strength=128))
+    assert "eleven barrels" in "".join(part.text for part in open_document([path]).parts())
+
+
+@pytest.mark.parametrize("keep", [20, 300, 900])
+def test_a_torn_pdf_is_a_source_error_or_is_read(tmp_path, keep):
+    whole = pdf(tmp_path / "a.pdf", PAGES).read_bytes()
+    (tmp_path / "torn.pdf").write_bytes(whole[:keep])
+    with pytest.raises(SourceError, match=r"torn\.pdf"):
+        open_document([tmp_path / "torn.pdf"])
+
+
+def test_without_the_optional_part_the_error_names_it(tmp_path, monkeypatch):
+    path = pdf(tmp_path / "a.pdf", PAGES)
+    monkeypatch.setitem(sys.modules, "pypdfium2", None)
+    with pytest.raises(MissingExtra, match=r"reading PDF .*bookwheel\[documents\]"):
+        convert(path)
+
+
+def test_a_word_that_a_page_cuts_goes_to_the_page_where_it_begins():
+    hyphens = Hyphens(["the harbour", "a well-known bell"])
+    assert hyphens.join_pages("of the har-", "bour, and the\nkeeper") == ("of the harbour,", "and the\nkeeper")
+    assert hyphens.join_pages("it was well-", "known there") == ("it was well-known", "there")
+    assert hyphens.join_pages("of the har-", "bour") == ("of the harbour", "")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("of the har-", "Bour, and"), ("of the har", "bour"), ("1970-", "today"), ("", "bour"), ("a-", "")],
+)
+def test_other_ends_of_pages_stay(before, after):
+    assert Hyphens([]).join_pages(before, after) == (before, after)
+
+
+def line(text, left, bottom, height=9):
+    return Fragment(text, left, left + 100, bottom, bottom + height)
+
+
+def test_a_title_beside_a_running_one_goes_only_if_the_text_has_it():
+    def page(title, body):
+        return [line("The book of lights", 72, 800), line(title, 330, 800), line(body, 72, 600)]
+
+    titles = ["Lamps", "Wicks", "Oil", "Glass", "Brass"]
+    kept = [page(title, title.upper()) for title in titles[:4]] + [page("Brass", "something else")]
+    found = find_running_lines(kept, [842.0] * 5)
+    assert found == [set(), {0, 1}, {0, 1}, {0, 1}, {0}]
+
+
+def test_two_words_of_the_document_that_are_none_together_keep_their_hyphen():
+    hyphens = Hyphens(["up to the date", "to that date", "without a word", "with it, with us", "out of it, out"])
+    assert hyphens.join_pages("may not be up-to-", "date, as") == ("may not be up-to-date,", "as")
+    assert hyphens.join_pages("it came with-", "out a word") == ("it came without", "a word")
+
+
+def test_a_word_in_capitals_that_a_line_cuts_is_joined():
+    hyphens = Hyphens(["install to DESTDIR", "an ISO list", "the ISO of the IEC"])
+
+    def join(*lines):
+        return hyphens.join([TextLine(text) for text in lines])
+
+    assert join("$(MAKE) DEST-", "DIR=debian") == "$(MAKE) DESTDIR=debian"
+    assert join("AS IS, IM-", "PLIED OR NOT") == "AS IS, IMPLIED\nOR NOT"
+    assert join("as in ISO-", "IEC 8859") == "as in ISO-IEC\n8859"
+    assert join("met Jean-", "Paul there") == "met Jean-\nPaul there"
+
+
+def test_a_heading_is_joined_and_does_not_take_the_line_above():
+    def mark(title, *lines):
+        return [line.text for line in mark_headings([TextLine(text) for text in lines], [(1, title)], Hyphens([]))]
+
+    assert mark("Adopting and reintroducing", "Adopting and reintro-", "ducing", "It was") == [
+        "# Adopting and reintroducing",
+        "It was",
+    ]
+    assert mark("Registering", "as devel-", "opers.", "2.3 Registering", "It was") == [
+        "as devel-",
+        "opers.",
+        "# 2.3 Registering",
+        "It was",
+    ]
+    assert mark("Lamps", "Chapter 2", "Lamps", "They burn.") == ["# Chapter 2 Lamps", "They burn."]
+
+
+@pytest.mark.parametrize(
+    ("gap", "spacing", "expected"),
+    [(0.19, 0, "the rules files here"), (0.05, 0, "the rulesfiles here"), (0.15, 0.15, "the rulesfiles here")],
+)
+def test_two_words_with_a_narrow_gap_are_two(tmp_path, gap, spacing, expected):
+    canvas = Canvas(str(tmp_path / "gap.pdf"))
+    text = canvas.beginText(72, 720)
+    x = 72.0
+    for font, word, after in (("Courier", "the", 6), ("Times-Italic", "rules", 10 * gap), ("Courier", "files", 6)):
+        text.setTextOrigin(x, 720)
+        text.setFont(font, 10)
+        text.setCharSpace(10 * spacing)
+        text.textOut(word)
+        x += canvas.stringWidth(word, font, 10) + 10 * spacing * (len(word) - (word == "rules")) + after
+    text.setTextOrigin(x, 720)
+    text.setCharSpace(0)
+    text.textOut("here")
+    canvas.drawText(text)
+    canvas.save()
+    assert "".join(part.text for part in open_document([tmp_path / "gap.pdf"]).parts()).strip() == expected

@@ -1,0 +1,82 @@
+"""A judge model beside the metrics: verdicts, unclear ones, and judging once."""
+
+import asyncio
+
+import pytest
+
+from bookwheel.errors import Rejected
+from bookwheel.lab.evaluation.judge import parse_grade
+from bookwheel.lab.evaluation.layout import build_sections
+from bookwheel.lab.evaluation.markdown import to_markdown
+from bookwheel.lab.evaluation.report import build_report
+from bookwheel.lab.evaluation.results import Results
+from bookwheel.lab.evaluation.run import evaluate
+from bookwheel.lab.evaluation.settings import ModelSpec
+from bookwheel.models.scripted import ScriptedModel, keyword_reader
+
+
+@pytest.mark.parametrize(
+    ("reply", "score"),
+    [
+        ("It names the colour.\nGRADE: C", 1.0),
+        ("Another colour.\n**GRADE:** I", 0.0),
+        ("grade: incorrect", 0.0),
+        ("The grade is CORRECT", 1.0),
+        ("I cannot tell.\nGRADE: U", None),
+        ("GRADE: C or GRADE: I", None),
+        ("It is right.", None),
+        ("", None),
+        ("GRADE: Certainly", None),
+    ],
+)
+def test_a_verdict_is_one_grade_and_anything_else_is_unclear(reply, score):
+    assert parse_grade(reply).score == score
+    assert parse_grade(reply).reason
+
+
+def judging(messages):
+    """Finds the answers to wheels 100 and 101 right, cannot tell about 102, and the others wrong."""
+    text = messages[-1].content
+    number = int(text.split("of wheel ")[1][:3])
+    return "So it is.\nGRADE: " + ("C" if number < 102 else "U" if number == 102 else "I")
+
+
+def open_by_name(judge):
+    reader = ScriptedModel(keyword_reader)
+
+    async def open_model(spec):
+        return judge if spec.name == "judge" else reader
+
+    return open_model
+
+
+def test_verdicts_stand_beside_the_metric_and_unclear_ones_in_no_mean(tmp_path, settings, source):
+    judge = ScriptedModel(judging)
+    path = tmp_path / "r.jsonl"
+    plain = settings(ways=("sequential",), lengths=(300,))
+    asyncio.run(evaluate(plain, path, open_by_name(judge), source=source))
+    assert judge.calls == 0
+    judged = settings(ways=("sequential",), lengths=(300,), judge=ModelSpec(name="judge"))
+    found = asyncio.run(evaluate(judged, path, open_by_name(judge), source=source))
+    assert judge.calls == 5
+    (cell,) = build_report(found).cells
+    assert (cell.score.mean, cell.judged.mean, cell.judged.n, cell.unclear) == (1, 0.5, 4, 1)
+    assert {one.judge_reason for one in found.records} == {"So it is."}
+    markdown = to_markdown("t", build_sections(build_report(found)))
+    assert "Judge: what judge says" in markdown
+    assert "| judge's n | unclear |" in markdown
+    assert "judge's n" not in to_markdown("t", build_sections(build_report(Results(runs=(), records=()))))
+    asyncio.run(evaluate(judged, path, open_by_name(judge), source=source))
+    assert judge.calls == 5
+
+
+def test_a_judge_that_never_answers_ends_the_run_and_changes_no_result(tmp_path, settings, source):
+    class Gone(ScriptedModel):
+        async def reply(self, *_given, **_options):
+            raise Rejected("gone")
+
+    path = tmp_path / "r.jsonl"
+    judged = settings(ways=("sequential",), lengths=(300,), judge=ModelSpec(name="judge"))
+    with pytest.raises(Rejected, match="gone"):
+        asyncio.run(evaluate(judged, path, open_by_name(Gone(judging)), source=source))
+    assert {(one.score, one.judge) for one in Results.load(path).records} == {(1.0, "")}

@@ -1,0 +1,408 @@
+"""Reports: every number with its name, and nothing in them that a document or an error could obey."""
+
+import random
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from bookwheel.lab.evaluation.errors import ResultsError
+from bookwheel.lab.evaluation.heat_maps import mix_color
+from bookwheel.lab.evaluation.layout import build_comparison, build_sections
+from bookwheel.lab.evaluation.markdown import to_markdown
+from bookwheel.lab.evaluation.numbers import report_to_json
+from bookwheel.lab.evaluation.page import to_html
+from bookwheel.lab.evaluation.plots import _log_limits, choose_log_ticks, draw_plots
+from bookwheel.lab.evaluation.records import Record, SampleOutcome
+from bookwheel.lab.evaluation.report import ALL, build_report, compare_results
+from bookwheel.lab.evaluation.results import EvaluationRun, Results
+
+RUN = EvaluationRun(
+    command="bookwheel eval settings.toml",
+    created="2026-11-21T10:00:00+00:00",
+    version="0.1.0",
+    fixed={"seed": 4},
+    models={"local": {"window": 800}},
+    settings={},
+)
+
+
+def record(**changes) -> Record:
+    given = {
+        "fingerprint": "f",
+        "task": "needles",
+        "length": 1000,
+        "sample": "s-1",
+        "way": "sequential",
+        "model": "local",
+        "outcome": SampleOutcome.SCORED,
+        "score": 1.0,
+        "official": 1.0,
+        "metric": "contains",
+        "seed": 4,
+        "prompt_tokens": 900,
+        "completion_tokens": 30,
+        "seconds": 2.5,
+    }
+    return Record(**{**given, **changes})
+
+
+def results(*records: Record) -> Results:
+    return Results(runs=(RUN,), records=records)
+
+
+def grid(ways=("sequential", "whole"), tasks=("needles", "words"), lengths=(1000, 4000), n=20) -> Results:
+    draw = random.Random(5)
+    return results(
+        *(
+            record(way=way, task=task, length=length, sample=f"{task}-{k}", score=float(draw.random() < 0.6))
+            for way in ways
+            for task in tasks
+            for length in lengths
+            for k in range(n)
+        )
+    )
+
+
+def texts(found, **options) -> tuple[str, str]:
+    laid = build_sections(found, **options)
+    return to_markdown("Evaluation", laid), to_html("Evaluation", laid, {})
+
+
+def test_whatever_has_no_answer_counts_as_wrong_and_is_counted_apart():
+    outcomes = (SampleOutcome.FAILED, SampleOutcome.STOPPED, SampleOutcome.REFUSED)
+    bad = [record(sample=str(outcome), outcome=outcome, score=0.0, official=None, error="no") for outcome in outcomes]
+    cell = build_report(results(record(), *bad)).cells[0]
+    assert (cell.score.mean, cell.score.n) == (0.25, 4)
+    assert (cell.failed, cell.stopped, cell.refused) == (1, 1, 1)
+    assert (cell.official.mean, cell.official.n) == (1.0, 1)
+
+
+def test_a_cell_of_refusals_alone_has_no_score_and_no_part_in_differences():
+    refused = [
+        record(way="whole", sample=f"s-{n}", outcome=SampleOutcome.REFUSED, score=0.0, error="too long")
+        for n in range(3)
+    ]
+    read = [record(sample=f"s-{n}") for n in range(3)]
+    found = build_report(results(*read, *refused))
+    assert [cell.is_measured for cell in found.cells] == [True, False]
+    assert not found.contrasts
+    markdown, _ = texts(found)
+    assert "does not fit" in markdown
+    assert "too long" in markdown
+
+
+def test_truncations_cuts_and_means_are_per_sample():
+    flagged = record(sample="s-2", flags={"truncated": 3, "cut": 1}, prompt_tokens=100, seconds=0.5, cost=0.2)
+    cell = build_report(results(record(), flagged)).cells[0]
+    assert (cell.truncated, cell.cut) == (1, 1)
+    assert (cell.prompt_tokens, cell.seconds, cell.cost) == (500, 1.5, 0.1)
+
+
+def test_a_cell_counts_each_outcome_and_each_flagged_sample_by_itself():
+    outcomes = [SampleOutcome.FAILED] * 1 + [SampleOutcome.STOPPED] * 2 + [SampleOutcome.REFUSED] * 3
+    bad = [
+        record(sample=f"b-{n}", outcome=outcome, score=0.0, official=None, prompt_tokens=0, completion_tokens=0)
+        for n, outcome in enumerate(outcomes)
+    ]
+    flagged = [record(sample=f"c-{n}", flags={"cut": 2}, metric="exact", official=0.0) for n in range(4)]
+    truncated = [record(sample=f"t-{n}", flags={"truncated": 1}, completion_tokens=60) for n in range(5)]
+    built = build_report(results(*bad, *flagged, *truncated))
+    (cell,) = built.cells
+    assert (cell.failed, cell.stopped, cell.refused, cell.cut, cell.truncated) == (1, 2, 3, 4, 5)
+    assert (cell.score.n, cell.score.mean) == (15, pytest.approx(9 / 15))
+    assert (cell.official.n, cell.official.mean) == (9, pytest.approx(5 / 9))
+    assert (cell.prompt_tokens, cell.completion_tokens) == (pytest.approx(540), pytest.approx(28))
+    assert (cell.metric, cell.seconds) == ("contains (73%), exact (27%)", 2.5)
+    assert [failure.sample for failure in built.failures] == [f"b-{n}" for n in range(6)]
+
+
+def test_cells_come_by_model_way_task_and_length():
+    records = [
+        record(model=model, way=way, task=task, length=length)
+        for model in ("small", "big")
+        for task in ("words", "needles")
+        for length in (4000, 1000)
+        for way in ("whole", "another", "sequential")
+    ]
+    cells = [(cell.model, cell.way, cell.task, cell.length) for cell in build_report(results(*records)).cells]
+    assert cells == [
+        (model, way, task, length)
+        for model in ("small", "big")
+        for way in ("sequential", "whole", "another")
+        for task in ("words", "needles")
+        for length in (1000, 4000)
+    ]
+
+
+def test_two_files_are_compared_with_the_sign_of_the_first():
+    right = results(*(record(sample=f"s-{n}", score=1.0) for n in range(4)), record(sample="alone", score=0.0))
+    wrong = results(*(record(sample=f"s-{n}", score=0.0) for n in range(4)))
+    (contrast,) = compare_results(right, wrong, ("a", "b"))
+    assert (contrast.first, contrast.second) == ("a: local · sequential", "b: local · sequential")
+    assert (contrast.task, contrast.length) == ("needles", 1000)
+    assert (contrast.difference.mean, contrast.difference.n) == (1.0, 4)
+    other = results(*(record(sample=f"s-{n}", score=0.0, model="other", way="whole") for n in range(4)))
+    (contrast,) = compare_results(other, right, ("a", "b"))
+    assert (contrast.first, contrast.difference.mean) == ("a: other · whole", -1.0)
+
+
+def test_tasks_are_pooled_by_length_with_every_sample_once():
+    found = build_report(grid())
+    pooled = {(cell.way, cell.length): cell.score for cell in found.pooled}
+    assert {score.n for score in pooled.values()} == {40}
+    of_one = [cell.score.mean for cell in found.cells if (cell.way, cell.length) == ("whole", 1000)]
+    assert pooled["whole", 1000].mean == pytest.approx(sum(of_one) / 2)
+    assert not build_report(grid(tasks=("needles",))).pooled
+
+
+def test_ways_are_compared_with_the_reference_on_the_same_samples():
+    found = build_report(grid())
+    assert len(found.contrasts) == 4 + 1
+    assert {contrast.second for contrast in found.contrasts} == {"local · sequential"}
+    overall = found.contrasts[-1]
+    assert (overall.task, overall.length, overall.difference.n) == (ALL, None, 80)
+    assert {contrast.second for contrast in build_report(grid(), reference="whole").contrasts} == {"local · whole"}
+
+
+def test_models_are_compared_with_the_first_that_reads_in_the_reference_way():
+    both = results(
+        *grid(ways=("sequential", "whole")).records,
+        *(record(model="big", way="whole", task=r.task, length=r.length, sample=r.sample) for r in grid().records),
+        *(record(model="small", task=r.task, length=r.length, sample=r.sample) for r in grid().records),
+    )
+    assert {(c.first, c.second) for c in build_report(both).contrasts} == {
+        ("local · whole", "local · sequential"),
+        ("big · whole", "local · sequential"),
+        ("small · sequential", "local · sequential"),
+    }
+
+
+def test_samples_that_only_one_way_has_are_left_out_of_the_pairs():
+    found = build_report(results(record(), record(sample="s-2"), record(way="whole", score=0.0)))
+    assert found.contrasts[0].difference.n == 1
+
+
+def test_two_files_are_compared_by_model_and_way_or_as_the_only_readers():
+    one, other = grid(ways=("sequential",)), grid(ways=("sequential", "whole"))
+    assert {c.first for c in compare_results(one, other, ("A", "B"))} == {"A: local · sequential"}
+    alone = compare_results(grid(ways=("whole",)), grid(ways=("bm25",)), ("A", "B"))
+    assert {(c.first, c.second) for c in alone} == {("A: local · whole", "B: local · bm25")}
+    assert "A: local · whole" in to_markdown("t", [build_comparison(alone)])
+
+
+@pytest.mark.parametrize("other", [grid(ways=("bm25", "whole")), results(record(sample="elsewhere"))])
+def test_files_that_share_nothing_cannot_be_compared(other):
+    with pytest.raises(ResultsError, match="no sample in common"):
+        compare_results(grid(ways=("sequential",)), other, ("A", "B"))
+
+
+def test_a_sample_is_compared_under_another_name_and_twice_where_it_is_asked_twice():
+    old = results(*(record(task="old", sample=f"s{n}", content="abc", length=0, score=n) for n in (0, 1)))
+    new = results(*(record(task="new", sample=f"t{n}", content="abc", length=0, score=1) for n in (0, 1)))
+    (contrast,) = compare_results(new, old, ("new", "old"))
+    assert (contrast.difference.n, contrast.difference.mean) == (2, 0.5)
+    with pytest.raises(ResultsError, match="no sample in common"):
+        compare_results(new, results(record(content="other", task="old")), ("new", "old"))
+
+
+def test_lengths_that_nobody_knows_are_no_number():
+    report = build_report(results(record(length=0, depth=0.5, memory="misused")))
+    assert "| model | way | any |" in to_markdown("t", build_sections(report))
+    assert all(">any<" in svg for svg in draw_plots(report).values())
+
+
+def test_the_report_says_what_judging_choices_changes():
+    asked = {"question": "Which is older, Riga or Turku?", "golds": ("Riga",), "metric": "choice"}
+    report = build_report(
+        results(
+            record(sample="a", answer="Riga is older than Turku.", score=1.0, **asked),
+            record(sample="b", answer="Turku is older than Riga.", score=0.0, **asked),
+            record(sample="c", outcome=SampleOutcome.FAILED, answer="Riga", score=0.0, **asked),
+            record(sample="d", outcome=SampleOutcome.INFEASIBLE, score=0.0, **asked),
+            *(record(sample=f"e{n}") for n in range(3)),
+        )
+    )
+    (effect,) = report.choices
+    assert (effect.samples, effect.judged, effect.share) == (6, 3, 0.5)
+    assert (effect.score, effect.exact) == (pytest.approx(1 / 3), 0)
+    assert "| local | sequential | needles | 6 | 3 (50 %) | 33.3 |" in to_markdown("t", build_sections(report))
+    assert report_to_json(report)["choices"][0]["judged"] == 3
+    assert not build_report(results(record())).choices
+
+
+def test_every_accuracy_table_names_metric_n_interval_and_seeds_and_the_report_its_command():
+    markdown, page = texts(build_report(grid()))
+    for text in (markdown, page):
+        assert len(re.findall(r"Metric: contains\. n = [24]0 a cell\. 95 % intervals: Wilson\.", text)) == 3
+        assert "Sample seed 4." in text
+        assert "bookwheel eval settings.toml" in text
+
+
+def test_the_settings_are_listed_one_a_row_without_those_that_were_not_given():
+    plan = {"chunk_tokens": 400, "gate": {"scorer": "likelihood", "threshold": None}}
+    run = replace(RUN, models={"local": {"window": None, "plan": plan}})
+    markdown, _ = texts(build_report(Results(runs=(run,), records=(record(),))))
+    assert "| local: plan.chunk_tokens | 400 |" in markdown
+    assert "| local: plan.gate.scorer | likelihood |" in markdown
+    assert "None" not in markdown
+
+
+def test_the_official_figure_is_shown_when_asked_for_and_says_what_it_is():
+    markdown, _ = texts(build_report(grid()))
+    assert "official" not in markdown
+    with_it, _ = texts(build_report(grid()), also_official=True)
+    assert "official judge" in with_it
+    assert "substrings in both directions" in " ".join(with_it.split())
+    assert "string" in with_it
+
+
+def test_equal_errors_are_listed_once_with_their_number():
+    failures = [record(sample=f"s-{n}", outcome=SampleOutcome.FAILED, score=0.0, error="503") for n in range(7)]
+    markdown, _ = texts(build_report(results(record(sample="fine"), *failures)))
+    assert "| local | sequential | failed | 503 | 7 | s-0 |" in markdown
+    assert "7 samples had no answer" in markdown
+
+
+NASTY = "<script>alert(1)</script> | </td>\n# x \x1b[31m `$a_b$` [l](http://e) <img src=x>"
+
+
+class Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: set[str] = set()
+        self.attributes: set[str] = set()
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+
+@pytest.mark.slow
+def test_nothing_from_a_model_or_an_error_is_obeyed():
+    found = build_report(
+        results(
+            record(model=NASTY, task=NASTY),
+            record(model=NASTY, task=NASTY, sample="b", outcome=SampleOutcome.FAILED, error=NASTY, score=0.0),
+        )
+    )
+    laid = build_sections(found, also_official=True)
+    page = to_html(NASTY, laid, draw_plots(found))
+    tags = Tags()
+    tags.feed(page)
+    assert not {"script", "img", "iframe", "link", "object"} & tags.seen
+    assert not {name for name in tags.attributes if name.startswith("on") or name == "src"}
+    assert "\x1b" not in page
+    markdown = to_markdown(NASTY, laid)
+    rows = [line for line in markdown.splitlines() if line.startswith("| local") or "alert" in line]
+    assert all(line.startswith(("|", "# ", "Task: ")) for line in rows)
+    assert "<script" not in re.sub(r"\\<", "", markdown)
+
+
+@pytest.mark.slow
+def test_the_page_needs_nothing_from_anywhere():
+    found = build_report(grid())
+    page = to_html("Evaluation", build_sections(found), draw_plots(found))
+    assert page.count("<svg") == 3 + 2
+    assert not re.findall(r'(?:href|src)\s*=\s*"(?!#)', page)
+    assert not re.findall(r"url\((?!#)", page)
+    assert "@import" not in page
+
+
+@pytest.mark.slow
+def test_plots_are_the_same_for_the_same_results_and_bear_any_script():
+    chinese = results(*(record(task="大海捞针", model="模型", length=n) for n in (100, 1000)))
+    assert draw_plots(build_report(chinese)) == draw_plots(build_report(chinese))
+    assert "模型" not in next(iter(draw_plots(build_report(chinese)).values()))
+    two = results(record(model="模型"), record(model="另一个", length=9))
+    assert "模型" in next(iter(draw_plots(build_report(two)).values()))
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        [record(length=333, seconds=0.0)],
+        pytest.param([record(model=f"m{k}", length=333 + k, seconds=1 / 3) for k in range(3)], marks=pytest.mark.slow),
+        pytest.param([record(way=way, length=1000) for way in ("sequential", "whole")], marks=pytest.mark.slow),
+    ],
+    ids=["one", "one for each model", "two equal ones"],
+)
+def test_one_length_is_drawn_on_an_axis_with_a_width(records):
+    drawn = draw_plots(build_report(results(*records)))
+    assert len(drawn) == 3
+
+
+def test_results_without_a_record_have_no_plots():
+    assert draw_plots(build_report(results())) == {}
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[300], [300, 300], [1000 / 3, 333.33333333333337], [1e-9, 1e-9], [1, 10**7]],
+)
+def test_a_log_axis_is_wider_than_its_values(values):
+    low, high = _log_limits(values)
+    assert low <= min(values) / 1.2
+    assert high >= max(values) * 1.2
+
+
+def test_every_axis_has_numbers():
+    for caption, svg in draw_plots(build_report(evidence_grid())).items():
+        root = ET.fromstring(svg)
+        texts = [one for one in root.iter() if one.tag.endswith("text")]
+        numbers = [one for one in texts if re.fullmatch(r"[\d,.]+", one.text)]
+        assert {one.get("text-anchor") for one in numbers} >= {"middle", "end"}, caption
+        assert len([one for one in numbers if one.get("text-anchor") == "end"]) >= 3, caption
+
+
+def test_marks_stand_at_the_height_of_their_numbers():
+    levels = {100: 0.0, 1000: 1.0}
+    drawn = draw_plots(build_report(results(*(record(length=n, score=score) for n, score in levels.items()))))
+    root = ET.fromstring(next(iter(drawn.values())))
+    ticks = {one.text: float(one.get("y")) - 4 for one in root.iter() if one.get("text-anchor") == "end"}
+    marks = [float(one.get("cy")) for one in root.iter() if one.tag.endswith("circle")]
+    assert marks[:2] == pytest.approx([ticks["0"], ticks["100"]], abs=0.11)
+
+
+def test_the_color_of_a_score_goes_from_red_over_yellow_to_green():
+    assert [mix_color(share) for share in (0, 0.5, 1)] == ["#c83c32", "#fdf0aa", "#288c50"]
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.2, 0.9), (300, 420), (1, 1e7), (999, 1001), (0.0011, 0.0012)])
+def test_every_log_axis_has_numbers(low, high):
+    ticks = choose_log_ticks(low, high)
+    assert len(ticks) >= 3
+    assert ticks == sorted(set(ticks))
+    assert all(low <= tick <= high for tick in ticks)
+
+
+def evidence_grid():
+    lost = {"memory": "overwritten", "memory_step": 3, "evidence_captured": 1.0, "evidence_kept": 0.0, "score": 0.0}
+    return results(
+        *(record(sample=f"a-{n}", memory="supported", depth=n / 4, evidence_kept=1.0) for n in range(4)),
+        record(sample="b", depth=0.9, reading="0123456789abcdef", question="Who?", answer="Bo", **lost),
+    )
+
+
+def test_the_report_says_where_the_memory_failed_and_links_to_the_reading():
+    found = build_report(evidence_grid())
+    assert found.cells[0].memory == {"supported": 4, "overwritten": 1}
+    assert found.cells[0].kept == pytest.approx(0.8)
+    markdown, _ = texts(found)
+    assert "| captured, overwritten | 3 | 0123456789abcdef | b |" in markdown
+    page = to_html("t", build_sections(found, pages={"0123456789abcdef"}), {})
+    assert '<a href="readings/0123456789abcdef.html">0123456789abcdef</a>' in page
+    assert "<a " not in to_html("t", build_sections(found), {})
+
+
+def test_a_way_without_a_memory_has_no_section_about_it():
+    assert "Where the memory failed" not in texts(build_report(grid()))[0]
+
+
+def test_scores_by_depth_are_drawn_as_shapes_with_their_numbers():
+    drawn = {caption: svg for caption, svg in draw_plots(build_report(evidence_grid())).items() if "depth" in caption}
+    (svg,) = drawn.values()
+    assert "<image" not in svg  # the page's policy blocks images
+    assert "depth, per cent" in svg

@@ -1,0 +1,85 @@
+"""Words that are compared, rule by rule."""
+
+import pytest
+
+from bookwheel.lab.scoring.normalization import contains_words, words, words_with_articles
+
+NUMBERS = [
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+    "twenty",
+]
+
+
+@pytest.mark.parametrize("article", ["a", "an", "the", "The", "THE"])
+def test_an_article_is_dropped_unless_nothing_else_is_left(article):
+    assert words(f"{article} lamp {article}") == ["lamp"]
+    assert words(article) == [article.lower()]
+    assert words_with_articles(f"{article} lamp") == [article.lower(), "lamp"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        ("?! …", []),
+        ("U.S.A. and USA", ["usa", "and", "usa"]),
+        ("e.g. v. 5", ["eg", "v", "5"]),
+        ("1,234,567", ["1234567"]),
+        ("1,23 and 12,3456", ["1", "23", "and", "12", "3456"]),
+        ("12.5 and 12.", ["12.5", "and", "12"]),
+        ("-3 and −4.5", ["-3", "and", "-4.5"]),
+        ("5-3 and x-3", ["5", "3", "and", "x", "3"]),
+        ("C++ and C#", ["c++", "and", "c#"]),
+        ("_amber_ snake_case", ["amber", "snake_case"]),
+        ("北京2008年", ["北", "京", "2008", "年"]),
+        ("ひらカナ", ["ひ", "ら", "カ", "ナ"]),
+        ("ﬁne Ｔｏｒ ２", ["fine", "tor", "2"]),
+        ("zero one", ["0", "one"]),
+    ],
+)
+def test_a_text_is_split_into_these_words(text, expected):
+    assert words_with_articles(text) == expected
+
+
+@pytest.mark.parametrize("apostrophe", "'’‘`´ʼ")
+def test_an_apostrophe_splits_no_word(apostrophe):
+    assert words(f"King{apostrophe}s") == ["kings"]
+
+
+@pytest.mark.parametrize(("value", "word"), list(enumerate(NUMBERS, start=2)))
+def test_a_number_in_words_is_its_digits(value, word):
+    assert words(word) == [str(value)]
+
+
+@pytest.mark.parametrize(
+    ("row", "part", "expected"),
+    [
+        ("abc", "", False),
+        ("", "a", False),
+        ("abc", "abc", True),
+        ("abc", "bc", True),
+        ("abc", "ac", False),
+        ("aab", "ab", True),
+        ("ab", "abc", False),
+        ("abab", "abb", False),
+    ],
+)
+def test_words_are_found_side_by_side_only(row, part, expected):
+    assert contains_words(list(row), list(part)) is expected

@@ -1,0 +1,109 @@
+"""Samples as JSON Lines."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bookwheel.errors import InputError
+from bookwheel.lab.tasks import MemoryRule, Sample, SampleDocument, make_samples, read_samples, write_samples
+from bookwheel.lab.tasks.files import SampleWriter, to_line
+
+
+@pytest.mark.parametrize("name", ["vt", "bridge", "fwe", "hqa", "updated"])
+def test_samples_round_trip(name, tmp_path, data, tokenizer):
+    samples = list(make_samples(name, tokens=900, count=2, seed=3, tokenizer=tokenizer, data=data))
+    assert write_samples(samples, tmp_path / "s.jsonl") == 2
+    back = list(read_samples(tmp_path / "s.jsonl"))
+    assert back == samples
+    assert [to_line(sample) for sample in back] == [to_line(sample) for sample in samples]
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20).filter(str.strip)
+
+
+@given(texts, texts, st.lists(texts, min_size=1, max_size=3))
+def test_any_text_survives_a_line(question, document, golds):
+    sample = Sample(
+        id="s", task="t", question=question, golds=tuple(golds), document=SampleDocument("s", [document]), metric="f1"
+    )
+    line = to_line(sample)
+    assert line.endswith("\n")
+    assert line.count("\n") == 1
+    assert json.loads(line)["document"] == document
+
+
+def test_a_line_by_hand_needs_three_fields(tmp_path):
+    path = tmp_path / "mine.jsonl"
+    path.write_text('\n{"question": "Who signed?", "document": "Ada\u2028signed.", "answers": ["Ada", "Quill"]}\n')
+    (sample,) = read_samples(path)
+    assert (sample.task, sample.id, sample.metric) == ("mine", "mine-2", "contains")
+    assert sample.golds == ("Ada", "Quill")
+    assert sample.memory is MemoryRule.NOTES
+    assert sample.text == "Ada\u2028signed."
+
+
+def test_fields_of_other_tools_and_numbers_as_ids_are_no_mistake(tmp_path):
+    path = tmp_path / "mine.jsonl"
+    path.write_text('{"id": 7, "question": "Who?", "document": "Ada.", "answer": "Ada", "level": "hard"}\n')
+    (sample,) = read_samples(path)
+    assert (sample.id, sample.document.name) == ("7", "7")
+
+
+GOOD = '{"question": "q", "document": "d", "answer": "a"}\n'
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{", "not valid JSON"),
+        ("[1]", "JSON object"),
+        ('{"document": "d", "answer": "a"}', "question is missing"),
+        ('{"question": 5, "document": "d", "answer": "a"}', "question must be text, not 5"),
+        ('{"question": "q", "document": "d", "answer": "a", "length": "9"}', "length must be a whole number, not '9'"),
+        ('{"question": "q", "document": "d", "answer": "a", "tokens": -1}', "tokens must be at least 0, not -1"),
+        ('{"question": "q", "document": "d", "answer": "a", "metadata": []}', "metadata must be a table, not []"),
+        (
+            '{"question": "q", "document": "d", "answer": "a", "evidence": [{"start": 0}]}',
+            "evidence.0.end is missing",
+        ),
+        ('{"question": "q", "document": "  ", "answer": "a"}', "'document'"),
+        ('{"question": "q", "document": "d"}', "'golds'"),
+        ('{"question": "q", "document": "d", "golds": []}', "'golds'"),
+        ('{"question": "q", "document": "d", "golds": [3]}', "'golds'"),
+        ('{"question": "q", "document": "d", "answer": "a", "metric": "exat"}', "'exact'"),
+        ('{"question": "q", "document": "d", "answer": "a", "memory": "odd"}', "odd"),
+        ('{"question": "q", "document": "d", "answer": "a", "evidence": [{"start": 0, "end": 9}]}', "outside"),
+    ],
+)
+def test_a_bad_line_is_named_by_file_and_number(line, message, tmp_path):
+    path = tmp_path / "bad.jsonl"
+    path.write_text(GOOD + line + "\n")
+    with pytest.raises(InputError, match=r"bad\.jsonl, line 2") as error:
+        list(read_samples(path))
+    assert message in str(error.value)
+
+
+def test_a_file_that_is_not_there_or_not_text_is_said_so(tmp_path):
+    with pytest.raises(InputError, match="cannot be read"):
+        list(read_samples(tmp_path / "none.jsonl"))
+    (tmp_path / "raw.jsonl").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InputError, match="cannot be read"):
+        list(read_samples(tmp_path / "raw.jsonl"))
+
+
+def test_a_disk_that_is_full_at_the_end_leaves_no_half_file(tmp_path, monkeypatch):
+    path = tmp_path / "s.jsonl"
+    writing = SampleWriter(path)
+    file = writing._file
+
+    def refuse() -> None:
+        file.close()
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(writing, "_file", SimpleNamespace(close=refuse))
+    with pytest.raises(InputError, match=r"s\.jsonl cannot be written"), writing:
+        pass
+    assert list(tmp_path.iterdir()) == []

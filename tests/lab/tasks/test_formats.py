@@ -1,0 +1,139 @@
+"""Question sets in their official formats."""
+
+import gzip
+import json
+
+import pytest
+
+from bookwheel.errors import InputError
+from bookwheel.lab.tasks.formats import load_items, load_question_set
+
+HOTPOT = {
+    "_id": "h1",
+    "question": "Who turns the wheel?",
+    "answer": "Ada",
+    "supporting_facts": [["Wheel", 0]],
+    "context": [["Wheel", ["Ada turns the wheel.", " It creaks."]], ["Door", ["A door."]]],
+}
+ROWS = {
+    "question": "Who turns the wheel?",
+    "id": "h2",
+    "answer": "Ada",
+    "supporting_facts": {"title": ["Wheel"], "sent_id": [0]},
+    "context": {"title": ["Wheel", "Door"], "sentences": [["Ada turns the wheel.", " It creaks."], ["A door."]]},
+}
+
+
+def load(tmp_path, text, name="set.json"):
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    return load_items(path)
+
+
+def supported(item):
+    return [(p.title, p.text[begin:end]) for p in item.paragraphs for begin, end in p.support]
+
+
+@pytest.mark.parametrize("record", [HOTPOT, ROWS])
+@pytest.mark.parametrize("form", ["array", "lines", "one", "packed"])
+def test_hotpot_is_read_as_array_lines_or_packed(record, form, tmp_path):
+    line = json.dumps(record)
+    if form == "packed":
+        path = tmp_path / "set.jsonl.gz"
+        path.write_bytes(gzip.compress(line.encode()))
+        (item,) = load_items(path)
+    else:
+        text = {"array": f"[{line}]", "lines": f"{line}\n", "one": line}[form]
+        (item,) = load(tmp_path, text, "set.jsonl" if form == "lines" else "set.json")
+    assert item.golds == ("Ada",)
+    assert supported(item) == [("Wheel", "Ada turns the wheel.")]
+    assert item.id in {"h1", "h2"}
+
+
+def test_all_fixtures_are_read_with_aliases_and_without_what_has_no_answer(data):
+    assert len(load_items(data / "qa_en/hotpotqa_dev.jsonl")) == 4
+    (tide,) = load_items(data / "qa_en/2wikimultihopqa_dev.jsonl")
+    assert supported(tide)[0] == ("Low Tide", "Low Tide is a picture by Nils Larkspur.")
+    (press,) = load_items(data / "qa_en/musique_dev.jsonl")
+    assert press.golds == ("1811", "the year 1811")
+    squad = load_items(data / "qa_en/squad_v1.1_dev.json")
+    assert [item.id for item in squad] == ["s1", "s2", "s3", "s4", "s5"]
+    assert supported(squad[1]) == [("Ferry of Ostwick", "Since then a cable draws it.")]
+    assert len(load_items(data / "qa_zh/drcd_dev_test.json")) == 2
+
+
+def test_evidence_is_widened_to_its_paragraph_when_its_sentences_miss_the_answer(tmp_path):
+    record = {**HOTPOT, "supporting_facts": [["Wheel", 1]]}
+    (item,) = load(tmp_path, json.dumps([record]))
+    assert supported(item) == [("Wheel", "Ada turns the wheel. It creaks.")]
+
+
+def test_a_question_whose_answer_is_nowhere_is_left_out(tmp_path):
+    (item,) = load(tmp_path, json.dumps([HOTPOT, {**HOTPOT, "answer": "Bram"}]))
+    assert item.golds == ("Ada",)
+    with pytest.raises(InputError, match="holds no question"):
+        load(tmp_path, json.dumps([{**HOTPOT, "answer": "Bram"}]), "none.json")
+
+
+def test_what_is_left_out_is_counted_with_its_reason(tmp_path):
+    path = tmp_path / "set.json"
+    path.write_text(json.dumps([HOTPOT, {**HOTPOT, "answer": "Bram"}, {**HOTPOT, "answer": "Bo"}]), encoding="utf-8")
+    assert load_question_set(path).left_out == {"the answer stands in none of its paragraphs": 2}
+
+
+def test_the_unanswerable_questions_of_squad_2_stay_and_those_of_musique_are_counted(tmp_path):
+    qas = [
+        {
+            "id": "a",
+            "question": "Who turns it?",
+            "answers": [{"text": "Ada", "answer_start": 0}],
+            "is_impossible": False,
+        },
+        {"id": "b", "question": "Who paints it?", "answers": [], "is_impossible": True},
+    ]
+    squad = {"data": [{"title": "Wheel", "paragraphs": [{"context": "Ada turns the wheel.", "qas": qas}]}]}
+    answerable, impossible = load(tmp_path, json.dumps(squad))
+    assert (answerable.golds, impossible.golds) == (("Ada",), ())
+    assert not supported(impossible)
+    paragraphs = [{"title": "Wheel", "paragraph_text": "Ada turns the wheel.", "is_supporting": True}]
+    record = {"question": "Who?", "answer": "Ada", "paragraphs": paragraphs}
+    path = tmp_path / "musique.jsonl"
+    path.write_text(f"{json.dumps(record)}\n{json.dumps({**record, 'answerable': False})}\n", encoding="utf-8")
+    found = load_question_set(path)
+    assert (len(found.items), list(found.left_out.values())) == (1, [1])
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{", "not valid JSON"),
+        ("3", "JSON object"),
+        ('{"question": "q", "answer": "a"}', "'paragraphs'"),
+        ('{"answer": "a", "document": "a"}', "question"),
+        ('{"question": "q", "document": "a"}', "'golds'"),
+        ('{"question": "q", "answer": "a", "context": [["t"]]}', "not enough values"),
+        ('{"question": "q", "answer": "a", "paragraphs": [{"title": "t"}]}', "text"),
+        ('{"paragraphs": [{"qas": [{"question": "q"}]}]}', "context"),
+    ],
+)
+def test_a_bad_line_is_named_by_file_and_number(line, message, tmp_path):
+    with pytest.raises(InputError, match=r"set\.jsonl, line 2") as error:
+        load(tmp_path, f"{json.dumps(HOTPOT)}\n{line}\n", "set.jsonl")
+    assert message in str(error.value)
+
+
+def test_a_broken_json_file_is_named_with_its_line(tmp_path):
+    with pytest.raises(InputError, match=r"set\.json, line 3"):
+        load(tmp_path, f'[\n{json.dumps(HOTPOT)},\n{{"question" "q"}}\n]')
+
+
+def test_a_bad_record_of_an_array_is_named_by_line_and_number(tmp_path):
+    with pytest.raises(InputError, match=r"set\.json, line 1 \(record 2\)"):
+        load(tmp_path, json.dumps([HOTPOT, {"question": "q", "answer": "a", "context": [["t"]]}]))
+
+
+def test_a_packed_file_that_is_cut_off_is_said_so(tmp_path):
+    path = tmp_path / "cut.jsonl.gz"
+    path.write_bytes(gzip.compress(json.dumps(HOTPOT).encode() * 50)[:-20])
+    with pytest.raises(InputError, match="cannot be read"):
+        load_items(path)

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+from bookwheel.lab.training.architecture import check_architecture  # noqa: E402
+from bookwheel.lab.training.errors import ConfigError  # noqa: E402
+from bookwheel.lab.training.policy import Policy  # noqa: E402
+
+SHAPE = {
+    "vocab_size": 80,
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 128,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+}
+
+
+class Tokenizer:
+    eos_token_id = 2
+
+
+def policy_of(name, **more):
+    config = getattr(transformers, f"{name}Config")(**SHAPE, **more)
+    torch.manual_seed(0)
+    model = getattr(transformers, f"{name}ForCausalLM")(config)
+    # Fresh weights give logits near 0, where a scale would hardly show.
+    model.get_output_embeddings().weight.data.mul_(40)
+    return Policy(model, Tokenizer())
+
+
+@pytest.mark.parametrize("name", ["Llama", "Qwen2", "Qwen3", "Mistral"])
+def test_models_whose_logits_come_from_the_head_alone_pass(name):
+    check_architecture(policy_of(name))
+
+
+def test_granite_is_refused_with_the_setting_that_scales_its_logits():
+    with pytest.raises(ConfigError, match=r"granite models cannot be trained here.*nats.*logits_scaling = 8"):
+        check_architecture(policy_of("Granite", logits_scaling=8.0))
+    check_architecture(policy_of("Granite", logits_scaling=1.0))
+
+
+def test_bounded_logits_are_refused():
+    with pytest.raises(ConfigError, match=r"gemma2 models.*final_logit_softcapping = 2"):
+        check_architecture(policy_of("Gemma2", head_dim=16, final_logit_softcapping=2.0))
+
+
+def test_a_model_whose_padding_leaks_into_its_samples_is_refused(monkeypatch):
+    """A reader that forgets positions: left padding moves every token."""
+    policy = policy_of("Llama")
+    plain = policy.model.forward
+
+    def forward(*args, position_ids=None, attention_mask=None, **kwargs):
+        return plain(*args, **kwargs)
+
+    monkeypatch.setattr(policy.model, "forward", forward)
+    with pytest.raises(ConfigError, match="does not bear padding on the left"):
+        check_architecture(policy)
+
+
+def test_a_model_that_breaks_in_the_check_is_refused_with_its_own_words(monkeypatch):
+    policy = policy_of("Llama")
+
+    def forward(*args, **kwargs):
+        raise ValueError("no cache for mixers")
+
+    monkeypatch.setattr(policy.model, "forward", forward)
+    with pytest.raises(ConfigError, match="llama models cannot be trained here: no cache for mixers"):
+        check_architecture(policy)

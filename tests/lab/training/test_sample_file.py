@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from bookwheel.errors import InputError
+from bookwheel.lab.tasks import write_samples
+from bookwheel.lab.training import sample_file
+from bookwheel.lab.training.errors import ConfigError
+from bookwheel.lab.training.sample_file import SampleFile
+from bookwheel.lab.training.toy_records import toy_records
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "mine.jsonl"
+    write_samples(toy_records(tokens=32, count=20, seed=3), path)
+    return path
+
+
+def test_samples_are_read_when_they_are_drawn(file, monkeypatch):
+    read, plain = [], sample_file.parse_sample
+    monkeypatch.setattr(
+        sample_file, "parse_sample", lambda line, path, number: read.append(number) or plain(line, path, number)
+    )
+    samples = SampleFile(file)
+    assert (len(samples), read) == (20, [])
+    made = toy_records(tokens=32, count=20, seed=3)
+    for place in (17, 0, 3):
+        assert (samples[place].text, samples[place].golds) == (made[place].text, made[place].golds)
+    assert set(read) == {18, 1, 4}
+    assert [one.id for one in samples[1:3]] == [made[1].id, made[2].id]
+
+
+def test_a_file_by_hand_with_empty_lines_and_wide_characters_is_read(tmp_path):
+    path = tmp_path / "own.jsonl"
+    lines = [
+        {"question": "谁?", "document": "阿达签了字。", "answers": ["阿达"]},
+        {"question": "Who?", "document": "Ada.", "answer": "Ada"},
+    ]
+    path.write_text("\n" + "\n\n".join(json.dumps(one, ensure_ascii=False) for one in lines), encoding="utf-8")
+    samples = SampleFile(path)
+    assert [(one.question, one.golds) for one in samples] == [("谁?", ("阿达",)), ("Who?", ("Ada",))]
+
+
+def test_held_out_samples_are_never_trained_on(file):
+    training, measured = SampleFile(file).split(5, seed=1)
+    assert (len(training), len(measured)) == (15, 5)
+    assert not {one.id for one in training} & {one.id for one in measured}
+    again = SampleFile(file).split(5, seed=1)[1]
+    assert [one.id for one in again] == [one.id for one in measured]
+    with pytest.raises(ConfigError, match=r"20 samples.*evaluation.samples = 11.*held_out"):
+        SampleFile(file).split(11, seed=1)
+
+
+def test_what_cannot_be_trained_on_is_told_with_file_and_line(tmp_path, file):
+    with pytest.raises(ConfigError, match=r"none\.jsonl"):
+        SampleFile(tmp_path / "none.jsonl")
+    (tmp_path / "empty.jsonl").write_text("\n")
+    with pytest.raises(ConfigError, match="no sample"):
+        SampleFile(tmp_path / "empty.jsonl")
+    (tmp_path / "bad.jsonl").write_text('{"question": "Who?"}\n')
+    with pytest.raises(InputError, match=r"bad.jsonl, line 1"):
+        _ = SampleFile(tmp_path / "bad.jsonl")[0]
+    (tmp_path / "plain.jsonl").write_text('{"question": "Who?", "document": "Ada.", "answers": ["Ada"]}\n')
+    with pytest.raises(ConfigError, match=r"line 1: .*evidence"):
+        _ = SampleFile(tmp_path / "plain.jsonl", needs_evidence=True)[0]
+    assert SampleFile(file, needs_evidence=True)[0].evidence

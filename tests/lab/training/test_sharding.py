@@ -1,0 +1,99 @@
+"""Two gloo processes that share one model out between them."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+_SCRIPT = Path(__file__).with_name("killed_run.py")
+_SPEC = importlib.util.spec_from_file_location("killed_run", _SCRIPT)
+killed_run = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(killed_run)
+
+pytestmark = pytest.mark.slow
+
+
+def records(folder):
+    lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    return [{key: value for key, value in json.loads(line).items() if key != "clock"} for line in lines]
+
+
+def launch(folder, *options, ranks, lines=999):
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(ranks), "--standalone"]
+    return subprocess.run(
+        [*command, str(_SCRIPT), str(folder), str(lines), *options],
+        check=False,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
+
+
+def same(mine, theirs):
+    for one, other in zip(mine, theirs, strict=True):
+        assert one.keys() == other.keys()
+        assert one == {
+            key: value if isinstance(value, str | int) else pytest.approx(value, rel=2e-3, abs=1e-5)
+            for key, value in other.items()
+        }
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("whole") / "run"
+    run = killed_run.trainer(folder)
+    run.train()
+    return run
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("shared") / "run"
+    done = launch(folder, "sharded", ranks=2)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return folder
+
+
+def test_two_ranks_with_half_the_weights_each_train_as_one_with_all(whole, shared):
+    same(records(shared), records(whole.folder))
+
+
+def test_each_of_two_ranks_holds_half_of_weights_and_moments(whole, shared):
+    alone = killed_run.held_bytes(whole)
+    for rank in (0, 1):
+        held = json.loads((shared / f"memory-{rank}.json").read_text())
+        assert held["weights"] < 0.55 * alone["weights"]
+        assert held["moments"] < 0.55 * alone["moments"]
+
+
+def test_the_best_policy_is_whole_and_can_be_loaded_by_one_process(shared, whole):
+    from bookwheel.lab.training import checkpoint
+    from bookwheel.lab.training.fresh import build_fresh_policy
+    from bookwheel.lab.training.toy_records import vocabulary
+
+    config = killed_run.CONFIG
+    policy = build_fresh_policy([*vocabulary(), "none same notes section question answer"], config.fresh, config.seed)
+    checkpoint.load_weights(shared / "checkpoints" / "best" / "weights.safetensors", policy.model)
+    best = whole.folder / "checkpoints" / "best" / "weights.safetensors"
+    for name, weight in checkpoint.read_weights(best).items():
+        assert torch.allclose(dict(policy.model.named_parameters())[name], weight, atol=1e-3), name
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_a_killed_run_goes_on_with_another_number_of_ranks(whole, tmp_path, ranks):
+    folder = tmp_path / "run"
+    killed = launch(folder, "sharded", ranks=2, lines=8)
+    assert killed.returncode != 0
+    assert len(records(folder)) == 8
+    resumed = launch(folder, "sharded", "resume", ranks=ranks)
+    assert resumed.returncode == 0, resumed.stderr[-3000:]
+    same(records(folder), records(whole.folder))

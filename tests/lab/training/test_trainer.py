@@ -1,0 +1,315 @@
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from bookwheel.errors import PlanError  # noqa: E402
+from bookwheel.lab.tasks.memories import ideal_memories  # noqa: E402
+from bookwheel.lab.training.checkpoint import load_progress  # noqa: E402
+from bookwheel.lab.training.config import RewardSettings, TrainConfig  # noqa: E402
+from bookwheel.lab.training.errors import (  # noqa: E402
+    CheckpointError,
+    ConfigError,
+    DeviceFull,
+    LossNotFinite,
+    NothingToLearn,
+)
+from bookwheel.lab.training.fresh import build_fresh_policy  # noqa: E402
+from bookwheel.lab.training.rewards import RewardResult, build_reward  # noqa: E402
+from bookwheel.lab.training.toy_records import toy_records, vocabulary  # noqa: E402
+from bookwheel.lab.training.trainer import Trainer  # noqa: E402
+
+_SCRIPT = Path(__file__).with_name("killed_run.py")
+_SPEC = importlib.util.spec_from_file_location("killed_run", _SCRIPT)
+killed_run = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(killed_run)
+
+
+def records(folder, *, clock=False):
+    told = [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+    return told if clock else [{key: value for key, value in one.items() if key != "clock"} for one in told]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("whole") / "run"
+    run = killed_run.trainer(folder)
+    run.train()
+    return run
+
+
+@pytest.mark.parametrize("lines", [2, 5, 8])
+def test_a_killed_run_goes_on_with_the_same_metrics_bit_for_bit(whole, tmp_path, lines):
+    folder = tmp_path / "run"
+    killed = subprocess.run(
+        [sys.executable, str(_SCRIPT), str(folder), str(lines)], check=False, capture_output=True, text=True
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert len(records(folder)) == lines
+    resumed = killed_run.trainer(folder)
+    resumed.train(resume=True)
+    assert records(folder) == records(whole.folder)
+    for mine, theirs in zip(resumed.policy.trainable, whole.policy.trainable, strict=True):
+        assert torch.equal(mine, theirs)
+
+
+def test_two_processes_train_as_one(whole, tmp_path):
+    """Sums over ranks come in another order, so figures agree to rounding; what is counted agrees exactly."""
+    folder = tmp_path / "run"
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone"]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [*launcher, str(_SCRIPT), str(folder), "999"], check=False, capture_output=True, text=True, env=environment
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    for mine, theirs in zip(records(folder), records(whole.folder), strict=True):
+        assert mine.keys() == theirs.keys()
+        assert mine == {
+            key: value if isinstance(value, str | int) else pytest.approx(value, rel=2e-3, abs=1e-5)
+            for key, value in theirs.items()
+        }
+
+
+def test_a_run_tells_of_every_step_and_evaluation(whole):
+    kinds = [(one["kind"], one["step"]) for one in records(whole.folder)]
+    assert kinds == [
+        ("warm", 1),
+        ("warm", 2),
+        ("check", 2),
+        ("warm", 3),
+        ("evaluation", 3),
+        ("step", 4),
+        ("step", 5),
+        ("evaluation", 5),
+        ("step", 6),
+        ("step", 7),
+        ("evaluation", 7),
+        ("step", 8),
+        ("evaluation", 8),
+    ]
+    steps = [one for one in records(whole.folder) if one["kind"] == "step"]
+    assert all(one["rollouts"] == 9 and one["failed"] == 0 and one["padding"] < 0.1 for one in steps)
+    assert {path.name for path in (whole.folder / "checkpoints").iterdir()} == {"step-000006", "step-000008", "best"}
+
+
+def test_optimizer_steps_count_samples_not_conversations(whole):
+    """Three samples of four conversations in two updates: two optimizer steps a batch."""
+    assert whole.optimizer.steps_taken == 5 * 2
+
+
+def test_rollouts_begun_for_their_own_step_are_those_of_a_loop_without_a_pipeline(whole, tmp_path, monkeypatch):
+    """Staleness 0 is the synchronous loop, bit for bit."""
+    run = killed_run.trainer(tmp_path / "run")
+
+    async def collect_now(step, last):
+        return await run._collect(), 0
+
+    monkeypatch.setattr(run._batches, "next_batch", collect_now)
+    run.train()
+    assert records(run.folder) == records(whole.folder)
+
+
+def test_stale_rollouts_come_from_older_weights_and_the_loss_is_told(whole, tmp_path):
+    config = replace(killed_run.CONFIG, staleness=2)
+    run = killed_run.trainer(tmp_path / "run", config=config)
+    run.train()
+    steps = [one for one in records(run.folder) if one["kind"] == "step"]
+    assert [one["staleness"] for one in steps] == [0, 1, 2, 2, 2]
+    # Log-probabilities of the newest weights equal the trainer's; those of older ones do not.
+    assert steps[0]["mismatch"] < 1e-5 < steps[1]["mismatch"]
+    assert [one["rollouts"] for one in steps] == [9] * 5
+    assert run.progress.samples_drawn == 15
+
+
+def test_a_start_that_failed_does_not_block_the_corrected_one(tmp_path, monkeypatch):
+    from bookwheel.lab.training import policy_model
+
+    def full(*args, **kwargs):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    config = replace(killed_run.CONFIG, warm_start=replace(killed_run.CONFIG.warm_start, steps=0))
+    run = killed_run.trainer(tmp_path / "run", config=config)
+    plain = policy_model.generate
+    calls = []
+
+    def full_later(*args, **kwargs):
+        calls.append(1)
+        # The evaluation of 6 samples with 4 conversations comes first, and its record and checkpoints with it.
+        return plain(*args, **kwargs) if len(calls) <= 4 else full()
+
+    monkeypatch.setattr(policy_model, "generate", full_later)
+    with pytest.raises(DeviceFull, match=r"lower train\.policy\.rollout_tokens"):
+        run.train()
+    assert [one["kind"] for one in records(tmp_path / "run")] == ["evaluation"]
+    monkeypatch.setattr(policy_model, "generate", plain)
+    smaller = replace(config, policy=replace(config.policy, rollout_tokens=200), group_size=2)
+    again = killed_run.trainer(tmp_path / "run", config=smaller)
+    again.train()
+    assert [one["kind"] for one in records(tmp_path / "run")].count("step") == 5
+    with pytest.raises(CheckpointError, match="--resume"):
+        killed_run.trainer(tmp_path / "run", config=smaller).train()
+
+
+def test_a_run_of_nothing_but_failures_names_the_commonest(tmp_path):
+    async def broken(model, sample):
+        raise TimeoutError("the tool does not answer")
+
+    run = killed_run.trainer(tmp_path / "run", workflow=broken)
+    run.config = replace(run.config, patience=1)
+    with pytest.raises(NothingToLearn, match=r"9 of 9 rollouts failed, most often with TimeoutError: the tool"):
+        run.train()
+
+
+def test_mini_batches_move_the_policy_away_from_the_one_that_was_sampled(tmp_path):
+    """With one update a batch the ratio is 1; with three the later ones see how far the first have gone."""
+    config = replace(killed_run.CONFIG, warm_start=replace(killed_run.CONFIG.warm_start, steps=0), learning_rate=0.05)
+    ratios = {}
+    for updates in (1, 3):
+        run = killed_run.trainer(tmp_path / f"run-{updates}", config=replace(config, updates=updates))
+        run.train()
+        steps = [one for one in records(run.folder) if one["kind"] == "step"]
+        assert run.optimizer.steps_taken == 5 * updates
+        assert all(one["updates"] == updates and one["micro_batches"] >= updates for one in steps)
+        ratios[updates] = [one["ratio"] for one in steps]
+        clipped, dual = (sum(one[name] for one in steps) for name in ("clipped", "dual"))
+        assert (clipped > 0, dual > 0) == (updates > 1, updates > 1)
+    assert ratios[1] == pytest.approx([1.0] * 5, abs=1e-6)
+    assert max(abs(ratio - 1) for ratio in ratios[3]) > 0.01
+
+
+def test_a_run_is_not_begun_over_another(whole, tmp_path):
+    with pytest.raises(CheckpointError, match="--resume"):
+        killed_run.trainer(whole.folder).train()
+    with pytest.raises(CheckpointError, match="no checkpoint to resume"):
+        killed_run.trainer(tmp_path).train(resume=True)
+
+
+def test_a_loss_that_is_no_number_stops_and_keeps_weights_and_checkpoint(tmp_path):
+    def burst(episode, sample):
+        return RewardResult(score=float("inf") if len(episode.answer) % 2 else 0.0, answer=0.0)
+
+    run = killed_run.trainer(tmp_path / "run", reward=burst)
+    with pytest.raises(LossNotFinite, match=r"batch of .*toy-records-48-1-.*--resume"):
+        run.train()
+    assert all(weight.isfinite().all() for weight in run.policy.trainable)
+    assert (tmp_path / "run" / "checkpoints" / "step-000003").is_dir()
+
+
+def test_rewards_without_spread_stop_the_run_with_advice(tmp_path):
+    run = killed_run.trainer(tmp_path / "run", reward=lambda episode, sample: RewardResult(score=0.0, answer=0.0))
+    run.config = replace(run.config, patience=2)
+    with pytest.raises(NothingToLearn, match="warm-start longer"):
+        run.train()
+
+
+def test_a_plan_beyond_the_window_is_an_error_not_a_failed_rollout(tmp_path):
+    run = killed_run.trainer(tmp_path / "run")
+    run.config = replace(run.config, warm_start=replace(run.config.warm_start, steps=0))
+    wide = replace(run.config.plan, chunk_tokens=300)
+    run.workflow = __import__("bookwheel.lab.training.workflows", fromlist=["reading"]).reading(wide)
+    with pytest.raises(PlanError, match="window"):
+        run.train()
+
+
+def test_what_cannot_be_trained_is_refused_before_it_begins(policy, tmp_path):
+    samples = toy_records(tokens=48, count=3, seed=1)
+    judge = build_reward(RewardSettings())
+
+    def begin(samples, config):
+        Trainer(policy, samples, judge, config, folder=tmp_path)
+
+    with pytest.raises(ConfigError, match="no samples"):
+        begin([], TrainConfig())
+    with pytest.raises(ConfigError, match=f"no gold answer.*{samples[1].id}"):
+        begin([samples[0], replace(samples[1], golds=())], TrainConfig())
+    with pytest.raises(ConfigError, match="no workflow 'dance'"):
+        begin(samples, TrainConfig(workflow="dance"))
+    with pytest.raises(ConfigError, match="oracle"):
+        begin(samples, TrainConfig.from_tables({"train": {"warm_start": {"steps": 3}}}))
+    config = TrainConfig.from_tables({"train": {"warm_start": {"steps": 3, "until": 0.5}}})
+    with pytest.raises(ConfigError, match="until is measured on held-out samples"):
+        Trainer(policy, samples, judge, config, folder=tmp_path, oracle=ideal_memories)
+
+
+def test_imitation_learns(tmp_path):
+    config = replace(
+        killed_run.CONFIG,
+        steps=0,
+        warm_start=replace(killed_run.CONFIG.warm_start, steps=45, until=0.0, learning_rate=5e-3),
+    )
+    policy = build_fresh_policy([*vocabulary(), "none same notes section question answer"], config.fresh, 0)
+    judge = build_reward(config.reward)
+    samples = toy_records(tokens=48, count=10, seed=1)
+    Trainer(policy, samples, judge, config, folder=tmp_path / "run", oracle=ideal_memories).train()
+    losses = [one["loss"] for one in records(tmp_path / "run")]
+    assert losses[-1] < losses[0] / 2
+
+
+def test_a_warm_start_ends_early_when_it_is_good_enough(tmp_path):
+    run = killed_run.trainer(tmp_path / "run")
+    run.config = replace(run.config, warm_start=replace(run.config.warm_start, until=0.2))
+    run.reward = lambda episode, sample: RewardResult(score=len(episode.answer) % 7 / 7, answer=0.5)
+    run.train()
+    kinds = [(one["kind"], one["step"]) for one in records(tmp_path / "run")]
+    assert kinds[:5] == [("warm", 1), ("warm", 2), ("check", 2), ("evaluation", 2), ("step", 3)]
+    assert kinds[-1] == ("evaluation", 7)
+    assert load_progress(tmp_path / "run" / "checkpoints" / "best").step == 7, (
+        "of equally good policies the last is kept"
+    )
+
+
+def test_the_rate_of_reinforcement_falls_over_its_own_steps_alone(whole):
+    taken = whole.config.steps * whole.config.updates - 1
+    rates = [group["lr"] for group in whole.optimizer.optimizer.param_groups]
+    assert rates == [pytest.approx(1e-3 * (1 - 0.5 * taken / (taken + 1)))]
+
+
+def test_the_rate_of_a_warm_start_falls_over_its_steps(tmp_path):
+    warm = replace(killed_run.CONFIG.warm_start, steps=2, until=0.0, warmup_steps=0, decay=0.5)
+    rates = []
+
+    def note_rate(record):
+        if record["kind"] == "warm":
+            rates.extend(group["lr"] for group in run.optimizer.optimizer.param_groups)
+
+    config = replace(killed_run.CONFIG, steps=0, warm_start=warm)
+    run = killed_run.trainer(tmp_path / "run", config=config, observe=note_rate)
+    run.train()
+    assert rates == pytest.approx([1e-3, 0.75e-3])
+
+
+def test_reinforcement_learns(tmp_path):
+    """A policy that knows nothing finds out which word is wanted, from the reward alone."""
+    config = TrainConfig.from_tables(
+        {
+            "train": {
+                "workflow": "single",
+                "steps": 25,
+                "samples": 4,
+                "group_size": 8,
+                "learning_rate": 3e-3,
+                "warmup_steps": 2,
+                "fresh": {"hidden": 32, "layers": 1, "heads": 2, "window": 128},
+                "loss": {"kl": 0.0},
+                "evaluation": {"every": 0, "samples": 32, "temperature": 1.0, "top_p": 1.0},
+            },
+            "plan": {"answer_tokens": 8},
+        }
+    )
+    wanted = [replace(one, golds=("red",), metric="contains") for one in toy_records(tokens=16, count=32, seed=1)]
+    policy = build_fresh_policy(vocabulary(), config.fresh, 0)
+    run = Trainer(policy, wanted, build_reward(config.reward), config, folder=tmp_path / "run", held_out=wanted)
+    trained = run.train()
+    assert trained.before < 0.5
+    assert trained.after > trained.before + 0.3

@@ -1,0 +1,75 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bookwheel.lab.training.advantages import Estimator, advantages
+from bookwheel.lab.training.verl.credit import deal_rows, parse_key, row_advantages, session_rewards, split_by_sample
+
+# A batch: for each sample, for each session, its reward and the number of its conversations.
+batches = st.lists(
+    st.lists(st.tuples(st.floats(0, 1), st.integers(1, 12)), min_size=1, max_size=6), min_size=1, max_size=9
+)
+
+
+def rewards_of(batch):
+    return {
+        f"{sample:x}_{session}_{row}": reward
+        for sample, sessions in enumerate(batch)
+        for session, (reward, rows) in enumerate(sessions)
+        for row in range(rows)
+    }
+
+
+@given(batches, st.sampled_from(Estimator))
+def test_every_row_carries_the_advantage_of_its_rollout_among_the_rollouts_of_its_sample(batch, estimator):
+    given = row_advantages(rewards_of(batch), estimator)
+    for sample, sessions in enumerate(batch):
+        rewards = [reward for reward, _ in sessions]
+        expected = advantages(rewards, estimator) if len(rewards) > 1 else []
+        for session, (advantage, (_, rows)) in enumerate(zip(expected, sessions, strict=bool(expected))):
+            assert [given[f"{sample:x}_{session}_{row}"] for row in range(rows)] == [advantage] * rows
+
+
+@given(batches)
+def test_a_rollout_of_many_conversations_counts_as_much_as_one_of_one(batch):
+    short = [[(reward, 1) for reward, _ in sessions] for sessions in batch]
+    long, brief = (row_advantages(rewards_of(one), Estimator.MEAN) for one in (batch, short))
+    assert {key: value for key, value in long.items() if key.endswith("_0")} == brief
+
+
+def test_a_rollout_whose_rivals_all_failed_is_not_trained_on():
+    assert row_advantages({"a_2_0": 1.0, "a_2_1": 1.0, "b_0_0": 1.0, "b_3_0": 0.0}, Estimator.MEAN) == {
+        "b_0_0": 0.5,
+        "b_3_0": -0.5,
+    }
+
+
+def test_samples_may_have_an_underscore_in_their_names():
+    assert session_rewards({"a_b_3_0": 1.0, "a_b_12_1": 0.0}) == {"a_b": {"3": 1.0, "12": 0.0}}
+
+
+@given(batches, st.integers(1, 12))
+def test_mini_batches_are_whole_samples_and_as_many_as_asked_for(batch, updates):
+    keys = list(rewards_of(batch))
+    parts = split_by_sample(keys, updates)
+    assert sorted(key for part in parts for key in part) == sorted(keys)
+    names = [{parse_key(key)[0] for key in part} for part in parts]
+    assert sum(map(len, names)) == len(batch)
+    assert len(parts) == min(updates, len(batch))
+    assert max(map(len, names)) - min(map(len, names)) <= 1
+
+
+def test_no_rows_give_no_mini_batch():
+    assert split_by_sample([], 4) == []
+
+
+@given(st.lists(st.integers(1, 8192), min_size=1, max_size=60), st.integers(1, 8))
+def test_rows_are_dealt_once_each_and_ranks_get_similar_loads(lengths, ranks):
+    order = deal_rows(lengths, ranks)
+    assert sorted(order) == list(range(len(lengths)))
+    share, rest = divmod(len(lengths), ranks)
+    sizes = [share + (rank < rest) for rank in range(ranks)]
+    starts = [sum(sizes[:rank]) for rank in range(ranks)]
+    loads = [
+        sum(lengths[row] for row in order[start : start + size]) for start, size in zip(starts, sizes, strict=True)
+    ]
+    assert max(loads) - min(loads) <= max(lengths) * (1 + (rest > 0))

@@ -1,0 +1,338 @@
+"""An answer is called found only where the document says it, and every passage shown speaks for it."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from verdict_pairs import make_pairs
+
+from bookwheel.documents.opening import TextDocument
+from bookwheel.models.scripted import ScriptedModel
+from bookwheel.plan import Plan
+from bookwheel.reading.runner import new_reading, run_reading
+from bookwheel.types import Chunk, Conversation, DocumentInfo, Flag, Memory, Part, Reply, Status, Step, Verdict
+from bookwheel.verdict.judge import judge_answer, split_answer
+
+MILL = (
+    "The mill stands by the river. It was built in 1588 for the monks of Este. Rain fell on the valley for weeks. "
+    "The plan of the mill was signed by Agostino Ramelli, a captain, on 31 March 1588. He asked 12,400 livres for it. "
+    "Nobody came to the market. Ada Quill sold 40 apples and 12 pears to Bo Reed. The son of Bo Reed left for Rome. "
+    "The King of Spain's dog bit the envoy of the King of France."
+)
+ZH = "雨落在屋顶上。1588年,拉梅利在巴黎出版了他的机械之书。李明的儿子没有签署合同。王芳付给张伟四十元。"
+
+
+def judge(answer, question="What happened?", text=MILL, steps=()):
+    return judge_answer(answer, question, steps, TextDocument(text))
+
+
+def verdict_of(answer, question="What happened?", text=MILL, steps=()):
+    (claim,) = judge(answer, question, text, steps)[1]
+    return claim.verdict
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "The plan of the mill was signed by Agostino Ramelli.",
+        "Agostino Ramelli signed the plan of the mill.",
+        "On March 31, 1588 the plan of the mill was signed by Ramelli.",
+        "It was built in 1588 for the monks of Este.",
+        "It was constructed in 1588 for the monks of Este.",
+        "Ada Quill sold 40 apples to Bo Reed.",
+        "He asked 12400 livres for it.",
+    ],
+)
+def test_what_the_document_says_is_found(answer):
+    evidence, (claim,) = judge(answer)
+    assert (claim.verdict, claim.missing) == (Verdict.FOUND, ())
+    (number,) = claim.evidence
+    assert MILL[evidence[number].start : evidence[number].end] == evidence[number].quote
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "The plan of the mill was signed by Ada Quill.",
+        "The plan of the mill was not signed by Agostino Ramelli.",
+        "The plan of the mill was signed by Agostino Ramelli on 30 March 1588.",
+        "It was built in 1601 for the monks of Este.",
+        "He asked 12,400 crowns for it.",
+        "Ada Quill sold 12 apples to Bo Reed.",
+        "Ada Quill sold 40 pears to Bo Reed.",
+        "Bo Reed sold 40 apples to Ada Quill.",
+        "Bo Reed left for Rome.",
+        "The King of Spain is the dog of the King of Spain.",
+        "The King of Spain is the dog of the King of France.",
+        "Everybody came to the market.",
+        "A captain is Agostino Ramelli.",
+        "The plan of the mill was signed by Agostino Reed.",
+        "People came to the market.",
+    ],
+)
+def test_what_it_does_not_say_is_not(answer):
+    assert verdict_of(answer) is not Verdict.FOUND
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "The plan of the mill was signed by Ada Quill.",
+        "The plan of the mill was not signed by Agostino Ramelli.",
+        "It was built in 1601 for the monks of Este.",
+        "Bo Reed sold 40 apples to Ada Quill.",
+    ],
+)
+def test_no_passage_is_shown_that_contradicts_the_answer(answer):
+    evidence, (claim,) = judge(answer)
+    assert (evidence, claim.verdict, claim.evidence) == ((), Verdict.NOT_FOUND, ())
+
+
+def test_names_and_numbers_that_are_nowhere_are_told():
+    (claim,) = judge("It was built in 1601 by Odo Farr for the monks of Este.")[1]
+    assert claim.missing == ("1601", "Odo", "Farr")
+
+
+def test_facts_from_two_places_are_partly_found_and_both_are_quoted():
+    evidence, (claim,) = judge("Agostino Ramelli signed the plan and asked 12,400 livres for it.")
+    assert claim.verdict is Verdict.PARTLY
+    assert [piece.quote for piece in evidence] == [
+        "The plan of the mill was signed by Agostino Ramelli, a captain, on 31 March 1588.",
+        "He asked 12,400 livres for it.",
+    ]
+
+
+def test_each_sentence_has_a_verdict_of_its_own():
+    answer = "The mill stands by the river. It was burnt in 1733.\n- Ramelli, a captain, signed the plan of the mill."
+    _, claims = judge(answer)
+    assert [claim.verdict for claim in claims] == [Verdict.FOUND, Verdict.NOT_FOUND, Verdict.PARTLY]
+    assert [claim.text for claim in claims] == split_answer(answer)
+    assert all(claim.text in answer for claim in claims)
+
+
+@pytest.mark.parametrize(
+    ("answer", "question", "verdict"),
+    [
+        ("Agostino Ramelli", "Who signed the plan of the mill?", Verdict.FOUND),
+        ("Ada Quill", "Who signed the plan of the mill?", Verdict.NOT_FOUND),
+        ("40", "How many apples did Ada Quill sell to Bo Reed?", Verdict.FOUND),
+        ("12", "How many apples did Ada Quill sell to Bo Reed?", Verdict.PARTLY),
+        ("Bo Reed", "Whom did Ada Quill sell 40 apples to?", Verdict.FOUND),
+        ("Ramelli", "When was the plan of the mill signed?", Verdict.PARTLY),
+        ("40 apples and 12 pears", "What did Ada Quill sell to Bo Reed?", Verdict.FOUND),
+        ("Yes.", "Was the plan of the mill signed by Agostino Ramelli?", Verdict.FOUND),
+        ("No.", "Was the plan of the mill signed by Agostino Ramelli?", Verdict.NOT_FOUND),
+    ],
+)
+def test_an_answer_of_a_few_words_is_judged_with_its_question(answer, question, verdict):
+    assert verdict_of(answer, question) is verdict
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdict"),
+    [
+        ("拉梅利1588年在巴黎出版了机械之书。", Verdict.FOUND),
+        ("拉梅利在巴黎出版了机械之书。", Verdict.FOUND),
+        ("拉梅利1589年在巴黎出版了机械之书。", Verdict.NOT_FOUND),
+        ("拉梅利没有在巴黎出版机械之书。", Verdict.NOT_FOUND),
+        ("李明的儿子签署了合同。", Verdict.NOT_FOUND),
+        ("李明没有签署合同。", Verdict.PARTLY),
+        ("王芳付给张伟40元。", Verdict.FOUND),
+        ("张伟付给王芳40元。", Verdict.NOT_FOUND),
+    ],
+)
+def test_chinese_is_judged_as_carefully(answer, verdict):
+    assert verdict_of(answer, "发生了什么?", ZH) is verdict
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "The document does not say who paid.",
+        "There is no information about the miller in the text.",
+        "Not found in the document.",
+        "I cannot determine this from the notes.",
+        "文中没有提到这一点。",
+    ],
+)
+def test_an_answer_that_says_it_is_not_there_rests_on_nothing(answer):
+    evidence, (claim,) = judge(answer, text=MILL + " The document does not say who paid. Not found in the document.")
+    assert (evidence, claim.verdict, claim.evidence) == ((), Verdict.ABSENT, ())
+
+
+def edited_steps(line):
+    """Return two steps; a line was written into the memory after the first."""
+    info = {"text": "", "tokens": 9}
+    memories = [Memory(text=text, tokens=1, limit=99) for text in ("", f"The mill\n{line}", f"The mill\n{line}")]
+    return [
+        Step(
+            chunk=Chunk(index=at, start=at * 200, end=at * 200 + 200, **info),
+            before=memories[at],
+            after=memories[at + 1],
+            conversation=Conversation(messages=(), reply=Reply(text="The mill")),
+            flags=(Flag.EDITED,) if not at else (),
+        )
+        for at in range(2)
+    ]
+
+
+def test_what_was_written_by_hand_is_said_to_be_and_rests_on_no_passage():
+    steps = edited_steps("The plan was signed by Odo Farr")
+    evidence, (claim,) = judge("Odo Farr", "Who signed the plan of the mill?", steps=steps)
+    assert (evidence, claim.verdict, claim.step) == ((), Verdict.BY_HAND, 0)
+    assert verdict_of("The plan was signed by Odo Farr.", steps=steps) is Verdict.BY_HAND
+    assert verdict_of("The plan was signed by Ada Quill.", steps=steps) is Verdict.NOT_FOUND
+    assert verdict_of("The mill stands by the river.", steps=steps) is Verdict.FOUND, "the document says so as well"
+
+
+def test_evidence_names_its_step_and_its_own_page():
+    class Pages:
+        name, length = "book", len(MILL)
+
+        def parts(self, start=0):
+            del start
+            for at in range(0, len(MILL), 50):
+                yield Part(text=MILL[at : at + 50], source="book", page=at // 50 + 1)
+
+    (piece,), _ = judge_answer("He asked 12400 livres for it.", "?", edited_steps("x"), Pages())
+    assert piece.pages == tuple(range(piece.start // 50 + 1, (piece.end - 1) // 50 + 2))
+    assert piece.step == 0 if piece.start < 200 else 1
+    (unread,), _ = judge_answer("The son of Bo Reed left for Rome.", "?", edited_steps("x")[:1], Pages())
+    assert unread.step is None
+
+
+def test_a_long_document_is_searched_block_by_block_and_a_sentence_across_two_blocks_is_found():
+    filler = "Gulls circled over the pier all day long. "
+    fact = "The harbour master of Skarholm is Ada Quill."
+    for before in (65_500, 65_536 - 20, 300_000):
+        text = (filler * 10_000)[:before].rpartition(" ")[0] + ". " + fact + " " + filler * 4000
+        (piece,), (claim,) = judge("Ada Quill is the harbour master of Skarholm.", text=text)
+        assert (claim.verdict, piece.quote, text[piece.start : piece.end]) == (Verdict.FOUND, fact, fact)
+
+
+def test_a_document_is_read_no_further_than_needed():
+    class Long:
+        name, length, given = "long", None, 0
+
+        def parts(self, start=0):
+            del start
+            yield Part(text="The mill stands by the river. " + "Rain fell. " * 7000, source="long")
+            for _ in range(50):
+                self.given += 1
+                yield Part(text="Rain fell. " * 7000, source="long")
+
+    document = Long()
+    assert judge_answer("The mill stands by the river.", "?", (), document)[1][0].verdict is Verdict.FOUND
+    assert document.given == 0
+
+
+def test_a_passage_keeps_its_page_when_the_document_is_read_twice_and_only_once_to_its_end():
+    class Pages:
+        texts = ("The harbour master of Skarholm is Bo Reed. ", *(f"Filler number {n}. " * 9000 for n in range(3)))
+        fact = "The plan of the mill was signed by Ada Quill."
+
+        def parts(self):
+            for page, text in enumerate((*self.texts, self.fact), start=1):
+                yield Part(text=text, source="book", page=page)
+
+    # The copy is on the last page; the search for the other sentence ends on the first.
+    evidence, _ = judge_answer(f"{Pages.fact} Bo Reed is the harbour master of Skarholm.", "?", (), Pages())
+    assert {piece.quote: piece.pages for piece in evidence} == {Pages.fact: (5,), Pages.texts[0].strip(): (1,)}
+
+
+def test_invisible_characters_hide_nothing():
+    text = "The har\u00adbour master of Skar\u200bholm is Ada \u202eQuill\u202c. Rain fell."
+    (piece,), (claim,) = judge("Ada Quill is the harbour master of Skarholm.", text=text)
+    assert claim.verdict is Verdict.FOUND
+    assert text[piece.start : piece.end].startswith("The har")
+
+
+def test_values_of_a_json_answer_are_judged_one_by_one():
+    answer = '{"signer": "Agostino Ramelli", "year": 1733, "known": true}'
+    _, claims = judge(answer, "Who signed the plan of the mill?")
+    assert [(claim.text, claim.verdict) for claim in claims] == [
+        ("Agostino Ramelli", Verdict.FOUND),
+        ("1733", Verdict.NOT_FOUND),
+    ]
+
+
+PAMPHLET = (
+    "# The mill\n\n## Who built it?\nThe mill was built by Odo Farr,\na carpenter of Este. He died in 1601.\n\n"
+    "Nobody says that Ada Quill, the widow of a rich\nmiller of Rome, built the mill of Este.\n\nOdo Farr. Bo Reed.\n"
+)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Who built it?\nThe mill was built by Odo Farr, a carpenter of Este.",
+        "The mill was built by Odo Farr,\na carpenter of Este. He died\nin 1601.",
+        "> The mill was built by\n> Odo Farr, a carpenter of Este.\n> He died in 1601.",
+        "# The mill\n## Who built it?\nThe mill was built by Odo Farr, a carpenter of Este. He died in 1601.",
+    ],
+)
+def test_a_copied_passage_is_found_whatever_its_lines(answer):
+    evidence, claims = judge(answer, "Who?", PAMPHLET)
+    assert {claim.verdict for claim in claims} == {Verdict.FOUND}
+    assert all(PAMPHLET[piece.start : piece.end] == piece.quote for piece in evidence)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Ada Quill, the widow of a rich\nmiller of Rome, built the mill of Este.",
+        "miller of Rome, built the mill of Este.",
+        "The mill was built by Bo Reed,\na carpenter of Este.",
+        "The mill was built by Odo Farr,\na carpenter of Rome.",
+        "Odo Farr.\nBo Reed.",
+    ],
+)
+def test_lines_out_of_the_middle_and_lists_of_names_are_no_copies(answer):
+    _, claims = judge(answer, "Who signed the plan?", PAMPHLET)
+    assert {claim.verdict for claim in claims} != {Verdict.FOUND}
+
+
+strange = st.text(st.sampled_from("mill 1588 Ada. \n书轮不-#:é\u200b\ud800\x00<'s%$,"), max_size=60)
+
+
+@given(strange, strange, strange)
+def test_any_texts_are_judged_and_quotes_are_the_documents(text, answer, question):
+    evidence, claims = judge(answer, question, text)
+    assert all(claim.text in answer for claim in claims if not answer.lstrip().startswith(("{", "[")))
+    assert all(number in range(len(evidence)) for claim in claims for number in claim.evidence)
+    for claim in claims:
+        assert bool(claim.evidence) == (claim.verdict in {Verdict.FOUND, Verdict.PARTLY})
+    for piece in evidence:
+        assert 0 <= piece.start < piece.end <= len(text)
+
+
+def test_a_reading_ends_with_the_verdict_on_its_answer():
+    reply = "Agostino Ramelli signed the plan of the mill."
+    model = ScriptedModel(lambda _messages: reply)
+    document = TextDocument(MILL)
+    info = DocumentInfo(id="", name="mill", length=len(MILL))
+    plan = Plan(question_tokens=40, chunk_tokens=900, memory_tokens=60, answer_tokens=60)
+    ended = asyncio.run(run_reading(new_reading(info, "Who signed the plan?", model, plan), document, model))
+    assert (ended.status, ended.verdict) == (Status.ANSWERED, Verdict.FOUND)
+    assert "Ramelli" in ended.evidence[ended.claims[0].evidence[0]].quote
+    assert replace(ended, claims=()).verdict is None
+
+
+def test_of_our_own_pairs_none_is_called_found_wrongly():
+    found = right = 0
+    for pair in make_pairs(72, seed=11):
+        if {claim.verdict for claim in judge(pair.answer, pair.question, pair.document)[1]} == {Verdict.FOUND}:
+            assert pair.is_right, pair.answer
+            found += 1
+        right += pair.is_right
+    assert found >= 0.7 * right
+
+
+def test_a_row_of_a_table_says_part_of_a_sentence_about_a_thing_with_digits_in_its_name():
+    table = "| ship | cargo |\n| --- | --- |\n| B17 | 9 crates |\n| A320 | 11 barrels |\n"
+    (row,), (claim,) = judge("A320 carried 11 barrels.", text=table)
+    assert (claim.verdict, row.quote) == (Verdict.PARTLY, "| A320 | 11 barrels |")
+    for wrong in ("A320 carried 9 crates.", "B17 carried 11 barrels.", "A320 carried 12 barrels."):
+        assert verdict_of(wrong, text=table) is Verdict.NOT_FOUND

@@ -15,7 +15,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from bookwheel.journal import Journal, journal_path
-from bookwheel.serve.http.changes import reading_with_changes
+from bookwheel.record import reading_to_json
 from bookwheel.verdict.provenance import find_origins
 
 TARGET = Path(__file__).parents[1] / "src" / "bookwheel" / "serve" / "page" / "sample.json"
@@ -32,7 +32,7 @@ def main() -> None:
         document = journal.document_of(reading.id)
         text = document.slice(0, document.length)
         origins = [asdict(line) for line in find_origins(reading.steps, document)]
-    recorded = {"text": text, "reading": reading_with_changes(reading), "origins": origins}
+    recorded = {"text": text, "reading": reading_to_json(reading, changes=True), "origins": origins}
     TARGET.write_text(json.dumps(recorded, separators=(",", ":")) + "\n", encoding="utf-8")
     print(f"{TARGET.name}: {TARGET.stat().st_size:,} bytes; {len(reading.steps)} steps by {reading.model}")
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Plan
 from bookwheel.reading.loop import read
-from bookwheel.record import reading_from_json, reading_to_json
+from bookwheel.record import outcome_to_json, reading_from_json, reading_to_json, step_to_json, summary_to_json
 from bookwheel.types import (
     Answer,
     Chunk,
@@ -119,11 +119,13 @@ def test_a_reading_survives_json_but_for_what_can_be_rebuilt(reading):
     assert reading_from_json(reading_to_json(reading)) == reading
 
 
-@given(readings, st.booleans())
+@given(readings, st.sampled_from([summary_to_json, outcome_to_json, reading_to_json]))
 @pytest.mark.slow
-def test_json_of_a_reading_from_json_is_the_same_json(reading, with_steps):
-    values = json.loads(json.dumps(reading_to_json(reading, steps=with_steps)))
-    assert reading_to_json(reading_from_json(values), steps=with_steps) == values
+def test_json_of_a_reading_from_json_is_the_same_json(reading, to_json):
+    whole = json.loads(json.dumps(reading_to_json(reading)))
+    values = json.loads(json.dumps(to_json(reading)))
+    assert to_json(reading_from_json(whole)) == values
+    assert values.items() <= whole.items()
 
 
 def test_the_shape_has_all_that_is_promised_to_users():
@@ -141,11 +143,23 @@ def test_the_shape_has_all_that_is_promised_to_users():
 
 
 def test_a_list_entry_is_the_same_object_without_steps_gaps_and_evidence():
-    whole, entry = reading_to_json(scripted_reading()), reading_to_json(scripted_reading(), steps=False)
+    whole, entry = reading_to_json(scripted_reading()), summary_to_json(scripted_reading())
     for values in (whole, entry):
         values["usage"].pop("seconds")
         values["answer_turn"]["usage"].pop("seconds")
     assert entry == {key: value for key, value in whole.items() if key not in {"steps", "gaps", "evidence"}}
+
+
+def test_changes_are_there_on_demand_and_name_the_words_of_reworded_lines_only():
+    before, after = (Memory(text=text, tokens=4, limit=60) for text in ("in 1588\nrain", "in 1589\nrain"))
+    step = replace(scripted_reading().steps[0], before=before, after=after)
+    assert not {"changes", "changed_share"} & step_to_json(step, before).keys()
+    values = json.loads(json.dumps(step_to_json(step, before, changes=True)))
+    assert values["changes"] == [
+        {"kind": "reworded", "text": "in 1589", "words": [["kept", "in "], ["gone", "1588"], ["new", "1589"]]},
+        {"kind": "kept", "text": "rain"},
+    ]
+    assert values["changed_share"] == 0.3333
 
 
 def test_neither_the_document_nor_the_prompts_are_in_the_record():
@@ -173,7 +187,7 @@ def test_an_answer_is_as_well_borne_out_as_its_sentences(verdicts, whole):
     claims = tuple(Claim(text="s", verdict=verdict) for verdict in verdicts)
     reading = replace(scripted_reading(), claims=claims)
     assert reading.verdict == whole
-    assert reading_to_json(reading, steps=False)["verdict"] == whole
+    assert summary_to_json(reading)["verdict"] == whole
 
 
 def test_a_record_from_before_verdicts_is_still_read():

@@ -1,18 +1,30 @@
-"""A reading as JSON: the one shape that `ask --json`, `show --json` and the HTTP API return.
+"""A reading as JSON: the one shape that `ask --json`, `show --json`, the HTTP API and its description have.
+
+The types here are the schema: the functions that make the values are checked against them, and the OpenAPI document is
+generated from them. Values that are a dataclass written out have its schema (`SchemaOf`).
 
 The record leaves out the document's text and the prompts: both can be rebuilt from the document, and would make the
 record as large as the document. A reading parsed from JSON therefore has empty chunk texts, no messages and no token
 records.
 
-Texts with lone surrogates survive `json.dumps` and `json.loads` with the default `ensure_ascii=True`.
+Texts with lone surrogates survive `json.dumps` and `json.loads` with the default `ensure_ascii=True`. Pydantic takes no
+such text, so records are parsed by hand.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    NotRequired,  # pydantic cannot read TypedDict of typing before Python 3.12
+    TypeAlias,
+)
+
+from typing_extensions import TypedDict
 
 from bookwheel.plan import Plan
+from bookwheel.schema import SchemaOf
 from bookwheel.types import (
     Answer,
     Chunk,
@@ -30,52 +42,245 @@ from bookwheel.types import (
     Usage,
     Verdict,
 )
+from bookwheel.views.diff import ChangeKind, changed_share, diff_memories
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from _typeshed import DataclassInstance
+
+UsageJson: TypeAlias = Annotated[dict[str, Any], SchemaOf(Usage)]
+ClaimJson: TypeAlias = Annotated[dict[str, Any], SchemaOf(Claim)]
+EvidenceJson: TypeAlias = Annotated[dict[str, Any], SchemaOf(Evidence)]
+DocumentJson: TypeAlias = Annotated[dict[str, Any], SchemaOf(DocumentInfo)]
+PlanJson: TypeAlias = Annotated[dict[str, Any], SchemaOf(Plan)]
 
 
-def reading_to_json(reading: Reading, *, steps: bool = True) -> dict[str, Any]:
-    """Return plain values for `json.dumps`. `steps=False` leaves out steps, gaps and evidence, for lists."""
-    values: dict[str, Any] = {
+class MemoryChangeJson(TypedDict):
+    """One line of the memory after a step, or one that the step removed."""
+
+    kind: ChangeKind
+    text: str
+    words: NotRequired[list[tuple[ChangeKind, str]]]
+    """The parts of a reworded line."""
+
+
+class StepJson(TypedDict):
+    """One chunk read."""
+
+    index: int
+    start: int
+    end: int
+    pages: list[int]
+    source: str
+    sources: list[str]
+    tokens: int
+    before: NotRequired[str]
+    """The memory before the step, where it is not the one after the last step: it was edited by hand."""
+    before_tokens: NotRequired[int]
+    memory: str
+    memory_tokens: int
+    flags: list[Flag]
+    score: NotRequired[float]
+    """The judgement of the section, where the way of reading makes one."""
+    reply: str
+    finish: Finish
+    usage: UsageJson
+    changes: NotRequired[list[MemoryChangeJson]]
+    """With `?changes=1`."""
+    changed_share: NotRequired[float]
+    """The share of the memory that changed, from 0 to 1; with `?changes=1`."""
+
+
+class AnswerTurnJson(TypedDict):
+    """The model's reply in the answer turn."""
+
+    reply: str
+    finish: Finish
+    flags: list[Flag]
+    usage: UsageJson
+
+
+class GapJson(TypedDict):
+    """A section that was not taken in, also when it was read again."""
+
+    step: int
+    """Its newest step."""
+    start: int
+    end: int
+    pages: list[int]
+    flags: list[Flag]
+
+
+class ListedReadingJson(TypedDict):
+    """A reading without its steps."""
+
+    reading: str
+    status: Status
+    question: str
+    answer: str | None
+    answer_turn: AnswerTurnJson | None
+    verdict: Verdict | None
+    """The verdict of the whole answer; null where there is none to judge."""
+    claims: list[ClaimJson]
+    """The sentences of the answer, each with its verdict; their evidence stands in the whole reading."""
+    model: str
+    way: str
+    language: str
+    document: DocumentJson
+    plan: PlanJson
+    usage: UsageJson
+    cost: float | None
+    """In the currency of the plan's prices; null without prices."""
+    error: str
+    parent: str
+    """The reading that this one was forked from; empty where there is none."""
+    created: str
+    name: NotRequired[str]
+    """The name that somebody gave it; not there where nobody did."""
+    starred: NotRequired[bool]
+    """True, or not there."""
+
+
+class OutcomeJson(ListedReadingJson):
+    """How a reading ended, for those who have its steps."""
+
+    gaps: list[GapJson]
+    """The sections that were not taken in."""
+    evidence: list[EvidenceJson]
+
+
+class ReadingJson(OutcomeJson):
+    """A whole reading."""
+
+    steps: list[StepJson]
+
+
+def reading_to_json(reading: Reading, *, changes: bool = False) -> ReadingJson:
+    """Return the whole reading as plain values for `json.dumps`; on demand with what each step changed."""
+    steps, memory = list[StepJson](), Memory.blank(reading.plan.memory_tokens)
+    for step in reading.steps:
+        steps.append(step_to_json(step, memory, changes=changes))
+        memory = step.after
+    return {**outcome_to_json(reading), "steps": steps}
+
+
+def outcome_to_json(reading: Reading) -> OutcomeJson:
+    """Return the reading without its steps."""
+    return {
+        **summary_to_json(reading),
+        "gaps": [_gap_to_json(step) for step in reading.gaps],
+        "evidence": [to_plain(evidence) for evidence in reading.evidence],
+    }
+
+
+def summary_to_json(reading: Reading) -> ListedReadingJson:
+    """Return the reading without steps, gaps and evidence, for lists."""
+    return {
         "reading": reading.id,
-        "status": str(reading.status),
+        "status": reading.status,
         "question": reading.question,
         "answer": reading.answer.text if reading.answer else None,
         "answer_turn": _answer_turn_to_json(reading.answer) if reading.answer else None,
-        "verdict": str(reading.verdict) if reading.verdict else None,
-        "claims": [claim_to_json(claim) for claim in reading.claims],
+        "verdict": reading.verdict,
+        "claims": [to_plain(claim) for claim in reading.claims],
         "model": reading.model,
         "way": reading.way,
         "language": reading.language,
-        "document": {**asdict(reading.document), "notes": list(reading.document.notes)},
+        "document": to_plain(reading.document),
         "plan": reading.plan.to_json(),
-        "usage": asdict(reading.usage),
+        "usage": to_plain(reading.usage),
         "cost": reading.cost,
         "error": reading.error,
         "parent": reading.parent,
         "created": reading.created,
     }
-    if steps:
-        values["steps"] = _steps_to_json(reading)
-        values["gaps"] = [gap_to_json(step) for step in reading.gaps]
-        values["evidence"] = [evidence_to_json(evidence) for evidence in reading.evidence]
+
+
+def step_to_json(step: Step, previous: Memory, *, changes: bool = False) -> StepJson:
+    """Return one step as plain values; its memory before is left out where it is `previous`, the last step's after."""
+    chunk, reply = step.chunk, step.conversation.reply
+    values: StepJson = {
+        "index": chunk.index,
+        "start": chunk.start,
+        "end": chunk.end,
+        "pages": list(chunk.pages),
+        "source": ", ".join(chunk.sources),
+        "sources": list(chunk.sources),
+        "tokens": chunk.tokens,
+        "memory": step.after.text,
+        "memory_tokens": step.after.tokens,
+        "flags": list(step.flags),
+        "reply": reply.text,
+        "finish": reply.finish,
+        "usage": to_plain(reply.usage),
+    }
+    if step.before != previous:
+        values |= {"before": step.before.text, "before_tokens": step.before.tokens}
+    if step.score is not None:
+        values["score"] = step.score
+    if changes:
+        values["changes"] = _changes_to_json(step)
+        values["changed_share"] = round(changed_share(step.before.text, step.after.text), 4)
     return values
 
 
+def _changes_to_json(step: Step) -> list[MemoryChangeJson]:
+    changes = list[MemoryChangeJson]()
+    for change in diff_memories(step.before.text, step.after.text):
+        changes.append({"kind": change.kind, "text": change.text})
+        if change.words:
+            changes[-1]["words"] = [(run.kind, run.text) for run in change.words]
+    return changes
+
+
+def _gap_to_json(step: Step) -> GapJson:
+    chunk = step.chunk
+    return {
+        "step": chunk.index,
+        "start": chunk.start,
+        "end": chunk.end,
+        "pages": list(chunk.pages),
+        "flags": list(step.flags),
+    }
+
+
+def _answer_turn_to_json(answer: Answer) -> AnswerTurnJson:
+    reply = answer.conversation.reply
+    return {
+        "reply": reply.text,
+        "finish": reply.finish,
+        "flags": list(answer.flags),
+        "usage": to_plain(reply.usage),
+    }
+
+
+def to_plain(value: "DataclassInstance") -> dict[str, Any]:
+    """Return a dataclass as plain values, with lists for its tuples."""
+    return asdict(value, dict_factory=_list_tuples)
+
+
+def _list_tuples(fields: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in fields}
+
+
 def reading_from_json(values: Mapping[str, Any]) -> Reading:
-    """Return the reading of a record that `reading_to_json` made."""
+    """Return the reading of a record that `reading_to_json` made, with its steps where it has them."""
     plan = Plan.from_json(values["plan"])
+    steps, memory = list[Step](), Memory.blank(plan.memory_tokens)
+    for record in values.get("steps", ()):
+        steps.append(_step_from_json(record, memory))
+        memory = steps[-1].after
+    document = values["document"]
     return Reading(
         id=values["reading"],
-        document=_document_from_json(values["document"]),
+        # Older records have no notes.
+        document=DocumentInfo(**{**document, "notes": tuple(document.get("notes", ()))}),
         question=values["question"],
         plan=plan,
         model=values["model"],
         way=values["way"],
         language=values["language"],
         status=Status(values["status"]),
-        steps=_steps_from_json(values.get("steps", ()), plan.memory_tokens),
+        steps=tuple(steps),
         answer=_answer_from_json(values["answer"], values["answer_turn"]),
         usage=Usage(**values["usage"]),
         evidence=tuple(evidence_from_json(evidence) for evidence in values.get("evidence", ())),
@@ -86,88 +291,15 @@ def reading_from_json(values: Mapping[str, Any]) -> Reading:
     )
 
 
-def gap_to_json(step: Step) -> dict[str, Any]:
-    """Return a section that was not taken in as plain values."""
-    chunk = step.chunk
-    place = {"step": chunk.index, "start": chunk.start, "end": chunk.end, "pages": list(chunk.pages)}
-    return {**place, "flags": [str(flag) for flag in step.flags]}
-
-
-def evidence_to_json(evidence: Evidence) -> dict[str, Any]:
-    """Return one passage behind an answer as plain values."""
-    return {**asdict(evidence), "pages": list(evidence.pages)}
-
-
 def evidence_from_json(values: Mapping[str, Any]) -> Evidence:
-    """Return the evidence of a record that `evidence_to_json` made."""
+    """Return a passage of a record."""
     return Evidence(**{**values, "pages": tuple(values["pages"])})
 
 
-def claim_to_json(claim: Claim) -> dict[str, Any]:
-    """Return one sentence of an answer as plain values."""
-    return {
-        "text": claim.text,
-        "verdict": str(claim.verdict),
-        "evidence": list(claim.evidence),
-        "step": claim.step,
-        "missing": list(claim.missing),
-    }
-
-
 def claim_from_json(values: Mapping[str, Any]) -> Claim:
-    """Return the claim of a record that `claim_to_json` made."""
-    return Claim(
-        text=values["text"],
-        verdict=Verdict(values["verdict"]),
-        evidence=tuple(values["evidence"]),
-        step=values["step"],
-        missing=tuple(values["missing"]),
-    )
-
-
-def _document_from_json(values: Mapping[str, Any]) -> DocumentInfo:
-    # Older records have no notes.
-    return DocumentInfo(**{**values, "notes": tuple(values.get("notes", ()))})
-
-
-def _steps_to_json(reading: Reading) -> list[dict[str, Any]]:
-    records, memory = [], Memory.blank(reading.plan.memory_tokens)
-    for step in reading.steps:
-        records.append(step_to_json(step, follows=step.before == memory))
-        memory = step.after
-    return records
-
-
-def step_to_json(step: Step, *, follows: bool = True) -> dict[str, Any]:
-    """Return one step as plain values. `follows`: its memory before is the last step's after, and is left out."""
-    chunk, reply = step.chunk, step.conversation.reply
-    before = {} if follows else {"before": step.before.text, "before_tokens": step.before.tokens}
-    return {
-        "index": chunk.index,
-        "start": chunk.start,
-        "end": chunk.end,
-        "pages": list(chunk.pages),
-        "source": ", ".join(chunk.sources),
-        "sources": list(chunk.sources),
-        "tokens": chunk.tokens,
-        **before,
-        "memory": step.after.text,
-        "memory_tokens": step.after.tokens,
-        "flags": [str(flag) for flag in step.flags],
-        **({} if step.score is None else {"score": step.score}),
-        "reply": reply.text,
-        "finish": str(reply.finish),
-        "usage": asdict(reply.usage),
-    }
-
-
-def _steps_from_json(records: list[Mapping[str, Any]], limit: int) -> tuple[Step, ...]:
-    steps: list[Step] = []
-    memory = Memory.blank(limit)
-    for values in records:
-        steps.append(_step_from_json(values, memory))
-        memory = steps[-1].after
-    return tuple(steps)
+    """Return a sentence of an answer of a record."""
+    lists = {name: tuple(values[name]) for name in ("evidence", "missing")}
+    return Claim(**{**values, "verdict": Verdict(values["verdict"]), **lists})
 
 
 def _step_from_json(values: Mapping[str, Any], memory: Memory) -> Step:
@@ -190,16 +322,6 @@ def _step_from_json(values: Mapping[str, Any], memory: Memory) -> Step:
         flags=tuple(Flag(flag) for flag in values["flags"]),
         score=values.get("score"),
     )
-
-
-def _answer_turn_to_json(answer: Answer) -> dict[str, Any]:
-    reply = answer.conversation.reply
-    return {
-        "reply": reply.text,
-        "finish": str(reply.finish),
-        "flags": [str(flag) for flag in answer.flags],
-        "usage": asdict(reply.usage),
-    }
 
 
 def _answer_from_json(text: str | None, turn: Mapping[str, Any] | None) -> Answer | None:

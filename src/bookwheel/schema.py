@@ -18,7 +18,7 @@ bookwheel.errors.InputError: my.toml: plan.chunk_tokens must be a whole number, 
 from __future__ import annotations
 
 import json
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from math import inf
 from pathlib import PurePath
@@ -31,8 +31,8 @@ from bookwheel.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping, Sequence
 
-    from pydantic import TypeAdapter
-    from pydantic_core import ErrorDetails
+    from pydantic import GetCoreSchemaHandler, TypeAdapter
+    from pydantic_core import CoreSchema, ErrorDetails
 
 T = TypeVar("T")
 
@@ -84,11 +84,6 @@ def parse(
     return parsed
 
 
-def json_schema(type_: Any) -> dict[str, Any]:
-    """Return the JSON Schema of a type, with what it needs under `$defs`."""
-    return _adapter(type_).json_schema(ref_template="#/components/schemas/{model}")
-
-
 def check_bounds(value: Any, *, error: type[InputError] = InputError, table: str = "") -> None:
     """Raise when a field of this dataclass is outside the bounds of its annotation."""
     type_ = cast("Hashable", type(value))
@@ -97,6 +92,16 @@ def check_bounds(value: Any, *, error: type[InputError] = InputError, table: str
         for given in held if isinstance(held, tuple) else (held,):
             if isinstance(given, int | float) and not _holds(bound, given):
                 raise error(f"{_join((table, name))} must be {_words(bound)}, not {given!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaOf:
+    """Marks plain values that are a dataclass written out: `Annotated[dict[str, Any], SchemaOf(Usage)]`."""
+
+    type_: type
+
+    def __get_pydantic_core_schema__(self, _source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return handler.generate_schema(self.type_)
 
 
 @cache

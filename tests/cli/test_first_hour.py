@@ -190,6 +190,15 @@ def test_events_are_lines_of_json_from_begin_to_end(book: Path, ask) -> None:
     assert [event["index"] for event in events[1:-1]] == list(range(len(events) - 2))
     assert "Ada Quill" in events[-1]["answer"]
     assert events[-1]["evidence"]
+    assert not any("before" in event for event in events)
+
+
+def test_the_events_of_a_stored_reading_are_those_of_its_end_and_steps(book: Path, ask, run) -> None:
+    whole = json.loads(ask("--json").out)
+    events = [json.loads(line) for line in run("show", "last", "--follow", "--json-events").out.splitlines()]
+    steps = [{name: value for name, value in event.items() if name != "event"} for event in events[1:-1]]
+    assert steps == whole["steps"]
+    assert events[-1] == {"event": "end", **{name: value for name, value in whole.items() if name != "steps"}}
 
 
 def test_show_as_markdown_escapes_what_documents_say(run, book: Path, question: str, tmp_path: Path) -> None:

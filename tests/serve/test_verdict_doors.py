@@ -14,7 +14,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from bookwheel.cli.options import OutputOptions
 from bookwheel.cli.output import print_answer
-from bookwheel.record import claim_to_json
+from bookwheel.record import to_plain
 from bookwheel.types import Verdict
 from bookwheel.views.html import render_fragment, render_page
 from bookwheel.views.markdown import render_markdown
@@ -53,7 +53,7 @@ def test_the_verdict_is_the_same_at_every_door(serving, words, capsys) -> None:
         with up.client() as client:
             record, listed = client.get(f"/readings/{id_}").json(), client.get("/readings").json()
         chats, state = ask_in_chat(up, text, question), state_over_mcp(up, id_)
-    claims = [claim_to_json(claim) for claim in reading.claims]
+    claims = [to_plain(claim) for claim in reading.claims]
     assert reading.verdict is Verdict.FOUND
     assert claims
     ended = next(values for kind, _, values in events if kind == "status")

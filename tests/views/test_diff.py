@@ -95,13 +95,6 @@ def test_the_words_of_a_line_are_marked_as_in_a_word_diff():
     assert mark_words(change) == "{0} and [x]"
 
 
-def test_a_change_is_plain_json_and_names_its_words_only_where_it_was_reworded():
-    assert [change.to_json() for change in diff_memories("in 1588\nrain", "in 1589\nrain")] == [
-        {"kind": "reworded", "text": "in 1589", "words": [["kept", "in "], ["gone", "1588"], ["new", "1589"]]},
-        {"kind": "kept", "text": "rain"},
-    ]
-
-
 def test_the_share_counts_words_and_not_their_order():
     assert changed_share("a b c d", "d c b a") == 0
     assert changed_share("a b c d", "a b c e") == 0.25

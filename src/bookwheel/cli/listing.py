@@ -36,7 +36,7 @@ def print_list(path: Path, *, limit: int | None = None, search: str | None = Non
 def print_json_list(path: Path, *, limit: int | None = None, search: str | None = None) -> None:
     """Print the readings of a journal as JSON; none if there is no file, which is not created."""
     from bookwheel.journal import open_existing
-    from bookwheel.record import reading_to_json
+    from bookwheel.record import summary_to_json
 
     journal = open_existing(path)
     readings = []
@@ -44,7 +44,7 @@ def print_json_list(path: Path, *, limit: int | None = None, search: str | None 
         with journal:
             readings = journal.readings(limit=limit, search=search)
     # Not by `print_line`, whose module loads what prints tables.
-    sys.stdout.write(json.dumps([reading_to_json(reading, steps=False) for reading in readings]) + "\n")
+    sys.stdout.write(json.dumps([summary_to_json(reading) for reading in readings]) + "\n")
 
 
 def _build_table(rows: list[ListedReading]) -> Table:

@@ -78,15 +78,13 @@ def print_event(name: str, values: Mapping[str, Any]) -> None:
 
 def print_answer(reading: Reading, output: OutputOptions) -> int:
     """Print how a reading ended and return the exit code."""
-    from bookwheel.record import evidence_to_json, gap_to_json, reading_to_json
+    from bookwheel.record import outcome_to_json, reading_to_json
     from bookwheel.types import Status
     from bookwheel.views.verdicts import describe_choice, describe_share
 
     code = find_exit_code(reading)
     if output.json_events:
-        evidence = [evidence_to_json(piece) for piece in reading.evidence]
-        gaps = [gap_to_json(step) for step in reading.gaps]
-        print_event("end", {**reading_to_json(reading, steps=False), "gaps": gaps, "evidence": evidence})
+        print_event("end", outcome_to_json(reading))
         return code
     if output.as_json:
         print(json.dumps(reading_to_json(reading)))

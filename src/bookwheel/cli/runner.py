@@ -16,7 +16,7 @@ from bookwheel.models.patience import Patience
 from bookwheel.reading.runner import run_reading
 from bookwheel.reading.several import run_readings
 from bookwheel.reading.structured import apply_schema
-from bookwheel.record import reading_to_json, step_to_json
+from bookwheel.record import reading_to_json, step_to_json, summary_to_json
 from bookwheel.text.sanitize import sanitize
 from bookwheel.types import Answer
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from bookwheel.models.base import Model
     from bookwheel.models.patience import Retry
     from bookwheel.reading.loop import Way
-    from bookwheel.types import Document, Reading, Step
+    from bookwheel.types import Document, Memory, Reading, Step
 
 
 _T = TypeVar("_T")
@@ -141,8 +141,8 @@ def _print_one(reading: Reading, output: OutputOptions) -> int:
 def _watch(reading: Reading, output: OutputOptions) -> Iterator[Watcher]:
     """Yield what is called with each event and each wait: it draws the progress, or prints JSON, or does nothing."""
     if output.json_events:
-        print_event("reading", reading_to_json(reading, steps=False))
-        yield _JsonEvents()
+        print_event("reading", summary_to_json(reading))
+        yield _JsonEvents(reading.memory)
     else:
         with show_progress(reading, quiet=output.is_silent) as watch:
             yield watch
@@ -151,9 +151,13 @@ def _watch(reading: Reading, output: OutputOptions) -> Iterator[Watcher]:
 class _JsonEvents:
     """Steps and waits as lines of JSON; the answer is part of the last line."""
 
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+
     def __call__(self, event: Step | Answer) -> None:
         if not isinstance(event, Answer):
-            print_event("step", step_to_json(event, follows=event.chunk.index > 0))
+            print_event("step", step_to_json(event, self._memory))
+            self._memory = event.after
 
     def report_retry(self, retry: Retry) -> None:
         """Print why a call is tried again, and when."""

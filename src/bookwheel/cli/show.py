@@ -13,7 +13,7 @@ from bookwheel.cli import STDIN
 from bookwheel.cli.option_types import FilePath
 from bookwheel.cli.options import OutputOptions
 from bookwheel.errors import InputError
-from bookwheel.types import Status
+from bookwheel.types import Memory, Status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,7 +70,7 @@ def show(
     if markdown:
         _write_markdown(markdown, record, lines)
     if output.as_json:
-        print_line(json.dumps(reading_to_json(record) | (dict(note.fields) if note else {})))
+        print_line(json.dumps({**reading_to_json(record), **(note.fields if note else {})}))
     elif not (html or markdown or output.json_events):
         if not follow:
             print_timeline(stdout(), record, note, only_changes=changes)
@@ -82,17 +82,19 @@ def _follow(journal: Journal, reading: Reading, output: OutputOptions) -> Readin
     """Print the steps of a reading as they come into the journal, and return it when it has ended."""
     from bookwheel.cli.output import print_event, stdout
     from bookwheel.cli.timeline import print_end, print_head, print_step
-    from bookwheel.record import reading_to_json, step_to_json
+    from bookwheel.record import outcome_to_json, step_to_json, summary_to_json
 
     console, seen, unclaimed = stdout(), 0, 0
+    memory = Memory.blank(reading.plan.memory_tokens)
     if output.json_events:
-        print_event("reading", reading_to_json(reading, steps=False))
+        print_event("reading", summary_to_json(reading))
     elif not output.as_json:
         print_head(console, reading)
     while True:
         for step in reading.steps[seen:]:
             if output.json_events:
-                print_event("step", step_to_json(step, follows=step.chunk.index > 0))
+                print_event("step", step_to_json(step, memory))
+                memory = step.after
             elif not output.as_json:
                 print_step(console, step)
         seen = len(reading.steps)
@@ -103,7 +105,7 @@ def _follow(journal: Journal, reading: Reading, output: OutputOptions) -> Readin
         time.sleep(_FOLLOW_SECONDS)
         reading = journal.reading(reading.id)
     if output.json_events:
-        print_event("end", reading_to_json(reading, steps=False))
+        print_event("end", outcome_to_json(reading))
     elif not output.as_json:
         print_end(console, reading)
     return reading

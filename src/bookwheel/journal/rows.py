@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.models.address import ModelAddress
 from bookwheel.plan import Plan
-from bookwheel.record import claim_from_json, claim_to_json, evidence_from_json, evidence_to_json
+from bookwheel.record import claim_from_json, evidence_from_json, to_plain
 from bookwheel.types import (
     Answer,
     Chunk,
@@ -133,8 +133,8 @@ def reading_to_row(reading: Reading) -> tuple[Any, ...]:
         store_text(answer.text) if answer else None,
         _answer_to_json(answer) if answer else None,
         pack_tokens(answer.conversation.reply.tokens) if answer else None,
-        _to_json([evidence_to_json(piece) for piece in reading.evidence]),
-        _to_json([claim_to_json(claim) for claim in reading.claims]),
+        _to_json([to_plain(piece) for piece in reading.evidence]),
+        _to_json([to_plain(claim) for claim in reading.claims]),
         store_text(reading.error),
         *usage_to_row(reading.usage),
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import TypeAdapter
 
+from bookwheel import record
 from bookwheel.serve.extension import load_extensions
 from bookwheel.serve.http import answers, schemas
 from bookwheel.serve.openai import answers as openai_answers
@@ -38,9 +39,10 @@ _ANSWERS: Final[tuple[Any, ...]] = (
     list[answers.SearchHitJson],
     answers.LabelJson,
     answers.CallJson,
-    answers.ReadingJson,
-    answers.ReadingJson | answers.StartedReadingsJson,
-    list[answers.ListedReadingJson],
+    record.ReadingJson,
+    answers.ReadingUnderWayJson,
+    record.ReadingJson | answers.StartedReadingsJson,
+    list[record.ListedReadingJson],
     list[answers.OriginJson],
     list[answers.ModelJson],
     answers.HealthJson,
@@ -95,7 +97,7 @@ def _schema(type_: Any) -> dict[str, Any]:
 
 
 def _reading_paths() -> dict[str, Any]:
-    one, reading, changes = path("id", "A reading."), answers.ReadingJson, query("changes")
+    one, reading, changes = path("id", "A reading."), record.ReadingJson, query("changes")
     origins, sha = list[answers.OriginJson], path("sha", "The SHA-256 of a document's text.")
     upload = route(
         "Upload a document",
@@ -104,7 +106,7 @@ def _reading_paths() -> dict[str, Any]:
         content={"application/octet-stream": {"schema": {**TEXT, "format": "binary"}}, **_form()},
         parameters=[_header("X-Filename", "The document's name, percent-encoded.")],
     )
-    started = answers.ReadingJson | answers.StartedReadingsJson
+    started = record.ReadingJson | answers.StartedReadingsJson
     start = route("Start a reading", 201, started, body=schemas.ReadingShape, parameters=[_idempotency()], also=(200,))
     search = [query("search", "string"), query("document", "string"), query("limit"), query("offset")]
     events = route(
@@ -125,10 +127,10 @@ def _reading_paths() -> dict[str, Any]:
         },
         "/readings": {
             "post": start,
-            "get": route("List readings", 200, list[answers.ListedReadingJson], parameters=search),
+            "get": route("List readings", 200, list[record.ListedReadingJson], parameters=search),
         },
         "/readings/{id}": {
-            "get": route("A whole reading", 200, reading, parameters=[one, changes]),
+            "get": route("A whole reading", 200, answers.ReadingUnderWayJson, parameters=[one, changes]),
             "delete": route("Delete a reading", 204, None, parameters=[one]),
         },
         "/readings/{id}/events": {"get": events},

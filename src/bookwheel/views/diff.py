@@ -13,7 +13,7 @@ from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -57,11 +57,6 @@ class LineChange:
     def old_text(self) -> str:
         """The line before it was reworded."""
         return "".join(run.text for run in self.words if run.kind is not ChangeKind.NEW) if self.words else self.text
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain values, with `words` as pairs of kind and text."""
-        words = {"words": [[str(run.kind), run.text] for run in self.words]} if self.words else {}
-        return {"kind": str(self.kind), "text": self.text, **words}
 
 
 def diff_memories(before: str, after: str) -> tuple[LineChange, ...]:

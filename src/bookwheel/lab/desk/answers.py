@@ -15,7 +15,7 @@ from bookwheel.lab.evaluation.choices import ChoiceEffect
 from bookwheel.lab.evaluation.coverage import TaskCoverage
 from bookwheel.lab.evaluation.sections import Section
 from bookwheel.lab.training.records import Curve, HeldOutScore, Totals
-from bookwheel.serve.http.answers import ReadingJson
+from bookwheel.record import ReadingJson
 
 
 class ListedRunJson(TypedDict):

@@ -22,7 +22,7 @@ from bookwheel.journal import Journal
 from bookwheel.lab.desk import summaries
 from bookwheel.lab.desk.run_directory import RunKind
 from bookwheel.lab.evaluation.records import SampleOutcome
-from bookwheel.serve.http.changes import reading_with_changes
+from bookwheel.record import reading_to_json
 from bookwheel.text.sanitize import sanitize
 from bookwheel.verdict.provenance import find_origins
 
@@ -155,7 +155,7 @@ def _stored_readings(
                 if not _keep_text(content, reading.document.id, document.slice(0, reading.document.length)):
                     continue
                 origins = [asdict(line) for line in find_origins(reading.steps, document)]
-                yield id_, {"reading": reading_with_changes(reading), "origins": origins}
+                yield id_, {"reading": reading_to_json(reading, changes=True), "origins": origins}
 
 
 def _keep_text(content: _Content, sha: str, text: str) -> bool:

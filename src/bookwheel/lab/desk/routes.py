@@ -22,9 +22,8 @@ from bookwheel.lab.desk.matrix import build_matrix, matches_text
 from bookwheel.lab.desk.run_directory import RunKind
 from bookwheel.record import reading_to_json
 from bookwheel.serve.engine.errors import ApiError, not_found
-from bookwheel.serve.http.changes import reading_with_changes, wants_changes
 from bookwheel.serve.http.errors import JsonResponse
-from bookwheel.serve.http.spans import parse_number, text_span
+from bookwheel.serve.http.spans import parse_number, text_span, wants_changes
 from bookwheel.verdict.provenance import find_origins
 
 if TYPE_CHECKING:
@@ -146,13 +145,13 @@ class RunRoutes:
 
     async def get_reading(self, request: Request) -> Response:
         """Return a reading of a run, with its sample or its rollout."""
-        to_json = reading_with_changes if wants_changes(request) else reading_to_json
+        changes = wants_changes(request)
 
         def load() -> dict[str, Any]:
             run, state = self._find_run(request)
             reading = self._read_journal(request, run, _load_reading)
             return {
-                **to_json(reading),
+                **reading_to_json(reading, changes=changes),
                 "run": summaries.run_to_json(run),
                 **summaries.find_score(run, self._directory, state, reading.id),
             }

@@ -10,10 +10,9 @@ from typing import (
 
 from typing_extensions import TypedDict
 
-from bookwheel.plan import Plan
+from bookwheel.record import PlanJson, ReadingJson
 from bookwheel.serve.engine.running_reading import Waiting
-from bookwheel.types import Claim, DocumentInfo, Evidence, Finish, Flag, Status, Usage, Verdict
-from bookwheel.views.diff import ChangeKind
+from bookwheel.types import Evidence, Status
 
 
 class UploadJson(TypedDict):
@@ -84,99 +83,9 @@ class SearchHitJson(TypedDict):
     pages: list[int]
 
 
-class MemoryChangeJson(TypedDict):
-    """One line of the memory after a step, or one that the step removed."""
+class ReadingUnderWayJson(ReadingJson):
+    """A whole reading, and what it waits for."""
 
-    kind: ChangeKind
-    text: str
-    words: NotRequired[list[tuple[ChangeKind, str]]]
-    """The parts of a reworded line."""
-
-
-class StepJson(TypedDict):
-    """One chunk read."""
-
-    index: int
-    start: int
-    end: int
-    pages: list[int]
-    source: str
-    sources: list[str]
-    tokens: int
-    before: NotRequired[str]
-    """The memory before the step, where it is not the one after the last step: it was edited by hand."""
-    before_tokens: NotRequired[int]
-    memory: str
-    memory_tokens: int
-    flags: list[Flag]
-    score: NotRequired[float]
-    """The judgement of the section, where the way of reading makes one."""
-    reply: str
-    finish: Finish
-    usage: Usage
-    changes: NotRequired[list[MemoryChangeJson]]
-    """With `?changes=1`."""
-    changed_share: NotRequired[float]
-    """The share of the memory that changed, from 0 to 1; with `?changes=1`."""
-
-
-class AnswerTurnJson(TypedDict):
-    """The model's reply in the answer turn."""
-
-    reply: str
-    finish: Finish
-    flags: list[Flag]
-    usage: Usage
-
-
-class ListedReadingJson(TypedDict):
-    """A reading without its steps."""
-
-    reading: str
-    status: Status
-    question: str
-    answer: str | None
-    answer_turn: AnswerTurnJson | None
-    verdict: Verdict | None
-    """The verdict of the whole answer; null where there is none to judge."""
-    claims: list[Claim]
-    """The sentences of the answer, each with its verdict; their evidence stands in the whole reading."""
-    model: str
-    way: str
-    language: str
-    document: DocumentInfo
-    plan: Plan
-    usage: Usage
-    cost: float | None
-    """In the currency of the plan's prices; null without prices."""
-    error: str
-    parent: str
-    """The reading that this one was forked from; empty where there is none."""
-    created: str
-    name: NotRequired[str]
-    """The name that somebody gave it; not there where nobody did."""
-    starred: NotRequired[bool]
-    """True, or not there."""
-
-
-class GapJson(TypedDict):
-    """A section that was not taken in, also when it was read again."""
-
-    step: int
-    """Its newest step."""
-    start: int
-    end: int
-    pages: list[int]
-    flags: list[Flag]
-
-
-class ReadingJson(ListedReadingJson):
-    """A whole reading."""
-
-    steps: list[StepJson]
-    gaps: list[GapJson]
-    """The sections that were not taken in."""
-    evidence: list[Evidence]
     waiting: NotRequired[Waiting]
     """The model fails at the moment, and is tried again."""
 
@@ -208,7 +117,7 @@ class ModelJson(TypedDict):
 
     name: str
     window: int | None
-    plan: Plan
+    plan: PlanJson
     abilities: list[str] | None
     """What it can do besides replying; null where its server does not say."""
     ways: list[str]

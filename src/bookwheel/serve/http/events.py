@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
-from bookwheel.record import evidence_to_json, gap_to_json, reading_to_json, step_to_json
+from bookwheel.record import outcome_to_json, step_to_json
 from bookwheel.serve.engine.running_reading import LiveCall, Waiting
-from bookwheel.serve.http.changes import changes_to_json
 from bookwheel.types import Answer, Memory, Step
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
+    from collections.abc import AsyncGenerator, Callable, Mapping
 
     from starlette.types import Receive, Scope, Send
 
@@ -68,10 +67,7 @@ async def _generate_events(
         async for event in events:
             if isinstance(event, Step):
                 number += 1
-                values = step_to_json(event, follows=event.before == before)
-                if changes:
-                    values |= await asyncio.to_thread(changes_to_json, event)
-                yield _event("step", number, values)
+                yield _event("step", number, await asyncio.to_thread(step_to_json, event, before, changes=changes))
                 before = event.after
             elif isinstance(event, Answer):
                 yield _event("answer", number, {"answer": event.text, "flags": [str(flag) for flag in event.flags]})
@@ -80,11 +76,8 @@ async def _generate_events(
             elif isinstance(event, LiveCall):
                 yield _event("writing", number, asdict(event))
             else:
-                evidence = [evidence_to_json(passage) for passage in event.evidence]
-                gaps = [gap_to_json(step) for step in event.gaps]
-                values = {**reading_to_json(event, steps=False), "gaps": gaps, "evidence": evidence}
-                yield _event("status", number, values)
+                yield _event("status", number, outcome_to_json(event))
 
 
-def _event(kind: str, number: int, values: dict[str, Any]) -> ServerSentEvent:
+def _event(kind: str, number: int, values: Mapping[str, Any]) -> ServerSentEvent:
     return ServerSentEvent(data=json.dumps(values), event=kind, id=str(number))

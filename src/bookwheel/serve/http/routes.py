@@ -14,18 +14,17 @@ from bookwheel.models.base import find_abilities
 from bookwheel.models.embeddings import check_embeddings
 from bookwheel.reading.choice import find_default_way
 from bookwheel.reading.ways.registry import sort_ways
-from bookwheel.record import reading_to_json
+from bookwheel.record import reading_to_json, summary_to_json
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.library import Library
 from bookwheel.serve.engine.lockstep import start_or_find_several
 from bookwheel.serve.engine.service import Caller, ReadingSpec
 from bookwheel.serve.http.caller import identify_caller
-from bookwheel.serve.http.changes import build_payload, wants_changes
 from bookwheel.serve.http.errors import JsonResponse
 from bookwheel.serve.http.events import stream_events
 from bookwheel.serve.http.guard import COOKIE
 from bookwheel.serve.http.schemas import ForkShape, ReadingShape, ResumeShape, SessionShape, parse_body
-from bookwheel.serve.http.spans import parse_number, text_span
+from bookwheel.serve.http.spans import parse_number, text_span, wants_changes
 from bookwheel.serve.http.uploads import store_upload
 from bookwheel.types import Memory
 from bookwheel.verdict.provenance import find_origins
@@ -130,13 +129,13 @@ class Routes:
         )
         labels = await self._library.load_labels(key, [reading.id for reading in readings])
         return JsonResponse(
-            [reading_to_json(reading, steps=False) | _label_to_json(labels.get(reading.id)) for reading in readings]
+            [{**summary_to_json(reading), **_label_to_json(labels.get(reading.id))} for reading in readings]
         )
 
     async def get_reading(self, request: Request) -> Response:
         """Return a whole reading."""
         reading = await self._find_reading(request)
-        payload = await build_payload(request, reading)
+        payload = await _to_json(request, reading)
         labels = await self._library.load_labels(request.state.key, [reading.id])
         payload |= _label_to_json(labels.get(reading.id))
         running = self._service.readings.get_running(reading.id)
@@ -162,14 +161,14 @@ class Routes:
         """Interrupt a reading; its steps stay."""
         reading = await self._find_reading(request)
         await self._service.readings.interrupt(reading.id)
-        return JsonResponse(await build_payload(request, await self._find_reading(request)))
+        return JsonResponse(await _to_json(request, await self._find_reading(request)))
 
     async def resume_reading(self, request: Request) -> Response:
         """Continue a reading, under a budget that counts from zero."""
         reading = await self._find_reading(request)
         body = await parse_body(ResumeShape, request)
         resumed = await self._service.resume(reading, body.plan.budget, request.state.key)
-        return JsonResponse(await build_payload(request, resumed))
+        return JsonResponse(await _to_json(request, resumed))
 
     async def fork_reading(self, request: Request) -> Response:
         """Start a new reading from a memory that was changed by hand."""
@@ -251,6 +250,12 @@ class Routes:
 
     async def _find_reading(self, request: Request) -> Reading:
         return await self._service.get_reading(request.path_params["id"], request.state.key)
+
+
+async def _to_json(request: Request, reading: Reading) -> dict[str, Any]:
+    """Return a whole reading, with the changes of each step where the request asks for them."""
+    # In a thread: some hundred comparisons take longer than the event loop may wait.
+    return {**await asyncio.to_thread(reading_to_json, reading, changes=wants_changes(request))}
 
 
 def _label_to_json(label: Label | None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Numbers and spans of text that a request's query asks for."""
+"""What a request's query asks for: numbers, spans of text, the changes of each step."""
 
 from __future__ import annotations
 
@@ -23,6 +23,11 @@ def text_span(request: Request, document: StoredDocument) -> dict[str, Any]:
     start, end = min(start, document.length), min(max(start, end), document.length)
     text = document.slice(start, end)
     return {"start": start, "end": start + len(text), "text": text}
+
+
+def wants_changes(request: Request) -> bool:
+    """Return whether a request asks for the changes of each step."""
+    return request.query_params.get("changes", "0") not in {"0", ""}
 
 
 def parse_number(request: Request, name: str, default: int) -> int:

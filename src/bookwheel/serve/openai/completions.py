@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from bookwheel.errors import BudgetReached, ModelError
 from bookwheel.reading.follow_up import count_carried
-from bookwheel.record import claim_to_json, evidence_to_json
+from bookwheel.record import to_plain
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.running_reading import Waiting
 from bookwheel.serve.http.errors import code_of, openai_error, status_of
@@ -97,8 +97,8 @@ def _verdict_to_json(reading: Reading, chat: ChatShape, notes: Sequence[str]) ->
     share = [describe_share(reading)] if reading.share_read < 1 else []
     return {
         "verdict": reading.verdict,
-        "claims": [claim_to_json(claim) for claim in reading.claims],
-        "evidence": [evidence_to_json(passage) for passage in reading.evidence],
+        "claims": [to_plain(claim) for claim in reading.claims],
+        "evidence": [to_plain(passage) for passage in reading.evidence],
         "notes": [*reading.document.notes, *share, *words, *notes],
     }
 

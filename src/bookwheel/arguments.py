@@ -14,17 +14,18 @@ from bookwheel.configuration import Configuration, choose_address
 from bookwheel.errors import InputError
 from bookwheel.models.address import ModelAddress
 from bookwheel.models.patience import Patience
-from bookwheel.plan import Plan, Sampling, load_preset_plan
+from bookwheel.plan import Plan, Sampling, load_preset_plan, merge_tables
 
 if TYPE_CHECKING:
     from bookwheel.models.base import Model
-    from bookwheel.reading.loop import Way
+    from bookwheel.plan import Budget
     from bookwheel.types import Document
 
     Source = str | Path | Sequence[str | Path] | Document
 
 BUDGET: Final = {"max_tokens_total": "tokens", "max_seconds": "seconds", "max_cost": "cost"}
 PRICES: Final = ("price_in", "price_out")
+_NO_LIMITS: Final = {"tokens": None, "seconds": None, "cost": None}
 _SAMPLING: Final = tuple(field.name for field in fields(Sampling) if field.name != "schema")
 _PLAN: Final = tuple(field.name for field in fields(Plan) if field.name != "schema")
 
@@ -92,16 +93,16 @@ def find_address(
     )
 
 
-async def open_reader(model: str | Model | None, address: ModelAddress, connection: Mapping[str, Any]) -> Model:
-    """Return the caller's model, or open the one at the address."""
+def split_model(model: str | Model | None, connection: Mapping[str, Any]) -> tuple[Model | None, dict[str, Any]]:
+    """Return the caller's own model, if they gave one, and the settings with which another is opened."""
     if model is not None and not isinstance(model, str):
-        return model
+        return model, {}
     for name in ("window", "timeout", "deadline", "concurrency", "threads"):
         value = connection.get(name)
         if value is not None and not (isinstance(value, int | float) and value > 0):
             raise InputError(f"{name} must be a number above 0, not {value!r}")
     names = ("api_key", "timeout", "deadline", "concurrency", "threads")
-    return await address.open(**{name: connection[name] for name in names if name in connection})
+    return None, {name: connection[name] for name in names if name in connection}
 
 
 def build_patience(connection: Mapping[str, Any]) -> Patience:
@@ -128,19 +129,30 @@ def build_plan(
     if plan is None and (endpoint := configuration.find_endpoint(address)):
         base = replace(base, budget=endpoint.apply_prices(base.budget))
     refuse_unknown(settings, (*CONNECTION, "preset", *_OPTIONS, *_PLAN, *_SAMPLING, *BUDGET, *PRICES))
+    return base.with_values(nest_values(settings))
+
+
+def nest_values(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return flat settings as values of a plan, each in its table."""
     values = {name: settings[name] for name in _PLAN if name in settings}
     if "lang" in settings:
         values["language"] = settings["lang"]
     if "gate_threshold" in settings:
         values["gate"] = {"threshold": settings["gate_threshold"]}
     sampling = {name: settings[name] for name in _SAMPLING if name in settings}
-    return base.with_values(values).with_values({"sampling": sampling, "budget": budget_values(settings)})
+    tables = {"sampling": sampling, "budget": budget_values(settings)}
+    return merge_tables(values, {name: table for name, table in tables.items() if table})
 
 
 def budget_values(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the limits and prices under their names in the plan's budget."""
     limits = {inner: settings[name] for name, inner in BUDGET.items() if name in settings}
     return limits | {name: settings[name] for name in PRICES if name in settings}
+
+
+def renew_budget(old: Budget, settings: Mapping[str, Any]) -> Budget:
+    """Return the budget of a reading that goes on: its prices hold, and its limits were for the old run."""
+    return Plan(budget=old).with_values({"budget": {**_NO_LIMITS, **budget_values(settings)}}).budget
 
 
 def refuse_unknown(settings: Mapping[str, Any], known: Sequence[str]) -> None:
@@ -152,23 +164,6 @@ def refuse_unknown(settings: Mapping[str, Any], known: Sequence[str]) -> None:
             near = get_close_matches(name, known, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
             raise InputError(f"unknown setting {name!r}; {hint}")
-
-
-def resolve_way(way: object) -> tuple[str, Way]:
-    """Return the name to record and the function to run; an empty name leaves the choice open."""
-    from bookwheel.reading.ways.registry import list_ways, load_way
-
-    if way is None:
-        return "", load_way("sequential")
-    if isinstance(way, str):
-        return way, load_way(way)
-    if not callable(way):
-        raise InputError(f"way must be a name or a function, not {type(way).__name__}")
-    name = getattr(way, "__name__", type(way).__name__)
-    if name in list_ways() and load_way(name) is not way:
-        # `bookwheel resume` would go on with the registered way, and mix two ways in one reading.
-        raise InputError(f"there is a registered way {name!r}; give your function another name")
-    return name, way
 
 
 def open_source(source: object, *, everything: bool = False) -> Document:

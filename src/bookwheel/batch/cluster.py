@@ -21,6 +21,7 @@ from bookwheel.models.base import Judgement, Likelihood, ModelWrapper, most_scor
 from bookwheel.models.patience import Patience
 from bookwheel.plan import Budget
 from bookwheel.reading.budget import worst_usage
+from bookwheel.session import Session
 from bookwheel.types import Reply, Usage
 
 if TYPE_CHECKING:
@@ -128,10 +129,13 @@ class ClusterReader:
             model = await settings.batch.address.open(**settings.connection)
             try:
                 reader = GroupReader(
-                    journal=journal,
-                    model=_KeptModel(model, self._keeper),
+                    session=Session(
+                        model=_KeptModel(model, self._keeper),
+                        journal=journal,
+                        address=settings.batch.address,
+                        patience=Patience.from_minutes(settings.patience),
+                    ),
                     settings=settings.batch,
-                    patience=Patience.from_minutes(settings.patience),
                     record=record,
                 )
                 opened = await reader.open(rows)

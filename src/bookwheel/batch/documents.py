@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -12,11 +11,8 @@ from bookwheel.batch.rows import RowOutcome, make_outcome
 from bookwheel.documents.cancellation import run_cancellable
 from bookwheel.documents.opening import open_document
 from bookwheel.errors import BookwheelError, InputError
-from bookwheel.models.patience import Patience
-from bookwheel.reading import runner
-from bookwheel.reading.choice import choose_way, find_default_way
-from bookwheel.reading.several import run_readings
 from bookwheel.reading.ways.registry import load_way
+from bookwheel.session import Session, WayRequest, make_reading, settle_way
 from bookwheel.types import Status
 
 if TYPE_CHECKING:
@@ -25,7 +21,6 @@ if TYPE_CHECKING:
     from bookwheel.batch.rows import BatchRow
     from bookwheel.journal import Journal, StoredDocument
     from bookwheel.models.address import ModelAddress
-    from bookwheel.models.base import Model
     from bookwheel.plan import Plan
     from bookwheel.types import Reading
 
@@ -36,10 +31,7 @@ class BatchSettings:
 
     plan: Plan
     address: ModelAddress
-    way: str = ""
-    """Empty: the one that suits each document."""
-    has_chunks: bool = False
-    """The settings say how to cut chunks, so that even a short document is read in chunks."""
+    request: WayRequest = field(default_factory=WayRequest)
     everything: bool = False
 
 
@@ -60,10 +52,8 @@ def ignore_outcome(_row: BatchRow, _outcome: RowOutcome) -> None:
 class GroupReader:
     """Opens documents and reads each for all of its questions."""
 
-    journal: Journal
-    model: Model
+    session: Session
     settings: BatchSettings
-    patience: Patience = field(default_factory=Patience)
     record: Callable[[BatchRow, RowOutcome], None] = ignore_outcome
     """Called with each row when its reading begins and when it has ended."""
     begun: Mapping[int, str] = field(default_factory=dict)
@@ -75,23 +65,19 @@ class GroupReader:
             opened = await run_cancellable(
                 partial(open_document, [rows[0].source], everything=self.settings.everything, is_cached=True)
             )
-            document = await asyncio.to_thread(self.journal.keep, opened)
-            way = self.settings.way or await asyncio.to_thread(self._choose_way, document, rows[0].question)
+            document = await self.session.keep(opened)
+            settings = self.settings
+            choice = await settle_way(settings.request, document, rows[0].question, self.session.model, settings.plan)
         except (BookwheelError, OSError) as error:
             return RowOutcome(status=str(Status.FAILED), error=str(error))
-        return OpenedGroup(rows=rows, document=document, way=way)
-
-    def _choose_way(self, document: StoredDocument, question: str) -> str:
-        if self.settings.has_chunks:
-            return find_default_way(self.model)
-        return choose_way(self.model, document, self.settings.plan, question).way
+        return OpenedGroup(rows=rows, document=document, way=choice.way)
 
     async def read(self, group: OpenedGroup) -> None:
         """Read the document for all questions of its rows, and record each outcome."""
         rows, readings = [], []
         for row in group.rows:
             try:
-                reading = await asyncio.to_thread(self._begin, row, group)
+                reading = await self._begin(row, group)
             except BookwheelError as error:
                 self.record(row, RowOutcome(status=str(Status.FAILED), error=str(error)))
                 continue
@@ -100,41 +86,32 @@ class GroupReader:
             # With the id, a killed batch goes on in the middle of a document.
             self.record(row, RowOutcome(status=str(Status.READING), reading=reading.id))
         try:
-            ended = await self._read_all(readings, group)
+            ended = await self.session.read_on(readings, group.document, load_way(group.way)) if readings else []
         except InputError:
             # One of them is refused, which the journal tells; the others have ended.
-            ended = [self.journal.reading(reading.id) for reading in readings]
+            ended = [self._journal.reading(reading.id) for reading in readings]
         for row, reading in zip(rows, ended, strict=True):
             self.record(row, make_outcome(reading))
 
-    async def _read_all(self, readings: Sequence[Reading], group: OpenedGroup) -> list[Reading]:
-        with ExitStack() as claims:
-            for reading in readings:
-                claims.enter_context(self.journal.claim(reading.id))
-            return await run_readings(
-                readings,
-                group.document,
-                self.model,
-                way=load_way(group.way),
-                journal=self.journal,
-                patience=self.patience,
-            )
-
-    def _begin(self, row: BatchRow, group: OpenedGroup) -> Reading:
+    async def _begin(self, row: BatchRow, group: OpenedGroup) -> Reading:
         """Return the reading of an earlier run that goes on, or a new one, which the journal has."""
         plan = self.settings.plan
         old = self._find(self.begun.get(row.number, ""))
         if old and old.document.id == group.document.id and old.way == group.way:
             return replace(old, status=Status.READING, error="", plan=replace(old.plan, budget=plan.budget))
-        reading = runner.new_reading(group.document.info, row.question, self.model, plan, group.way)
-        runner.check_reading(reading, self.model)
-        self.journal.begin(reading, self.settings.address.complete(self.model))
+        reading = await make_reading(group.document.info, row.question, self.session.model, plan, group.way)
+        await asyncio.to_thread(self.session.begin, [reading])
         return reading
 
     def _find(self, id_: str) -> Reading | None:
         """Return a reading that can go on; None where it was deleted or has its answer."""
         try:
-            reading = self.journal.reading(id_) if id_ else None
+            reading = self._journal.reading(id_) if id_ else None
         except BookwheelError:
             return None
         return None if reading is None or reading.status is Status.ANSWERED else reading
+
+    @property
+    def _journal(self) -> Journal:
+        assert self.session.journal is not None
+        return self.session.journal

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any, Final
 from bookwheel.batch.documents import GroupReader, OpenedGroup, ignore_outcome
 from bookwheel.batch.rows import DONE, RowOutcome, group_rows
 from bookwheel.errors import BookwheelError
+from bookwheel.models.patience import Patience
 from bookwheel.reading.budget import BudgetedModel
 from bookwheel.reading.choice import estimate_reading
+from bookwheel.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from bookwheel.batch.rows import BatchRow
     from bookwheel.journal import Journal
     from bookwheel.models.base import Model
-    from bookwheel.models.patience import Patience
     from bookwheel.plan import Budget
     from bookwheel.reading.estimate import CostEstimate
 
@@ -64,7 +65,7 @@ class BatchRun:
         """What changes every answer: model, way and plan. The budget does not."""
         plan = {name: value for name, value in self.settings.plan.to_json().items() if name != "budget"}
         address = self.settings.address
-        return json.dumps([address.model, address.url, self.settings.way, plan], sort_keys=True, default=str)
+        return json.dumps([address.model, address.url, self.settings.request.name, plan], sort_keys=True, default=str)
 
     def find_outcome(self, row: BatchRow) -> RowOutcome:
         """Return what came of a row so far."""
@@ -86,7 +87,7 @@ class BatchRun:
     async def open_documents(self, model: Model) -> None:
         """Open the documents of all open rows; one that cannot be opened is the outcome of its rows."""
         places = asyncio.Semaphore(_CONVERSIONS)
-        reader = GroupReader(journal=self.journal, model=model, settings=self.settings)
+        reader = GroupReader(session=self._open_session(model), settings=self.settings)
 
         async def open_one(rows: Sequence[BatchRow]) -> None:
             async with places:
@@ -99,6 +100,10 @@ class BatchRun:
 
         await _gather([open_one(rows) for rows in group_rows(self.list_open())])
         self.groups.sort(key=lambda group: group.rows[0].number)
+
+    def _open_session(self, model: Model, patience: Patience | None = None) -> Session:
+        address = self.settings.address
+        return Session(model=model, journal=self.journal, address=address, patience=patience or Patience())
 
     async def estimate(self, model: Model) -> BatchEstimate:
         """Return the most that the opened documents can cost."""
@@ -127,10 +132,8 @@ class BatchRun:
         places = asyncio.Semaphore(side_by_side)
         outcomes = {row.number: self.find_outcome(row) for row in self.list_open()}
         reader = GroupReader(
-            journal=self.journal,
-            model=BudgetedModel(model, budget),
+            session=self._open_session(BudgetedModel(model, budget), patience),
             settings=self.settings,
-            patience=patience,
             record=self.record,
             begun={number: outcome.reading for number, outcome in outcomes.items()},
         )

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import sys
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, cast
+from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Group, Parameter
 
 from bookwheel.cli import STDIN
 from bookwheel.cli.option_types import FilePath, Text
-from bookwheel.cli.options import ReadingOptions
+from bookwheel.cli.options import ReadingOptions, list_given
 from bookwheel.configuration import Configuration, load_configuration
 from bookwheel.errors import InputError, JournalError, QuestionError, SourceError
 
@@ -24,9 +23,6 @@ if TYPE_CHECKING:
     from bookwheel.cli.options import OutputOptions
     from bookwheel.journal import Journal
     from bookwheel.models.address import ModelAddress
-    from bookwheel.models.base import Model
-    from bookwheel.plan import Plan
-    from bookwheel.reading.choice import WayChoice
     from bookwheel.types import Document, Reading
 
 _READING: Final = re.compile(r"last|[0-9a-f]{4,12}")
@@ -137,58 +133,38 @@ async def _open(sources: list[str], *, everything: bool, is_silent: bool) -> Doc
 async def _ask(
     sources: list[str], question: str, asking: QuestionOptions, options: ReadingOptions, settings: Configuration
 ) -> int:
+    from bookwheel.arguments import build_plan
     from bookwheel.cli.estimate import print_estimate
-    from bookwheel.cli.runner import print_warnings, read_several_to_end, read_to_end
-    from bookwheel.reading import runner
-    from bookwheel.reading.choice import estimate_reading
+    from bookwheel.cli.runner import print_warnings, read_to_end
     from bookwheel.reading.structured import load_answer_schema
-    from bookwheel.reading.ways.registry import check_abilities, load_way
+    from bookwheel.session import WayRequest
 
     if not question.strip():
         raise QuestionError("the question is empty; ask something about the document")
     if (asking.question or asking.questions) and options.output.json_events:
         raise InputError("--json-events tells of one reading: ask the questions one by one, or take --json")
-    if named := options.way or settings.way:
-        load_way(named)  # A mistyped way is refused before a document is converted.
+    given = list_given(options.plan, options.budget)
+    request = WayRequest.from_settings(options.way, given, settings)
     schema = load_answer_schema(asking.schema) if asking.schema else None
     old = _find_reading_name(sources)
     document = None if old else await _open(sources, everything=asking.everything, is_silent=options.output.is_silent)
     with _open_journal(options.output, old) as journal:
-        kept = _find_address(journal, old) if old else None
-        address = options.models.find_address(settings, kept)
-        model = await options.models.open(address)
-        try:
-            plan = options.plan.build(model.plan, settings)
-            budget = options.budget.build(plan.budget, settings.find_endpoint(address))
-            plan = replace(plan, budget=budget, schema=schema)
-            stored = (
-                journal.document_of(old) if old else await asyncio.to_thread(journal.keep, cast("Document", document))
-            )
-            print_warnings(document or stored, model, options.output)
-            questions = (question, *asking.list_more())
-            choice = _choose_way(stored, question, model, plan, options, settings)
-            await check_abilities(choice.way, model, plan)
+        address = options.models.find_address(settings, _find_address(journal, old) if old else None)
+        async with options.models.open_session(address, journal) as session:
+            plan = replace(build_plan(None, session.model, given, settings, address), schema=schema)
+            stored = await session.keep(document) if document else journal.document_of(old)
+            print_warnings(document or stored, session.model, options.output)
+            prepared = await session.prepare(stored, (question, *asking.list_more()), plan, request)
             # Needed with --quiet too: it refuses what cannot be read before the journal has a reading of it.
-            cost = await estimate_reading(stored, question, model, plan, choice.way)
-            print_estimate(cost.multiply(len(questions)), choice, model, plan, options.output, only=asking.estimate)
+            cost = await session.estimate(prepared)
+            print_estimate(cost, prepared.choice, session.model, plan, options.output, only=asking.estimate)
             if asking.estimate:
                 return 0
-            readings = [runner.new_reading(stored.info, one, model, plan, choice.way) for one in questions]
-            for reading in readings:
-                runner.check_reading(reading, model)
-            for reading in readings:
-                journal.begin(reading, address.complete(model))
-            way, patience = load_way(choice.way), options.models.patience
-            if len(readings) > 1:
-                work = read_several_to_end(readings, stored, model, journal, options.output, way=way, patience=patience)
-            else:
-                work = read_to_end(readings[0], stored, model, journal, options.output, way=way, patience=patience)
-            code = await work
+            session.begin(prepared.readings)
+            code = await read_to_end(session, prepared.readings, stored, prepared.way, options.output)
             if asking.copy:
-                _copy_answers([journal.reading(reading.id) for reading in readings])
+                _copy_answers([journal.reading(reading.id) for reading in prepared.readings])
             return code
-        finally:
-            await model.aclose()
 
 
 def _copy_answers(readings: Sequence[Reading]) -> None:
@@ -226,17 +202,3 @@ def _find_address(journal: Journal, name: str) -> ModelAddress:
         return journal.address_of(name)
     except JournalError as error:
         raise SourceError(f"{name} is no file here, and {error}") from error
-
-
-def _choose_way(
-    document: Document, question: str, model: Model, plan: Plan, options: ReadingOptions, settings: Configuration
-) -> WayChoice:
-    """Return the way that the user names, or the one that suits the document."""
-    from bookwheel.reading.choice import WayChoice, choose_way, find_default_way
-
-    named = options.way or settings.way
-    if named:
-        return WayChoice(way=named, reason="")
-    if options.plan.has_chunks or settings.has_chunks:
-        return WayChoice(way=find_default_way(model), reason="the options say how to cut chunks")
-    return choose_way(model, document, plan, question)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from cyclopts import Group, Parameter
 
 from bookwheel.cli.option_types import FilePath, Text
-from bookwheel.cli.options import ReadingOptions
+from bookwheel.cli.options import ReadingOptions, list_given
 from bookwheel.cli.questions import read_questions
 from bookwheel.configuration import load_configuration
 from bookwheel.errors import InputError
@@ -128,28 +128,27 @@ def _name_output(table: Path) -> Path:
 
 
 async def _run(job: _BatchJob) -> int:
+    from bookwheel.arguments import build_plan
     from bookwheel.batch.documents import BatchSettings
     from bookwheel.batch.run import BatchRun
     from bookwheel.plan import Budget
-    from bookwheel.reading.ways.registry import load_way
+    from bookwheel.session import WayRequest
 
     configuration, options = load_configuration(), job.options
-    way = options.way or configuration.way or ""
-    if way:
-        load_way(way)  # A mistyped way is refused before a document is converted.
+    given = list_given(options.plan, options.budget)
+    request = WayRequest.from_settings(options.way, given, configuration)
     address = options.models.find_address(configuration)
     with options.output.open_journal() as journal:
         model = await options.models.open(address)
         try:
-            plan = options.plan.build(model.plan, configuration)
-            budget = options.budget.build(plan.budget, configuration.find_endpoint(address))
+            plan = build_plan(None, model, given, configuration, address)
+            budget = plan.budget
             # The limits are those of the batch; a reading keeps the prices, by which its cost is counted.
             prices = Budget(price_in=budget.price_in, price_out=budget.price_out)
             settings = BatchSettings(
                 plan=replace(plan, budget=prices),
                 address=address,
-                way=way,
-                has_chunks=options.plan.has_chunks or configuration.has_chunks,
+                request=request,
                 everything=job.everything,
             )
             work = BatchRun(rows=job.rows, ledger=job.ledger, settings=settings, journal=journal)

@@ -12,10 +12,10 @@ from pathlib import Path
 from bookwheel.cli import STDIN
 from bookwheel.cli.option_types import FilePath, Text, WholeNumber
 from bookwheel.cli.options import BudgetOptions, ModelOptions, OutputOptions
-from bookwheel.cli.resume import continue_reading, load_way_of
+from bookwheel.cli.resume import continue_reading
 from bookwheel.configuration import load_configuration
 from bookwheel.errors import InputError
-from bookwheel.reading.follow_up import continue_way
+from bookwheel.session import find_way
 from bookwheel.types import Memory
 
 
@@ -66,7 +66,7 @@ async def _edit(
 ) -> int:
     with output.require_journal(name) as journal:
         old = journal.reading(name)
-        way = load_way_of(old)  # Refused before there is a fork that cannot be read on.
+        find_way(old)  # Refused before there is a fork that cannot be read on.
         if not old.steps:
             raise InputError(f"reading {old.id[:8]} has no steps, so it has no memory to change")
         if not 0 <= step < len(old.steps):
@@ -81,7 +81,7 @@ async def _edit(
         if tokens > limit:
             raise InputError(f"the new memory has {tokens} tokens and the plan allows {limit}; shorten it")
         fork = journal.fork(old.id, step, Memory(text=text, tokens=tokens, limit=limit))
-        return await continue_reading(fork, journal, models, budget, output, continue_way(fork.steps, way))
+        return await continue_reading(fork, journal, models, budget, output, find_way(fork))
 
 
 def _choose_memory(old: str, text: str | None, file: Path | None) -> str:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 from cyclopts import Parameter
 
 from bookwheel.cli.option_types import FilePath, Port, Text
-from bookwheel.cli.options import BudgetOptions, ModelOptions, PlanOptions, build_plan
+from bookwheel.cli.options import BudgetOptions, ModelOptions, build_server_plan
+from bookwheel.configuration import load_configuration
 from bookwheel.plugins import require_extra
 
 if TYPE_CHECKING:
@@ -82,14 +83,18 @@ async def _open_service(
     from bookwheel.journal import Journal, journal_path
     from bookwheel.serve.engine.service import Service
     from bookwheel.serve.engine.settings import LOOPBACK, Limits, ServerSettings
+    from bookwheel.session import WayRequest
 
     limits = Limits(body_bytes=_MAX_BODY, calls=models.concurrency)
     hosts = {serve.host.strip("[]").lower(), *(name.lower() for name in serve.allow_host)}
     settings = ServerSettings(hosts=LOOPBACK | hosts, limits=limits)
     with Journal(serve.journal or journal_path()) as journal:
         model = await models.open()
-        plans = {model.name: build_plan(model, models, PlanOptions(), budget)}
-        service = Service.create(journal=journal, models={model.name: model}, plans=plans, keys=keys, settings=settings)
+        plans = {model.name: build_server_plan(model, models, budget)}
+        way = WayRequest.from_settings("", (), load_configuration())
+        service = Service.create(
+            journal=journal, models={model.name: model}, plans=plans, way=way, keys=keys, settings=settings
+        )
         try:
             yield service
         finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -11,13 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from cyclopts import Group, Parameter
 
 from bookwheel.cli.option_types import FilePath, PositiveInt, Text, require_bounds
-from bookwheel.configuration import Configuration, NamedEndpoint, choose_address, load_configuration
+from bookwheel.configuration import Configuration, choose_address, load_configuration
 from bookwheel.errors import JournalError
 from bookwheel.models.address import ModelAddress
 from bookwheel.plan import (
-    Budget,
     Layout,
-    Plan,
     Positive,
     Price,
     Rank,
@@ -25,12 +24,16 @@ from bookwheel.plan import (
     Temperature,
     Tokens,
     TopP,
-    load_preset_plan,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
     from bookwheel.journal import Journal
     from bookwheel.models.base import Model
+    from bookwheel.models.patience import Patience
+    from bookwheel.plan import Plan
+    from bookwheel.session import Session
 
 _MODEL: Final = Group("Model", sort_key=2)
 _PLAN: Final = Group("Plan", sort_key=3)
@@ -83,6 +86,21 @@ class ModelOptions:
             window=self.window or address.window,
         )
 
+    @asynccontextmanager
+    async def open_session(
+        self, address: ModelAddress, journal: Journal, patience: Patience | None = None
+    ) -> AsyncGenerator[Session]:
+        """Open the model until the end of the block, and what prepares and runs its readings."""
+        from bookwheel.models.patience import Patience, persist
+        from bookwheel.session import Session
+
+        model = await persist(lambda: self.open(address), patience or Patience(seconds=0))
+        try:
+            waits = Patience.from_minutes(self.patience)
+            yield Session(model=model, journal=journal, address=address, patience=waits)
+        finally:
+            await model.aclose()
+
     async def open(self, address: ModelAddress | None = None, *, record_tokens: bool = False) -> Model:
         """Open the model. The local one downloads its weights the first time."""
         from bookwheel.cli.progress import show_download
@@ -133,25 +151,6 @@ class PlanOptions:
     seed: Annotated[Seed, require_bounds(Seed)] | None = None
     "Seed of the sampling, for repeatable readings."
 
-    @property
-    def has_chunks(self) -> bool:
-        """The plan says how to read in chunks, so a document that fits the window is read in chunks too."""
-        return bool(self.preset or self.chunk_tokens or self.memory_tokens)
-
-    def build(self, recommended: Plan, settings: Configuration) -> Plan:
-        """Return the recommended plan, with the settings files' changes and then these on top."""
-        preset = self.preset or settings.preset
-        plan = load_preset_plan(preset) if preset else recommended
-        return plan.with_values(settings.plan).with_values(self.to_values())
-
-    def to_values(self) -> dict[str, Any]:
-        """Return the options that are given, under their names in the plan."""
-        values = {f.name: value for f in fields(self) if (value := getattr(self, f.name)) is not None}
-        values.pop("preset", None)
-        sampling = {name: values.pop(name) for name in ("temperature", "top_p", "seed") if name in values}
-        gate = {"gate": {"threshold": values.pop("gate_threshold")}} if "gate_threshold" in values else {}
-        return {**values, **gate, "sampling": sampling}
-
 
 @Parameter(name="*", group=_BUDGET)
 @dataclass(frozen=True, kw_only=True)
@@ -169,27 +168,18 @@ class BudgetOptions:
     price_out: _Price | None = None
     "Price of a million reply tokens; by default, the named endpoint's."
 
-    def build(self, base: Budget | None = None, endpoint: NamedEndpoint | None = None) -> Budget:
-        """Return the limits as a Budget, on top of another one and of the endpoint's prices."""
-        base = base or Budget()
-        if endpoint:
-            base = endpoint.apply_prices(base)
-        values: dict[str, Any] = {
-            "tokens": self.max_tokens_total,
-            "seconds": self.max_seconds,
-            "cost": self.max_cost,
-            "price_in": self.price_in,
-            "price_out": self.price_out,
-        }
-        return replace(base, **{name: value for name, value in values.items() if value is not None})
+
+def list_given(*options: PlanOptions | BudgetOptions) -> dict[str, Any]:
+    """Return the options that are given, under the names that the Python functions take."""
+    return {f.name: value for one in options for f in fields(one) if (value := getattr(one, f.name)) is not None}
 
 
-def build_plan(model: Model, models: ModelOptions, plan: PlanOptions, budget: BudgetOptions) -> Plan:
+def build_server_plan(model: Model, models: ModelOptions, *options: PlanOptions | BudgetOptions) -> Plan:
     """Return the plan of a server's readings, from the settings files and these options."""
+    from bookwheel.arguments import build_plan
+
     settings = load_configuration()
-    built = plan.build(model.plan, settings)
-    endpoint = settings.find_endpoint(models.find_address(settings))
-    return replace(built, budget=budget.build(built.budget, endpoint))
+    return build_plan(None, model, list_given(*options), settings, models.find_address(settings))
 
 
 @Parameter(name="*", group=_OUTPUT)

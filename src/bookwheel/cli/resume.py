@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from bookwheel.cli.options import BudgetOptions, ModelOptions, OutputOptions
+from bookwheel.cli.options import BudgetOptions, ModelOptions, OutputOptions, list_given
 from bookwheel.configuration import load_configuration
 from bookwheel.errors import InputError
 from bookwheel.types import Status
 
 if TYPE_CHECKING:
     from bookwheel.journal import Journal
-    from bookwheel.models.address import ModelAddress
-    from bookwheel.models.base import Model
     from bookwheel.reading.loop import Way
     from bookwheel.types import Reading
 
@@ -61,8 +58,8 @@ async def _resume(
     threshold: float | None,
 ) -> int:
     from bookwheel.cli.output import print_answer
-    from bookwheel.reading.follow_up import continue_way
     from bookwheel.reading.reread import find_unread_sections, reread, reread_above
+    from bookwheel.session import find_way
 
     journal = output.require_journal(name)
     with journal:
@@ -73,7 +70,7 @@ async def _resume(
         if flagged and not is_answered:
             raise InputError(f"reading {old.id[:8]} has no answer yet: continue it first, without --flagged")
         again = reread if threshold is None else reread_above(threshold)
-        way = again if flagged else continue_way(old.steps, load_way_of(old))
+        way = again if flagged else find_way(old)
         return await continue_reading(old, journal, models, budget, output, way)
 
 
@@ -81,42 +78,19 @@ async def continue_reading(
     old: Reading, journal: Journal, models: ModelOptions, budget: BudgetOptions, output: OutputOptions, way: Way
 ) -> int:
     """Read on with the model that began, unless the options name another."""
+    from bookwheel.arguments import renew_budget
+    from bookwheel.cli.output import stderr
+    from bookwheel.cli.progress import WaitLines
     from bookwheel.cli.runner import read_to_end
+    from bookwheel.models.patience import Patience
 
     settings, kept = load_configuration(), journal.address_of(old.id)
     address = models.find_address(settings, kept)
-    model = await _open_model(models, address, is_known=kept is not None and address.url == kept.url)
-    try:
-        # The old limits were for the old run; its prices still hold.
-        base = replace(old.plan.budget, tokens=None, seconds=None, cost=None)
-        plan = replace(old.plan, budget=budget.build(base, settings.find_endpoint(address)))
-        reading = replace(old, plan=plan, status=Status.READING, model=model.name, error="")
-        with journal.claim(old.id):
-            journal.keep_address(old.id, address.complete(model))
-        document = journal.document_of(old.id)
-        return await read_to_end(reading, document, model, journal, output, way=way, patience=models.patience)
-    finally:
-        await model.aclose()
-
-
-async def _open_model(models: ModelOptions, address: ModelAddress, *, is_known: bool) -> Model:
-    """Open the model. A server that has answered this reading before is waited for; a mistyped address is not."""
-    from bookwheel.cli.output import stderr
-    from bookwheel.cli.progress import WaitLines
-    from bookwheel.models.patience import Patience, persist
-
+    # A server that has answered this reading before is waited for; a mistyped address is not.
+    is_known = kept is not None and address.url == kept.url
     patience = Patience.from_minutes(models.patience if is_known else 0, WaitLines(stderr()).report)
-    return await persist(lambda: models.open(address), patience)
-
-
-def load_way_of(reading: Reading) -> Way:
-    """Return the reading's way; InputError says how to make it known if it is a function of the user's own."""
-    from bookwheel.reading.ways.registry import GROUP, is_known, load_way
-
-    if not is_known(reading.way):
-        raise InputError(
-            f"reading {reading.id[:8]} was made with the way {reading.way!r}, which is not registered here. Register "
-            f"the function as the entry point {reading.way!r} of the group {GROUP!r}, or continue in Python: "
-            f"bookwheel.resume({reading.id[:8]!r}, way=FUNCTION)"
-        )
-    return load_way(reading.way)
+    async with models.open_session(address, journal, patience) as session:
+        endpoint = settings.find_endpoint(address)
+        prices = endpoint.apply_prices(old.plan.budget) if endpoint else old.plan.budget
+        reading = session.renew(old, renew_budget(prices, list_given(budget)))
+        return await read_to_end(session, [reading], journal.document_of(old.id), way, output)

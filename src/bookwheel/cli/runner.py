@@ -5,17 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rich.text import Text
 
 from bookwheel.cli.output import find_exit_code, print_answer, print_event, stderr
 from bookwheel.cli.progress import show_progress
-from bookwheel.models.patience import Patience
-from bookwheel.reading.runner import run_reading
-from bookwheel.reading.several import run_readings
-from bookwheel.reading.structured import apply_schema
 from bookwheel.record import reading_to_json, step_to_json, summary_to_json
 from bookwheel.text.sanitize import sanitize
 from bookwheel.types import Answer
@@ -26,10 +23,10 @@ if TYPE_CHECKING:
 
     from bookwheel.cli.options import OutputOptions
     from bookwheel.cli.progress import Watcher
-    from bookwheel.journal import Journal, StoredDocument
     from bookwheel.models.base import Model
     from bookwheel.models.patience import Retry
     from bookwheel.reading.loop import Way
+    from bookwheel.session import Session
     from bookwheel.types import Document, Memory, Reading, Step
 
 
@@ -76,53 +73,22 @@ def _handle(kinds: Iterable[signal.Signals], handler: Callable[[int, FrameType |
 
 
 async def read_to_end(
-    reading: Reading,
-    document: StoredDocument,
-    model: Model,
-    journal: Journal,
-    output: OutputOptions,
-    *,
-    way: Way,
-    patience: float,
+    session: Session, readings: Sequence[Reading], document: Document, way: Way, output: OutputOptions
 ) -> int:
-    """Run the reading from where it stands, print its answer, and return the exit code. Patience is in minutes."""
-    way = apply_schema(way, reading.plan)
-    with journal.claim(reading.id):
-        try:
-            with _watch(reading, output) as watch:
-                waits = Patience.from_minutes(patience, watch.report_retry)
-                reading = await run_reading(
-                    reading, document, model, way=way, journal=journal, watch=watch, patience=waits
-                )
-        except asyncio.CancelledError:
-            # The runner has kept the interrupted reading; the user is told how to resume it.
-            reading = journal.reading(reading.id)
-    return print_answer(reading, output)
+    """Read from where the readings stand, print their answers in order, and return the first exit code but 0.
 
-
-async def read_several_to_end(
-    readings: Sequence[Reading],
-    document: StoredDocument,
-    model: Model,
-    journal: Journal,
-    output: OutputOptions,
-    *,
-    way: Way,
-    patience: float,
-) -> int:
-    """Run the readings in lockstep, print their answers in order, and return the first exit code that is not 0."""
-    with ExitStack() as claims:
-        for reading in readings:
-            claims.enter_context(journal.claim(reading.id))
-        try:
-            with _watch(readings[0], output) as watch:
-                waits = Patience.from_minutes(patience, watch.report_retry)
-                # The first reading's progress stands for all: they are never a chunk apart.
-                ended = await run_readings(
-                    readings, document, model, way=way, journal=journal, watch=[watch], patience=waits
-                )
-        except asyncio.CancelledError:
-            ended = [journal.reading(reading.id) for reading in readings]
+    The first reading's progress stands for all: they are never a chunk apart.
+    """
+    try:
+        with _watch(readings[0], output) as watch:
+            waits = replace(session.patience, on_retry=watch.report_retry)
+            ended = await replace(session, patience=waits).read_on(readings, document, way, watch)
+    except asyncio.CancelledError:
+        # The runner has kept the interrupted readings; the user is told how to resume them.
+        assert session.journal
+        ended = [session.journal.reading(reading.id) for reading in readings]
+    if len(ended) == 1:
+        return print_answer(ended[0], output)
     if output.as_json:
         print(json.dumps({"readings": [reading_to_json(reading) for reading in ended]}))
         codes = [find_exit_code(reading) for reading in ended]

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 from cyclopts import Group, Parameter
 
 from bookwheel.cli.option_types import FilePath, Port, PositiveInt, Text
-from bookwheel.cli.options import BudgetOptions, ModelOptions, OutputOptions, PlanOptions, build_plan
+from bookwheel.cli.options import BudgetOptions, ModelOptions, OutputOptions, PlanOptions, build_server_plan, list_given
+from bookwheel.configuration import load_configuration
 from bookwheel.errors import InputError
 from bookwheel.plugins import require_extra
 
@@ -149,6 +150,7 @@ async def _serve(
     from bookwheel.cli.output import stderr
     from bookwheel.serve.app import build_app
     from bookwheel.serve.server import Server, bind_socket
+    from bookwheel.session import WayRequest
 
     plan, budget, output = options
     logging.basicConfig(level=logging.WARNING if output.quiet else logging.INFO, format="%(levelname)s %(message)s")
@@ -156,11 +158,12 @@ async def _serve(
     with bind_socket(serving.host, serving.port) as at, output.open_journal() as journal:
         model = await models.open()
         try:
-            plans = {model.name: build_plan(model, models, plan, budget)}
+            plans = {model.name: build_server_plan(model, models, plan, budget)}
             app = build_app(
                 journal=journal,
                 models={model.name: model},
                 plans=plans,
+                way=WayRequest.from_settings("", list_given(plan), load_configuration()),
                 keys=serving.keys,
                 settings=serving.settings,
             )

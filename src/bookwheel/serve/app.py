@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from bookwheel.plan import Plan
     from bookwheel.serve.engine.keys import KeyRing
     from bookwheel.serve.engine.settings import ServerSettings
+    from bookwheel.session import WayRequest
 
 # Starlette leaves event streams uncompressed, so no event waits in the compressor.
 _GZIP_LEVEL: Final = 6
@@ -56,11 +57,12 @@ def build_app(
     journal: Journal,
     models: Mapping[str, Model],
     plans: Mapping[str, Plan] | None = None,
+    way: WayRequest | None = None,
     keys: KeyRing | None = None,
     settings: ServerSettings | None = None,
 ) -> Starlette:
     """Build the app. The caller closes journal and models; the first model reads where a request names none."""
-    service = Service.create(journal=journal, models=models, plans=plans, keys=keys, settings=settings)
+    service = Service.create(journal=journal, models=models, plans=plans, way=way, keys=keys, settings=settings)
     openai = OpenAIRoutes(service)
     tool_routes, tool_lifespan = _mount_tools(service)
 

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from bookwheel.cli.option_types import PositiveInt, WholeNumber
-from bookwheel.cli.options import ModelOptions, PlanOptions
+from bookwheel.cli.options import ModelOptions, PlanOptions, build_server_plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -70,14 +70,13 @@ def calibrate(
 
 async def _calibrate(wanted: CalibrationOptions, models: ModelOptions, plan_options: PlanOptions) -> int:
     from bookwheel.cli.output import print_line, stderr
-    from bookwheel.configuration import load_configuration
     from bookwheel.lab.evaluation.calibration import list_scorers, score_samples
     from bookwheel.reading.calibration import make_calibration, store_calibration
 
     model = await models.open()
     try:
         scorers = await list_scorers(model)
-        plan = plan_options.build(model.plan, load_configuration())
+        plan = build_server_plan(model, models, plan_options)
         samples = _make_samples(wanted, model, plan)
         measured: list[tuple[Calibration, list[ScoredChunk]]] = []
         for scorer in scorers:

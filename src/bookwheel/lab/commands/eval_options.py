@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Group, Parameter
 
 from bookwheel.cli.option_types import PositiveInt, Text
-from bookwheel.cli.options import BudgetOptions, OutputOptions, PlanOptions
+from bookwheel.cli.options import BudgetOptions, OutputOptions, PlanOptions, list_given
 from bookwheel.lab.commands.task_options import assign_task_options
 from bookwheel.models.address import is_built_in
 
@@ -126,12 +126,11 @@ def _apply_connection(spec: ModelSpec, options: EvalModelOptions) -> ModelSpec:
 
 def _merge_plan(options: EvalOptions, plan: dict[str, Any]) -> dict[str, Any]:
     """Return the plan of the settings with the flags on top. A preset is the base of both."""
+    from bookwheel.arguments import nest_values
     from bookwheel.plan import load_preset_plan, merge_tables
 
     preset = options.plan.preset
     base: dict[str, Any] = {**load_preset_plan(preset).to_json(), **plan} if preset else plan
     # The language is that of the samples.
-    flags = replace(options.plan, language=None).to_values()
-    budget = {name: value for name, value in asdict(options.budget.build()).items() if value}
-    tables = {"sampling": flags.pop("sampling"), "budget": budget}
-    return merge_tables(base, {**flags, **{name: table for name, table in tables.items() if table}})
+    given = list_given(replace(options.plan, language=None), options.budget)
+    return merge_tables(base, nest_values(given))

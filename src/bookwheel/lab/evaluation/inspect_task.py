@@ -23,10 +23,10 @@ from inspect_ai.solver import solver
 from bookwheel.errors import DocumentTooLong, ServerFault
 from bookwheel.models.patience import Patience
 from bookwheel.plan import Plan
-from bookwheel.reading.runner import new_reading, run_reading
 from bookwheel.reading.ways.registry import load_way
+from bookwheel.session import Session, WayRequest
 from bookwheel.text.tokens import EstimatingTokenizer, FileTokenizer
-from bookwheel.types import DocumentInfo, Finish, Message, Reply, Usage
+from bookwheel.types import Finish, Message, Reply, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -141,12 +141,12 @@ def _solve_by_reading(
         del generate
         sample = by_name[str(state.sample_id)]
         model = InspectModel(get_model(), plan=plan, tokenizer=tokenizer, window=window)
-        info = DocumentInfo(id="", name=sample.document.name, length=sample.document.length or 0)
-        reading = new_reading(info, sample.question, model, plan, way)
+        # inspect_ai retries by itself.
+        session = Session(model=model, patience=Patience(seconds=0))
         try:
-            # inspect_ai retries by itself.
-            patience = Patience(seconds=0)
-            reading = await run_reading(reading, sample.document, model, way=load_way(way), patience=patience)
+            (reading,) = await session.run(
+                await session.prepare(sample.document, [sample.question], plan, WayRequest(way=way))
+            )
         except DocumentTooLong as refusal:
             state.metadata |= {"status": "refused", "error": str(refusal)}
             return state

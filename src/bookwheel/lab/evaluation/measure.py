@@ -14,8 +14,8 @@ from bookwheel.lab.evaluation.records import Record, SampleOutcome
 from bookwheel.lab.scoring import score_as_published, set_f1
 from bookwheel.lab.tasks.base import MissingSample
 from bookwheel.lab.tasks.traces import RIGHT, evidence_depth, trace_evidence
-from bookwheel.reading.runner import new_reading, run_reading
 from bookwheel.reading.ways.registry import load_way
+from bookwheel.session import Session, make_reading
 from bookwheel.types import DocumentInfo, Status
 
 if TYPE_CHECKING:
@@ -37,12 +37,12 @@ async def measure_sample(job: SampleJob, journal: Journal | None) -> Record:
     if isinstance(sample, MissingSample):
         return _build_record(job, SampleOutcome.INFEASIBLE, error=sample.reason, reason="no such sample", metric="none")
     began = time.perf_counter()
-    reading = await asyncio.to_thread(_start_reading, job, sample, journal)
     facts: dict[str, Any] = {}
     try:
+        session = Session(model=job.candidate.model, journal=journal)
+        reading = await _start_reading(job, sample, session)
         if reading.status is not Status.ANSWERED:
-            way = load_way(job.way)
-            reading = await run_reading(reading, sample.document, job.candidate.model, way=way, journal=journal)
+            (reading,) = await session.read_on([reading], sample.document, load_way(job.way))
     except (DocumentTooLong, QuestionError) as refusal:
         outcome, error = SampleOutcome.REFUSED, str(refusal)
     except BookwheelError:
@@ -56,22 +56,19 @@ async def measure_sample(job: SampleJob, journal: Journal | None) -> Record:
     return _build_record(job, outcome, error=error, seconds=seconds, **_describe_sample(sample), **facts)
 
 
-def _start_reading(job: SampleJob, sample: Sample, journal: Journal | None) -> Reading:
+async def _start_reading(job: SampleJob, sample: Sample, session: Session) -> Reading:
     """Return the job's reading: the journal's if it was begun before, else a new one."""
     parts = (job.candidate.fingerprint, *map(str, job.key), job.content)
     name = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
-    if journal:
+    document = DocumentInfo(id="", name=sample.document.name, length=sample.document.length or 0)
+    if session.journal:
         try:
-            return journal.reading(name)
+            return await asyncio.to_thread(session.journal.reading, name)
         except JournalError:
-            document = journal.keep(sample.document).info
-    else:
-        document = DocumentInfo(id="", name=sample.document.name, length=sample.document.length or 0)
-    candidate = job.candidate
-    reading = new_reading(document, sample.question, candidate.model, candidate.plan_of_repeat(job.repeat), job.way)
-    reading = replace(reading, id=name)
-    if journal:
-        journal.begin(reading)
+            document = (await session.keep(sample.document)).info
+    plan = job.candidate.plan_of_repeat(job.repeat)
+    reading = replace(await make_reading(document, sample.question, session.model, plan, job.way), id=name)
+    await asyncio.to_thread(session.begin, [reading])
     return reading
 
 

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NoReturn
 
 from bookwheel.errors import BookwheelError
 from bookwheel.models.base import Ability, ModelWrapper
-from bookwheel.reading.follow_up import continue_way
 from bookwheel.reading.structured import apply_schema
 from bookwheel.reading.token_scale import ScaledModel
-from bookwheel.reading.ways.registry import load_way
 from bookwheel.serve.engine.errors import ApiError
+from bookwheel.session import find_way
 from bookwheel.types import Answer, Finish, Reply
 
 if TYPE_CHECKING:
@@ -121,7 +120,7 @@ def _find_conversation(reading: Reading, number: int) -> _StoredCall:
 async def _replay(reading: Reading, number: int, document: Document, caught: _CatchingModel) -> bool:
     """Let the way make one event after the steps before `number`; return whether it is the stored one."""
     done = reading.steps[:number]
-    way = apply_schema(continue_way(done, load_way(reading.way)), reading.plan)
+    way = apply_schema(find_way(replace(reading, steps=done)), reading.plan)
     events = way(document, reading.question, ScaledModel(caught, reading.plan), reading.plan, done)
     try:
         async with aclosing(events):

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.errors import BookwheelError, InputError
 from bookwheel.models.patience import Patience, format_duration
 from bookwheel.reading import runner
-from bookwheel.reading.follow_up import continue_way
 from bookwheel.reading.several import follow
 from bookwheel.reading.structured import apply_schema
-from bookwheel.reading.ways.registry import load_way
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.running_reading import Waiting
 from bookwheel.serve.engine.shared_model import SharedModel
 from bookwheel.serve.engine.usage import UsageEntry
 from bookwheel.serve.engine.worker_loop import JobCancelled, WorkerLoop
+from bookwheel.session import find_way, settle_way
 from bookwheel.types import Answer, Reading, Status, Step
 
 if TYPE_CHECKING:
@@ -109,13 +108,22 @@ class ReadingRunner:
             running.steps.extend(stored.steps)
             await self._journal.end(running.reading)
         else:
-            running.reading = replace(request.reading, document=document.info)
+            running.reading = await self._settle_way(request, document)
             running.steps.extend(request.reading.steps)
             await asyncio.to_thread(self._journal.begin, running.reading)
         running.is_started = True
         running.notify()
         self._metrics.count_start()
         return document
+
+    async def _settle_way(self, request: ReadingRequest, document: StoredDocument) -> Reading:
+        """Return the new reading of the opened document, by the way that suits it."""
+        reading = replace(request.reading, document=document.info)
+        if request.way is None:
+            return reading
+        model = self._models[reading.model]
+        choice = await settle_way(request.way, document, reading.question, model, reading.plan)
+        return replace(reading, way=choice.way)
 
     async def _open_document(self, running: RunningReading) -> StoredDocument:
         # A task of its own, so that an interruption can cancel the opening alone.
@@ -144,7 +152,7 @@ class ReadingRunner:
         def watch(event: Step | Answer) -> None:
             loop.call_soon_threadsafe(running.publish, event)
 
-        way = continue_way(reading.steps, load_way(reading.way))
+        way = find_way(reading)
         if request.lockstep:
             way = follow(request.lockstep, request.member, way)
         way = apply_schema(way, reading.plan)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from bookwheel.reading.several import Lockstep
     from bookwheel.serve.engine.keys import TokenQuota
     from bookwheel.serve.engine.worker_loop import WorkerJob
+    from bookwheel.session import WayRequest
     from bookwheel.types import Reading, Step
 
 CallKind: TypeAlias = Literal["reply", "judge", "likelihood"]
@@ -33,6 +34,8 @@ class ReadingRequest:
     reading: Reading
     open_document: DocumentOpener
     """Called when the reading has its place, because fetching and converting can take long."""
+    way: WayRequest | None = None
+    """Of a new reading: it is settled when the document is open."""
     is_stored: bool = False
     """The journal has the reading, so it continues after its last step."""
     counted: Usage = field(default_factory=Usage)

@@ -10,11 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from weakref import WeakValueDictionary
 
 from bookwheel.errors import JournalError, PlanError
-from bookwheel.reading import runner
-from bookwheel.reading.choice import find_default_way
-from bookwheel.reading.follow_up import carry_steps
 from bookwheel.reading.prompts import shipped_prompt_sets
-from bookwheel.reading.ways.registry import check_abilities
 from bookwheel.serve.engine.budgets import lower_limits, raise_limits
 from bookwheel.serve.engine.documents import DocumentStore
 from bookwheel.serve.engine.errors import ApiError, not_found
@@ -26,6 +22,7 @@ from bookwheel.serve.engine.restart import continue_readings
 from bookwheel.serve.engine.running_reading import ReadingRequest, RunningReading
 from bookwheel.serve.engine.settings import ServerSettings
 from bookwheel.serve.engine.usage import UsageStore
+from bookwheel.session import WayRequest, make_reading, settle_way
 from bookwheel.types import DocumentInfo, Reading, Status, Usage
 
 if TYPE_CHECKING:
@@ -53,7 +50,9 @@ class ReadingSpec:
     model: str
     plan: Plan
     way: str = ""
-    """Empty: the one that suits the model."""
+    """Empty: the one that suits model and document."""
+    has_chunks: bool = False
+    """The request says how to cut chunks."""
     finished: Reading | None = None
     """An answered reading of the same document, with whose memory this one begins."""
 
@@ -83,6 +82,8 @@ class Service:
     models: Mapping[str, Model]
     plans: Mapping[str, Plan]
     """The plan of a reading by each model; a request changes it within its budget."""
+    way: WayRequest
+    """The way of a reading whose request names none."""
     readings: ReadingPool
     documents: DocumentStore
     usage: UsageStore
@@ -100,6 +101,7 @@ class Service:
         journal: Journal,
         models: Mapping[str, Model],
         plans: Mapping[str, Plan] | None = None,
+        way: WayRequest | None = None,
         keys: KeyRing | None = None,
         settings: ServerSettings | None = None,
     ) -> Self:
@@ -122,6 +124,7 @@ class Service:
             journal=journal,
             models=models,
             plans={name: (plans or {}).get(name, model.plan) for name, model in models.items()},
+            way=way or WayRequest(),
             readings=readings,
             documents=DocumentStore(journal, usage, limits),
             usage=usage,
@@ -298,18 +301,17 @@ class Service:
     ) -> ReadingRequest:
         """Return the request of a new reading. Raise what is wrong with everything but its document."""
         model = self.readings.get_model(spec.model)
-        way = spec.way or find_default_way(model)
-        await check_abilities(way, model, spec.plan)
+        # A memory that is carried on was made in chunks.
+        has_chunks = spec.has_chunks or self.way.has_chunks or spec.finished is not None
+        way = WayRequest(way=spec.way or self.way.way, has_chunks=has_chunks)
+        choice = await settle_way(way, None, spec.question, model, spec.plan)
         quota = self.quota(caller.key)
         if quota:
             quota.check()
         await self.documents.check_disk()
-        reading = runner.new_reading(_NO_DOCUMENT, spec.question, model, spec.plan, way)
-        if spec.finished:
-            reading = replace(reading, parent=spec.finished.id, steps=carry_steps(spec.finished.steps))
-        # In a thread: a server's tokenizer waits for the network to count the question.
-        await asyncio.to_thread(runner.check_reading, reading, model)
-        return _request(reading, open_document, caller, quota, is_stored=False, survives_restart=survives_restart)
+        reading = await make_reading(_NO_DOCUMENT, spec.question, model, spec.plan, choice.way, finished=spec.finished)
+        request = _request(reading, open_document, caller, quota, is_stored=False, survives_restart=survives_restart)
+        return replace(request, way=way)
 
     async def continue_reading(
         self, reading: Reading, caller: Caller, *, survives_restart: bool = True, counted: Usage | None = None

@@ -26,6 +26,7 @@ from bookwheel.serve.http.guard import COOKIE
 from bookwheel.serve.http.schemas import ForkShape, ReadingShape, ResumeShape, SessionShape, parse_body
 from bookwheel.serve.http.spans import parse_number, text_span, wants_changes
 from bookwheel.serve.http.uploads import store_upload
+from bookwheel.session import names_chunks
 from bookwheel.types import Memory
 from bookwheel.verdict.provenance import find_origins
 
@@ -94,7 +95,9 @@ class Routes:
             raise ApiError(400, "give one of question and questions", kind="invalid_request", param="question")
         model = body.model or next(iter(self._service.models))
         plan = self._service.make_plan(model, body.plan)
-        spec = ReadingSpec(question=body.question or "", model=model, plan=plan, way=body.way)
+        spec = ReadingSpec(
+            question=body.question or "", model=model, plan=plan, way=body.way, has_chunks=names_chunks(body.plan)
+        )
         caller = await identify_caller(request)
         opener = self._document_opener(body, caller)
         if body.questions is not None:

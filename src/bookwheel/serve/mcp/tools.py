@@ -28,6 +28,7 @@ from bookwheel.serve.http.schemas import BudgetValues, PlanValues
 from bookwheel.serve.mcp.calls import get_key, translate_errors
 from bookwheel.serve.mcp.render import opening_state, reading_state
 from bookwheel.serve.mcp.schemas import ReadingState, ReadingStates
+from bookwheel.session import names_chunks
 from bookwheel.types import Reading, Status
 
 LONGEST_WAIT: Final = 50.0
@@ -238,7 +239,7 @@ class ReadingTools:
             way = way or (old.way if is_known(old.way) else "")
         with translate_errors():
             values = self._service.make_plan(model, kept, plan or {})
-        return ReadingSpec(question=question, model=model, plan=values, way=way)
+        return ReadingSpec(question=question, model=model, plan=values, way=way, has_chunks=names_chunks(plan or {}))
 
     async def _wait_for_state(
         self, ctx: Context, id_: str, seconds: float, report: ProgressReport | None = None

@@ -22,6 +22,7 @@ from bookwheel.serve.openai.completions import make_carried_chunk, make_chunks, 
 from bookwheel.serve.openai.fields import check_supported, name_unused
 from bookwheel.serve.openai.messages import USER
 from bookwheel.serve.openai.reading_plan import plan_question
+from bookwheel.session import names_chunks
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -59,7 +60,14 @@ class ChatReader:
         finished = await self._find_finished(chat, conversation, sha, name, caller)
         if finished and finished.memory.tokens > planned.plan.memory_tokens:
             finished = None
-        spec = ReadingSpec(question=planned.question, model=name, plan=planned.plan, way=chat.way, finished=finished)
+        spec = ReadingSpec(
+            question=planned.question,
+            model=name,
+            plan=planned.plan,
+            way=chat.way,
+            has_chunks=names_chunks(chat.plan),
+            finished=finished,
+        )
         opener = self._make_opener(text, sha, conversation.name, caller)
         running, reading = await self._service.start_or_find(spec, opener, caller, survives_restart=False)
         headers = {"X-Bookwheel-Reading": reading.id}

@@ -55,7 +55,7 @@ class WayRequest:
         cls, way: object, settings: Collection[str], configuration: Configuration | None = None
     ) -> WayRequest:
         """Return the request of a caller who named these settings; a settings file stands behind them."""
-        wanted = way or (configuration.way if configuration else "")
+        wanted = way or (configuration.way if configuration else None) or ""
         if not isinstance(wanted, str) and not callable(wanted):
             raise InputError(f"way must be a name or a function, not {type(wanted).__name__}")
         has_chunks = names_chunks(settings) or bool(configuration and configuration.has_chunks)
@@ -101,6 +101,7 @@ async def settle_way(
     Without a document, which is not open yet, the way is the one that reads in chunks.
     """
     if request.name:
+        request.load()
         choice = WayChoice(way=request.name, reason="")
     elif document is None:
         choice = WayChoice(way=find_default_way(model), reason="")

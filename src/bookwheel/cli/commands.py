@@ -136,7 +136,7 @@ def list_commands() -> dict[str, Command]:
     """Return all commands by name, ours first."""
     from importlib.metadata import entry_points
 
-    found = {name: command for name in entry_points(group=GROUP).names if (command := find_command(name))}
+    found = {name: command for name in sorted(entry_points(group=GROUP).names) if (command := find_command(name))}
     return COMMANDS | {name: command for name, command in found.items() if name not in COMMANDS}
 
 

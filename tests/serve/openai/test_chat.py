@@ -64,8 +64,10 @@ def test_a_forced_model_reads_even_what_fits(up) -> None:
     messages = [{"role": USER, "content": "The rent is nine crowns."}, {"role": USER, "content": "What is the rent?"}]
     with client(up) as ai:
         said = ai.chat.completions.create(model="bookwheel/scripted", messages=messages)
+        kept = up.journal.reading("last")
     assert "nine crowns" in said.choices[0].message.content
-    assert up.model.calls == 2
+    # It has a reading, with a verdict, like any other; the whole text fits one call.
+    assert (kept.way, up.model.calls) == ("whole", 1)
 
 
 @pytest.mark.slow

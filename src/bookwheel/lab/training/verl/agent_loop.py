@@ -19,7 +19,7 @@ from bookwheel.lab.training.verl.translate import NAME
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bookwheel.lab.training.verl.session import Session
+    from bookwheel.lab.training.verl.session import RolloutSession
 
 
 @register(NAME)
@@ -36,7 +36,7 @@ class WorkflowLoop(AgentLoopBase):
         return build_outputs(session, sampler.versions)
 
 
-def build_outputs(session: Session, versions: list[int]) -> list[AgentLoopOutput]:
+def build_outputs(session: RolloutSession, versions: list[int]) -> list[AgentLoopOutput]:
     """Return the rows of a session in verl's form; `versions` are those of the weights that sampled them."""
     result = session.result
     extra = {

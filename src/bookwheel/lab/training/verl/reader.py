@@ -13,7 +13,7 @@ from bookwheel.lab.training.launch import build_sample_sets
 from bookwheel.lab.training.policy_model import PolicyModel
 from bookwheel.lab.training.rewards import build_reward
 from bookwheel.lab.training.verl.dataset import parse_settings
-from bookwheel.lab.training.verl.session import Session, build_rows
+from bookwheel.lab.training.verl.session import RolloutSession, build_rows
 from bookwheel.lab.training.workflows import build_workflow
 
 if TYPE_CHECKING:
@@ -41,13 +41,13 @@ class Reader:
         self._get_sample = lru_cache(_SAMPLES_KEPT)(self._build_sample)
         self._get_sets = cache(self._build_sets)
 
-    async def read(self, number: int, sampler: RolloutSampler, *, is_held_out: bool) -> Session:
+    async def read(self, number: int, sampler: RolloutSampler, *, is_held_out: bool) -> RolloutSession:
         """Read the sample of this number once and judge the answer."""
         sample = await asyncio.to_thread(self._get_sample, number, is_held_out)
         # The seed is unused: the server draws.
         episode = await self._workflow(self._model.for_rollout(0, sampler=sampler), sample)
         result = await asyncio.to_thread(self._reward, episode, sample)
-        return Session(rows=build_rows(episode), result=result)
+        return RolloutSession(rows=build_rows(episode), result=result)
 
     def _build_sample(self, number: int, is_held_out: bool) -> Sample:
         training, held_out = self._get_sets()

@@ -26,7 +26,7 @@ class SessionRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Session:
+class RolloutSession:
     """One rollout of a sample."""
 
     rows: list[SessionRow]

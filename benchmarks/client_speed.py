@@ -46,9 +46,9 @@ HERE = Path(__file__).resolve().parent
 
 def make_text(tokens: int, seed: int) -> str:
     """Return made-up English of so many tokens or more, in paragraphs."""
-    from bookwheel.lab.tasks.filler import prose
+    from bookwheel.lab.tasks.material import write_prose
 
-    sentences = prose("en", random.Random(seed))
+    sentences = write_prose("en", random.Random(seed))
     # An English token has less than five characters.
     out, length = [], 0
     while length < tokens * 5.5:

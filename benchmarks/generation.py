@@ -83,7 +83,7 @@ def cell(given: argparse.Namespace, name: str, language: str, length: str, token
 def trained(data: Path, folder: Path) -> str:
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
-    from bookwheel.lab.tasks.filler import load_sentences
+    from bookwheel.lab.tasks.material import load_sentences
 
     fast = Tokenizer(models.BPE())
     fast.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from bookwheel.documents.opening import TextDocument
 from bookwheel.journal import Journal
-from bookwheel.lab.tasks.filler import prose
+from bookwheel.lab.tasks.material import write_prose
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Budget, GatePlan, Plan
 from bookwheel.reading import runner
@@ -73,7 +73,7 @@ class CountedTokenizer:
 
 async def read(way: str, text: str, tokenizer: CountedTokenizer) -> int:
     """Read the text and return the number of steps."""
-    sentences = prose("en", random.Random(1))
+    sentences = write_prose("en", random.Random(1))
     usage = Usage(calls=1, prompt_tokens=6000, completion_tokens=900)
     model = ScriptedModel(
         lambda _messages: Reply(text=" ".join(islice(sentences, 50)), usage=usage),
@@ -118,7 +118,7 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=100_000)
     parser.add_argument("--ways", nargs="+", default=["sequential", "edits", "gated", "ranked", "look-back", "quotes"])
     options = parser.parse_args()
-    sentences, parts, length = prose("en", random.Random(7)), list[str](), 0
+    sentences, parts, length = write_prose("en", random.Random(7)), list[str](), 0
     # An English token has about four characters.
     while length < options.tokens * 4.2:
         parts.append(" ".join(islice(sentences, 8)))

@@ -19,7 +19,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from bookwheel.lab.tasks import Sample, SampleDocument, write_samples
-from bookwheel.lab.tasks.bridges import ABSENT
+from bookwheel.lab.tasks.answerable import ABSENT
 from bookwheel.lab.tasks.data_dir import DataDir
 from bookwheel.lab.tasks.formats import load_items
 from bookwheel.models.local import LocalModel

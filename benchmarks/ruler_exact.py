@@ -18,9 +18,9 @@ from collections import Counter
 from difflib import SequenceMatcher
 from pathlib import Path
 
+from bookwheel.lab.tasks.base import InfeasibleSample
 from bookwheel.lab.tasks.data_dir import DataDir
-from bookwheel.lab.tasks.errors import InfeasibleSample
-from bookwheel.lab.tasks.filler import split_sentences
+from bookwheel.lab.tasks.material import split_sentences
 from bookwheel.lab.tasks.needles import VARIANTS
 from bookwheel.lab.tasks.ruler.resources import Resources
 from bookwheel.lab.tasks.ruler.tasks import RulerRun, to_record

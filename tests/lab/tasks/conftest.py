@@ -9,7 +9,7 @@ import pytest
 
 from bookwheel.lab.scoring.normalization import contains_words, words
 from bookwheel.lab.tasks import MemoryRule
-from bookwheel.lab.tasks import filler as fillers
+from bookwheel.lab.tasks.material import write_prose
 from bookwheel.text.tokens import FileTokenizer, WordTokenizer
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -37,7 +37,7 @@ def tokenizer():
 
 def _corpus():
     rng = random.Random(1)
-    english, chinese = fillers.prose("en", rng), fillers.prose("zh", rng)
+    english, chinese = write_prose("en", rng), write_prose("zh", rng)
     return ["".join(next(lines) for _ in range(20)) for lines in (english, chinese) for _ in range(30)]
 
 

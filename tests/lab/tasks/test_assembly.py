@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bookwheel.errors import InputError
 from bookwheel.lab.tasks.assembly import SourcePassage, assemble, count_tokens, cut_unit, draw_filler, join
 from bookwheel.lab.tasks.base import GoldEvidence
-from bookwheel.lab.tasks.filler import prose
+from bookwheel.lab.tasks.material import write_prose
 from bookwheel.text.tokens import WordTokenizer
 
 TOKENIZER = WordTokenizer()
@@ -91,7 +91,7 @@ def test_a_long_document_is_counted_once_and_still_never_above_its_budget(kind, 
     inner = request.getfixturevalue(kind)
     rng = random.Random(3)
     passages = [SourcePassage(text=f"Lamp {at} is lit. ", place=at / 10) for at in range(10)]
-    made = assemble(prose("en", rng), passages, tokens=150_000, tokenizer=Counting(inner), task="t")
+    made = assemble(write_prose("en", rng), passages, tokens=150_000, tokenizer=Counting(inner), task="t")
     text = "".join(made.pieces)
     assert 0.98 * 150_000 <= inner.count(text) <= made.tokens <= 150_000
     assert sum(counts) < 1.2 * len(text)

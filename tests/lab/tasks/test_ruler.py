@@ -8,8 +8,8 @@ from bookwheel.errors import InputError
 from bookwheel.lab.tasks import TASKS, make_samples, sample_series
 from bookwheel.lab.tasks.ruler.counts import zeta
 from bookwheel.lab.tasks.ruler.needles import DEPTHS
+from bookwheel.lab.tasks.ruler.prompts import LegacyNumpy
 from bookwheel.lab.tasks.ruler.resources import KeyNames
-from bookwheel.lab.tasks.ruler.streams import LegacyNumpy
 
 RULER = [name for name in TASKS if name.startswith("ruler_")]
 LENGTH = 4200

@@ -3,7 +3,7 @@
 import pytest
 
 from bookwheel.lab.tasks import GoldEvidence, Sample, SampleDocument
-from bookwheel.lab.tasks.traces import MemoryOutcome, evidence_depth, needed_evidence, trace_evidence
+from bookwheel.lab.tasks.memories import MemoryOutcome, evidence_depth, needed_evidence, trace_evidence
 from bookwheel.types import Chunk, Conversation, Memory, Reply, Step
 
 TEXT = "a" * 100 + "The levy is 40 crowns." + "b" * 278

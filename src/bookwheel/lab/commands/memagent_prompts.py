@@ -44,7 +44,7 @@ def write_prompts(
 
 def convert_prompts(checkout: Path) -> str:
     """Return the prompt set as TOML; InputError where the checkout has no such templates."""
-    from bookwheel.lab.tasks.literals import read_literals
+    from bookwheel.lab.tasks.ruler.resources import read_literals
 
     update = read_literals(checkout / _UPDATE)
     try:

@@ -13,7 +13,7 @@ from bookwheel.errors import BookwheelError, DocumentTooLong, JournalError, Ques
 from bookwheel.lab.evaluation.records import Record, SampleOutcome
 from bookwheel.lab.scoring import score_as_published, set_f1
 from bookwheel.lab.tasks.base import MissingSample
-from bookwheel.lab.tasks.traces import RIGHT, evidence_depth, trace_evidence
+from bookwheel.lab.tasks.memories import RIGHT, evidence_depth, trace_evidence
 from bookwheel.reading.ways.registry import load_way
 from bookwheel.session import Session, make_reading
 from bookwheel.types import DocumentInfo, Status

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.lab.evaluation.sections import Section, Table, format_length
-from bookwheel.lab.tasks.traces import MemoryOutcome
+from bookwheel.lab.tasks.memories import MemoryOutcome
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.errors import InputError
 from bookwheel.lab.evaluation.unknown import ROOM, TRIES, choose_unknown
 from bookwheel.lab.tasks.base import MissingSample
-from bookwheel.lab.tasks.series import LazySamples, make_sample
+from bookwheel.lab.tasks.definition import LazySamples, make_sample
 from bookwheel.text.tokens import FileTokenizer
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bookwheel.lab.evaluation.unknown import KnownAnswers, UnknownPlaces
     from bookwheel.lab.evaluation.work import SampleSource
     from bookwheel.lab.tasks.base import Sample
-    from bookwheel.lab.tasks.series import SampleSeries
+    from bookwheel.lab.tasks.definition import SampleSeries
     from bookwheel.models.base import Model
     from bookwheel.text.tokens import Tokenizer
 

@@ -19,7 +19,7 @@ from bookwheel.errors import InputError
 from bookwheel.lab.evaluation.errors import SettingsError
 from bookwheel.lab.tasks.base import MissingSample, Sample
 from bookwheel.lab.tasks.contamination import FilterOutcome, filter_samples
-from bookwheel.lab.tasks.series import make_sample
+from bookwheel.lab.tasks.definition import make_sample
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from bookwheel.lab.evaluation.coverage import find_default_share
 from bookwheel.lab.evaluation.errors import SettingsError
 from bookwheel.lab.tasks.base import MissingSample, Sample
-from bookwheel.lab.tasks.series import make_sample
+from bookwheel.lab.tasks.definition import make_sample
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -1,22 +1,30 @@
-"""`answerable`: half of the questions have an answer in the document, and half have none.
+"""Questions of which some have no answer in the document; the right answer then says so.
 
-Both kinds look alike: the document says what the person paid for other things, and what others paid for the thing. So
-neither an answer nor a refusal earns by default, and a search finds passages in either case.
+answerable   half of the questions have an answer, and half have none. Both kinds look alike: the document says what the
+             person paid for other things, and what others paid for the thing. So neither an answer nor a refusal earns
+             by default, and a search finds passages in either case
+absent       no passage answers the question, though some are similar
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from itertools import islice
+from typing import Final
 
-from bookwheel.lab.tasks import lexicon
-from bookwheel.lab.tasks.bridges import ABSENT
 from bookwheel.lab.tasks.definition import AtLeastOne, Percent, SampleDraft, SampleRequest, Task
-from bookwheel.lab.tasks.facts import Fact, hide_in_essays
+from bookwheel.lab.tasks.material import (
+    Fact,
+    capitalize,
+    draw_distinct,
+    draw_keys,
+    draw_number,
+    draw_person,
+    hide_in_essays,
+)
+from bookwheel.lab.tasks.needles import KIND_NAMES, QUESTIONS, WORDINGS
 
-if TYPE_CHECKING:
-    from random import Random
-
+ABSENT: Final = {"en": "not in the document", "zh": "文中没有提到"}
 _DECOYS: Final = 3
 _HALF: Final = 50
 _WORDINGS: Final = {
@@ -30,12 +38,14 @@ _WORDINGS: Final = {
 _QUESTIONS: Final = {"en": "How many marks did {who} pay for the {thing}?", "zh": "{who}买那件{thing}付了多少文钱？"}
 
 
-def build(request: SampleRequest) -> SampleDraft:
+def build_answerable(request: SampleRequest) -> SampleDraft:
     """Hide like purchases of other people and things, and in part of the samples the one that is asked for."""
     rng, language = request.rng, request.language
     decoys = request.read_int("decoys", _DECOYS)
     share = float(request.options.get("unanswerable", _HALF))
-    people, things = _draw_people(rng, decoys + 1, language), _draw_things(request, decoys + 1)
+    size = decoys + 1
+    people = list(islice(draw_distinct(lambda: draw_person(rng, language)), size))
+    things = [name.replace("-", " ") for name in islice(draw_keys(rng, request.data_dir, language), size)]
     values = [str(value) for value in rng.sample(range(1000, 10_000), 2 * decoys + 1)]
     # Spread evenly over the series, so that a small one has the share too.
     is_answerable = int((request.index + 1) * share / 100) == int(request.index * share / 100)
@@ -57,19 +67,27 @@ def build(request: SampleRequest) -> SampleDraft:
     )
 
 
-def _draw_people(rng: Random, count: int, language: str) -> list[str]:
-    names: dict[str, None] = {}
-    while len(names) < count:
-        if language == "zh":
-            names[rng.choice(lexicon.ZH_FAMILY) + rng.choice(lexicon.ZH_GIVEN)] = None
-        else:
-            names[lexicon.draw_person(rng)] = None
-    return list(names)
-
-
-def _draw_things(request: SampleRequest, count: int) -> list[str]:
-    names = lexicon.draw_keys(request.rng, request.data_dir, request.language)
-    return [next(names).replace("-", " ") for _ in range(count)]
+def build_absent(request: SampleRequest) -> SampleDraft:
+    """Hide needles of other keys, and ask for a key without a needle."""
+    rng, language = request.rng, request.language
+    size = request.read_int("needles", 4)
+    names = draw_keys(rng, request.data_dir, language)
+    asked = next(names)
+    wording, kind = rng.choice(WORDINGS[language]), KIND_NAMES[language][0]
+    facts = [
+        Fact(
+            text=capitalize(wording.format(kind=kind, key=next(names), value=draw_number(rng))),
+            place=rng.random(),
+        )
+        for _ in range(size)
+    ]
+    return SampleDraft(
+        question=QUESTIONS[language][0].format(kind=kind, keys=asked),
+        golds=(ABSENT[language],),
+        metric="unanswerable",
+        body=hide_in_essays(request, facts),
+        metadata={"needles": size},
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,12 +102,27 @@ class MixtureOptions:
     """Where the answer stands; by default anywhere."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeedleOptions:
+    """The option of `absent`."""
+
+    needles: AtLeastOne | None = None
+    """Facts like the one that is asked for; 4 by default."""
+
+
 TASKS: Final = (
     Task(
         name="answerable",
         description="questions of which half have an answer; saying that there is none is right for the others",
-        build=build,
+        build=build_answerable,
         languages=("en", "zh"),
         options=MixtureOptions,
+    ),
+    Task(
+        name="absent",
+        description="a question that the document does not answer",
+        build=build_absent,
+        languages=("en", "zh"),
+        options=NeedleOptions,
     ),
 )

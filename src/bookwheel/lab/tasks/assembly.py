@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.lab.tasks.base import GoldEvidence
-from bookwheel.lab.tasks.errors import InfeasibleSample
+from bookwheel.lab.tasks.base import GoldEvidence, InfeasibleSample
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from bookwheel.text.tokens import Tokenizer
+
 
 CLOSE: Final = 0.98
 """The least share of the budget that counts as hitting it."""
@@ -231,3 +231,8 @@ def _join_pieces(texts: Sequence[str], size: int = 65_536) -> tuple[str, ...]:
             pieces.append("".join(waiting))
             waiting, length = [], 0
     return tuple(pieces) + (("".join(waiting),) if length else ())
+
+
+def number_documents(texts: Iterable[str]) -> str:
+    """Return the texts under numbers from 1, as RULER and MemAgent write them."""
+    return "\n\n".join(f"Document {number}:\n{text}" for number, text in enumerate(texts, start=1))

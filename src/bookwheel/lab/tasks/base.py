@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from bookwheel.errors import InputError
 from bookwheel.lab.scoring import Score, score_answer, score_missing_answer
 from bookwheel.types import Document, Part
 
@@ -150,3 +151,13 @@ class Sample:
             if answer is None
             else score_answer(self.metric, answer, self.golds, self.question)
         )
+
+
+class InfeasibleSample(InputError):
+    """One sample cannot be made at the requested length; others of its series may be."""
+
+    task: str = ""
+    """Filled in by the series, as is `sample`."""
+    sample: str = ""
+    """The id that the sample would have had."""
+    length: int = 0

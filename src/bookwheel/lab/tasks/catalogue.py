@@ -10,47 +10,40 @@ A task of another package registers through the entry point group `bookwheel.tas
 
 from __future__ import annotations
 
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from bookwheel.errors import InputError
+from bookwheel.errors import InputError, TokenizerError
 from bookwheel.lab.scoring import load_metric as metric_named
-from bookwheel.lab.tasks import (
-    answerable,
-    associations,
-    books,
-    bridges,
-    codebase,
-    counting,
-    dialogues,
-    ledgers,
-    memagent,
-    needles,
-    profiles,
-    questions,
-    recitals,
-    updates,
-    variables,
-    whereabouts,
-    words,
-)
+from bookwheel.lab.tasks.answerable import TASKS as ANSWERABLE
+from bookwheel.lab.tasks.books import TASKS as BOOKS
+from bookwheel.lab.tasks.counting import TASKS as COUNTING
 from bookwheel.lab.tasks.data_dir import DataDir
-from bookwheel.lab.tasks.definition import SampleRequest, Task
-from bookwheel.lab.tasks.ruler import tasks as ruler
-from bookwheel.lab.tasks.series import SampleSeries
+from bookwheel.lab.tasks.definition import SampleRequest, SampleSeries, Task
+from bookwheel.lab.tasks.dialogues import TASKS as DIALOGUES
+from bookwheel.lab.tasks.links import TASKS as LINKS
+from bookwheel.lab.tasks.memagent import TASKS as MEMAGENT
+from bookwheel.lab.tasks.needles import TASKS as NEEDLES
+from bookwheel.lab.tasks.questions import TASKS as QUESTIONS
+from bookwheel.lab.tasks.ruler.tasks import TASKS as RULER
+from bookwheel.lab.tasks.updates import TASKS as UPDATES
+from bookwheel.lab.tasks.words import TASKS as WORDS
 from bookwheel.plugins import list_names, require_plugin
+from bookwheel.text.tokens import EstimatingTokenizer, FileTokenizer, WordTokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
     from bookwheel.lab.tasks.base import Sample
     from bookwheel.text.tokens import Tokenizer
 
-_OWN: Final = (needles, variables, words, questions, updates, counting, bridges, dialogues, codebase, books)
-_BEYOND_SEARCH: Final = (associations, whereabouts, recitals, ledgers, answerable, profiles)
-_FAMILIES: Final = (*_OWN, *_BEYOND_SEARCH, memagent, ruler)
-TASKS: Final[Mapping[str, Task]] = {task.name: task for family in _FAMILIES for task in family.TASKS}
+
+_ALL: Final = (
+    *(*NEEDLES, *WORDS, *QUESTIONS, *COUNTING, *UPDATES, *DIALOGUES),
+    *(*LINKS, *BOOKS, *ANSWERABLE, *MEMAGENT, *RULER),
+)
+TASKS: Final[Mapping[str, Task]] = {task.name: task for task in _ALL}
 """The built-in tasks by name, in the order of a list for people."""
 GROUP: Final = "bookwheel.tasks"
 
@@ -125,3 +118,17 @@ def _check_request(definition: Task, tokens: int, language: str, options: Mappin
         metric_named(str(options["metric"]))
     if tokens < 1 and "paragraphs" not in options:
         raise InputError(f"the number of tokens must be at least 1, not {tokens}")
+
+
+def load_tokenizer(name: str) -> Tokenizer:
+    """Load `words` (the scripted model's), `estimate`, or the path of a tokenizer.json or of its folder."""
+    if name == WordTokenizer.name:
+        return WordTokenizer()
+    if name == EstimatingTokenizer.name:
+        return EstimatingTokenizer()
+    path = Path(name)
+    if path.is_dir():
+        path /= "tokenizer.json"
+    if not path.is_file():
+        raise TokenizerError(f"no tokenizer {name!r}: give `words`, `estimate`, or the path of a tokenizer.json")
+    return FileTokenizer(path)

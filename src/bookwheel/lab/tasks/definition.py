@@ -1,22 +1,25 @@
-"""The definition of a task: the request that it gets for a sample, and the draft that it returns."""
+"""The definition of a task: the request for a sample, the draft that answers it, and the samples in their order."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from random import Random
-from typing import TYPE_CHECKING, Annotated, Any, Final, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Final, Protocol, overload
 
 from annotated_types import Ge, Le
 
 from bookwheel.errors import InputError
-from bookwheel.lab.tasks.base import MemoryRule
+from bookwheel.lab.tasks.assembly import assemble
+from bookwheel.lab.tasks.base import InfeasibleSample, MemoryRule, MissingSample, Sample, SampleDocument
 from bookwheel.schema import parse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
-    from bookwheel.lab.tasks.assembly import AssembledDocument
+    from bookwheel.lab.tasks.assembly import AssembledDocument, SourcePassage
     from bookwheel.lab.tasks.data_dir import DataDir
     from bookwheel.text.tokens import Tokenizer
 
@@ -51,6 +54,10 @@ class SampleRequest:
         if not isinstance(value, int) or value < least:
             raise InputError(f"the option {option} of {self.task} must be a whole number from {least}, not {value!r}")
         return value
+
+    def assemble(self, filler: Iterable[str], passages: Sequence[SourcePassage] = ()) -> AssembledDocument:
+        """Return a document of the requested length: filler with passages at their places."""
+        return assemble(filler, passages, tokens=self.tokens, tokenizer=self.tokenizer, task=self.task)
 
     def draw_place(self) -> float:
         """Return a random place for a passage, or the one that the option `depth` asks for."""
@@ -127,3 +134,78 @@ class DepthOptions:
 
     depth: Percent | None = None
     """Where the evidence stands: 0 is the beginning of the document, 100 its end; by default anywhere."""
+
+
+class LazySamples(Sequence[Sample]):
+    """Samples of which each is made or read when it is asked for. A subclass says how many there are, and loads one."""
+
+    @overload
+    def __getitem__(self, place: int) -> Sample: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[Sample]: ...
+
+    def __getitem__(self, place: int | slice) -> Sample | list[Sample]:
+        places = range(len(self))
+        if isinstance(place, slice):
+            return [self._load_sample(one) for one in places[place]]
+        return self._load_sample(places[place])
+
+    @abstractmethod
+    def _load_sample(self, place: int) -> Sample:
+        """Return the sample at a place from 0 on."""
+
+
+class SampleSeries(LazySamples):
+    """The samples of a task in the order of their indexes."""
+
+    def __init__(self, first: SampleRequest, build: Callable[[SampleRequest], SampleDraft], count: int) -> None:
+        self._first = first
+        self._build = build
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def _load_sample(self, place: int) -> Sample:
+        request = self._first.for_index(place)
+        try:
+            return _finish_sample(request, self._build(request))
+        except InfeasibleSample as reason:
+            reason.task, reason.sample = request.task, _identify(request, request.tokens)
+            reason.length = request.tokens
+            raise
+
+
+def make_sample(series: Sequence[Sample], place: int) -> Sample | MissingSample:
+    """Return one sample of a series, or the reason why it cannot be made."""
+    try:
+        return series[place]
+    except InfeasibleSample as reason:
+        return MissingSample(task=reason.task, id=reason.sample, reason=str(reason), length=reason.length)
+
+
+def _identify(request: SampleRequest, length: int) -> str:
+    """Return the id of the sample that the request asks for."""
+    part = "" if request.split == "dev" else f"{request.split}-"
+    return f"{request.task}-{request.language}-{part}{length}-{request.seed}-{request.index}"
+
+
+def _finish_sample(request: SampleRequest, draft: SampleDraft) -> Sample:
+    length = request.tokens if draft.length is None else draft.length
+    identity = _identify(request, length)
+    return Sample(
+        id=identity,
+        task=request.task,
+        question=draft.question,
+        golds=draft.golds,
+        document=SampleDocument(identity, draft.body.pieces),
+        metric=str(request.options.get("metric", draft.metric)),
+        length=length,
+        tokens=draft.body.tokens,
+        seed=request.seed,
+        language=request.language,
+        evidence=draft.body.evidence,
+        memory=draft.memory,
+        metadata={"split": request.split, "tokenizer": request.tokenizer.name, **draft.metadata},
+    )

@@ -2,60 +2,113 @@
 
 nth_request    a user asks an assistant for piece after piece; which title did the n-th of several like ones get?
 dialogue       two people talk over many dated sessions; what was said of something by one of them, last?
+recite         the text that the n-th of several equal requests got, word for word. The requests are worded alike and
+               the texts are made in one way, so a search finds all of them or none; only their order tells them apart,
+               as in MRCR. The answer begins with a code, so that nothing earns by chance
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date, timedelta
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Final
 
 from annotated_types import Ge, Le
 
-from bookwheel.lab.tasks import filler, lexicon
-from bookwheel.lab.tasks.assembly import assemble
 from bookwheel.lab.tasks.definition import SampleDraft, SampleRequest, Task
-from bookwheel.lab.tasks.facts import Fact
+from bookwheel.lab.tasks.material import (
+    GAPS,
+    GIVEN,
+    OWN_ADJECTIVES,
+    OWN_NOUNS,
+    Fact,
+    coin_word,
+    draw_distinct,
+    draw_place,
+    hide,
+    write_prose,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from random import Random
 
-FORMS: Final = ("riddle", "toast", "short letter", "fable", "lullaby", "speech", "recipe", "diary entry")
-TOPICS: Final = ("lanterns", "rain", "a lost key", "the sea", "winter", "an old dog", "bread", "the moon", "clocks")
-ASKS: Final = (
-    "Please write a {form} about {topic}.",
-    "Could I have a {form} about {topic}?",
-    "Now a {form} about {topic}, if you would.",
-    "I would like a {form} about {topic}.",
-)
-ORDINALS: Final = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
+_MOST: Final = 8
+"""Like requests of one sample."""
+_FORMS: Final = {
+    "en": ("riddle", "toast", "short letter", "fable", "lullaby", "speech", "recipe", "diary entry"),
+    "zh": ("谜语", "祝酒词", "短信", "寓言", "摇篮曲", "演说", "菜谱", "日记"),
+}
+_TOPICS: Final = {
+    "en": ("lanterns", "rain", "a lost key", "the sea", "winter", "an old dog", "bread", "the moon", "clocks"),
+    "zh": ("灯笼", "下雨", "丢失的钥匙", "大海", "冬天", "老狗", "面包", "月亮", "钟表"),
+}
+_ASKS: Final = {
+    "en": (
+        "Please write a {form} about {topic}.",
+        "Could I have a {form} about {topic}?",
+        "Now a {form} about {topic}, if you would.",
+        "I would like a {form} about {topic}.",
+    ),
+    "zh": (
+        "请写一篇关于{topic}的{form}。",
+        "能给我一篇关于{topic}的{form}吗？",
+        "再来一篇关于{topic}的{form}吧。",
+    ),
+}
+_ORDINALS: Final = {
+    "en": ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"),
+    "zh": ("第一", "第二", "第三", "第四", "第五", "第六", "第七", "第八"),
+}
+_ROLES: Final = {"en": ("User: ", "Assistant: "), "zh": ("用户：", "助手：")}
+
+
+def _draw_wanted(rng: Random, language: str) -> tuple[str, str]:
+    return rng.choice(_FORMS[language]), rng.choice(_TOPICS[language])
+
+
+def _draw_request(rng: Random, language: str, wanted: tuple[str, str]) -> str:
+    """Return a request in one of its wordings, up to the text that it gets."""
+    user, assistant = _ROLES[language]
+    asked = rng.choice(_ASKS[language]).format(form=wanted[0], topic=wanted[1])
+    return f"{user}{asked}\n{assistant}"
+
+
+def _draw_others(
+    rng: Random, language: str, barred: tuple[str, str], exchange: Callable[[tuple[str, str]], str]
+) -> Iterator[str]:
+    """Yield requests for other pieces with what they get, forever."""
+    while True:
+        wanted = _draw_wanted(rng, language)
+        if wanted != barred:
+            yield exchange(wanted) + "\n\n"
 
 
 def build_nth_request(request: SampleRequest) -> SampleDraft:
     """Hide several similar requests among others, and ask for one by its number."""
-    rng = request.rng
+    rng, ordinals = request.rng, _ORDINALS["en"]
     alike = request.read_int("alike", 4)
-    wanted = (rng.choice(FORMS), rng.choice(TOPICS))
+    form, topic = wanted = _draw_wanted(rng, "en")
     titles = _draw_titles(rng)
-    own = [next(titles) for _ in range(alike)]
+    own = list(islice(titles, alike))
     asked = rng.randrange(alike)
+
+    def exchange(wanted: tuple[str, str], title: str) -> str:
+        request = _draw_request(rng, "en", wanted)
+        body = "".join(islice(write_prose("en", rng), rng.randrange(2, 5))).replace("\n\n", " ").strip()
+        return f"{request}{title}\n{body}"
+
     facts: list[Fact] = []
     for at, place in enumerate(sorted(rng.random() for _ in own)):
-        note = f"{wanted[0]} about {wanted[1]}, the {ORDINALS[at]}: {own[at]}" if at <= asked else ""
-        facts.append(Fact(text=_draw_exchange(rng, wanted, own[at]), place=place, note=note))
+        note = f"{form} about {topic}, the {ordinals[at]}: {own[at]}" if at <= asked else ""
+        facts.append(Fact(text=exchange(wanted, own[at]), place=place, note=note))
     return SampleDraft(
-        question=f"The user asks for a {wanted[0]} about {wanted[1]} more than once. Under which title does the "
-        f"assistant give the {ORDINALS[asked]} of them? Give the title alone.",
+        question=f"The user asks for a {form} about {topic} more than once. Under which title does the "
+        f"assistant give the {ordinals[asked]} of them? Give the title alone.",
         golds=(own[asked],),
         metric="exact",
-        body=assemble(
-            _draw_exchanges(rng, wanted, titles),
-            [fact.to_passage("\n\n") for fact in facts],
-            tokens=request.tokens,
-            tokenizer=request.tokenizer,
-            task=request.task,
-        ),
+        body=hide(request, facts, _draw_others(rng, "en", wanted, lambda other: exchange(other, next(titles))), "\n\n"),
         metadata={"alike": alike, "asked": asked + 1},
     )
 
@@ -64,26 +117,62 @@ def _draw_titles(rng: Random) -> Iterator[str]:
     """Yield titles without repeats: with a place added once the plain ones are used up."""
     used: set[str] = set()
     while True:
-        title = f"{rng.choice(lexicon.OWN_ADJECTIVES)} {rng.choice(lexicon.OWN_NOUNS)}".title()
+        title = f"{rng.choice(OWN_ADJECTIVES)} {rng.choice(OWN_NOUNS)}".title()
         if title in used:
-            title = f"{title} of {lexicon.draw_place(rng)}"
+            title = f"{title} of {draw_place(rng)}"
         if title not in used:
             used.add(title)
             yield title
 
 
-def _draw_exchange(rng: Random, wanted: tuple[str, str], title: str) -> str:
-    asked = rng.choice(ASKS).format(form=wanted[0], topic=wanted[1])
-    lines = filler.prose("en", rng)
-    body = "".join(next(lines) for _ in range(rng.randrange(2, 5))).replace("\n\n", " ").strip()
-    return f"User: {asked}\nAssistant: {title}\n{body}"
+_CODE_LETTERS: Final = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
+_CODE_LENGTH: Final = 8
+_QUESTIONS: Final = {
+    "en": (
+        "The user asks for a {form} about {topic} more than once. Begin with {code} and then repeat, word for word, "
+        "what the assistant wrote for the {ordinal} of these requests. Give nothing else."
+    ),
+    "zh": (
+        "用户不止一次要一篇关于{topic}的{form}。先写{code}，然后一字不差地重复助手为其中{ordinal}次请求所写的内容。"
+        "不要写别的。"
+    ),
+}
+_NOTES: Final = {
+    "en": ("{number} requests for a {form} about {topic} so far", "The {ordinal} {form} about {topic}: {text}"),
+    "zh": ("关于{topic}的{form}，至今{number}次请求", "{ordinal}篇关于{topic}的{form}：{text}"),
+}
 
 
-def _draw_exchanges(rng: Random, barred: tuple[str, str], titles: Iterator[str]) -> Iterator[str]:
-    while True:
-        wanted = (rng.choice(FORMS), rng.choice(TOPICS))
-        if wanted != barred:
-            yield _draw_exchange(rng, wanted, next(titles)) + "\n\n"
+def build_recital(request: SampleRequest) -> SampleDraft:
+    """Hide equal requests among others, and ask for the text that one of them got."""
+    rng, language = request.rng, request.language
+    needles = request.read_int("needles", _MOST)
+    form, topic = wanted = _draw_wanted(rng, language)
+    code = "".join(rng.choices(_CODE_LETTERS, k=_CODE_LENGTH))
+    lines = write_prose(language, rng)
+
+    def write() -> str:
+        return GAPS[language].join((next(lines).strip(), next(lines).strip()))
+
+    def exchange(wanted: tuple[str, str], text: str) -> str:
+        return _draw_request(rng, language, wanted) + text
+
+    texts = [write() for _ in range(needles)]
+    asked = rng.randrange(needles)
+    names = {"form": form, "topic": topic, "ordinal": _ORDINALS[language][asked], "code": code}
+    counted, kept = _NOTES[language]
+    facts: list[Fact] = []
+    for at, place in enumerate(sorted(rng.random() for _ in texts)):
+        note = counted.format(number=at + 1, **names) if at < asked else kept.format(text=texts[at], **names)
+        text = exchange(wanted, texts[at])
+        facts.append(Fact(text=text, place=place, note=note if at <= asked else "", key="recite"))
+    return SampleDraft(
+        question=_QUESTIONS[language].format(**names),
+        golds=(texts[asked], code),
+        metric="verbatim",
+        body=hide(request, facts, _draw_others(rng, language, wanted, lambda other: exchange(other, write())), "\n\n"),
+        metadata={"needles": needles, "asked": asked + 1},
+    )
 
 
 _STATEMENTS: Final = (
@@ -137,12 +226,10 @@ _SESSION: Final = 24
 def build_dialogue(request: SampleRequest) -> SampleDraft:
     """Let one speaker state a thing and perhaps change it later, while the other states the same of their own."""
     rng = request.rng
-    speaker, other = rng.sample(lexicon.GIVEN, 2)
+    speaker, other = rng.sample(GIVEN, 2)
     thing, first, later, asked = rng.choice(_STATEMENTS)
-    values: dict[str, None] = {}
-    while len(values) < 4:  # noqa: PLR2004 - two of each speaker
-        values[lexicon.coin_word(rng).capitalize()] = None
-    own, others = list(values)[:2], list(values)[2:]
+    names = draw_distinct(lambda: coin_word(rng).capitalize())
+    own, others = list(islice(names, 2)), list(islice(names, 2))
     changed = rng.random() < 0.5  # noqa: PLR2004 - half of the samples
     facts: list[Fact] = []
     for who, speaker_values in ((speaker, own), (other, others)):
@@ -157,13 +244,7 @@ def build_dialogue(request: SampleRequest) -> SampleDraft:
         f"Give the {asked} alone.",
         golds=(own[changed],),
         metric="exact",
-        body=assemble(
-            draw_turns(rng, (speaker, other)),
-            [fact.to_passage("\n") for fact in facts],
-            tokens=request.tokens,
-            tokenizer=request.tokenizer,
-            task=request.task,
-        ),
+        body=hide(request, facts, draw_turns(rng, (speaker, other)), "\n"),
         metadata={"changed": changed},
     )
 
@@ -171,28 +252,33 @@ def build_dialogue(request: SampleRequest) -> SampleDraft:
 def draw_turns(rng: Random, speakers: tuple[str, str], language: str = "en") -> Iterator[str]:
     """Yield turns of a conversation, in sessions some days apart."""
     day, session, turn = date(2019, 3, 1), 0, 0
-    lines = filler.prose(language, rng)
+    lines = write_prose(language, rng)
     while True:
         if turn % _SESSION == 0:
             session += 1
-            day = _next_session_day(day, rng.randrange(1, 9))
+            days = rng.randrange(1, 9)
+            # After the year 9000 the calendar starts again, because dates end at 9999.
+            day = day + timedelta(days=days) if day.year < 9000 else date(2019, 3, 1)  # noqa: PLR2004 - a far year
             yield _HEADINGS[language].format(session=session, day=day)
         said = next(lines).strip() if rng.random() < 0.6 else rng.choice(_SMALL_TALK[language])  # noqa: PLR2004 - a mixture
         yield f"{speakers[turn % 2]}{COLONS[language]}{said}\n"
         turn += 1
 
 
-def _next_session_day(day: date, days: int) -> date:
-    """Return the next session's day. After the year 9000 the calendar starts again, because dates end at 9999."""
-    return day + timedelta(days=days) if day.year < 9000 else date(2019, 3, 1)  # noqa: PLR2004 - a far year
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlikeOptions:
     """The option of `nth_request`."""
 
-    alike: Annotated[int, Ge(1), Le(len(ORDINALS))] | None = None
+    alike: Annotated[int, Ge(1), Le(_MOST)] | None = None
     """Requests alike; 4 by default."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecitalOptions:
+    """The option of `recite`."""
+
+    needles: Annotated[int, Ge(1), Le(_MOST)] | None = None
+    """Equal requests; 8 by default."""
 
 
 TASKS: Final = (
@@ -203,4 +289,11 @@ TASKS: Final = (
         options=AlikeOptions,
     ),
     Task(name="dialogue", description="what was last said, over many sessions", build=build_dialogue),
+    Task(
+        name="recite",
+        description="the text that the n-th of eight equal requests got, word for word",
+        build=build_recital,
+        languages=("en", "zh"),
+        options=RecitalOptions,
+    ),
 )

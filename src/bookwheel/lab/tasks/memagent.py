@@ -8,19 +8,15 @@ number of paragraphs every question has its own paragraphs in the same slots: a 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from random import Random
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import InputError
-from bookwheel.lab.tasks.assembly import AssembledDocument, count_tokens
-from bookwheel.lab.tasks.base import GoldEvidence
+from bookwheel.lab.tasks.assembly import AssembledDocument, count_tokens, number_documents
+from bookwheel.lab.tasks.base import GoldEvidence, InfeasibleSample
 from bookwheel.lab.tasks.definition import AtLeastOne, SampleDraft, SampleRequest, Task
-from bookwheel.lab.tasks.errors import InfeasibleSample
 from bookwheel.lab.tasks.formats import load_items
-from bookwheel.lab.tasks.imports.records import read_records
-from bookwheel.lab.tasks.rendering import number_documents
-from bookwheel.lab.tasks.ruler.resources import read_hotpot
+from bookwheel.lab.tasks.ruler.resources import load_hotpot
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,14 +28,6 @@ _DRAW: Final = 42
 # Tokens of a paragraph by which the paper names its lengths.
 _NOMINAL: Final = 140
 _FILES: Final = {"dev": "qa_en/hotpotqa_dev.jsonl", "train": "qa_en/hotpotqa_train.jsonl"}
-
-
-@lru_cache(maxsize=2)
-def _load(path: Path) -> tuple[list[PassageQuestion], list[str]]:
-    try:
-        return read_hotpot([record for _, _, record in read_records(path)])
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{path} is no file of HotpotQA with its paragraphs: {error!r}") from error
 
 
 def list_numbers(question: PassageQuestion, total: int, paragraphs: int) -> list[int]:
@@ -58,7 +46,7 @@ def list_numbers(question: PassageQuestion, total: int, paragraphs: int) -> list
 def build(request: SampleRequest) -> SampleDraft:
     """Return the question with this index, in the file's order."""
     path = request.data_dir.file or request.data_dir.require(_FILES[request.split], f"the task {request.task}")
-    questions, documents = _load(path)
+    questions, documents = load_hotpot(path)
     if request.index >= len(questions):
         raise InputError(f"{path} holds {len(questions)} questions and {request.index + 1} were asked for")
     paragraphs = int(request.options.get("paragraphs", max(1, request.tokens // _NOMINAL)))
@@ -73,7 +61,9 @@ def build(request: SampleRequest) -> SampleDraft:
         metric="contains",
         length=paragraphs * _NOMINAL if "paragraphs" in request.options else None,
         body=AssembledDocument(
-            pieces=(text,), tokens=count_tokens([text], request.tokenizer), evidence=_find_evidence(path, request, text)
+            pieces=(text,),
+            tokens=count_tokens([text], request.tokenizer),
+            evidence=_find_evidence(path, question, text),
         ),
         metadata={
             "source": path.name,
@@ -83,10 +73,10 @@ def build(request: SampleRequest) -> SampleDraft:
     )
 
 
-def _find_evidence(path: Path, request: SampleRequest, text: str) -> tuple[GoldEvidence, ...]:
+def _find_evidence(path: Path, question: PassageQuestion, text: str) -> tuple[GoldEvidence, ...]:
     """Return the sentences that HotpotQA marks."""
     found: list[GoldEvidence] = []
-    item = next((one for one in load_items(path) if one.id == _identify(path, request.index)), None)
+    item = next((one for one in load_items(path) if one.id == question.id), None)
     for paragraph in item.paragraphs if item else ():
         for start, end in paragraph.support:
             quote = paragraph.text[start:end]
@@ -94,15 +84,6 @@ def _find_evidence(path: Path, request: SampleRequest, text: str) -> tuple[GoldE
             if place >= 0:
                 found.append(GoldEvidence(start=place, end=place + len(quote), note=f"{paragraph.title}: {quote}"))
     return tuple(sorted(found, key=lambda one: one.start))
-
-
-@lru_cache(maxsize=2)
-def _list_ids(path: Path) -> list[str]:
-    return [str(record.get("id", record.get("_id", where))) for _, where, record in read_records(path)]
-
-
-def _identify(path: Path, index: int) -> str:
-    return _list_ids(path)[index]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,24 +1,39 @@
-"""The ideal memory after each chunk: the target of a warm start, and the upper bound of what reading can keep.
+"""Memories and a sample's evidence: the ideal memory after each chunk, and what a reading's memories made of it.
 
-A span counts as read with its last character, so evidence across two chunks is noted after the second.
+The ideal memories are the target of a warm start, and the upper bound of what reading can keep. A span counts as read
+with its last character, so evidence across two chunks is noted after the second.
 
     chunk 0  "… the levy is 40 …"      ->  levy: 40
     chunk 1  "… the levy is now 55 …"  ->  levy: 55          (the same key: the last value wins)
+
+A trace tells of each reading whether its memories captured, kept, overwrote or used the evidence.
+
+    chunk 0  "… the levy is 40 …"   memory after it: "levy 40"      captured
+    chunk 1                         memory after it: "levy 40, ale" kept
+    chunk 2                         memory after it: "ale, barley"  overwritten at step 2
+
+A piece of evidence is in a memory when a gold answer that stands in its note is, or, for a note without one, most of
+the words that it adds to the question. A piece that a later one replaces is not needed.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.lab.scoring.normalization import contains_words, words
 from bookwheel.lab.tasks.base import MemoryRule
+from bookwheel.text.lexicon import FUNCTION_WORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from bookwheel.lab.tasks.base import Sample
-    from bookwheel.types import Chunk
+    from bookwheel.lab.tasks.base import GoldEvidence, Sample
+    from bookwheel.types import Chunk, Step
+
 
 # Words that a tally keeps: more than any question needs, few enough for a small memory.
 _KEPT: Final = 40
@@ -57,3 +72,131 @@ def _build_tallies(chunks: Sequence[Chunk]) -> list[str]:
         rest = "" if last else text[whole:]
         memories.append("\n".join(f"{word}: {count}" for word, count in counts.most_common(_KEPT)))
     return memories
+
+
+# Of a note without a gold answer, a memory holds it when it has this share of its words: notes are reworded.
+_LEAST_SHARE: Final = 0.6
+RIGHT: Final = 0.5
+"""From this score on an answer counts as right."""
+
+
+class MemoryOutcome(StrEnum):
+    """What became of the evidence between the document and the answer."""
+
+    SUPPORTED = "supported"
+    """Right, and the last memory held the evidence."""
+    UNSUPPORTED = "unsupported"
+    """Right, but the last memory did not hold the evidence: a guess, or knowledge from elsewhere."""
+    MISUSED = "misused"
+    """Wrong, although the last memory held all the evidence."""
+    OVERWRITTEN = "overwritten"
+    """Wrong: the evidence was in the memory, and a later step dropped it."""
+    NEVER_CAPTURED = "never-captured"
+    """Wrong: some of the evidence was in no memory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceTrace:
+    """The way of a sample's evidence through one reading."""
+
+    outcome: MemoryOutcome
+    step: int | None
+    """The step that overwrote it or should have captured it; None for other outcomes, or where no step read it."""
+    captured: float
+    """The share of the evidence that was in the memory at some time."""
+    kept: float
+    """The share that was in the last memory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _PieceTrace:
+    """One piece of evidence in one reading."""
+
+    read_at: int | None
+    """Position of the first step whose section ends the piece."""
+    lost_at: int | None
+    """Position of the step that dropped it for good; None while it is held, or where it never was."""
+    was_held: bool
+    is_held: bool
+    has_gold: bool
+
+
+def trace_evidence(sample: Sample, steps: Sequence[Step], *, is_right: bool) -> EvidenceTrace | None:
+    """Return what became of the evidence; None where there are no steps or no evidence to look for."""
+    pieces = needed_evidence(sample)
+    if not steps or not pieces:
+        return None
+    asked = set(words(sample.question))
+    memories = [words(step.after.text) for step in steps]
+    traces = [_trace_piece(piece, sample.golds, asked, steps, memories) for piece in pieces]
+    outcome, position = _judge(traces, is_right=is_right)
+    return EvidenceTrace(
+        outcome=outcome,
+        step=None if position is None else steps[position].chunk.index,
+        captured=sum(trace.was_held for trace in traces) / len(traces),
+        kept=sum(trace.is_held for trace in traces) / len(traces),
+    )
+
+
+def needed_evidence(sample: Sample) -> list[GoldEvidence]:
+    """Return the pieces that the answer rests on: those with a note that no later piece replaces."""
+    newest: dict[str, GoldEvidence] = {}
+    for piece in sorted(sample.evidence, key=lambda one: one.end):
+        for key in piece.replaces:
+            newest.pop(key, None)
+        if piece.note:
+            newest[piece.key or f"{piece.start}-{piece.end}"] = piece
+    return list(newest.values())
+
+
+def evidence_depth(sample: Sample) -> float | None:
+    """Return where the needed evidence lies, from 0 (beginning) to 1: the mean of its pieces' middles."""
+    pieces, length = needed_evidence(sample), sample.document.length
+    if not pieces or not length:
+        return None
+    return sum((piece.start + piece.end) / 2 for piece in pieces) / len(pieces) / length
+
+
+def _trace_piece(
+    piece: GoldEvidence,
+    golds: Sequence[str],
+    asked: set[str],
+    steps: Sequence[Step],
+    memories: Sequence[list[str]],
+) -> _PieceTrace:
+    is_in, has_gold = _build_test(piece.note, golds, asked)
+    held = [is_in(memory) for memory in memories]
+    was_held = any(held)
+    last = len(held) - 1 - held[::-1].index(True) if was_held else None
+    covering = (at for at, step in enumerate(steps) if step.chunk.start < piece.end <= step.chunk.end)
+    return _PieceTrace(
+        read_at=next(covering, None),
+        lost_at=last + 1 if last is not None and last + 1 < len(held) else None,
+        was_held=was_held,
+        is_held=held[-1],
+        has_gold=has_gold,
+    )
+
+
+def _build_test(note: str, golds: Sequence[str], asked: set[str]) -> tuple[Callable[[list[str]], bool], bool]:
+    """Return the test whether a memory's words hold the note, and whether the note holds a gold answer."""
+    noted = words(note)
+    inside = [gold for gold in map(words, golds) if contains_words(noted, gold)]
+    if inside:
+        return lambda memory: any(contains_words(memory, gold) for gold in inside), True
+    added = set(noted) - asked - FUNCTION_WORDS or set(noted)
+    return lambda memory: len(added & set(memory)) >= _LEAST_SHARE * len(added), False
+
+
+def _judge(traces: Sequence[_PieceTrace], *, is_right: bool) -> tuple[MemoryOutcome, int | None]:
+    """Return the outcome and the position of the step that explains it."""
+    if is_right:
+        # Who has the answer may drop what led to it.
+        decisive = [trace for trace in traces if trace.has_gold] or traces
+        is_supported = all(trace.is_held for trace in decisive)
+        return (MemoryOutcome.SUPPORTED if is_supported else MemoryOutcome.UNSUPPORTED), None
+    missed = [trace for trace in traces if not trace.was_held]
+    if missed:
+        return MemoryOutcome.NEVER_CAPTURED, next((t.read_at for t in missed if t.read_at is not None), None)
+    lost = [trace.lost_at for trace in traces if trace.lost_at is not None]
+    return (MemoryOutcome.OVERWRITTEN, min(lost)) if lost else (MemoryOutcome.MISUSED, None)

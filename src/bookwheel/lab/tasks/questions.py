@@ -25,14 +25,13 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.errors import InputError
 from bookwheel.lab.scoring.choices import is_polar
 from bookwheel.lab.scoring.normalization import contains_words, words
-from bookwheel.lab.tasks import filler
-from bookwheel.lab.tasks.assembly import AssembledDocument, SourcePassage, assemble, count_tokens, join, length_error
-from bookwheel.lab.tasks.base import GoldEvidence
-from bookwheel.lab.tasks.bridges import ABSENT
+from bookwheel.lab.tasks.answerable import ABSENT
+from bookwheel.lab.tasks.assembly import AssembledDocument, SourcePassage, count_tokens, join, length_error
+from bookwheel.lab.tasks.base import GoldEvidence, InfeasibleSample
 from bookwheel.lab.tasks.data_dir import DataDir, load_lines
 from bookwheel.lab.tasks.definition import AtLeastOne, DepthOptions, SampleDraft, SampleRequest, Task
-from bookwheel.lab.tasks.errors import InfeasibleSample
 from bookwheel.lab.tasks.formats import Paragraph, QuestionItem, load_items, load_question_set
+from bookwheel.lab.tasks.material import open_essays
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -179,7 +178,7 @@ def _fill_tokens(request: SampleRequest, item: QuestionItem, distractors: Iterat
         least += request.tokenizer.count(passage.text)
         if least <= request.tokens:
             passages.append(passage)
-    return assemble(distractors, passages, tokens=request.tokens, tokenizer=request.tokenizer, task=request.task)
+    return request.assemble(distractors, passages)
 
 
 def _fill_paragraphs(
@@ -279,7 +278,7 @@ def _load_pool(path: Path) -> list[tuple[str, str]]:
 def _book_paragraphs(request: SampleRequest) -> Iterator[str]:
     """Yield paragraphs of Chinese books, for documents that need more than the question set has."""
     paragraph = ""
-    for sentence in filler.essay(request.language, request.data_dir, request.rng)[0]:
+    for sentence in open_essays(request.language, request.data_dir, request.rng)[0]:
         paragraph += sentence
         if len(paragraph) > _PAGE:
             yield f"{paragraph.strip()}\n\n"

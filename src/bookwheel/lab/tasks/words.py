@@ -10,16 +10,17 @@ by dots: name the three most frequent words.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from random import Random
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, Annotated, Final
 
 from annotated_types import Ge, Le
 
-from bookwheel.lab.tasks import lexicon
 from bookwheel.lab.tasks.assembly import CLOSE, AssembledDocument, count_tokens, join, length_error
 from bookwheel.lab.tasks.base import GoldEvidence, MemoryRule
 from bookwheel.lab.tasks.definition import AtLeastOne, SampleDraft, SampleRequest, Task
+from bookwheel.lab.tasks.material import coin_word, draw_distinct, list_vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,14 +51,11 @@ def build_common_words(request: SampleRequest) -> SampleDraft:
 
 def _draw_vocabulary(request: SampleRequest, least: int) -> list[str]:
     """Return words in a seeded order: the data folder's, or made-up ones."""
-    words = lexicon.vocabulary(request.data_dir)
+    words = list_vocabulary(request.data_dir)
     if len(words) >= least:
         request.rng.shuffle(words)
         return words
-    coined: dict[str, None] = {}
-    while len(coined) < max(4000, least):
-        coined[lexicon.coin_word(request.rng)] = None
-    return list(coined)
+    return list(islice(draw_distinct(lambda: coin_word(request.rng)), max(4000, least)))
 
 
 def _build_list(words: list[str], size: int, count: int, rng: Random) -> list[str]:
@@ -79,10 +77,8 @@ def build_frequent_words(request: SampleRequest) -> SampleDraft:
     """Build a sample of `fwe`."""
     alpha = float(request.options.get("alpha", 2.0))
     key = request.rng.getrandbits(64)
-    coined: dict[str, None] = {}
-    while len(coined) < max(40, request.tokens // 50):
-        coined["".join(request.rng.choices(ascii_lowercase, k=6))] = None
-    words = list(coined)
+    coined = draw_distinct(lambda: "".join(request.rng.choices(ascii_lowercase, k=6)))
+    words = list(islice(coined, max(40, request.tokens // 50)))
     shares = [rank**-alpha for rank in range(1, len(words) + 2)]
     total = sum(shares)
 

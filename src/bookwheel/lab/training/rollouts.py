@@ -17,7 +17,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bookwheel.errors import InputError
-from bookwheel.lab.tasks.traces import RIGHT, MemoryOutcome, trace_evidence
+from bookwheel.lab.tasks.memories import RIGHT, MemoryOutcome, trace_evidence
 from bookwheel.lab.training import ranks
 from bookwheel.lab.training.advantages import Estimator, advantages, has_spread
 from bookwheel.lab.training.errors import TrainingStopped

@@ -6,8 +6,8 @@ from random import Random
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.lab.tasks.base import MemoryRule, Sample
+from bookwheel.lab.tasks.definition import LazySamples
 from bookwheel.lab.tasks.files import MISSING, parse_sample
-from bookwheel.lab.tasks.series import LazySamples
 from bookwheel.lab.training.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -20,10 +20,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bookwheel.lab.tasks.imports.dialogues import adapt_locomo, adapt_longmemeval, adapt_mrcr
-from bookwheel.lab.tasks.imports.documents import adapt_babilong, adapt_choices, adapt_context
-from bookwheel.lab.tasks.imports.helmet import adapt_helmet, is_helmet
+from bookwheel.lab.tasks.imports.documents import (
+    adapt_babilong,
+    adapt_choices,
+    adapt_context,
+    adapt_helmet,
+    adapt_ruler,
+    is_helmet,
+)
 from bookwheel.lab.tasks.imports.records import read_records
-from bookwheel.lab.tasks.imports.ruler import adapt_ruler
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

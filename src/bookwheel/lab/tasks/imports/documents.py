@@ -1,15 +1,27 @@
-"""Files whose records have a document and a question apart: MemAgent, LongBench, BABILong, InfiniteBench."""
+"""Files whose records have a document and a question apart, or both in one prompt.
+
+MemAgent, LongBench, BABILong, InfiniteBench   a context and a question
+HELMET   questions over passages, key and value pairs, and its RULER files with context and question apart. Its citation
+         and reranking files need judges that are not string comparisons, and are refused by name. It takes book
+         questions, summaries and many-shot labels from other projects' data sets, not from files of its own
+RULER    the whole prompt in one field, split here into document and question. The head of a prompt, its examples (of vt
+         and cwe) and its question are no document; a reader of chunks would meet them once and forget them. The
+         document is the text between the last head and the question; the question carries the beginning of the answer
+         that RULER puts after it. Examples go to the sample's metadata
+"""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.lab.tasks.imports.pool import load_numbered_pool
-from bookwheel.lab.tasks.rendering import number_documents
+from bookwheel.lab.tasks.assembly import number_documents
+from bookwheel.lab.tasks.ruler.resources import load_hotpot
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
 
 _LETTERS: Final = "ABCDEFGH"
 
@@ -29,17 +41,15 @@ def _resolve_numbers(values: Mapping[str, Any], path: Path | None) -> str:
             "the context is a list of numbers into a pool of paragraphs; point --data to the pool, the HotpotQA file "
             "that the index file was made from (hotpot_dev_distractor_v1.json)"
         )
-    pool = load_numbered_pool(path)
-    wrong = next((one for one in values["context"] if not 0 <= one < len(pool.documents)), None)
+    questions, documents = load_hotpot(path, has_answers=False)
+    wrong = next((one for one in values["context"] if not 0 <= one < len(documents)), None)
     if wrong is not None:
-        raise ValueError(
-            f"the context names paragraph {wrong} and {path} has {len(pool.documents)}: it is another file"
-        )
+        raise ValueError(f"the context names paragraph {wrong} and {path} has {len(documents)}: it is another file")
     index = values.get("index")
     # The numbers say nothing by themselves: with another file they would name other paragraphs, and nobody would see.
-    if isinstance(index, int) and pool.questions[index : index + 1] != (values.get("input"),):
+    if isinstance(index, int) and [one.query for one in questions[index : index + 1]] != [values.get("input")]:
         raise ValueError(f"question {index} of {path} is not the record's: the index file was made from another file")
-    return number_documents(pool.documents[one] for one in values["context"])
+    return number_documents(documents[one] for one in values["context"])
 
 
 def adapt_babilong(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -49,7 +59,8 @@ def adapt_babilong(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def adapt_choices(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return a multiple-choice question with its options in the question; letter and text of the right one count."""
-    options = values.get("options") or _named_choices(values)
+    named = [values[f"choice_{letter}"] for letter in _LETTERS if f"choice_{letter}" in values]
+    options = values.get("options") or named
     letters = _LETTERS[: len(options)]
     given = values["answer"][0] if isinstance(values["answer"], list) and values["answer"] else values["answer"]
     letter = str(given).strip().strip("()")
@@ -67,10 +78,6 @@ def adapt_choices(values: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _named_choices(values: Mapping[str, Any]) -> list[Any]:
-    return [values[f"choice_{letter}"] for letter in _LETTERS if f"choice_{letter}" in values]
-
-
 def rename(values: Mapping[str, Any], *, task: str, **fields: str) -> dict[str, Any]:
     """Return the record with our names for the fields. Lengths of other projects are words or bytes, and stay out."""
     renamed = {ours: values[theirs] for ours, theirs in fields.items() if theirs in values}
@@ -78,3 +85,100 @@ def rename(values: Mapping[str, Any], *, task: str, **fields: str) -> dict[str, 
     language = str(values.get("language") or "en")
     kept = {"id": identity, "language": language, "task": task}
     return {**{name: value for name, value in values.items() if name == "question"}, **kept, **renamed}
+
+
+def is_helmet(values: Mapping[str, Any]) -> bool:
+    """Return whether a record has the fields of one of HELMET's files."""
+    names = values.keys()
+    return (
+        "ctxs" in names or {"docs", "qa_pairs"} <= names or "num_kvs" in names or {"context", "type_needle_v"} <= names
+    )
+
+
+def adapt_helmet(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record of HELMET; ValueError for those that no string comparison can judge."""
+    if "num_kvs" in values:
+        question = f"Which value does the key {values['question']} have?"
+        return {**rename(values, document="context", golds="answer", task="helmet-json-kv"), "question": question}
+    if "type_needle_v" in values:
+        return _adapt_needles(values)
+    if "qa_pairs" in values:
+        raise ValueError("answers with citations are judged by a model of entailment; this record cannot be scored")
+    if "qid" in values and "answers" not in values:
+        raise ValueError("a ranking of documents is asked for; this record cannot be scored")
+    passages = (
+        f"Passage: {one['title']}\n{one['text']}\n\n" if one.get("title") else f"{one['text']}\n\n"
+        for one in values["ctxs"]
+    )
+    return {**rename(values, golds="answers", task="helmet-rag"), "document": "".join(passages)}
+
+
+def _adapt_needles(values: Mapping[str, Any]) -> dict[str, Any]:
+    asked, kind = values.get("query") or values.get("question"), values["type_needle_v"]
+    golds = "answer" if "answer" in values else "outputs"
+    return {
+        **rename(values, document="context", golds=golds, task="helmet-niah"),
+        "question": f"What are all the special magic {kind} for {asked}?",
+        "metric": "string_match_all",
+    }
+
+
+# How the head of each family ends, and where its question begins.
+_LAYOUTS: Final = (
+    (
+        "niah",
+        re.compile(r"I will quiz you about the [^\n]*\n"),
+        re.compile(r"\nWhat (?:is|are all) the special [^\n]*"),
+    ),
+    ("vt", re.compile(r"hidden in the following text\.\n\n"), re.compile(r"\nQuestion: [^\n]*")),
+    ("cwe", re.compile(r"Memorize the ones that appear most often\.\n"), re.compile(r"\nQuestion: [^\n]*")),
+    ("fwe", re.compile(r"most frequently appeared coded words\.\s"), re.compile(r"\nQuestion: [^\n]*")),
+    ("qa", re.compile(r"The following are given documents\.\n\n"), re.compile(r"\n\n[^\n]*\n\nQuestion: [^\n]*")),
+)
+_UNIT: Final = 1024
+
+
+def adapt_ruler(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a prompt as document and question; ValueError for one of another layout."""
+    prompt, outputs = values["input"], values["outputs"]
+    if not isinstance(prompt, str) or not isinstance(outputs, list):
+        raise ValueError(  # noqa: TRY004 - the caller names the line of every ValueError
+            "'input' must be a text and 'outputs' a list, as RULER's scripts write them"
+        )
+    family, begin, match = _find_parts(prompt)
+    prefix = str(values.get("answer_prefix", "")).strip()
+    question = match.group().strip().rpartition("\n")[2].removeprefix("Question: ")
+    if prefix and not question.endswith(prefix):
+        question = f"{question}\n{prefix}"
+    tokens = int(values.get("length_w_model_temp") or values.get("length") or 0)
+    head = prompt[:begin]
+    return {
+        # No id: its index is the sample's number in some files and a place in the text in others.
+        "document": prompt[begin : match.start()],
+        "question": question,
+        "golds": outputs,
+        "metric": "string_match_part" if family == "qa" else "string_match_all",
+        "length": _round_length(tokens),
+        "tokens": tokens,
+        "metadata": {"family": family, "head": head, "answer_prefix": prefix},
+    }
+
+
+def _find_parts(prompt: str) -> tuple[str, int, re.Match[str]]:
+    """Return the family, where the document begins, and the question."""
+    for family, head, question in _LAYOUTS:
+        heads = list(head.finditer(prompt))
+        questions = list(question.finditer(prompt, heads[-1].end() - 1)) if heads else []
+        if questions:
+            return family, heads[-1].end(), questions[-1]
+    raise ValueError(
+        "'input' is no prompt of RULER's thirteen tasks; give document and question in fields of their own"
+    )
+
+
+def _round_length(tokens: int) -> int:
+    """Return the length that was asked for: prompts stay a little below it, and lengths are doubled 1024s."""
+    length = _UNIT
+    while length < tokens:
+        length *= 2
+    return length if tokens else 0

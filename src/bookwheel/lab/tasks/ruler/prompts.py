@@ -1,4 +1,4 @@
-"""A prompt of RULER, and the search for the size of its filler that fills the length.
+"""A prompt of RULER, the random numbers of its scripts, and the search for the size of filler that fills the length.
 
 The length counts the whole prompt and the tokens that its answer may have. The size is searched once, on prompts of
 their own; each sample then begins with that size and gives up filler until it fits.
@@ -6,16 +6,19 @@ their own; each sample then begins with that size and gives up filler until it f
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from random import Random
+from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.lab.tasks.errors import InfeasibleSample
+from bookwheel.lab.tasks.base import InfeasibleSample
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from bookwheel.lab.tasks.ruler.wordings import PromptTemplate
+    from bookwheel.lab.tasks.ruler.resources import PromptTemplate, Resources
     from bookwheel.text.tokens import Tokenizer
+
 
 # RULER's scripts try forever; a prompt that does not fit with the least filler can only fit by a lucky draw.
 _TRIES: Final = 20
@@ -71,61 +74,121 @@ class SizedPrompt:
     length: int
 
 
-class PromptFamily(Protocol):
+class PromptFamily(ABC):
     """Prompts of one family, of any size."""
 
-    reply_tokens: int
-    increment: int
+    increment = 10
     """Filler that is given up at once."""
 
-    def search(self) -> int:
-        """Return the size that the samples begin with."""
-        ...
+    def __init__(
+        self, resources: Resources, streams: Streams, template: PromptTemplate, *, most: int, tokenizer: Tokenizer
+    ) -> None:
+        self.resources = resources
+        self.streams = streams
+        self.template = template
+        self.most = most
+        self.tokenizer = tokenizer
+        self.reply_tokens = template.reply_tokens
 
+    @abstractmethod
     def write(self, index: int, size: int) -> Prompt:
         """Return a prompt with so much filler; ValueError where it cannot have so little."""
-        ...
+
+    def count(self, prompt: Prompt) -> int:
+        """Return the tokens of a prompt with the beginning of its answer."""
+        return self.tokenizer.count(prompt.input + prompt.answer_prefix)
+
+    def measure(self, size: int) -> int:
+        """Return the tokens of one prompt with so much filler, drawn for the search."""
+        return self.count(self.write(0, size))
+
+    def search(self) -> int:
+        """Return the size that the samples begin with: the largest that a binary search finds to fit."""
+        per_unit = self.measure(self.increment) / self.increment
+        return self.find_size(max(int(self.most / per_unit * 3), self.increment * 2))
+
+    def find_size(self, high: int, overhead: int = 0) -> int:
+        """Return the largest size up to `high` that leaves room for the answer; the lowest where none does."""
+        best = low = self.increment
+        while low <= high:
+            middle = (low + high) // 2
+            if self.measure(middle) + self.reply_tokens + overhead <= self.most:
+                best, low = middle, middle + 1
+            else:
+                high = middle - 1
+        return best
+
+    def fit(self, index: int, size: int, task: str) -> SizedPrompt:
+        """Return the first prompt that fits; InfeasibleSample when even the least filler is too much."""
+        tries = 0
+        length = self.most
+        while tries < _TRIES:
+            try:
+                prompt = self.write(index, size)
+                length = self.count(prompt) + self.reply_tokens
+                if length <= self.most:
+                    return SizedPrompt(prompt=prompt, length=length)
+            except ValueError:  # fewer places than needles
+                pass
+            if size > self.increment:
+                size -= self.increment
+            else:
+                tries += 1
+        raise InfeasibleSample(
+            f"this sample of {task} needs at least {length} tokens with its answer and {self.most} were asked for; "
+            f"ask for longer documents"
+        )
 
 
-def count(prompt: Prompt, tokenizer: Tokenizer) -> int:
-    """Return the tokens of a prompt with the beginning of its answer."""
-    return tokenizer.count(prompt.input + prompt.answer_prefix)
+_SIZE: Final = 624
+_MULTIPLIER: Final = 1812433253
+_WORD: Final = 0xFFFFFFFF
 
 
-def estimate_bound(tokens: int, size: int, most: int, increment: int) -> int:
-    """Return the upper end of the search, from one prompt of a size and its tokens."""
-    return max(int(most / (tokens / size) * 3), increment * 2)
+class LegacyNumpy:
+    """numpy's `random.seed` and `random.randint`: Python's generator is the same but for how a seed fills its state."""
 
+    def __init__(self, seed: int) -> None:
+        state = [seed & _WORD]
+        for at in range(1, _SIZE):
+            state.append((_MULTIPLIER * (state[-1] ^ (state[-1] >> 30)) + at) & _WORD)
+        self._random = Random()  # noqa: S311 - not for secrets
+        self._random.setstate((3, (*state, _SIZE), None))
 
-def find_size(low: int, high: int, fits: Callable[[int], bool]) -> int:
-    """Return the largest size that a binary search finds to fit; the lowest where none does."""
-    best = low
-    while low <= high:
-        middle = (low + high) // 2
-        if fits(middle):
-            best, low = middle, middle + 1
-        else:
-            high = middle - 1
-    return best
-
-
-def fit(family: PromptFamily, index: int, size: int, most: int, tokenizer: Tokenizer, task: str) -> SizedPrompt:
-    """Return the first prompt that fits; InfeasibleSample when even the least filler is too much."""
-    tries = 0
-    length = most
-    while tries < _TRIES:
-        try:
-            prompt = family.write(index, size)
-            length = count(prompt, tokenizer) + family.reply_tokens
-            if length <= most:
-                return SizedPrompt(prompt=prompt, length=length)
-        except ValueError:  # fewer places than needles
+    def randint(self, low: int, high: int) -> int:
+        """Return a number from `low` to one below `high`: 32 bits are masked until they fit."""
+        span = high - 1 - low
+        mask = (1 << span.bit_length()) - 1
+        while (value := self._random.getrandbits(32) & mask) > span:
             pass
-        if size > family.increment:
-            size -= family.increment
-        else:
-            tries += 1
-    raise InfeasibleSample(
-        f"this sample of {task} needs at least {length} tokens with its answer and {most} were asked for; "
-        f"ask for longer documents"
-    )
+        return low + value
+
+    def get_state(self) -> object:
+        """Return the state, for `set_state`."""
+        return self._random.getstate()
+
+    def set_state(self, state: object) -> None:
+        """Go on from a state."""
+        self._random.setstate(state)  # type: ignore[arg-type]
+
+
+class Streams:
+    """The generators of one run of a script."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.random = Random(seed)  # noqa: S311 - not for secrets
+        self.numpy = LegacyNumpy(seed)
+
+    def fresh(self) -> Random:
+        """Return a generator for a shuffle: the scripts seed one for each, so every sample is shuffled alike."""
+        return Random(self.seed)  # noqa: S311 - not for secrets
+
+    def get_state(self) -> tuple[object, object]:
+        """Return the state of both generators."""
+        return self.random.getstate(), self.numpy.get_state()
+
+    def set_state(self, state: tuple[object, object]) -> None:
+        """Go on from a state."""
+        self.random.setstate(state[0])  # type: ignore[arg-type]
+        self.numpy.set_state(state[1])

@@ -18,15 +18,12 @@ from bookwheel.errors import InputError
 from bookwheel.lab.tasks.assembly import AssembledDocument
 from bookwheel.lab.tasks.base import GoldEvidence, MemoryRule
 from bookwheel.lab.tasks.definition import AtLeastOne, SampleDraft, SampleRequest, Task
-from bookwheel.lab.tasks.filler import split_sentences
+from bookwheel.lab.tasks.material import split_sentences
 from bookwheel.lab.tasks.needles import VARIANTS
-from bookwheel.lab.tasks.ruler.chains import ChainPrompts
-from bookwheel.lab.tasks.ruler.counts import CommonPrompts, FrequentPrompts
-from bookwheel.lab.tasks.ruler.needles import NeedlePrompts
-from bookwheel.lab.tasks.ruler.passages import PassagePrompts
-from bookwheel.lab.tasks.ruler.prompts import fit
+from bookwheel.lab.tasks.ruler.counts import CommonPrompts, FrequentPrompts, PassagePrompts
+from bookwheel.lab.tasks.ruler.needles import ChainPrompts, NeedlePrompts
+from bookwheel.lab.tasks.ruler.prompts import Streams
 from bookwheel.lab.tasks.ruler.resources import Resources
-from bookwheel.lab.tasks.ruler.streams import Streams
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,8 +55,6 @@ class RulerRun:
         alpha: float = 2.0,
     ) -> None:
         self._task = task
-        self._tokens = tokens
-        self._tokenizer = tokenizer
         self._streams = Streams(seed)
         common: dict[str, Any] = {"most": tokens, "tokenizer": tokenizer}
         self.family: PromptFamily
@@ -84,7 +79,7 @@ class RulerRun:
 
     def _make_from_state(self, number: int) -> SizedPrompt:
         self._streams.set_state(self._states[number])
-        prompt = fit(self.family, number, self._size, self._tokens, self._tokenizer, self._task)
+        prompt = self.family.fit(number, self._size, self._task)
         if len(self._states) == number + 1:
             self._states.append(self._streams.get_state())
         return prompt

@@ -1,12 +1,13 @@
-"""What a perfect memory holds after each chunk."""
+"""What a perfect memory holds after each chunk. What became of the evidence: captured, kept, overwritten, used."""
 
 from itertools import pairwise
 
 import pytest
 
 from bookwheel.lab.tasks import GoldEvidence, MemoryRule, Sample, SampleDocument, ideal_memories, make_samples
+from bookwheel.lab.tasks.memories import MemoryOutcome, evidence_depth, needed_evidence, trace_evidence
 from bookwheel.text.chunks import split
-from bookwheel.types import Chunk
+from bookwheel.types import Chunk, Conversation, Memory, Reply, Step
 
 
 def chunks_of(text, *cuts):
@@ -81,3 +82,87 @@ def test_notes_come_in_with_the_chunk_that_holds_them(tokenizer):
         expected = {0: "", 1: "seen once"}.get(read, f"seen {read} times")
         assert expected in memory
         assert bool(memory) == bool(read)
+
+
+TEXT = "a" * 100 + "The levy is 40 crowns." + "b" * 278
+FACT = GoldEvidence(start=100, end=122, note="levy: 40 crowns", key="levy")
+
+
+def sample(*evidence, golds=("40",), question="What is the levy?", metric="contains"):
+    return Sample(
+        id="s",
+        task="t",
+        question=question,
+        golds=golds,
+        document=SampleDocument("d", [TEXT]),
+        metric=metric,
+        evidence=evidence or (FACT,),
+    )
+
+
+def steps(*memories, size=100):
+    blank = Memory(text="", tokens=0, limit=50)
+    texts = [Memory(text=text, tokens=len(text.split()), limit=50) for text in memories]
+    return [
+        Step(
+            chunk=Chunk(index=at, start=at * size, end=(at + 1) * size, text="", tokens=1),
+            before=texts[at - 1] if at else blank,
+            after=after,
+            conversation=Conversation(messages=(), reply=Reply(text=after.text)),
+        )
+        for at, after in enumerate(texts)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("memories", "is_right", "outcome", "step"),
+    [
+        (["", "levy 40", "levy 40", "levy: forty"], True, MemoryOutcome.SUPPORTED, None),
+        (["", "levy 40", "levy 40", "levy 40"], False, MemoryOutcome.MISUSED, None),
+        (["", "levy 40", "levy 40", "ale"], False, MemoryOutcome.OVERWRITTEN, 3),
+        (["", "levy 40", "ale", "ale"], False, MemoryOutcome.OVERWRITTEN, 2),
+        (["", "a levy", "a levy", "a levy"], False, MemoryOutcome.NEVER_CAPTURED, 1),
+        (["", "a levy", "a levy", "a levy"], True, MemoryOutcome.UNSUPPORTED, None),
+        (["", "levy 140", "", ""], False, MemoryOutcome.NEVER_CAPTURED, 1),
+    ],
+)
+def test_each_way_of_failing_has_its_name_and_its_step(memories, is_right, outcome, step):
+    found = trace_evidence(sample(), steps(*memories), is_right=is_right)
+    assert (found.outcome, found.step) == (outcome, step)
+
+
+def test_what_was_dropped_and_noted_again_is_kept():
+    found = trace_evidence(sample(), steps("", "40", "", "40"), is_right=True)
+    assert (found.captured, found.kept, found.outcome) == (1, 1, MemoryOutcome.SUPPORTED)
+
+
+def test_shares_count_the_pieces():
+    clue = GoldEvidence(start=10, end=30, note="the collector is Keziah Marrow of Riga")
+    found = trace_evidence(sample(clue, FACT), steps("Keziah Marrow, collector, Riga", "40", "40"), is_right=False)
+    assert (found.captured, found.kept) == (1, 0.5)
+    assert (found.outcome, found.step) == (MemoryOutcome.OVERWRITTEN, 1)
+    # Who has the answer may drop what led to it.
+    assert trace_evidence(sample(clue, FACT), steps("", "40", "40"), is_right=True).outcome is MemoryOutcome.SUPPORTED
+
+
+def test_a_piece_that_a_later_one_replaces_is_not_needed():
+    newer = GoldEvidence(start=300, end=320, note="levy: 55", key="levy")
+    assert needed_evidence(sample(FACT, newer, golds=("55",))) == [newer]
+    other = GoldEvidence(start=300, end=320, note="no levy any more", key="end", replaces=("levy",))
+    assert needed_evidence(sample(FACT, other)) == [other]
+
+
+def test_a_section_that_no_step_read_has_no_step_to_blame():
+    found = trace_evidence(sample(), steps("x"), is_right=False)
+    assert (found.outcome, found.step) == (MemoryOutcome.NEVER_CAPTURED, None)
+
+
+def test_nothing_is_said_without_steps_or_evidence():
+    assert trace_evidence(sample(), [], is_right=True) is None
+    shown = GoldEvidence(start=0, end=3)
+    assert trace_evidence(sample(shown), steps("x"), is_right=True) is None
+    assert evidence_depth(sample(shown)) is None
+
+
+def test_depth_is_the_place_of_the_evidence():
+    assert evidence_depth(sample()) == pytest.approx(111 / 400)

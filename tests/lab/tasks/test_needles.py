@@ -1,4 +1,4 @@
-"""RULER's needles, by its definitions."""
+"""RULER's needles, by its definitions. Variable tracking."""
 
 import re
 
@@ -61,3 +61,31 @@ def test_keys_never_repeat_among_distractors(tokenizer, data):
     assert (
         sample.text.count(f"{sample.metadata['keys'][0]} ") + sample.text.count(f"{sample.metadata['keys'][0]},") == 1
     )
+
+
+def made_chain(tokenizer, **options):
+    return next(make_samples("vt", tokens=1500, count=1, seed=6, tokenizer=tokenizer, **options))
+
+
+def solved(text, value):
+    """All names that hold the value, by running the assignments."""
+    held = {}
+    for name, source in re.findall(r"LET (\w+) = (\w+)", text):
+        held[name] = held.get(source, source)
+    return {name for name, found in held.items() if found == value}
+
+
+def test_the_chain_has_four_hops_and_running_it_gives_the_golds(tokenizer):
+    sample = made_chain(tokenizer)
+    value = re.search(r"\d{5}", sample.question)[0]
+    assert len(sample.golds) == 5
+    assert solved(sample.text, value) == set(sample.golds)
+    assert sample.text.count("LET ") == 5
+
+
+def test_other_chains_are_there_and_not_asked_for(tokenizer):
+    sample = made_chain(tokenizer, hops=2, chains=3)
+    value = re.search(r"\d{5}", sample.question)[0]
+    assert sample.text.count("LET ") == 9
+    assert solved(sample.text, value) == set(sample.golds)
+    assert len(sample.golds) == len(sample.evidence) == 3

@@ -13,20 +13,18 @@ from __future__ import annotations
 import gzip
 import json
 import os
-from functools import lru_cache
+import zlib
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import Any, Final
 
 from bookwheel.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 VARIABLE: Final = "BOOKWHEEL_DATA"
 _USUAL: Final = (Path("shared/data"), Path("../shared/data"))
 _GZIP: Final = b"\x1f\x8b"
 _BOOKS: Final = "books"
-_WIKI: Final = "wiki/wiki_paragraphs_en.jsonl"
+_WORDS: Final = "wordlists/wonderwords_lists.json"
 
 
 class DataDir:
@@ -35,7 +33,6 @@ class DataDir:
     def __init__(self, root: Path | None = None, file: Path | None = None) -> None:
         self.root = root
         self.file = file
-        self._words: dict[str, list[str]] | None = None
 
     @classmethod
     def locate(cls, data: Path | None) -> DataDir:
@@ -78,16 +75,22 @@ class DataDir:
             return []
         return sorted(path for path in folder.iterdir() if path.name.startswith(prefix) and ".txt" in path.suffixes)
 
-    def find_wiki(self) -> Path | None:
-        """Return the file of paragraphs for distractors."""
-        return self.find(_WIKI)
+    @cached_property
+    def raw_words(self) -> dict[str, list[str]]:
+        """The lists of words as they are, with names and hyphens; empty without the lists."""
+        path = self.find(_WORDS)
+        value = load_json(path) if path else {}
+        if not isinstance(value, dict):
+            raise InputError(f"{path}: expected an object with lists of words")
+        return {name: list(words) for name, words in value.items()}
 
-    def load_words(self) -> dict[str, list[str]]:
-        """Return nouns, adjectives and verbs of lower-case letters; empty without the lists."""
-        if self._words is None:
-            path = self.find("wordlists/wonderwords_lists.json")
-            self._words = load_word_lists(path) if path else {}
-        return self._words
+    @cached_property
+    def words(self) -> dict[str, list[str]]:
+        """Nouns, adjectives and verbs of lower-case letters, each list sorted and without repeats."""
+        return {
+            name: sorted({word for word in words if word.isascii() and word.isalpha() and word.islower()})
+            for name, words in self.raw_words.items()
+        }
 
 
 _ADVICE: Final = (
@@ -97,43 +100,12 @@ _ADVICE: Final = (
 )
 
 
-def load_raw_words(data_dir: DataDir) -> dict[str, list[str]]:
-    """Return the lists of words as they are, with names and hyphens; empty without the lists."""
-    path = data_dir.find("wordlists/wonderwords_lists.json")
-    value = load_json(path) if path else {}
-    return {name: list(words) for name, words in value.items()} if isinstance(value, dict) else {}
-
-
-@lru_cache(maxsize=4)
-def load_word_lists(path: Path) -> dict[str, list[str]]:
-    """Load the lists of words, each sorted and without repeats."""
-    value = load_json(path)
-    if not isinstance(value, dict):
-        raise InputError(f"{path}: expected an object with lists of words")
-    return {
-        name: sorted({word for word in words if word.isascii() and word.isalpha() and word.islower()})
-        for name, words in value.items()
-    }
-
-
-def open_text(path: Path) -> TextIO:
-    """Open a text file, packed or not, with a byte order mark or not, whose lines end at line feeds only."""
-    try:
-        with path.open("rb") as file:
-            is_packed = file.read(2) == _GZIP
-        if is_packed:
-            return gzip.open(path, "rt", encoding="utf-8-sig", newline="\n")
-        return path.open(encoding="utf-8-sig", newline="\n")
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error}") from error
-
-
 def read_text(path: Path) -> str:
-    """Return the whole text of a file."""
+    """Return the text of a file, packed or not, with a byte order mark or not; lines end at line feeds only."""
     try:
-        with open_text(path) as file:
-            return file.read()
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raw = path.read_bytes()
+        return (gzip.decompress(raw) if raw.startswith(_GZIP) else raw).decode("utf-8-sig")
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
         raise InputError(f"{path} cannot be read: {error}") from error
 
 
@@ -143,14 +115,3 @@ def load_json(path: Path) -> Any:
         return json.loads(read_text(path))
     except json.JSONDecodeError as error:
         raise InputError(f"{path}, line {error.lineno}: not valid JSON: {error.msg}") from error
-
-
-def load_lines(path: Path) -> Iterator[tuple[int, Any]]:
-    """Yield the values of a JSON Lines file with their line numbers; InputError names the line of a mistake."""
-    for number, line in enumerate(read_text(path).split("\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            yield number, json.loads(line)
-        except json.JSONDecodeError as error:
-            raise InputError(f"{path}, line {number}: not valid JSON: {error.msg}") from error

@@ -92,7 +92,8 @@ def read_entries(path: Path, pool: Path | None = None) -> Iterator[Sample | Miss
     """Yield the samples of a file, and those that `bookwheel data make` could not make."""
     for number, where, values in read_records(path):
         if isinstance(values, dict) and MISSING in values:
-            yield _parse_missing(values, f"{path}, {where}")
+            record = parse(_MissingRecord, values, where=f"{path}, {where}")
+            yield MissingSample(task=record.task, id=record.id, reason=record.infeasible, length=record.length)
         else:
             yield from _read_record(values, f"{path}, {where}", path, number, pool)
 
@@ -107,11 +108,6 @@ class _MissingRecord:
     id: str
     task: str
     length: int = 0
-
-
-def _parse_missing(values: Mapping[str, Any], where: str) -> MissingSample:
-    record = parse(_MissingRecord, values, where=where)
-    return MissingSample(task=record.task, id=record.id, reason=record.infeasible, length=record.length)
 
 
 def to_line(sample: Sample) -> str:

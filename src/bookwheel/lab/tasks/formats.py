@@ -134,34 +134,27 @@ def _answer_span(context: str, answers: list[dict[str, Any]]) -> tuple[tuple[int
         start = context.find(text)
     if start < 0:
         return ((0, len(context)),)
-    return (_sentence_span(context, start, start + len(text)),)
+    ends = [match.end() for match in _END.finditer(context)]
+    begin = max((place for place in ends if place <= start), default=0)
+    finish = min((place for place in ends if place >= start + len(text)), default=len(context))
+    return ((begin, begin + len(context[begin:finish].rstrip())),)
 
 
 _END: Final = re.compile(r"[.!?]['\")\]]*\s+|[。！？；][”’」』）]*|\n+")
-
-
-def _sentence_span(text: str, start: int, end: int) -> tuple[int, int]:
-    ends = [match.end() for match in _END.finditer(text)]
-    begin = max((place for place in ends if place <= start), default=0)
-    finish = min((place for place in ends if place >= end), default=len(text))
-    return begin, begin + len(text[begin:finish].rstrip())
 
 
 def _parse_musique(record: dict[str, Any], where: str) -> Iterator[QuestionItem | str]:
     if not record.get("answerable", True):
         yield _MARKED
         return
-    paragraphs = tuple(
-        Paragraph(title=one["title"], text=one["paragraph_text"].strip(), support=_whole_span(one))
-        for one in record["paragraphs"]
-    )
+    paragraphs: list[Paragraph] = []
+    for one in record["paragraphs"]:
+        text = one["paragraph_text"].strip()
+        support = ((0, len(text)),) if one["is_supporting"] else ()
+        paragraphs.append(Paragraph(title=one["title"], text=text, support=support))
     golds = tuple(dict.fromkeys([record["answer"], *record.get("answer_aliases", ())]))
     identity = str(record.get("id", where))
-    yield QuestionItem(id=identity, question=record["question"].strip(), golds=golds, paragraphs=paragraphs)
-
-
-def _whole_span(paragraph: dict[str, Any]) -> tuple[tuple[int, int], ...]:
-    return ((0, len(paragraph["paragraph_text"].strip())),) if paragraph["is_supporting"] else ()
+    yield QuestionItem(id=identity, question=record["question"].strip(), golds=golds, paragraphs=tuple(paragraphs))
 
 
 def _parse_hotpot(record: dict[str, Any], where: str) -> QuestionItem:
@@ -198,16 +191,11 @@ def _parse_own(record: dict[str, Any], where: str) -> QuestionItem:
     question = record["question"]
     if not isinstance(question, str) or not question.strip():
         raise ValueError("'question' must be a text that is not empty")
-    paragraphs = tuple(_parse_own_paragraph(one) for one in values)
+    titled = [{"title": "", "text": one} if isinstance(one, str) else one for one in values]
+    paragraphs = tuple(Paragraph(title=str(one.get("title", "")), text=str(one["text"]).strip()) for one in titled)
     return QuestionItem(
         id=str(record.get("id", where)), question=question.strip(), golds=parse_golds(record), paragraphs=paragraphs
     )
-
-
-def _parse_own_paragraph(value: Any) -> Paragraph:
-    if isinstance(value, str):
-        return Paragraph(title="", text=value.strip())
-    return Paragraph(title=str(value.get("title", "")), text=str(value["text"]).strip())
 
 
 def _ground(item: QuestionItem) -> QuestionItem | None:

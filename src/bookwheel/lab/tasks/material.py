@@ -74,19 +74,9 @@ _VOWELS: Final = _split_words("a e i o u ai ea oo")
 _CODAS: Final = ("", "", "l", "m", "n", "r", "s", "t", "ck", "nd")
 
 
-def list_nouns(data_dir: DataDir) -> list[str]:
-    """Return common nouns: the data folder's, or a hundred of ours."""
-    return data_dir.load_words().get("nouns") or OWN_NOUNS
-
-
-def list_adjectives(data_dir: DataDir) -> list[str]:
-    """Return adjectives: the data folder's, or about eighty of ours."""
-    return data_dir.load_words().get("adjectives") or OWN_ADJECTIVES
-
-
 def list_vocabulary(data_dir: DataDir) -> list[str]:
     """Return every word of the data folder's lists, without repeats."""
-    return sorted({word for listed in data_dir.load_words().values() for word in listed})
+    return sorted({word for listed in data_dir.words.values() for word in listed})
 
 
 def coin_word(rng: Random, syllables: tuple[int, ...] = (2, 2, 3)) -> str:
@@ -117,13 +107,6 @@ def draw_uuid(rng: Random) -> str:
     return str(uuid.UUID(int=rng.getrandbits(128), version=4))
 
 
-def draw_key(rng: Random, data_dir: DataDir, language: str) -> str:
-    """Draw a key: adjective and noun, or three Chinese characters."""
-    if language == "zh":
-        return rng.choice(ZH_ADJECTIVES) + rng.choice(ZH_MIDDLES) + rng.choice(ZH_NOUNS)
-    return f"{rng.choice(list_adjectives(data_dir))}-{rng.choice(list_nouns(data_dir))}"
-
-
 def draw_distinct(draw: Callable[[], str]) -> Iterator[str]:
     """Yield what `draw` returns, each value once, forever."""
     used: set[str] = set()
@@ -135,14 +118,22 @@ def draw_distinct(draw: Callable[[], str]) -> Iterator[str]:
 
 
 def draw_keys(rng: Random, data_dir: DataDir, language: str) -> Iterator[str]:
-    """Yield keys without repeats, forever; they grow longer when the short ones are used up."""
+    """Yield keys without repeats, forever: adjective and noun, or three Chinese characters.
+
+    They grow longer when the short ones are used up.
+    """
+    adjectives = data_dir.words.get("adjectives") or OWN_ADJECTIVES
+    nouns = data_dir.words.get("nouns") or OWN_NOUNS
     used: set[str] = set()
     misses = 0
     longer = 0
     while True:
-        name = draw_key(rng, data_dir, language)
+        if language == "zh":
+            name = rng.choice(ZH_ADJECTIVES) + rng.choice(ZH_MIDDLES) + rng.choice(ZH_NOUNS)
+        else:
+            name = f"{rng.choice(adjectives)}-{rng.choice(nouns)}"
         for _ in range(longer):
-            name = f"{rng.choice(list_nouns(data_dir))}-{name}" if language != "zh" else rng.choice(ZH_MIDDLES) + name
+            name = f"{rng.choice(nouns)}-{name}" if language != "zh" else rng.choice(ZH_MIDDLES) + name
         if name in used:
             misses += 1
             longer += misses % 20 == 0
@@ -254,32 +245,26 @@ _ZH: Final = (
 
 def write_prose(language: str, rng: Random) -> Iterator[str]:
     """Yield made-up sentences forever. Their words are built in, so they are the same on every machine."""
+    while language == "zh":
+        yield rng.choice(_ZH).format(
+            a=rng.choice(ZH_ADJECTIVES),
+            m=rng.choice(ZH_MIDDLES),
+            n=rng.choice(ZH_NOUNS),
+            season=rng.choice("春夏秋冬"),
+            given=rng.choice(ZH_GIVEN),
+            family=rng.choice(ZH_FAMILY),
+        )
     while True:
-        yield _zh_sentence(rng) if language == "zh" else _en_sentence(rng)
-
-
-def _en_sentence(rng: Random) -> str:
-    noun, other = rng.sample(OWN_NOUNS, 2)
-    return rng.choice(_EN).format(
-        adjective=rng.choice(OWN_ADJECTIVES),
-        noun=noun,
-        other=other,
-        place=rng.choice(_PLACES),
-        season=rng.choice(("spring", "summer", "autumn", "winter")),
-        given=rng.choice(GIVEN),
-        family=rng.choice(FAMILY),
-    )
-
-
-def _zh_sentence(rng: Random) -> str:
-    return rng.choice(_ZH).format(
-        a=rng.choice(ZH_ADJECTIVES),
-        m=rng.choice(ZH_MIDDLES),
-        n=rng.choice(ZH_NOUNS),
-        season=rng.choice("春夏秋冬"),
-        given=rng.choice(ZH_GIVEN),
-        family=rng.choice(ZH_FAMILY),
-    )
+        noun, other = rng.sample(OWN_NOUNS, 2)
+        yield rng.choice(_EN).format(
+            adjective=rng.choice(OWN_ADJECTIVES),
+            noun=noun,
+            other=other,
+            place=rng.choice(_PLACES),
+            season=rng.choice(("spring", "summer", "autumn", "winter")),
+            given=rng.choice(GIVEN),
+            family=rng.choice(FAMILY),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,9 +28,10 @@ from bookwheel.lab.scoring.normalization import contains_words, words
 from bookwheel.lab.tasks.answerable import ABSENT
 from bookwheel.lab.tasks.assembly import AssembledDocument, SourcePassage, count_tokens, join, length_error
 from bookwheel.lab.tasks.base import GoldEvidence, InfeasibleSample
-from bookwheel.lab.tasks.data_dir import DataDir, load_lines
+from bookwheel.lab.tasks.data_dir import DataDir
 from bookwheel.lab.tasks.definition import AtLeastOne, DepthOptions, SampleDraft, SampleRequest, Task
 from bookwheel.lab.tasks.formats import Paragraph, QuestionItem, load_items, load_question_set
+from bookwheel.lab.tasks.imports.records import read_records
 from bookwheel.lab.tasks.material import open_essays
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ SOURCES: Final = {
     ),
     "drcd": QuestionFiles(files={("zh", "dev"): "qa_zh/drcd_dev_test.json"}),
 }
+_WIKI: Final = "wiki/wiki_paragraphs_en.jsonl"
 _HEADS: Final = {"en": "Passage: {title}\n{text}\n\n", "zh": "【{title}】\n{text}\n\n"}
 # Tokens that the paper's lengths have a paragraph: 50 are its 7K, 25,600 its 3.5M.
 _NOMINAL: Final = 140
@@ -226,7 +228,7 @@ def _render_paragraph(title: str, text: str, request: SampleRequest) -> str:
 def _draw_distractors(request: SampleRequest, path: Path, item: QuestionItem) -> Iterator[str]:
     """Yield other paragraphs in a seeded order, without repeats and without the question's own titles."""
     source = SOURCES[request.task]
-    wiki = request.data_dir.find_wiki() if request.language == "en" else None
+    wiki = request.data_dir.find(_WIKI) if request.language == "en" else None
     pools = [_load_neighbours(path)] if source.neighbours or wiki is None else []
     if wiki is not None:
         pools.append(_load_pool(wiki))
@@ -268,9 +270,9 @@ def _load_neighbours(path: Path) -> list[tuple[str, str]]:
 def _load_pool(path: Path) -> list[tuple[str, str]]:
     """Load the pool of paragraphs; InputError names the line of a bad one."""
     pool: list[tuple[str, str]] = []
-    for number, record in load_lines(path):
+    for _, where, record in read_records(path):
         if not isinstance(record, dict) or not isinstance(record.get("text"), str):
-            raise InputError(f"{path}, line {number}: expected an object with title and text")
+            raise InputError(f"{path}, {where}: expected an object with title and text")
         pool.append((str(record.get("title", "")), record["text"].strip()))
     return pool
 

@@ -90,7 +90,10 @@ def build_frequent_words(request: SampleRequest) -> SampleDraft:
         Random(key).shuffle(entries)  # noqa: S311 - not for secrets
         return entries
 
-    least = next(size for size in range(8, 100_000) if _is_separable([round(size * share / total) for share in shares]))
+    # The three words to find must be clearly more frequent than the next.
+    last, following = shares[_FREQUENT : _FREQUENT + 2]
+    sizes = range(8, 100_000)
+    least = next(size for size in sizes if round(size * last / total) > round(size * following / total) + 1)
     body = _fit_length(texts, request, least=least, guess=request.tokens // 3)
     return _build_draft(
         f"The document is a row of made-up words; the dots are not words. Which {_FREQUENT} words occur in it most "
@@ -99,11 +102,6 @@ def build_frequent_words(request: SampleRequest) -> SampleDraft:
         body,
         alpha=alpha,
     )
-
-
-def _is_separable(counts: list[int]) -> bool:
-    """Return True when the three words to find are clearly more frequent than the next."""
-    return counts[_FREQUENT] > counts[_FREQUENT + 1] + 1
 
 
 def _build_draft(question: str, golds: list[str], body: AssembledDocument, **metadata: float) -> SampleDraft:

@@ -152,13 +152,17 @@ def adapt_ruler(values: Mapping[str, Any]) -> dict[str, Any]:
         question = f"{question}\n{prefix}"
     tokens = int(values.get("length_w_model_temp") or values.get("length") or 0)
     head = prompt[:begin]
+    # The length that was asked for: prompts stay a little below it, and lengths are doubled 1024s.
+    length = _UNIT
+    while length < tokens:
+        length *= 2
     return {
         # No id: its index is the sample's number in some files and a place in the text in others.
         "document": prompt[begin : match.start()],
         "question": question,
         "golds": outputs,
         "metric": "string_match_part" if family == "qa" else "string_match_all",
-        "length": _round_length(tokens),
+        "length": length if tokens else 0,
         "tokens": tokens,
         "metadata": {"family": family, "head": head, "answer_prefix": prefix},
     }
@@ -174,11 +178,3 @@ def _find_parts(prompt: str) -> tuple[str, int, re.Match[str]]:
     raise ValueError(
         "'input' is no prompt of RULER's thirteen tasks; give document and question in fields of their own"
     )
-
-
-def _round_length(tokens: int) -> int:
-    """Return the length that was asked for: prompts stay a little below it, and lengths are doubled 1024s."""
-    length = _UNIT
-    while length < tokens:
-        length *= 2
-    return length if tokens else 0

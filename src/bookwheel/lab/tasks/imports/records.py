@@ -5,25 +5,25 @@ The text of a file is in memory as a whole, its records one at a time: some sets
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
-import zlib
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import InputError
+from bookwheel.lab.tasks.data_dir import read_text
 from bookwheel.plugins import require_extra
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
     from pathlib import Path
 
-_GZIP: Final = b"\x1f\x8b"
 _PARQUET: Final = b"PAR1"
 _BLANK: Final = re.compile(r"[\s\ufeff]*")
 # Fields under which files of other projects hold their list of records, after a version or a name.
 _LIST: Final = re.compile(r'"(?:data|examples|instances)"\s*:\s*\[')
 _HEAD: Final = 400
+# A file that begins with an object, and whose second line does too.
+_ONE_A_LINE: Final = re.compile(r"[^\n]*\}\s*\n\s*\{")
 _TOO_DEEP: Final = "its lists and objects are nested too deeply"
 
 
@@ -38,18 +38,16 @@ def read_records(path: Path) -> Iterator[tuple[int, str, Any]]:
         if first == _PARQUET:
             yield from _read_parquet(path)
             return
-        raw = gzip.decompress(path.read_bytes()) if first.startswith(_GZIP) else path.read_bytes()
-        text = raw.decode("utf-8-sig")
-    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
+    except OSError as error:
         raise InputError(f"{path} cannot be read: {error}") from error
-    del raw
+    text = read_text(path)
     start = _skip(text, 0)
     if text.startswith("[", start):
         end = yield from _parse_array(text, start, path)
         if text[end:].strip():
             line = text.count("\n", 0, _skip(text, end)) + 1
             raise InputError(f"{path}, line {line}: not valid JSON: there is more behind the end of the list")
-    elif ".jsonl" in path.suffixes or _is_lines(text):
+    elif ".jsonl" in path.suffixes or _ONE_A_LINE.match(text, start):
         yield from _parse_lines(text, path)
     elif listed := _LIST.search(text, 0, _HEAD):
         yield from _parse_array(text, listed.end() - 1, path)
@@ -98,12 +96,6 @@ def _parse_array(text: str, start: int, path: Path) -> Generator[tuple[int, str,
 def _skip(text: str, place: int) -> int:
     match = _BLANK.match(text, place)
     return match.end() if match else place
-
-
-def _is_lines(text: str) -> bool:
-    """Return whether a file that begins with an object holds one object a line."""
-    first, _, rest = text.strip().partition("\n")
-    return bool(rest) and (first.rstrip().endswith("}") and rest.lstrip().startswith("{"))
 
 
 def _parse_whole(text: str, path: Path) -> Any:

@@ -167,13 +167,13 @@ class ChainPrompts(PromptFamily):
         """Return a prompt with so many lines of noise, behind its example."""
         del index
         prompt = self._write_plain(size)
-        return prompt if self._is_example else replace(prompt, lead=f"{self._rename_example()}\n")
-
-    def _rename_example(self) -> str:
+        if self._is_example:
+            return prompt
         text = self._example
         for name in text.strip().split()[-self._hops - 1 :]:
             text = text.replace(name, self._draw_name(len(name)))
-        return text.replace(_EXAMPLE_VALUE, str(self.streams.numpy.randint(10000, 99999)))
+        text = text.replace(_EXAMPLE_VALUE, str(self.streams.numpy.randint(10000, 99999)))
+        return replace(prompt, lead=f"{text}\n")
 
     def _draw_name(self, letters: int) -> str:
         return "".join(self.streams.random.choices(ascii_uppercase, k=letters))
@@ -185,17 +185,16 @@ class ChainPrompts(PromptFamily):
             raise ValueError("two variables have one name")
         lines = [self.resources.wordings.noise] * size
         rows = [names[at : at + hops + 1] for at in range(0, len(names), hops + 1)]
-        chains = [self._write_chain(row) for row in rows]
+        chains: list[list[str]] = []
+        for row in rows:
+            value = _EXAMPLE_VALUE if self._is_example else str(self.streams.numpy.randint(10000, 99999))
+            links = [f"VAR {name} = VAR {before} " for before, name in pairwise(row)]
+            chains.append([f"VAR {row[0]} = {value}", *links])
         for chain in chains:
             places = sorted(self.streams.random.sample(range(len(lines)), len(chain)))
             for at, place in enumerate(places):
                 lines.insert(place + at, chain[at])
-        value = chains[0][0].split("=")[-1].strip()
+        asked = chains[0][0].split("=")[-1].strip()
         context = "\n".join(lines).replace(". \n", ".\n")
         needles = [line.strip() for line in chains[0]]
-        return fill_template(self.template, context, rows[0], needles=needles, query=value, num_v=self._hops + 1)
-
-    def _write_chain(self, row: list[str]) -> list[str]:
-        value = _EXAMPLE_VALUE if self._is_example else str(self.streams.numpy.randint(10000, 99999))
-        links = [f"VAR {name} = VAR {before} " for before, name in pairwise(row)]
-        return [f"VAR {row[0]} = {value}", *links]
+        return fill_template(self.template, context, rows[0], needles=needles, query=asked, num_v=self._hops + 1)

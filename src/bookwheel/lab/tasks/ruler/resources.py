@@ -14,7 +14,7 @@ from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import InputError
-from bookwheel.lab.tasks.data_dir import load_json, load_raw_words, read_text
+from bookwheel.lab.tasks.data_dir import load_json, read_text
 from bookwheel.lab.tasks.imports.records import read_records
 from bookwheel.lab.tasks.material import BOOKS, OWN_ADJECTIVES, OWN_NOUNS, coin_word, draw_distinct
 
@@ -211,13 +211,13 @@ class Resources:
     @cached_property
     def keys(self) -> KeyNames:
         """The names that needles may have."""
-        lists = load_raw_words(self._data_dir)
+        lists = self._data_dir.raw_words
         return KeyNames(lists.get("adjectives") or OWN_ADJECTIVES, lists.get("nouns") or OWN_NOUNS)
 
     @cached_property
     def vocabulary(self) -> list[str]:
         """All words of the lists, sorted."""
-        lists = load_raw_words(self._data_dir)
+        lists = self._data_dir.raw_words
         return sorted({word for listed in lists.values() for word in listed}) or sorted({*OWN_ADJECTIVES, *OWN_NOUNS})
 
     def further_words(self, rng: Random) -> list[str]:

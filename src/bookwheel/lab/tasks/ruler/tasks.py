@@ -10,20 +10,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
-
-from annotated_types import Ge, Le
+from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import InputError
 from bookwheel.lab.tasks.assembly import AssembledDocument
 from bookwheel.lab.tasks.base import GoldEvidence, MemoryRule
-from bookwheel.lab.tasks.definition import AtLeastOne, SampleDraft, SampleRequest, Task
+from bookwheel.lab.tasks.definition import SampleDraft, SampleRequest, Task
 from bookwheel.lab.tasks.material import split_sentences
-from bookwheel.lab.tasks.needles import VARIANTS
+from bookwheel.lab.tasks.needles import VARIANTS, ChainOptions
 from bookwheel.lab.tasks.ruler.counts import CommonPrompts, FrequentPrompts, PassagePrompts
 from bookwheel.lab.tasks.ruler.needles import ChainPrompts, NeedlePrompts
 from bookwheel.lab.tasks.ruler.prompts import Streams
 from bookwheel.lab.tasks.ruler.resources import Resources
+from bookwheel.lab.tasks.words import FrequentWordOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -172,21 +171,19 @@ class RulerOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RulerChainOptions(RulerOptions):
+class RulerChainOptions(ChainOptions):
     """The options of `ruler_vt`."""
 
-    hops: AtLeastOne | None = None
-    """Links after the first; 4 by default."""
-    chains: AtLeastOne | None = None
-    """Chains in all, of which one is asked for; 1 by default."""
+    ruler: str | None = None
+    """The path of a checkout of RULER."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RulerWordOptions(RulerOptions):
+class RulerWordOptions(FrequentWordOptions):
     """The options of `ruler_fwe`."""
 
-    alpha: Annotated[float, Ge(1.1), Le(4.0)] | None = None
-    """How fast the counts fall from word to word; 2.0 by default."""
+    ruler: str | None = None
+    """The path of a checkout of RULER."""
 
 
 _OPTIONS: Final = {"vt": RulerChainOptions, "fwe": RulerWordOptions}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bookwheel.cli.options import BudgetOptions
+from bookwheel.arguments import renew_budget
 from bookwheel.configuration import Configuration, NamedEndpoint
 from bookwheel.plan import Budget
 
@@ -26,6 +26,7 @@ def test_a_plan_without_prompts_stays_as_it_is():
 
 def test_an_endpoint_without_prices_leaves_those_that_are_known():
     known = Budget(price_in=2.0, price_out=3.0)
-    assert BudgetOptions(max_cost=1.0).build(known, NamedEndpoint(url="http://tower")).price_in == 2.0
+    assert NamedEndpoint(url="http://tower").apply_prices(known) == known
+    assert renew_budget(known, {"max_cost": 1.0}) == Budget(cost=1.0, price_in=2.0, price_out=3.0)
     priced = NamedEndpoint(url="http://tower", price_out=5.0)
     assert priced.apply_prices(known) == Budget(price_out=5.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -10,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from bookwheel.errors import InputError
+from bookwheel.documents.opening import TextDocument
+from bookwheel.errors import InputError, MissingAbility
+from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plugins import list_plugins, load_plugin
-from bookwheel.reading.ways.registry import list_ways, load_way
+from bookwheel.reading.ways.registry import check_abilities, estimate_reading, list_ways, load_way
 
 ROOT = Path(__file__).parent.parent
 BOOK = "Gulls circle over the pier. " * 60 + "The harbour master of Skarholm is Ada Quill. " + "Rain fell. " * 400
@@ -102,6 +105,33 @@ def test_a_way_that_is_no_function_is_refused(register) -> None:
     register("odd_way", "bookwheel.ways", "odd = odd_way:READ", "READ = 5")
     with pytest.raises(InputError, match="'odd'"):
         load_way("odd")
+
+
+SPEC = """
+from dataclasses import replace
+from bookwheel.models.base import Ability
+from bookwheel.reading.loop import read
+from bookwheel.reading.ways.edits import EDITS
+from bookwheel.reading.ways.spec import WaySpec
+
+def list_calls(given):
+    return [given.answering()]
+
+WAY = WaySpec(run=read, needs=frozenset({Ability.JUDGE}), list_calls=list_calls)
+PART = replace(EDITS, name="part")
+"""
+
+
+def test_a_way_of_another_package_says_what_it_needs_and_costs(register) -> None:
+    register("exact_way", "bookwheel.ways", "exact = exact_way:WAY\npart = exact_way:PART", SPEC)
+    model = ScriptedModel(keyword_reader)
+    with pytest.raises(MissingAbility, match="exact needs log-probabilities"):
+        asyncio.run(check_abilities("exact", model, model.plan))
+    cost = asyncio.run(estimate_reading(TextDocument(BOOK), QUESTION, model, model.plan, "exact"))
+    assert (cost.calls, cost.of_way) == (1, "exact")
+    assert load_way("ranked+part").name == "ranked+part"
+    with pytest.raises(InputError, match=r"exact.*goes with no other.*part"):
+        load_way("exact+part")
 
 
 def test_our_own_names_cannot_be_taken_over(register) -> None:

@@ -12,8 +12,7 @@ from bookwheel.models.base import Embeddings
 from bookwheel.models.embeddings import BATCH
 from bookwheel.models.scripted import ScriptedModel, keyword_judge, keyword_likelihood, keyword_reader
 from bookwheel.plan import Budget, GatePlan, Plan, Scorer
-from bookwheel.reading.estimate import estimate_cost
-from bookwheel.reading.ways.registry import BUILT_IN, load_way
+from bookwheel.reading.ways.registry import BUILT_IN, estimate_cost, load_way
 from bookwheel.types import Answer, Usage
 
 PLAN = Plan(question_tokens=60, chunk_tokens=100, memory_tokens=60, answer_tokens=60, gate=GatePlan(), language="en")

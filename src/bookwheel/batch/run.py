@@ -17,7 +17,7 @@ from bookwheel.batch.rows import DONE, RowOutcome, group_rows
 from bookwheel.errors import BookwheelError
 from bookwheel.models.patience import Patience
 from bookwheel.reading.budget import BudgetedModel
-from bookwheel.reading.choice import estimate_reading
+from bookwheel.reading.ways.registry import estimate_reading
 from bookwheel.session import Session
 
 if TYPE_CHECKING:

@@ -1,4 +1,8 @@
-"""The cost of a reading, estimated before the first call: the least and the most that its way can take."""
+"""The cost of a reading before its first call: the least and the most that its way can take.
+
+At most means that every gate lets every chunk through, every list of changes is refused and the memory rewritten, and
+no exit is taken; at least is the opposite. What calls a way takes is said by the way itself (reading/ways/spec.py).
+"""
 
 from __future__ import annotations
 
@@ -7,15 +11,13 @@ from itertools import islice
 from math import ceil
 from typing import TYPE_CHECKING, Final, Self
 
-from bookwheel.reading.loop import check
-from bookwheel.reading.prompts import prompts_for
 from bookwheel.text.chunks import split
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from bookwheel.models.base import Model
-    from bookwheel.plan import Plan
+    from bookwheel.plan import Layout, Plan
     from bookwheel.reading.prompts import Prompts
     from bookwheel.types import Document, Message
 
@@ -41,7 +43,7 @@ class CostEstimate:
     exact: bool
     """False when the document was extrapolated or the tokenizer is an estimate."""
     of_way: str
-    """The way whose cost this is: the loop's, for a way of another package."""
+    """The way whose cost this is: the loop's, for a way of another package that does not say its own."""
 
     def multiply(self, questions: int) -> Self:
         """Return the cost of so many questions about the document."""
@@ -84,24 +86,73 @@ class DocumentSize:
     exact: bool
 
 
-def estimate_cost(document: Document, question: str, model: Model, plan: Plan, way: str = "sequential") -> CostEstimate:
-    """Cut the first chunks and extrapolate. Raise what a reading would raise before its first call."""
-    prompts = prompts_for(plan, question)
-    check(question, model, plan, prompts)
-    size = measure_document(document, model, plan)
-    if way == "sequential":
-        calls = list_loop_calls(size, question, model, plan, prompts)
-        return add_up(calls, size, plan, way)
-    from bookwheel.reading.ways.costs import list_calls  # the loop's own estimate needs none of the ways
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostInputs:
+    """What the costs of all ways are made of."""
 
-    own = list_calls(way, size, question, model, plan, prompts)
-    if own is None:
-        return add_up(list_loop_calls(size, question, model, plan, prompts), size, plan, "sequential")
-    return add_up(own, size, plan, way)
+    size: DocumentSize
+    question: str
+    model: Model
+    plan: Plan
+    prompts: Prompts
+    more_words: int = 0
+    """Tokens beside the question in every prompt, at most."""
+
+    @property
+    def question_tokens(self) -> int:
+        """The question's own tokens."""
+        return self.model.tokenizer.count(self.question)
+
+    @property
+    def slack(self) -> int:
+        """What a count of words may have too much: the template's bound, and blank memories."""
+        return self.model.template_tokens + 2 * self.model.tokenizer.count(self.prompts.blank)
+
+    def count_words(self, turn: Sequence[Message]) -> int:
+        """Return the tokens of a prompt with the question and nothing else filled in."""
+        words = sum(self.model.tokenizer.count(message.content) for message in turn)
+        blank = self.model.tokenizer.count(self.prompts.blank)
+        return words + self.model.template_tokens + blank + self.question_tokens + self.more_words
+
+    def count_turn(self, name: str) -> int:
+        """Return the tokens of the prompt of a turn with the question alone."""
+        return self.count_words(self.prompts.turn(name, question=""))
+
+    def count_baseline(self, name: str) -> int:
+        """Return the tokens of another way's prompt with the question alone."""
+        return self.count_words(self.prompts.baseline(name, question=""))
+
+    def share_tokens(self, chunks: int) -> int:
+        """Return the tokens of so many chunks of the document."""
+        return self.size.tokens * chunks // max(1, self.size.chunks)
+
+    def rewriting(self, layout: Layout, *, least: int, most: int, text: int) -> CallCost:
+        """Return the calls that write a memory anew from so many tokens of text."""
+        memory = self.plan.memory_tokens
+        return CallCost(
+            least=least,
+            most=most,
+            words=self.count_words(self.prompts.empty(layout)[0]),
+            reply=memory,
+            memory=memory,
+            least_text=self.share_tokens(least),
+            most_text=text,
+        )
+
+    def answering(self) -> CallCost:
+        """Return the call that answers from the last memory."""
+        words = self.count_words(self.prompts.empty(self.plan.layout)[1])
+        return CallCost(least=1, most=1, words=words, reply=self.plan.answer_tokens, memory=self.plan.memory_tokens)
 
 
-def measure_document(document: Document, model: Model, plan: Plan) -> DocumentSize:
-    """Return the document's chunks and tokens."""
+def list_loop_calls(given: CostInputs) -> list[CallCost]:
+    """Return the calls of the loop: an update for each chunk, then the answer."""
+    chunks = given.size.chunks
+    return [given.rewriting(given.plan.layout, least=chunks, most=chunks, text=given.size.tokens), given.answering()]
+
+
+def measure_document(document: Document, _question: str, model: Model, plan: Plan) -> DocumentSize:
+    """Return the chunks and tokens of a document: cut the first chunks and extrapolate."""
     sampled = list(islice(split(document, model.tokenizer, plan.chunk_tokens), _SAMPLED_CHUNKS))
     seen = sampled[-1].end if sampled else 0
     length = document.length or seen
@@ -113,50 +164,19 @@ def measure_document(document: Document, model: Model, plan: Plan) -> DocumentSi
     )
 
 
-def list_loop_calls(size: DocumentSize, question: str, model: Model, plan: Plan, prompts: Prompts) -> list[CallCost]:
-    """Return the calls of the loop: an update for each chunk, then the answer."""
-    update, answer = (count_words(turn, question, model, prompts) for turn in prompts.empty(plan.layout))
-    memory, text = plan.memory_tokens, size.tokens
-    calls = [
-        CallCost(
-            least=size.chunks,
-            most=size.chunks,
-            words=update,
-            reply=memory,
-            memory=memory,
-            least_text=text,
-            most_text=text,
-        ),
-        CallCost(least=1, most=1, words=answer, reply=plan.answer_tokens, memory=memory),
-    ]
-    return add_slack(calls, model, prompts)
-
-
-def add_slack(calls: Iterable[CallCost], model: Model, prompts: Prompts, more: int = 0) -> list[CallCost]:
-    """Return the calls with what `count_words` may have counted too much: the template's bound, and blank memories."""
-    slack = model.template_tokens + 2 * model.tokenizer.count(prompts.blank) + more
-    return [replace(call, slack=slack) for call in calls]
-
-
-def count_words(turn: Iterable[Message], question: str, model: Model, prompts: Prompts) -> int:
-    """Return the tokens of a prompt with the question and nothing else filled in."""
-    words = sum(model.tokenizer.count(message.content) for message in turn)
-    return words + model.template_tokens + model.tokenizer.count(prompts.blank) + model.tokenizer.count(question)
-
-
-def add_up(calls: Iterable[CallCost], size: DocumentSize, plan: Plan, way: str) -> CostEstimate:
+def add_up(calls: Iterable[CallCost], given: CostInputs, way: str) -> CostEstimate:
     """Return the estimate that these calls come to."""
-    kinds = list(calls)
+    kinds = [replace(kind, slack=kind.slack + given.slack) for kind in calls]
     prompt = sum(kind.most * (kind.words + kind.memory) + kind.most_text for kind in kinds)
     completion = sum(kind.most * kind.reply for kind in kinds)
     return CostEstimate(
-        chunks=size.chunks,
+        chunks=given.size.chunks,
         calls=sum(kind.most for kind in kinds),
         prompt_tokens=prompt,
         completion_tokens=completion,
         least_calls=sum(kind.least for kind in kinds),
         least_prompt_tokens=sum(kind.least * max(0, kind.words - kind.slack) + kind.least_text for kind in kinds),
-        cost=plan.budget.price(prompt, completion),
-        exact=size.exact,
+        cost=given.plan.budget.price(prompt, completion),
+        exact=given.size.exact,
         of_way=way,
     )

@@ -20,8 +20,9 @@ from bookwheel.reading import loop
 from bookwheel.reading.budget import BudgetedModel
 from bookwheel.reading.calibration import settle_gate
 from bookwheel.reading.guards import is_empty
-from bookwheel.reading.prompts import language_of, prompts_for
-from bookwheel.reading.token_scale import WAYS, ScaledModel, measure_scale
+from bookwheel.reading.prompts import language_of
+from bookwheel.reading.token_scale import ScaledModel, measure_scale
+from bookwheel.reading.ways.registry import find_spec
 from bookwheel.types import Answer, Reading, Status, Step
 from bookwheel.verdict.judge import judge_answer
 
@@ -54,11 +55,7 @@ def new_reading(document: DocumentInfo, question: str, model: Model, plan: Plan,
 
 def check_reading(reading: Reading, model: Model) -> None:
     """Raise InputError for a bad question or plan, before anything is kept or paid for."""
-    if reading.way == "whole":
-        # It cuts no chunks, so their size need not fit the window.
-        loop.check_question(reading.question, model, reading.plan)
-    else:
-        loop.check(reading.question, model, reading.plan, prompts_for(reading.plan, reading.question))
+    find_spec(reading.way).check(reading.question, model, reading.plan)
 
 
 class StepStore(Protocol):
@@ -179,7 +176,7 @@ class _Run:
 
     async def _scale_tokens(self, first: Step | Answer) -> bool:
         """Correct the plan's estimate of tokens by the first step, if that is possible."""
-        if isinstance(first, Answer) or self._reading.way not in WAYS:
+        if isinstance(first, Answer) or not find_spec(self._reading.way).is_serial:
             return False
         scale = measure_scale(first, self.model, self._reading.plan)
         if scale is None:

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from bookwheel.text.tokens import Tokenizer
     from bookwheel.types import Step
 
-WAYS: Final = frozenset({"sequential", "refine"})
-"""Ways that have no call in flight between two steps, so that none is lost when they go on with another plan."""
-
 # In a shorter prompt the chat template, which is not estimated, would count too much.
 _LEAST_TOKENS: Final = 1000
 # The rest of a document can be a little denser than its first chunk.

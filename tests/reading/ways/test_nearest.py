@@ -17,9 +17,8 @@ from bookwheel.models.base import Embeddings
 from bookwheel.models.scripted import ScriptedModel, keyword_judge, keyword_reader
 from bookwheel.plan import Budget, Plan, Rank
 from bookwheel.reading.budget import BudgetedModel
-from bookwheel.reading.estimate import estimate_cost
 from bookwheel.reading.ways.nearest import find_scores
-from bookwheel.reading.ways.registry import check_abilities, load_way
+from bookwheel.reading.ways.registry import check_abilities, estimate_cost, load_way
 from bookwheel.types import Answer, Flag, Usage
 
 PLAN = Plan(

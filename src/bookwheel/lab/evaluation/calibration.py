@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from bookwheel.errors import InputError
 from bookwheel.lab.tasks.memories import ideal_memories
-from bookwheel.models.base import find_abilities, require_ability
+from bookwheel.models.base import Ability, find_abilities, require_ability
+from bookwheel.plan import Scorer
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.cascade import HalvingScorer
-from bookwheel.reading.ways.judging import ABILITIES
 from bookwheel.text.chunks import split
 from bookwheel.types import Memory
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from bookwheel.lab.tasks.base import Sample
     from bookwheel.models.base import Model
-    from bookwheel.plan import Plan, Scorer
+    from bookwheel.plan import Plan
     from bookwheel.types import Chunk
 
 
@@ -40,7 +40,7 @@ class ScoredChunk:
 async def list_scorers(model: Model) -> list[Scorer]:
     """Return the judgements that the model offers; InputError if it offers none."""
     abilities = await find_abilities(model)
-    scorers = [scorer for scorer, ability in ABILITIES.items() if ability in abilities]
+    scorers = [scorer for scorer in Scorer if Ability(scorer) in abilities]
     if not scorers:
         raise InputError(
             f"{model.name} gives no log-probabilities, so it cannot judge and needs no calibration: read with "
@@ -59,7 +59,7 @@ async def score_samples(
     watch: Callable[[int], None] = lambda _count: None,
 ) -> list[ScoredChunk]:
     """Return the scores of all chunks of the samples. `watch` gets the number of chunks scored so far."""
-    judging = await require_ability(model, ABILITIES[scorer], way="gated")
+    judging = await require_ability(model, Ability(scorer), way="gated")
     places = asyncio.Semaphore(at_once)
     scored = 0
 

@@ -16,7 +16,7 @@ from bookwheel.reading.choice import WayChoice, choose_way
 from bookwheel.reading.loop import check
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.early_exit import asks_for_all
-from bookwheel.reading.ways.judging import ABILITIES
+from bookwheel.reading.ways.spec import WaySpec
 from bookwheel.types import Chunk, Conversation, Memory, Reply, Step
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def _choose_by_abilities(abilities: frozenset[Ability], question: str, model: Mo
     if Ability.JUDGE in abilities and not asks_for_all(question):
         # Needs no threshold: what the order puts last is read too, unless the answer is borne out before.
         return "ranked+edits", f"{model.name} can judge when it has the answer, so the likeliest chunks come first"
-    if gate and ABILITIES[gate.scorer] in abilities:
+    if gate and Ability(gate.scorer) in abilities:
         return "gated+edits", f"{model.name} can judge which chunks matter, and the question needs all that do"
     if gate:
         return "edits", f"{model.name} is calibrated for {gate.scorer} and does not offer it, but it can write changes"
@@ -87,3 +87,10 @@ async def auto(
 def _shift(step: Step, by: int) -> Step:
     """Return the step with its index moved: the choice itself is step 0."""
     return replace(step, chunk=replace(step.chunk, index=step.chunk.index + by))
+
+
+async def _choose(document: Document, question: str, model: Model, plan: Plan) -> str:
+    return (await choose_parts(document, question, model, plan)).way
+
+
+AUTO = WaySpec(run=auto, ranks=True, choose=_choose)

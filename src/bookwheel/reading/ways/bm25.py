@@ -6,7 +6,8 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import MissingExtra
-from bookwheel.reading.ways.single_turn import ask_once, join_chunks, text_budget
+from bookwheel.reading.ways.single_turn import ask_once, count_one_call, join_chunks, text_budget
+from bookwheel.reading.ways.spec import WaySpec
 from bookwheel.text.chunks import split
 from bookwheel.text.sanitize import escape_markup
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from bookwheel.types import Answer, Chunk, Document, Step
 
 PASSAGE_TOKENS: Final = 160
+PACKAGE: Final = "bm25s (pip install 'bookwheel[evaluation]')"
 # Chinese is searched by characters, everything else by words.
 WORD: Final = "[\u4e00-\u9fff\u3400-\u4dbf]|[^\\W\u4e00-\u9fff\u3400-\u4dbf]+"
 
@@ -76,3 +78,6 @@ def _tokenize(texts: Sequence[str]) -> list[list[str]]:
         list(texts), token_pattern=WORD, stopwords="english", return_ids=False, show_progress=False
     )
     return found
+
+
+BM25 = WaySpec(run=bm25, package=PACKAGE, list_calls=count_one_call("passages"))

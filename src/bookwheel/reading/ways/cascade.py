@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import WindowExceeded
 from bookwheel.models.address import ModelAddress
-from bookwheel.models.base import require_ability
+from bookwheel.models.base import Ability, require_ability
 from bookwheel.reading.calibration import find_gate, load_calibration
-from bookwheel.reading.ways.compose import ComposedWay, Decision, ReadingContext, Writer
-from bookwheel.reading.ways.gated import let_through
-from bookwheel.reading.ways.judging import ABILITIES, ChunkScorer
+from bookwheel.reading.ways.compose import ComposedWay, Decision, Gate, ReadingContext, Write
+from bookwheel.reading.ways.gated import estimate_judgements, let_through
+from bookwheel.reading.ways.judging import ChunkScorer
+from bookwheel.reading.ways.spec import Threshold
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -72,16 +73,19 @@ def has_threshold() -> bool:
 
 
 @asynccontextmanager
-async def open_cascade(context: ReadingContext, write: Writer) -> AsyncIterator[Writer]:
+async def open_cascade(context: ReadingContext, write: Write) -> AsyncIterator[Write]:
     """Open the small model and return a writer that it lets through to `write`."""
     judge = await find_judge().open()
     try:
         gate = find_gate(judge)
-        model = await require_ability(judge, ABILITIES[gate.scorer], way="cascade")
+        model = await require_ability(judge, Ability(gate.scorer), way="cascade")
         scorer = HalvingScorer(gate.scorer, model, context.prompts, context.question)
         yield let_through(scorer, gate.threshold, write)
     finally:
         await judge.aclose()
 
 
-CASCADE = ComposedWay(name="cascade", gate=open_cascade)
+# The judge is counted as the model itself would be.
+CASCADE = ComposedWay(
+    name="cascade", gate=Gate(open=open_cascade, threshold=Threshold.JUDGE, estimate=estimate_judgements)
+)

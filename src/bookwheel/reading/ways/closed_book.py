@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bookwheel.reading.loop import check_question
-from bookwheel.reading.ways.single_turn import ask_once
+from bookwheel.reading.ways.single_turn import ask_once, count_one_call
+from bookwheel.reading.ways.spec import WaySpec
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
@@ -22,3 +23,6 @@ async def closed_book(
     del document, done
     check_question(question, model, plan)
     yield await ask_once(question, "", model, plan, "closed-book")
+
+
+CLOSED_BOOK = WaySpec(run=closed_book, list_calls=count_one_call("closed-book", has_text=False))

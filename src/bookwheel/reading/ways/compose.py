@@ -18,21 +18,24 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
 from bookwheel.errors import InputError
 from bookwheel.models.base import Ability, require_ability
-from bookwheel.plan import Layout
+from bookwheel.plan import Layout, Rank
 from bookwheel.reading import loop
 from bookwheel.reading.prompts import prompts_for
+from bookwheel.reading.ways.spec import WaySpec
 from bookwheel.text.ahead import split_ahead
 from bookwheel.types import Answer, Chunk, Conversation, Flag, Memory, Reply, Step, Usage
 
 if TYPE_CHECKING:
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan
+    from bookwheel.reading.estimate import CallCost, CostInputs
     from bookwheel.reading.prompts import Prompts
+    from bookwheel.reading.ways.spec import Threshold
     from bookwheel.types import Document
 
 
@@ -60,16 +63,73 @@ class Decision:
     """The answer that a sufficient memory gave."""
 
 
-Writer: TypeAlias = Callable[[ReadingContext, Memory, Chunk], Awaitable[Step]]
-Gate: TypeAlias = Callable[[ReadingContext, Writer], AbstractAsyncContextManager[Writer]]
-Exit: TypeAlias = Callable[[ReadingContext, Memory, Sequence[Step]], Awaitable[Decision | None]]
-Course: TypeAlias = Callable[
-    [ReadingContext, Writer, Writer, Exit | None, Sequence[Step]], AsyncGenerator[Step | Answer]
-]
-"""A course gets the gated writer for chunks, the plain one for everything else, the exit, and the steps there are."""
-Preface: TypeAlias = Callable[[ReadingContext], Awaitable[Step]]
-Opening: TypeAlias = Callable[[ReadingContext, Step], ReadingContext]
-Review: TypeAlias = Callable[[ReadingContext, Sequence[Step]], Sequence[Chunk]]
+Write: TypeAlias = Callable[[ReadingContext, Memory, Chunk], Awaitable[Step]]
+Leave: TypeAlias = Callable[[ReadingContext, Memory, Sequence[Step]], Awaitable[Decision | None]]
+
+
+def none_of(_given: CostInputs) -> list[CallCost]:
+    """Return no calls."""
+    return []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preface:
+    """What comes before the first chunk: a step, and what it changes for the rest of the reading."""
+
+    write: Callable[[ReadingContext], Awaitable[Step]]
+    apply: Callable[[ReadingContext, Step], ReadingContext]
+    estimate: Callable[[CostInputs], CallCost]
+    """The call of `write`. The question's budget is taken to be full afterwards."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """Which chunks are read, in which order, with the gated writer; the plain one is for everything else."""
+
+    read: Callable[[ReadingContext, Write, Write, Leave | None, Sequence[Step]], AsyncGenerator[Step | Answer]]
+    ranks: bool = False
+    """In the order of the plan's `rank`."""
+    count_merges: Callable[[int], int] = lambda _chunks: 0
+    """How many memories are merged after so many chunks."""
+    list_calls: Callable[[CostInputs], list[CallCost]] = none_of
+    """Calls that find the order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """Whether a chunk is read into memory at all: a writer that writes only what the gate lets through."""
+
+    open: Callable[[ReadingContext, Write], AbstractAsyncContextManager[Write]]
+    threshold: Threshold
+    estimate: Callable[[CostInputs, int, int], CallCost]
+    """The judgements of chunks, at least and at most so many."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writer:
+    """How memory and chunk become the next memory."""
+
+    write: Write
+    shorten: Callable[[CostInputs, CallCost], CallCost]
+    """The calls that are tried first, given those that rewrite the memory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exit:
+    """Whether the memory suffices before the end."""
+
+    leave: Leave
+    list_calls: Callable[[CostInputs], list[CallCost]]
+    """The judgements, and the answers that were not borne out; none where the whole document must be read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Review:
+    """Which chunks are read once more after the last one."""
+
+    choose: Callable[[ReadingContext, Sequence[Step]], Sequence[Chunk]]
+    count: Callable[[int], int]
+    """At most so many after so many steps."""
 
 
 async def rewrite(context: ReadingContext, memory: Memory, chunk: Chunk) -> Step:
@@ -84,7 +144,7 @@ async def rewrite_after_all(context: ReadingContext, memory: Memory, chunk: Chun
 
 
 async def read_in_order(
-    context: ReadingContext, gated: Writer, plain: Writer, leave: Exit | None, done: Sequence[Step]
+    context: ReadingContext, gated: Write, plain: Write, leave: Leave | None, done: Sequence[Step]
 ) -> AsyncGenerator[Step | Answer]:
     """Read the chunks in the document's order, up to the end or the exit."""
     del plain
@@ -132,14 +192,15 @@ def list_unread(left: Iterable[Chunk], memory: Memory, verdict: Decision, done: 
     return steps[sum(Flag.UNREAD in step.flags for step in done) :]
 
 
+QUESTIONS: Final = ("preface", "course", "gate", "writer", "exit", "review")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComposedWay:
     """A part of a way, or a whole way put together from parts."""
 
     name: str
     preface: Preface | None = None
-    opening: Opening | None = None
-    """Applies the preface's step to the rest of the reading."""
     course: Course | None = None
     gate: Gate | None = None
     writer: Writer | None = None
@@ -149,29 +210,67 @@ class ComposedWay:
     """The prompts that this adds; each must fit the window."""
     needs: frozenset[Ability] = frozenset()
     """What the model must offer besides replies."""
-    needs_one: frozenset[Ability] = frozenset()
-    """Of these it must offer one."""
-    is_exclusive: bool = False
-    """Stands alone: no other part goes with it."""
+
+    @property
+    def spec(self) -> WaySpec:
+        """The way with all that is known of it before the first call."""
+        ranks = bool(self.course and self.course.ranks)
+        return WaySpec(
+            run=self,
+            needs=self.needs,
+            threshold=self.gate.threshold if self.gate else None,
+            ranks=ranks,
+            embeds=lambda plan: ranks and plan.rank is Rank.EMBEDDINGS,
+            list_calls=self.list_calls,
+        )
 
     def combine(self, other: Self) -> Self:
         """Return the sum of both; InputError if they answer the same question."""
-        values: dict[str, Any] = {
-            "name": f"{self.name}+{other.name}",
-            "turns": tuple(dict.fromkeys((*self.turns, *other.turns))),
-            "needs": self.needs | other.needs,
-            "needs_one": self.needs_one | other.needs_one,
-        }
         if other.name in self.name.split("+"):
             raise InputError(f"{self.name}+{other.name} names {other.name} twice")
-        for name in (field.name for field in fields(self) if field.name not in values):
+        answers: dict[str, Any] = {}
+        for name in QUESTIONS:
             mine, theirs = getattr(self, name), getattr(other, name)
             if mine and theirs and mine is not theirs:
                 raise InputError(f"{self.name} and {other.name} do not go together: both set the {name} of a reading")
-            values[name] = mine or theirs
-        if values["is_exclusive"]:
-            raise InputError(f"{values['name']}: {self.name if self.is_exclusive else other.name} stands alone")
-        return replace(self, **values)
+            answers[name] = mine or theirs
+        return replace(
+            self,
+            name=f"{self.name}+{other.name}",
+            turns=tuple(dict.fromkeys((*self.turns, *other.turns))),
+            needs=self.needs | other.needs,
+            **answers,
+        )
+
+    def list_calls(self, given: CostInputs) -> list[CallCost]:
+        """Add up what the parts take."""
+        calls: list[CallCost] = []
+        plan, chunks = given.plan, given.size.chunks
+        if self.preface:
+            calls.append(self.preface.estimate(given))
+            given = replace(given, more_words=max(0, plan.question_tokens - given.question_tokens))
+        merges = self.course.count_merges(chunks) if self.course else 0
+        exits = self.exit.list_calls(given) if self.exit else []
+        first, most = min(1, chunks) if exits else chunks, chunks + merges  # a segment's last chunk can be short
+        if self.gate:
+            calls.append(self.gate.estimate(given, first, most))
+        calls += self._list_writes(given, 0 if self.gate else first, most, text=given.size.tokens)
+        calls += [*(self.course.list_calls(given) if self.course else ()), *exits]
+        again = min(chunks, self.review.count(chunks)) if self.review else 0
+        calls += self._list_writes(given, 0, again, text=again * plan.chunk_tokens)
+        calls += self._list_writes(given, 0, merges, text=merges * plan.memory_tokens)
+        calls.append(given.answering())
+        # The smaller questions may be fewer than there is room for.
+        return [replace(call, slack=plan.question_tokens) for call in calls] if self.preface else calls
+
+    def _list_writes(self, given: CostInputs, least: int, most: int, *, text: int) -> list[CallCost]:
+        """Return the calls that write memories: short ones where a part can, and rewriting if those come to nothing."""
+        has_layout = Layout.SECTION_FIRST in given.prompts.updates
+        layout = Layout.SECTION_FIRST if has_layout else given.plan.layout
+        rewriting = given.rewriting(layout, least=least, most=most, text=text)
+        if self.writer is None:
+            return [rewriting]
+        return [self.writer.shorten(given, rewriting), replace(rewriting, least=0, least_text=0)]
 
     async def __call__(
         self, document: Document, question: str, model: Model, plan: Plan, done: Sequence[Step] = ()
@@ -191,23 +290,23 @@ class ComposedWay:
 
     async def _read(self, context: ReadingContext, steps: Sequence[Step]) -> AsyncGenerator[Step | Answer]:
         """Yield what is still to do. `steps` holds what is done, and grows with every step that is yielded."""
-        if self.preface and self.opening:
+        if self.preface:
             if not steps:
-                yield await self.preface(context)
-            context = self.opening(context, steps[0])
+                yield await self.preface.write(context)
+            context = self.preface.apply(context, steps[0])
         start = 1 if self.preface else 0
-        plain = self.writer or rewrite
+        plain = self.writer.write if self.writer else rewrite
         again = _count_repeats(steps)
         if not again:
-            async with self.gate(context, plain) if self.gate else nullcontext(plain) as gated:
-                course = (self.course or read_in_order)(context, gated, plain, self.exit, steps[start:])
-                async with aclosing(course):
+            async with self.gate.open(context, plain) if self.gate else nullcontext(plain) as gated:
+                read, leave = self.course.read if self.course else read_in_order, self.exit.leave if self.exit else None
+                async with aclosing(read(context, gated, plain, leave, steps[start:])) as course:
                     async for event in course:
                         yield event
                         if isinstance(event, Answer):
                             return
         first = steps[start : len(steps) - again]
-        for chunk in tuple(self.review(context, first) if self.review and first else ())[again:]:
+        for chunk in tuple(self.review.choose(context, first) if self.review and first else ())[again:]:
             text = context.document.slice(chunk.start, chunk.end)
             yield await plain(context, steps[-1].after, replace(chunk, text=text))
         memory = steps[-1].after if len(steps) > start else Memory.blank(context.plan.memory_tokens)

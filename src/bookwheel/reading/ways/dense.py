@@ -11,13 +11,17 @@ similarities are the first step of the reading: they are paid for once.
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.models.base import ModelWrapper
-from bookwheel.reading.ways.bm25 import PASSAGE_TOKENS, score_passages
+from bookwheel.models.embeddings import BATCH as TEXTS_OF_REQUEST
+from bookwheel.reading.estimate import CallCost, CostInputs
+from bookwheel.reading.ways.bm25 import PACKAGE, PASSAGE_TOKENS, score_passages
 from bookwheel.reading.ways.nearest import BATCH, build_step, compare_vectors, find_scores
-from bookwheel.reading.ways.single_turn import ask_once, join_chunks, text_budget
+from bookwheel.reading.ways.single_turn import ask_once, count_one_call, join_chunks, text_budget
+from bookwheel.reading.ways.spec import WaySpec
 from bookwheel.text.chunks import split
 from bookwheel.text.sanitize import escape_markup
 
@@ -118,3 +122,28 @@ def _take_pieces(order: Sequence[int], pieces: Sequence[Chunk], model: Model, li
     while chosen and model.tokenizer.count(escape_markup(join_chunks(chosen))) > limit:
         chosen.pop()
     return join_chunks(chosen)
+
+
+def _list_calls(given: CostInputs) -> list[CallCost]:
+    """Return the calls that embed question and passages, and the one that answers; each piece is in two passages."""
+    tokens = given.size.tokens
+    # A piece ends with a sentence where one ends in its second half.
+    most = 1 + 2 * -(-tokens // find_piece_tokens(given.question, given.model, given.plan))
+    # A model with embeddings of its own may take all passages at once.
+    embedding = CallCost(
+        least=2,
+        most=1 + -(-most // TEXTS_OF_REQUEST),
+        words=given.question_tokens,
+        reply=0,
+        least_text=tokens // 2,
+        most_text=2 * tokens,
+    )
+    return [embedding, *count_one_call("passages")(given)]
+
+
+def _embed_always(_plan: Plan) -> bool:
+    return True
+
+
+DENSE = WaySpec(run=dense, embeds=_embed_always, list_calls=_list_calls)
+HYBRID = replace(DENSE, run=hybrid, package=PACKAGE)

@@ -16,8 +16,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.models.base import Ability, require_ability
+from bookwheel.reading.estimate import CallCost, CostInputs
 from bookwheel.reading.loop import answer
-from bookwheel.reading.ways.compose import ComposedWay, Decision, ReadingContext
+from bookwheel.reading.ways.compose import ComposedWay, Decision, Exit, ReadingContext
 from bookwheel.reading.ways.judging import judge_memory
 from bookwheel.text.remarks import is_absence
 from bookwheel.types import Flag, Part, Verdict
@@ -100,4 +101,15 @@ def _has_its_words(claim: Claim) -> bool:
     return claim.verdict is Verdict.NOT_FOUND and bool(parse_statement(claim.text).exact_keys)
 
 
-EARLY_EXIT = ComposedWay(name="early-exit", exit=leave_early, turns=("suffices",), needs=frozenset({Ability.JUDGE}))
+def _list_calls(given: CostInputs) -> list[CallCost]:
+    """Return the judgements of the memory, and the answers that were not borne out."""
+    most = given.size.chunks - 1
+    if most < 1 or asks_for_all(given.question):
+        return []
+    words, memory = given.count_turn("suffices"), given.plan.memory_tokens
+    judging = CallCost(least=1, most=most, words=words, reply=1, memory=memory)
+    return [judging, replace(given.answering(), least=0, most=most)]
+
+
+EXIT: Final = Exit(leave=leave_early, list_calls=_list_calls)
+EARLY_EXIT = ComposedWay(name="early-exit", exit=EXIT, turns=("suffices",), needs=frozenset({Ability.JUDGE}))

@@ -12,17 +12,19 @@ asked to rewrite the memory after all.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.reading.guards import is_grounded, next_memory
 from bookwheel.reading.loop import converse
-from bookwheel.reading.ways.compose import ComposedWay, ReadingContext, add_usage, rewrite_after_all
+from bookwheel.reading.ways.compose import ComposedWay, ReadingContext, Writer, add_usage, rewrite_after_all
 from bookwheel.types import Chunk, Conversation, Finish, Flag, Memory, Step
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from bookwheel.reading.estimate import CallCost, CostInputs
 
 _EDIT: Final = re.compile(
     r"\s*(?:[-*•]\s+)?(?P<verb>ADD|REPLACE|DROP|添加|替换|删除)\s*(?:LINE\s*|第)?(?P<line>\d{1,4})?\s*行?\s*"
@@ -160,4 +162,10 @@ def _apply_reply(context: ReadingContext, memory: Memory, chunk: Chunk, conversa
     return Step(chunk=chunk, before=memory, after=after, conversation=conversation, flags=flags)
 
 
-EDITS = ComposedWay(name="edits", writer=write_edits, turns=("edits",))
+def _shorten(given: CostInputs, rewriting: CallCost) -> CallCost:
+    memory = rewriting.memory
+    # Numbers before its lines make a memory longer, by half at most.
+    return replace(rewriting, words=given.count_turn("edits"), reply=memory // 2, memory=memory + memory // 2)
+
+
+EDITS = ComposedWay(name="edits", writer=Writer(write=write_edits, shorten=_shorten), turns=("edits",))

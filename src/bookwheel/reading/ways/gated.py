@@ -19,9 +19,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.models.base import Ability, require_ability
-from bookwheel.reading.calibration import find_gate
-from bookwheel.reading.ways.compose import ComposedWay, Decision, ReadingContext, Writer, add_usage
-from bookwheel.reading.ways.judging import ABILITIES, ChunkScorer
+from bookwheel.plan import Scorer
+from bookwheel.reading.calibration import find_gate, find_known_gate
+from bookwheel.reading.estimate import CallCost, CostInputs
+from bookwheel.reading.ways.compose import ComposedWay, Decision, Gate, ReadingContext, Write, add_usage
+from bookwheel.reading.ways.judging import ChunkScorer
+from bookwheel.reading.ways.spec import Threshold
 from bookwheel.text.matching import parse_words
 from bookwheel.types import Chunk, Conversation, Flag, Memory, Reply, Step
 
@@ -33,15 +36,15 @@ _NEAR: Final = 0.5
 
 
 @asynccontextmanager
-async def open_gate(context: ReadingContext, write: Writer) -> AsyncIterator[Writer]:
+async def open_gate(context: ReadingContext, write: Write) -> AsyncIterator[Write]:
     """Return a writer that the model itself lets through to `write`."""
     gate = find_gate(context.model, context.plan)
-    model = await require_ability(context.model, ABILITIES[gate.scorer], way="gated")
+    model = await require_ability(context.model, Ability(gate.scorer), way="gated")
     scorer = ChunkScorer(gate.scorer, model, context.prompts, context.question)
     yield let_through(scorer, gate.threshold, write)
 
 
-def let_through(scorer: ChunkScorer, threshold: float, write: Writer) -> Writer:
+def let_through(scorer: ChunkScorer, threshold: float, write: Write) -> Write:
     """Return a writer that skips the chunks whose score is under the threshold."""
 
     async def write_if_it_matters(context: ReadingContext, memory: Memory, chunk: Chunk) -> Step:
@@ -82,6 +85,25 @@ def skip_chunk(memory: Memory, chunk: Chunk, verdict: Decision) -> Step:
     )
 
 
+def estimate_judgements(given: CostInputs, least: int, most: int) -> CallCost:
+    """Return the calls that ask whether a chunk matters."""
+    words, memory = given.count_turn("judge"), given.plan.memory_tokens
+    least_text, text = given.share_tokens(least), given.size.tokens
+    return CallCost(least=least, most=most, words=words, reply=1, memory=memory, least_text=least_text, most_text=text)
+
+
+def _estimate(given: CostInputs, least: int, most: int) -> CallCost:
+    gate = find_known_gate(given.model, given.plan)
+    judging = estimate_judgements(given, least, most)
+    if not gate or gate.scorer is not Scorer.LIKELIHOOD:
+        return judging
+    # The question's tokens are scored as a reply, and once without any section.
+    words, reply = given.count_turn("about"), given.question_tokens + 1
+    return replace(judging, least=least + 1, most=most + 1, words=words, reply=reply, memory=0)
+
+
 GATED = ComposedWay(
-    name="gated", gate=open_gate, turns=("judge", "about"), needs_one=frozenset({Ability.JUDGE, Ability.LIKELIHOOD})
+    name="gated",
+    gate=Gate(open=open_gate, threshold=Threshold.MODEL, estimate=_estimate),
+    turns=("judge", "about"),
 )

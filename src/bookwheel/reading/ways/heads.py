@@ -12,16 +12,18 @@ their provenance. A reply that names no part falls back to rewriting the memory,
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.reading.guards import next_memory
 from bookwheel.reading.loop import converse
-from bookwheel.reading.ways.compose import ComposedWay, ReadingContext, add_usage, rewrite_after_all
+from bookwheel.reading.ways.compose import ComposedWay, ReadingContext, Writer, add_usage, rewrite_after_all
 from bookwheel.types import Chunk, Memory, Step
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from bookwheel.reading.estimate import CallCost, CostInputs
     from bookwheel.text.tokens import Tokenizer
 
 # Four were measured to be enough: with more, a step's reply hardly gets shorter and a part soon holds a single line.
@@ -122,4 +124,8 @@ def parse_part(reply: str) -> tuple[int | None, str]:
     return int(heading[1]) - 1, text
 
 
-HEADS = ComposedWay(name="heads", writer=write_head, turns=("heads",))
+def _shorten(given: CostInputs, rewriting: CallCost) -> CallCost:
+    return replace(rewriting, words=given.count_turn("heads"), reply=reply_limit(rewriting.memory))
+
+
+HEADS = ComposedWay(name="heads", writer=Writer(write=write_head, shorten=_shorten), turns=("heads",))

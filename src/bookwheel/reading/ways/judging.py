@@ -9,9 +9,8 @@ with a prefix cache computes the section once for the judgement and for the writ
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from bookwheel.models.base import Ability
 from bookwheel.plan import Scorer
 from bookwheel.reading.ways.compose import Decision
 
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
     from bookwheel.models.base import Judgement, JudgingModel, Likelihood
     from bookwheel.reading.prompts import Prompts
     from bookwheel.types import Chunk, Memory
-
-ABILITIES: Final = {Scorer.JUDGE: Ability.JUDGE, Scorer.LIKELIHOOD: Ability.LIKELIHOOD}
 
 
 class ChunkScorer:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from math import ceil, log
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.reading.ways.compose import ComposedWay, ReadingContext
+from bookwheel.reading.ways.compose import ComposedWay, ReadingContext, Review
 from bookwheel.reading.ways.gated import is_near
 from bookwheel.text.matching import Passage, parse_words
 from bookwheel.types import Flag
@@ -66,4 +66,4 @@ def _rank_by_memory(context: ReadingContext, steps: Sequence[Step], memory: str)
     return [steps[place] for place in ranked if weights[place] > 0]
 
 
-LOOK_BACK = ComposedWay(name="look-back", review=choose_chunks)
+LOOK_BACK = ComposedWay(name="look-back", review=Review(choose=choose_chunks, count=count_room))

@@ -16,10 +16,12 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.reading.estimate import CallCost, CostInputs
 from bookwheel.reading.guards import next_memory, trim
 from bookwheel.reading.loop import check_question, conclude, converse
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.single_turn import template_tokens, text_budget
+from bookwheel.reading.ways.spec import WaySpec
 from bookwheel.text.ahead import split_ahead
 from bookwheel.text.sanitize import escape_markup
 from bookwheel.types import Chunk, Flag, Memory, Step
@@ -158,3 +160,19 @@ async def _run_side_by_side(calls: AsyncIterable[Coroutine[None, None, Step]]) -
 async def _iterate(calls: Iterable[Coroutine[None, None, Step]]) -> AsyncGenerator[Coroutine[None, None, Step]]:
     for call in calls:
         yield call
+
+
+def _list_calls(given: CostInputs) -> list[CallCost]:
+    """Return a call for each chunk, those that shorten notes together, and the answer from all of them."""
+    chunks, tokens, memory = given.size.chunks, given.size.tokens, given.plan.memory_tokens
+    words = given.count_baseline("map")
+    notes = CallCost(least=chunks, most=chunks, words=words, reply=memory, least_text=tokens, most_text=tokens)
+    # Each call that shortens notes makes one of two at least, so all together read each note twice at most.
+    room, words = chunks * memory, given.count_baseline("collapse")
+    shorten = CallCost(least=0, most=max(0, chunks - 1), words=words, reply=memory, most_text=2 * room)
+    words = given.count_baseline("combine")
+    answer = CallCost(least=1, most=1, words=words, reply=given.plan.answer_tokens, most_text=room)
+    return [notes, shorten, answer]
+
+
+MAP_REDUCE = WaySpec(run=map_reduce, list_calls=_list_calls)

@@ -9,7 +9,8 @@ from bisect import bisect_left
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.reading.ways.single_turn import ask_once, text_budget
+from bookwheel.reading.ways.single_turn import ask_once, count_one_call, text_budget
+from bookwheel.reading.ways.spec import WaySpec
 from bookwheel.reading.ways.whole import load_if_fits
 from bookwheel.text.chunks import split
 from bookwheel.text.sanitize import escape_markup
@@ -62,3 +63,6 @@ def _take_end(document: Document, model: Model, limit: int) -> str:
     while 0 < start < len(text) and not (text[start - 1].isspace() or text[start].isspace()):
         start += 1
     return text[start:]
+
+
+MIDDLE_CUT = WaySpec(run=middle_cut, list_calls=count_one_call("whole"))

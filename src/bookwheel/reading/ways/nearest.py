@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.errors import InputError
 from bookwheel.models.base import ModelWrapper
 from bookwheel.models.embeddings import measure_similarity
+from bookwheel.reading.estimate import CallCost, CostInputs
 from bookwheel.text.chunks import split
 from bookwheel.text.tokens import EstimatingTokenizer
 from bookwheel.types import Chunk, Conversation, Memory, Reply, Step, Usage
@@ -67,6 +68,15 @@ def compare_vectors(asked: Vector, vectors: Sequence[Vector]) -> list[float]:
     if any(len(vector) != len(asked) for vector in vectors):
         raise InputError("the embeddings of question and document have different lengths: was the model changed?")
     return [measure_similarity(asked, vector) for vector in vectors]
+
+
+def list_calls(given: CostInputs) -> list[CallCost]:
+    """Return the calls that embed the question and every passage."""
+    # A passage can be half as long as it may be: it ends with a sentence. Its tokens are estimates, on the high side.
+    most = 3 + 4 * given.size.tokens // find_passage_tokens(given.plan)
+    text = given.size.tokens + given.question_tokens
+    # Another tokenizer counts these.
+    return [CallCost(least=2, most=most, words=0, reply=0, least_text=given.size.tokens // 2, most_text=2 * text)]
 
 
 def _find_overlaps(chunks: Sequence[Chunk], passage: Chunk) -> Iterator[int]:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import InputError
-from bookwheel.reading.ways.compose import ComposedWay, Exit, ReadingContext, Writer
+from bookwheel.reading.ways.compose import ComposedWay, Course, Leave, ReadingContext, Write
 from bookwheel.text.ahead import split_ahead
 from bookwheel.text.chunks import split
 from bookwheel.types import Chunk, Conversation, Document, Memory, Part, Reply, Step
@@ -64,7 +64,7 @@ class DocumentHead:
 class Segment:
     """One segment under way."""
 
-    def __init__(self, context: ReadingContext, write: Writer, start: int, end: int, done: Sequence[Step]) -> None:
+    def __init__(self, context: ReadingContext, write: Write, start: int, end: int, done: Sequence[Step]) -> None:
         mine = [step for step in done if start <= step.chunk.start < end]
         self.memory = mine[-1].after if mine else Memory.blank(context.plan.memory_tokens)
         position = mine[-1].chunk.end if mine else start
@@ -84,7 +84,7 @@ class Segment:
 
 
 async def read_side_by_side(
-    context: ReadingContext, gated: Writer, plain: Writer, leave: Exit | None, done: Sequence[Step]
+    context: ReadingContext, gated: Write, plain: Write, leave: Leave | None, done: Sequence[Step]
 ) -> AsyncGenerator[Step]:
     """Read the segments, then merge their memories in the document's order."""
     if leave:
@@ -167,4 +167,8 @@ async def _run(segments: Sequence[Segment]) -> AsyncGenerator[Step]:
         await asyncio.gather(*under_way, return_exceptions=True)
 
 
-PARALLEL = ComposedWay(name="parallel", course=read_side_by_side)
+def _count_merges(chunks: int) -> int:
+    return max(0, count_segments(chunks) - 1)
+
+
+PARALLEL = ComposedWay(name="parallel", course=Course(read=read_side_by_side, count_merges=_count_merges))

@@ -12,9 +12,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.reading.estimate import CallCost, CostInputs
 from bookwheel.reading.guards import next_memory
 from bookwheel.reading.loop import converse
-from bookwheel.reading.ways.compose import ComposedWay, ReadingContext
+from bookwheel.reading.ways.compose import ComposedWay, Preface, ReadingContext
 from bookwheel.types import Chunk, Memory, Step
 
 if TYPE_CHECKING:
@@ -55,4 +56,10 @@ def ask_all(context: ReadingContext, step: Step) -> ReadingContext:
     return replace(context, question="\n".join(lines))
 
 
-PLANNED = ComposedWay(name="planned", preface=write_plan, opening=ask_all, turns=("plan",))
+def _estimate(given: CostInputs) -> CallCost:
+    return CallCost(least=1, most=1, words=given.count_turn("plan"), reply=reply_limit(given.plan))
+
+
+PLANNED = ComposedWay(
+    name="planned", preface=Preface(write=write_plan, apply=ask_all, estimate=_estimate), turns=("plan",)
+)

@@ -34,11 +34,13 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.models.base import Ability, require_ability
 from bookwheel.reading import loop
+from bookwheel.reading.estimate import CallCost, CostInputs
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.compose import Decision, list_unread, number_step
 from bookwheel.reading.ways.question_scorer import QuestionScorer, ScoredQuote
-from bookwheel.reading.ways.second_passage import find_second
-from bookwheel.reading.ways.windows import overlaps, split_windows
+from bookwheel.reading.ways.second_passage import JUDGED, MEASURED, find_second
+from bookwheel.reading.ways.spec import WaySpec
+from bookwheel.reading.ways.windows import SENTENCES, overlaps, split_windows
 from bookwheel.text.chunks import split
 from bookwheel.text.sentences import split_sentences
 from bookwheel.types import Answer, Chunk, Conversation, Flag, Memory, Reply, Step, Usage
@@ -258,3 +260,34 @@ async def _trim(passage: str, gain: float, scorer: QuestionScorer, before: str =
     ]
     least = _RESTS * max(losses)
     return " ".join(sentences[next((at for at, loss in enumerate(losses) if loss >= least), 0) :])
+
+
+def _list_calls(given: CostInputs) -> list[CallCost]:
+    """Return a likelihood for each chunk, those of its windows where it is a good one, and the answer's."""
+    chunks, plan = given.size.chunks, given.plan
+    # The first passage can be enough.
+    least = 1 if plan.enough_gain else chunks
+    score = CallCost(
+        least=least,
+        most=chunks,
+        words=given.count_turn("about"),
+        reply=given.question_tokens + 1,
+        least_text=given.share_tokens(least),
+        most_text=given.size.tokens,
+    )
+    most = chunks * WINDOWS
+    windows = replace(score, least=0, most=most, least_text=0, most_text=most * (plan.memory_tokens // 2))
+    # Without each sentence of the best window in turn, and once without any text.
+    choice = replace(windows, least=1, most=SENTENCES + 1, most_text=(SENTENCES + 1) * (plan.memory_tokens // 2))
+    calls = [score, windows, choice, given.answering()]
+    if asks_judgements(plan, given.prompts):
+        # Of each window that comes into the memory.
+        judged = replace(windows, words=given.count_turn("answers"), reply=1)
+        # Of a second passage together with the best one, and of both without each sentence of the second.
+        both = MEASURED + SENTENCES + 1
+        pairs = replace(windows, most=both, most_text=both * plan.memory_tokens)
+        calls += [judged, pairs, replace(judged, most=JUDGED, most_text=JUDGED * plan.memory_tokens)]
+    return calls
+
+
+QUOTES = WaySpec(run=quotes, needs=frozenset({Ability.LIKELIHOOD}), list_calls=_list_calls)

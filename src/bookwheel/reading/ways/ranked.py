@@ -24,21 +24,24 @@ from bookwheel.plan import Rank
 from bookwheel.reading.ways.bm25 import WORD
 from bookwheel.reading.ways.compose import (
     ComposedWay,
+    Course,
     Decision,
-    Exit,
+    Leave,
     ReadingContext,
-    Writer,
+    Write,
     add_usage,
     list_unread,
 )
-from bookwheel.reading.ways.early_exit import asks_for_all, leave_early
-from bookwheel.reading.ways.nearest import find_scores, rank_chunks
+from bookwheel.reading.ways.early_exit import EXIT, asks_for_all
+from bookwheel.reading.ways.nearest import find_scores, list_calls, rank_chunks
 from bookwheel.text.chunks import split
 from bookwheel.text.matching import parse_words
 from bookwheel.types import Answer, Chunk, Flag, Memory, Step, Usage
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+
+    from bookwheel.reading.estimate import CallCost, CostInputs
 
 _WORD: Final = re.compile(WORD)
 # The constants of BM25 as everyone uses them.
@@ -102,7 +105,7 @@ def _list_words(text: str) -> list[str]:
 
 
 async def read_by_rank(
-    context: ReadingContext, gated: Writer, plain: Writer, leave: Exit | None, done: Sequence[Step]
+    context: ReadingContext, gated: Write, plain: Write, leave: Leave | None, done: Sequence[Step]
 ) -> AsyncGenerator[Step | Answer]:
     """Read the best chunk next, until the exit or the last one. Questions about the whole are read in order."""
     del plain
@@ -140,6 +143,15 @@ async def read_by_rank(
         memory = step.after
 
 
+def _list_calls(given: CostInputs) -> list[CallCost]:
+    by_embeddings = given.plan.rank is Rank.EMBEDDINGS and not asks_for_all(given.question)
+    return list_calls(given) if by_embeddings else []
+
+
 RANKED = ComposedWay(
-    name="ranked", course=read_by_rank, exit=leave_early, turns=("suffices",), needs=frozenset({Ability.JUDGE})
+    name="ranked",
+    course=Course(read=read_by_rank, ranks=True, list_calls=_list_calls),
+    exit=EXIT,
+    turns=("suffices",),
+    needs=frozenset({Ability.JUDGE}),
 )

@@ -12,10 +12,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from bookwheel.reading.estimate import CallCost, CostInputs
 from bookwheel.reading.guards import next_memory
 from bookwheel.reading.loop import check_question, conclude, converse
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.single_turn import ask_once, template_tokens
+from bookwheel.reading.ways.spec import WaySpec
 from bookwheel.text.chunks import split
 from bookwheel.types import Answer, Memory, Step
 
@@ -71,3 +73,12 @@ def _to_answer(step: Step) -> Answer:
     conversation = step.conversation
     answer = conclude(replace(conversation, reply=replace(conversation.reply, text=step.after.text)))
     return replace(answer, conversation=conversation, flags=tuple(dict.fromkeys((*step.flags, *answer.flags))))
+
+
+def _list_calls(given: CostInputs) -> list[CallCost]:
+    memory, most, text = given.plan.memory_tokens, max(1, given.size.chunks), given.size.tokens
+    words = max(given.count_baseline(name) for name in ("refine", find_first_template(given.prompts), "whole"))
+    return [CallCost(least=most, most=most, words=words, reply=memory, memory=memory, least_text=text, most_text=text)]
+
+
+REFINE = WaySpec(run=refine, list_calls=_list_calls, is_serial=True)

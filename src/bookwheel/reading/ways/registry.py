@@ -1,4 +1,4 @@
-"""Ways of reading by name. Only the chosen one is imported.
+"""Ways of reading by name: load them, check a model for them, say what they cost. Only the chosen one is imported.
 
 A way of another package registers through the entry point group `bookwheel.ways`. Parts of ways go together by "+":
 `gated+edits`.
@@ -6,56 +6,57 @@ A way of another package registers through the entry point group `bookwheel.ways
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from functools import reduce
 from importlib import import_module
-from importlib.util import find_spec
+from importlib.util import find_spec as find_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from bookwheel.errors import InputError, Overloaded, TimedOut, Unreachable
-from bookwheel.models.base import Ability, ModelWrapper, find_abilities, missing_ability, require_ability
-from bookwheel.plan import Rank
+from bookwheel.models.base import ModelWrapper, find_abilities, missing_ability
+from bookwheel.plan import Plan, Rank
 from bookwheel.plugins import list_names, require_plugin
+from bookwheel.reading.estimate import CostInputs, add_up, list_loop_calls
+from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.compose import ComposedWay
+from bookwheel.reading.ways.spec import SEQUENTIAL, Threshold, WaySpec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bookwheel.models.base import Model
-    from bookwheel.plan import GatePlan, Plan
+    from bookwheel.models.base import Ability, Model
+    from bookwheel.plan import GatePlan
+    from bookwheel.reading.estimate import CostEstimate
     from bookwheel.reading.loop import Way
+    from bookwheel.types import Document
 
 GROUP: Final = "bookwheel.ways"
 BUILT_IN: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "sequential": "loop:read",
-        "quotes": "ways.quotes:quotes",
-        "whole": "ways.whole:whole",
-        "middle-cut": "ways.middle_cut:middle_cut",
-        "bm25": "ways.bm25:bm25",
-        "dense": "ways.dense:dense",
-        "hybrid": "ways.dense:hybrid",
-        "refine": "ways.refine:refine",
-        "map-reduce": "ways.map_reduce:map_reduce",
-        "closed-book": "ways.closed_book:closed_book",
-        "edits": "ways.edits:EDITS",
-        "heads": "ways.heads:HEADS",
-        "gated": "ways.gated:GATED",
-        "cascade": "ways.cascade:CASCADE",
-        "parallel": "ways.parallel:PARALLEL",
-        "ranked": "ways.ranked:RANKED",
-        "early-exit": "ways.early_exit:EARLY_EXIT",
-        "look-back": "ways.look_back:LOOK_BACK",
-        "planned": "ways.planned:PLANNED",
-        "auto": "ways.auto:auto",
+        "sequential": "spec:SEQUENTIAL",
+        "quotes": "quotes:QUOTES",
+        "whole": "whole:WHOLE",
+        "middle-cut": "middle_cut:MIDDLE_CUT",
+        "bm25": "bm25:BM25",
+        "dense": "dense:DENSE",
+        "hybrid": "dense:HYBRID",
+        "refine": "refine:REFINE",
+        "map-reduce": "map_reduce:MAP_REDUCE",
+        "closed-book": "closed_book:CLOSED_BOOK",
+        "edits": "edits:EDITS",
+        "heads": "heads:HEADS",
+        "gated": "gated:GATED",
+        "cascade": "cascade:CASCADE",
+        "parallel": "parallel:PARALLEL",
+        "ranked": "ranked:RANKED",
+        "early-exit": "early_exit:EARLY_EXIT",
+        "look-back": "look_back:LOOK_BACK",
+        "planned": "planned:PLANNED",
+        "auto": "auto:AUTO",
     }
 )
-
-_EMBEDDING: Final = frozenset({"dense", "hybrid"})
-"""Ways that always need embeddings."""
-_BM25: Final = frozenset({"bm25", "hybrid"})
-"""Ways that need the package bm25s."""
 
 
 def list_ways() -> list[str]:
@@ -63,21 +64,47 @@ def list_ways() -> list[str]:
     return list_names(GROUP, BUILT_IN)
 
 
+def is_known(name: str) -> bool:
+    """Return whether `load_way` knows the name, or all the names that "+" joins in it."""
+    return set(name.split("+")) <= set(list_ways())
+
+
 def load_way(name: str) -> Way:
     """Return the way of that name, or the sum of the parts that "+" joins; InputError suggests the nearest name."""
+    return load_spec(name).run
+
+
+def load_spec(name: str) -> WaySpec:
+    """Return the way of that name, or the sum of the parts that "+" joins, with what is known of it."""
     first, *others = (_load_one(part.strip()) for part in name.split("+"))
-    if not others:
-        return first
-    parts = [_require_part(part, name) for part in (first, *others)]
-    return reduce(ComposedWay.combine, parts)
+    if others:
+        first = reduce(ComposedWay.combine, [_require_part(part, name) for part in (first, *others)])
+    return first.spec if isinstance(first, ComposedWay) else first
 
 
-def list_needs(name: str) -> tuple[frozenset[Ability], frozenset[Ability]]:
-    """Return the abilities that a way needs of a model: all of the first, and one of the second."""
-    way = load_way(name)
+def find_spec(name: str) -> WaySpec:
+    """Return the way of that name; under any other name, a function of the caller's own, the loop."""
+    return load_spec(name) if is_known(name) else SEQUENTIAL
+
+
+def _load_one(name: str) -> WaySpec | ComposedWay:
+    if name in BUILT_IN:
+        module, _, attribute = BUILT_IN[name].partition(":")
+        way: Any = getattr(import_module(f"bookwheel.reading.ways.{module}"), attribute)
+    else:
+        way = require_plugin(GROUP, name, BUILT_IN, "way of reading")
+    if isinstance(way, WaySpec | ComposedWay):
+        return way
+    if not callable(way):
+        raise InputError(f"the way {name!r} of another package is not a function: {way!r}")
+    return WaySpec(run=cast("Way", way))
+
+
+def _require_part(way: WaySpec | ComposedWay, name: str) -> ComposedWay:
     if isinstance(way, ComposedWay):
-        return way.needs, way.needs_one
-    return (frozenset({Ability.LIKELIHOOD}) if name == "quotes" else frozenset()), frozenset()
+        return way
+    parts = ", ".join(part for part in list_ways() if isinstance(_load_one(part), ComposedWay))
+    raise InputError(f"{name!r} joins a way that goes with no other; these go together: {parts}")
 
 
 async def check_abilities(name: str, model: Model, plan: Plan) -> None:
@@ -85,20 +112,15 @@ async def check_abilities(name: str, model: Model, plan: Plan) -> None:
 
     This comes before a missing threshold is complained of, which would not help such a model.
     """
-    needs, needs_one = list_needs(name)
-    is_ranked = "ranked" in name.split("+")
-    if plan.rank is Rank.EMBEDDINGS and not is_ranked and name != "auto":
+    spec = load_spec(name)
+    if plan.rank is Rank.EMBEDDINGS and not spec.ranks:
         raise InputError(f"rank {plan.rank} is for ways with ranked, such as ranked+edits, and not for {name}")
-    if needs_one and plan.gate:
-        from bookwheel.reading.ways.judging import ABILITIES
-
-        needs, needs_one = needs | {ABILITIES[plan.gate.scorer]}, frozenset()
     try:
-        for ability in sorted(needs):
-            await require_ability(model, ability, way=name)
-        if needs_one and not needs_one & await find_abilities(model):
-            raise missing_ability(model, " or ".join(sorted(needs_one)), way=name)
-        if name in _EMBEDDING or (is_ranked and plan.rank is Rank.EMBEDDINGS):
+        if spec.find_lacking(frozenset(), plan.gate):
+            lacking = spec.find_lacking(await find_abilities(model), plan.gate)
+            if lacking:
+                raise missing_ability(model, lacking, way=name)
+        if spec.embeds(plan):
             await ModelWrapper(model).embed([name])
     except (Unreachable, Overloaded, TimedOut):
         # The reading waits for its model, and is refused when it begins.
@@ -122,48 +144,40 @@ def sort_ways(abilities: frozenset[Ability], gate: GatePlan | None, *, embeds: b
     `embeds` is False where neither the model nor an endpoint beside it gives embeddings, and None where nobody asked.
     """
     from bookwheel.reading.ways.cascade import has_threshold
-    from bookwheel.reading.ways.judging import ABILITIES
 
     ready, uncalibrated, closed = [], [], {}
     for name in BUILT_IN:
-        needs, needs_one = list_needs(name)
-        if gate and needs_one:
-            needs, needs_one = needs | {ABILITIES[gate.scorer]}, frozenset()
-        lacking: list[str] = sorted(needs - abilities) or sorted(needs_one if not needs_one & abilities else ())
-        lacking = lacking or _list_lacking(name, embeds=embeds)
+        spec = load_spec(name)
+        lacking = spec.find_lacking(abilities, gate)
+        if not lacking and spec.package and not find_module(spec.package.partition(" ")[0]):
+            lacking = spec.package
+        if not lacking and embeds is False and spec.embeds(Plan()):
+            lacking = "embeddings"
+        has_gate = {None: True, Threshold.MODEL: gate is not None, Threshold.JUDGE: has_threshold()}
         if lacking:
-            closed[name] = " or ".join(lacking)
-        elif needs_one or (name == "cascade" and not has_threshold()):
-            uncalibrated.append(name)
-        else:
+            closed[name] = lacking
+        elif has_gate[spec.threshold]:
             ready.append(name)
+        else:
+            uncalibrated.append(name)
     return OfferedWays(open=tuple(ready), uncalibrated=tuple(uncalibrated), closed=closed)
 
 
-def _list_lacking(name: str, *, embeds: bool | None) -> list[str]:
-    """Return what a way lacks beside a model's abilities."""
-    if name in _BM25 and not find_spec("bm25s"):
-        return ["bm25s (pip install 'bookwheel[evaluation]')"]
-    return ["embeddings"] if name in _EMBEDDING and embeds is False else []
+async def estimate_reading(
+    document: Document, question: str, model: Model, plan: Plan, way: str = "sequential"
+) -> CostEstimate:
+    """Return the cost of a reading. Raise what it would raise before its first call."""
+    choose = find_spec(way).choose
+    name = await choose(document, question, model, plan) if choose else way
+    # The document is read, and a server's tokenizer waits for the network.
+    return await asyncio.to_thread(estimate_cost, document, question, model, plan, name)
 
 
-def is_known(name: str) -> bool:
-    """Return whether `load_way` knows the name, or all the names that "+" joins in it."""
-    return set(name.split("+")) <= set(list_ways())
-
-
-def _require_part(way: Way, name: str) -> ComposedWay:
-    if isinstance(way, ComposedWay):
-        return way
-    parts = ", ".join(part for part in list_ways() if isinstance(_load_one(part), ComposedWay))
-    raise InputError(f"{name!r} joins a way that goes with no other; these go together: {parts}")
-
-
-def _load_one(name: str) -> Way:
-    if name in BUILT_IN:
-        module, _, function = BUILT_IN[name].partition(":")
-        return cast("Way", getattr(import_module(f"bookwheel.reading.{module}"), function))
-    way = require_plugin(GROUP, name, BUILT_IN, "way of reading")
-    if not callable(way):
-        raise InputError(f"the way {name!r} of another package is not a function: {way!r}")
-    return cast("Way", way)
+def estimate_cost(document: Document, question: str, model: Model, plan: Plan, way: str = "sequential") -> CostEstimate:
+    """Return the cost of a reading by a way that chooses no other one."""
+    spec = find_spec(way)
+    spec.check(question, model, plan)
+    size = spec.measure(document, question, model, plan)
+    given = CostInputs(size=size, question=question, model=model, plan=plan, prompts=prompts_for(plan, question))
+    list_calls = spec.list_calls
+    return add_up((list_calls or list_loop_calls)(given), given, way if list_calls else "sequential")

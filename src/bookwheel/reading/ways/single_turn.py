@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bookwheel.errors import PlanError
+from bookwheel.reading.estimate import CallCost
 from bookwheel.reading.loop import check_question, conclude, converse
 from bookwheel.reading.prompts import prompts_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan
+    from bookwheel.reading.estimate import CostInputs
     from bookwheel.types import Answer, Chunk
 
 _GAP = "\n[…]\n"
@@ -63,3 +65,18 @@ def join_chunks(chunks: Iterable[Chunk]) -> str:
         text += chunk.text
         position = chunk.end
     return text
+
+
+def count_one_call(template: str, *, has_text: bool = True) -> Callable[[CostInputs], list[CallCost]]:
+    """Return a function that lists the one call of a way whose prompt holds what fits of the document."""
+
+    def list_calls(given: CostInputs) -> list[CallCost]:
+        reply, least, most = given.plan.answer_tokens, 0, 0
+        if has_text:
+            most = min(given.size.tokens, text_budget(given.question, given.model, given.plan, template, reply))
+            # What is chosen of a longer document ends where a passage does.
+            least = most if most == given.size.tokens else most // 2
+        words = given.count_baseline(template)
+        return [CallCost(least=1, most=1, words=words, reply=reply, least_text=least, most_text=most)]
+
+    return list_calls

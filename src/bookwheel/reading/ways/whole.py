@@ -6,8 +6,10 @@ import sys
 from typing import TYPE_CHECKING
 
 from bookwheel.errors import DocumentTooLong
+from bookwheel.reading.estimate import CallCost, CostInputs, DocumentSize
 from bookwheel.reading.loop import check_question
-from bookwheel.reading.ways.single_turn import ask_once, text_budget
+from bookwheel.reading.ways.single_turn import ask_once, template_tokens, text_budget
+from bookwheel.reading.ways.spec import WaySpec
 from bookwheel.text.chunks import split
 
 if TYPE_CHECKING:
@@ -47,3 +49,23 @@ def load_if_fits(document: Document, model: Model, limit: int) -> str | None:
     if first is None:
         return ""
     return first.text if next(chunks, None) is None else None
+
+
+def _measure(document: Document, question: str, model: Model, plan: Plan) -> DocumentSize:
+    """Return the tokens of the one prompt."""
+    tokens = model.tokenizer.count(load_whole(document, question, model, plan)) + model.tokenizer.count(question)
+    tokens += template_tokens(question, model, plan, "whole")
+    return DocumentSize(chunks=1, tokens=tokens, exact=model.tokenizer.exact)
+
+
+def _list_calls(given: CostInputs) -> list[CallCost]:
+    tokens = given.size.tokens
+    return [CallCost(least=1, most=1, words=0, reply=given.plan.answer_tokens, least_text=tokens, most_text=tokens)]
+
+
+def _check(question: str, model: Model, plan: Plan) -> None:
+    """Check the question alone: no chunks are cut, so their size need not fit the window."""
+    check_question(question, model, plan)
+
+
+WHOLE = WaySpec(run=whole, list_calls=_list_calls, measure=_measure, check=_check)

@@ -106,7 +106,7 @@ class Gate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Writer:
+class MemoryWriter:
     """How memory and chunk become the next memory."""
 
     write: Write
@@ -203,7 +203,7 @@ class ComposedWay:
     preface: Preface | None = None
     course: Course | None = None
     gate: Gate | None = None
-    writer: Writer | None = None
+    writer: MemoryWriter | None = None
     exit: Exit | None = None
     review: Review | None = None
     turns: tuple[str, ...] = ()

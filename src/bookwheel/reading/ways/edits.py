@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.reading.guards import is_grounded, next_memory
 from bookwheel.reading.loop import converse
-from bookwheel.reading.ways.compose import ComposedWay, ReadingContext, Writer, add_usage, rewrite_after_all
+from bookwheel.reading.ways.compose import ComposedWay, MemoryWriter, ReadingContext, add_usage, rewrite_after_all
 from bookwheel.types import Chunk, Conversation, Finish, Flag, Memory, Step
 
 if TYPE_CHECKING:
@@ -168,4 +168,4 @@ def _shorten(given: CostInputs, rewriting: CallCost) -> CallCost:
     return replace(rewriting, words=given.count_turn("edits"), reply=memory // 2, memory=memory + memory // 2)
 
 
-EDITS = ComposedWay(name="edits", writer=Writer(write=write_edits, shorten=_shorten), turns=("edits",))
+EDITS = ComposedWay(name="edits", writer=MemoryWriter(write=write_edits, shorten=_shorten), turns=("edits",))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.reading.guards import next_memory
 from bookwheel.reading.loop import converse
-from bookwheel.reading.ways.compose import ComposedWay, ReadingContext, Writer, add_usage, rewrite_after_all
+from bookwheel.reading.ways.compose import ComposedWay, MemoryWriter, ReadingContext, add_usage, rewrite_after_all
 from bookwheel.types import Chunk, Memory, Step
 
 if TYPE_CHECKING:
@@ -128,4 +128,4 @@ def _shorten(given: CostInputs, rewriting: CallCost) -> CallCost:
     return replace(rewriting, words=given.count_turn("heads"), reply=reply_limit(rewriting.memory))
 
 
-HEADS = ComposedWay(name="heads", writer=Writer(write=write_head, shorten=_shorten), turns=("heads",))
+HEADS = ComposedWay(name="heads", writer=MemoryWriter(write=write_head, shorten=_shorten), turns=("heads",))

@@ -22,6 +22,7 @@ from bookwheel.lab.tasks.counting import TASKS as COUNTING
 from bookwheel.lab.tasks.data_dir import DataDir
 from bookwheel.lab.tasks.definition import SampleRequest, SampleSeries, Task
 from bookwheel.lab.tasks.dialogues import TASKS as DIALOGUES
+from bookwheel.lab.tasks.documents_qa import TASKS as DOCUMENTS_QA
 from bookwheel.lab.tasks.links import TASKS as LINKS
 from bookwheel.lab.tasks.memagent import TASKS as MEMAGENT
 from bookwheel.lab.tasks.needles import TASKS as NEEDLES
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
 _ALL: Final = (
     *(*NEEDLES, *WORDS, *QUESTIONS, *COUNTING, *UPDATES, *DIALOGUES),
-    *(*LINKS, *BOOKS, *ANSWERABLE, *MEMAGENT, *RULER),
+    *(*LINKS, *BOOKS, *ANSWERABLE, *DOCUMENTS_QA, *MEMAGENT, *RULER),
 )
 TASKS: Final[Mapping[str, Task]] = {task.name: task for task in _ALL}
 """The built-in tasks by name, in the order of a list for people."""

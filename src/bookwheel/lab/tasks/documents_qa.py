@@ -1,0 +1,201 @@
+"""`documents-qa`: documents as people have them, and what people ask of them.
+
+Contracts, minutes, e-mails, tables, logs, manuals, code: the documents come with the package and stand as they are.
+`tokens` is the most that a document may have; the column of a report is that number. What is asked, and how the answer
+is scored:
+
+    fact, how, why, compare, two-places    `contains`; `choice` where the question holds a gold answer
+    yesno                                  `choice`
+    list, rows                             `share_of`, the share of the items
+    absent                                 `unanswerable`: the document does not say it, but something near it
+
+The data card is lab/data/documents_qa/README.md. `held_out=true` asks the third of the documents that nothing is built
+on; it is for a last measurement.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from random import Random
+from typing import TYPE_CHECKING, Any, Final
+
+from bookwheel.errors import InputError
+from bookwheel.lab.scoring.normalization import contains_words, words
+from bookwheel.lab.tasks.answerable import ABSENT
+from bookwheel.lab.tasks.assembly import AssembledDocument
+from bookwheel.lab.tasks.base import GoldEvidence, InfeasibleSample
+from bookwheel.lab.tasks.definition import SampleDraft, SampleRequest, Task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from bookwheel.text.tokens import Tokenizer
+
+KINDS: Final = ("fact", "yesno", "how", "why", "list", "rows", "compare", "two-places", "absent")
+PARTS: Final = ("train", "dev", "test")
+_LISTS: Final = frozenset({"list", "rows"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RealDocument:
+    """A document with the part of the data that it belongs to."""
+
+    id: str
+    name: str
+    """Its file's name; the ending says what it is."""
+    part: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RealQuestion:
+    """A question on one of the documents."""
+
+    doc: str
+    language: str
+    kind: str
+    style: str
+    """plain, paraphrase, short or misspelt"""
+    question: str
+    answers: tuple[str, ...]
+    """Wordings of the short answer; empty where the document does not say."""
+    evidence: tuple[str, ...]
+    """The document's words that bear it out, one piece for each place."""
+    items: tuple[tuple[str, ...], ...]
+    """For lists and rows: every item with its wordings."""
+    near: str
+    """What tempts, where the document does not say."""
+    derived: bool
+    """True: no wording of the answer stands in the document, but it follows."""
+
+
+def load_documents() -> Mapping[str, RealDocument]:
+    """Return all documents by id."""
+    return _load_documents()
+
+
+def load_questions(part: str) -> tuple[RealQuestion, ...]:
+    """Return the questions on the documents of a part: train, dev or test."""
+    if part not in PARTS:
+        raise InputError(f"documents-qa has the parts {', '.join(PARTS)}, not {part!r}")
+    return _load_questions(part)
+
+
+def make_metric(question: RealQuestion) -> str:
+    """Return the metric that the question is scored by."""
+    if question.kind == "absent":
+        return "unanswerable"
+    if question.kind in _LISTS:
+        return "share_of"
+    asked = words(question.question)
+    inside = any(contains_words(asked, words(answer)) for answer in question.answers)
+    return "choice" if question.kind == "yesno" or inside else "contains"
+
+
+def make_golds(question: RealQuestion) -> tuple[str, ...]:
+    """Return the gold answers; of a list's items the shortest wordings."""
+    if question.kind in _LISTS:
+        return tuple(min(wordings, key=len) for wordings in question.items)
+    return question.answers or (ABSENT[question.language],)
+
+
+def build(request: SampleRequest) -> SampleDraft:
+    """Return the question with this index, in the seed's order."""
+    part = "test" if request.options.get("held_out") else request.split
+    asked = _select(request, part)
+    if request.index >= len(asked):
+        raise InfeasibleSample(
+            f"documents-qa has {len(asked)} {part} questions in {request.language!r} on documents of at most "
+            f"{request.tokens} tokens and {request.index + 1} were asked for; lower --count or ask for longer documents"
+        )
+    question = asked[request.index]
+    document = _load_documents()[question.doc]
+    places = sorted((document.text.index(quote), quote) for quote in question.evidence)
+    evidence = tuple(
+        GoldEvidence(start=start, end=start + len(quote), note=" ".join(quote.split())) for start, quote in places
+    )
+    return SampleDraft(
+        question=question.question,
+        golds=make_golds(question),
+        metric=make_metric(question),
+        body=AssembledDocument(
+            pieces=(document.text,), tokens=_count(request.tokenizer, question.doc), evidence=evidence
+        ),
+        metadata={
+            "document": question.doc,
+            "kind": question.kind,
+            "style": question.style,
+            "part": part,
+            "derived": question.derived,
+        },
+    )
+
+
+def _select(request: SampleRequest, part: str) -> list[RealQuestion]:
+    """Return the questions on documents that are short enough, in the seed's order."""
+    questions = [one for one in _load_questions(part) if one.language == request.language]
+    order = Random(f"{request.task} {request.seed}").sample(questions, len(questions))  # noqa: S311 - not for secrets
+    kind = request.options.get("kind")
+    if kind not in (None, *KINDS):
+        raise InputError(f"documents-qa has questions of the kinds {', '.join(KINDS)}, not {kind!r}")
+    return [one for one in order if kind in (None, one.kind) and _count(request.tokenizer, one.doc) <= request.tokens]
+
+
+# By the tokenizer's name: the tokens of a text are asked for again for every question on it.
+_COUNTS: Final[dict[tuple[str, str], int]] = {}
+
+
+def _count(tokenizer: Tokenizer, doc: str) -> int:
+    key = (tokenizer.name, doc)
+    if key not in _COUNTS:
+        _COUNTS[key] = tokenizer.count(_load_documents()[doc].text)
+    return _COUNTS[key]
+
+
+@lru_cache(maxsize=1)
+def _load_documents() -> Mapping[str, RealDocument]:
+    return {record["id"]: RealDocument(**record) for record in _read_records("documents.jsonl.gz")}
+
+
+@lru_cache(maxsize=3)
+def _load_questions(part: str) -> tuple[RealQuestion, ...]:
+    documents = _load_documents()
+    records = (one for one in _read_records("questions.jsonl.gz") if documents[one["doc"]].part == part)
+    return tuple(
+        RealQuestion(
+            **record
+            | {"answers": tuple(record["answers"]), "evidence": tuple(record["evidence"])}
+            | {"items": tuple(map(tuple, record["items"]))}
+        )
+        for record in records
+    )
+
+
+def _read_records(name: str) -> Iterator[dict[str, Any]]:
+    path = files("bookwheel.lab").joinpath("data", "documents_qa", name)
+    yield from map(json.loads, gzip.decompress(path.read_bytes()).decode().splitlines())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentsOptions:
+    """The options of `documents-qa`."""
+
+    held_out: bool | None = None
+    """True: the third of the documents that is kept for a last measurement."""
+    kind: str | None = None
+    """Questions of one kind only: fact, yesno, how, why, list, rows, compare, two-places or absent."""
+
+
+TASKS: Final = (
+    Task(
+        name="documents-qa",
+        description="contracts, minutes, tables, logs, code and other documents as people have them, whole",
+        build=build,
+        languages=("en", "zh"),
+        options=DocumentsOptions,
+    ),
+)

@@ -1,6 +1,6 @@
 """The table of constructed answers: what is right, and what three judges say.
 
-`tests/fixtures/answers.jsonl` is our own text. `benchmarks/judges.py` prints the table and writes the verdicts anew.
+`tests/fixtures/answers.jsonl` is our own text. `benchmarks/quality/judges.py` prints the table and writes the verdicts anew.
 """
 
 import json

@@ -1,14 +1,53 @@
-"""Numbers in one form, however a text writes them.
+"""Numbers and dates in one form, however a text writes them: digits, and the day before the month.
 
->>> normalize_number("12,400"), normalize_number("3.50"), parse_cjk_number("三万二千")
-('12400', '3.5', '32000')
+    12,400, 3.50                          12400, 3.5
+    twenty-one, two hundred and five      21, 205
+    5 million, two thousand               5000000, 2000
+    nineteen fifty-three                  1953
+    third, twenty-first                   3rd, 21st
+    July 14, 1953; 14th July 1953         14 july 1953
+    1953-07-14                            14 july 1953
+    二〇〇八, 三百二十                      2008, 320
+
+"one" alone stays a word: it is more often a pronoun than a number.
 """
 
 from __future__ import annotations
 
 import re
+from typing import Final
 
 from bookwheel.text import lexicon
+
+_HUNDRED: Final = 100
+_VALUE: Final = {
+    word: int(value) for word, value in lexicon.NUMBER_WORDS.items() if int(value) < _HUNDRED and word != "dozen"
+}
+_POWER: Final = {"hundred": _HUNDRED, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+_ORDINAL: Final = {
+    "third": "3rd",
+    "fifth": "5th",
+    "eighth": "8th",
+    "ninth": "9th",
+    "twelfth": "12th",
+    "twentieth": "20th",
+    "thirtieth": "30th",
+} | {f"{word}th": f"{value}th" for word, value in _VALUE.items() if value in {4, 6, 7, 10, 11, *range(13, 20)}}
+# Only after a number: alone they are an adjective and a unit of time.
+_AFTER_TENS: Final = {"first": "1st", "second": "2nd"}
+_DIGITS: Final = re.compile(r"\d+(?:\.\d+)?")
+_DAY: Final = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?")
+_ISO: Final = re.compile(r"(\d{4})")
+_LEAST_SPELLED: Final = 4
+_TEEN: Final = 10
+_LAST_DAY: Final = 31
+_MONTHS_A_YEAR: Final = 12
+# One sign alone is part of too many words (一定, 三明治); it counts before a word of measure.
+_CHINESE: Final = re.compile(
+    r"[〇零一二三四五六七八九十百千万亿两]{2,}|[二三四五六七八九十两](?=[年月日号个次岁人位名天条只本])|"
+    r"(?<=月)一(?=[日号])|(?<=年)一(?=月)"
+)
+_NO_NUMBER: Final = frozenset({"万一", "千万", "百万", "十万", "万千", "一一", "万万", "千百", "百十"})
 
 
 def parse_ones(word: str) -> int:
@@ -44,3 +83,100 @@ def parse_cjk_number(text: str) -> str:
 def name_month(number: str) -> str:
     """Return the name of a month by its number."""
     return lexicon.MONTH_NAMES[(int(number) - 1) % 12]
+
+
+def parse_chinese_numbers(text: str) -> str:
+    """Replace numbers in Chinese signs by digits, wherever they stand in the text."""
+    return _CHINESE.sub(lambda match: match[0] if match[0] in _NO_NUMBER else parse_cjk_number(match[0]), text)
+
+
+def compose_numbers(tokens: list[str], pause: str) -> list[str]:
+    """Replace numbers in words by digits; `pause` is a token that no number reaches across."""
+    composed: list[str] = []
+    at = 0
+    while at < len(tokens):
+        text, used = _read_number(tokens, at, pause)
+        composed.append(text)
+        at += used
+    return composed
+
+
+def _read_number(tokens: list[str], at: int, pause: str) -> tuple[str, int]:
+    """Return the token or number at this place, and how many tokens it takes."""
+    if used := _count_spelled(tokens, at):
+        return "".join(str(_VALUE[token]) for token in tokens[at : at + used]), used
+    if tokens[at] not in _VALUE and tokens[at] not in _POWER:
+        return _read_scaled(tokens, at)
+    total = section = used = 0
+    last = 0
+    while at + used < len(tokens) and (word := tokens[at + used]) != pause:
+        if word == "and" and used and last >= _HUNDRED and _VALUE.keys() & tokens[at + used + 1 : at + used + 2]:
+            used += 1
+            continue
+        value, power = _VALUE.get(word), _POWER.get(word)
+        if value is not None:
+            # "twenty one" is one number, "one two" are two.
+            if used and last < _HUNDRED and not (last >= 2 * _TEEN and 0 < value < _TEEN):
+                break
+            section, last = section + value, value
+        elif power == _HUNDRED:
+            section, last = (section or 1) * power, power
+        elif power is not None:
+            total, section, last = total + (section or 1) * power, 0, power
+        else:
+            break
+        used += 1
+    return _finish_number(tokens, at, used, total + section)
+
+
+def _finish_number(tokens: list[str], at: int, used: int, value: int) -> tuple[str, int]:
+    following = tokens[at + used] if at + used < len(tokens) else ""
+    if used == 1 and tokens[at] == "one":
+        return "one", 1
+    if value and value % _TEEN == 0 and following in _AFTER_TENS | _ORDINAL.keys() and tokens[at] not in _POWER:
+        ones = _DAY.fullmatch((_AFTER_TENS | _ORDINAL)[following])
+        if ones and int(ones[1]) < _TEEN:
+            return f"{value + int(ones[1])}{ones[0][len(ones[1]) :]}", used + 1
+    if used == 1 and _TEEN < value < 2 * _TEEN + 1 and _VALUE.get(following, 0) >= _TEEN:
+        # A year in two halves: nineteen fifty-three.
+        rest, more = _read_number(tokens, at + 1, "")
+        if len(rest) == 2:  # noqa: PLR2004 - two digits
+            return f"{value}{rest}", more + 1
+    return str(value), used
+
+
+def _read_scaled(tokens: list[str], at: int) -> tuple[str, int]:
+    """Return "5 million" in digits, an ordinal in digits, or the token as it is."""
+    power = _POWER.get(tokens[at + 1]) if at + 1 < len(tokens) else None
+    if power and _DIGITS.fullmatch(tokens[at]):
+        value = float(tokens[at]) * power
+        if value.is_integer():
+            return str(int(value)), 2
+    return _ORDINAL.get(tokens[at], tokens[at]), 1
+
+
+def _count_spelled(tokens: list[str], at: int) -> int:
+    """Return the length of a number that is spelled digit by digit; 0 where there is none."""
+    end = at
+    while end < len(tokens) and _VALUE.get(tokens[end], _TEEN) < _TEEN:
+        end += 1
+    return end - at if end - at >= _LEAST_SPELLED else 0
+
+
+def order_dates(tokens: list[str]) -> list[str]:
+    """Put the day before the month, and both before the year."""
+    ordered = list(tokens)
+    for at in range(len(ordered) - 1):
+        first, second = ordered[at], ordered[at + 1]
+        day = _DAY.fullmatch(second)
+        is_taken = at > 0 and _DAY.fullmatch(ordered[at - 1]) is not None
+        if first in lexicon.MONTHS and day and int(day[1]) <= _LAST_DAY and not is_taken:
+            ordered[at], ordered[at + 1] = day[1], first
+        elif second in lexicon.MONTHS and (day := _DAY.fullmatch(first)):
+            ordered[at] = day[1]
+        elif _ISO.fullmatch(first) and at + 2 < len(ordered):
+            _, month, day_ = ordered[at : at + 3]
+            is_date = len(month) == len(day_) == 2 and month.isdigit() and day_.isdigit()  # noqa: PLR2004 - two digits
+            if is_date and 1 <= int(month) <= _MONTHS_A_YEAR and 1 <= int(day_) <= _LAST_DAY:
+                ordered[at : at + 3] = [str(int(day_)), lexicon.MONTH_NAMES[int(month) - 1], first]
+    return ordered

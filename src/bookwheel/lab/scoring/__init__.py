@@ -2,6 +2,8 @@
 
 from bookwheel.lab.scoring.metrics import (
     METRICS,
+    Metric,
+    Score,
     all_of,
     choice,
     contains,
@@ -9,15 +11,17 @@ from bookwheel.lab.scoring.metrics import (
     f1,
     list_metrics,
     load_metric,
+    official,
     score_answer,
+    score_as_published,
     score_missing_answer,
     set_f1,
     share_of,
+    string_match_all,
+    string_match_part,
     unanswerable,
+    verbatim,
 )
-from bookwheel.lab.scoring.published import official, score_as_published, string_match_all, string_match_part
-from bookwheel.lab.scoring.score import Metric, Score
-from bookwheel.lab.scoring.verbatim import verbatim
 
 __all__ = [
     "METRICS",

@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.lab.scoring.abstention import declines
 from bookwheel.lab.scoring.commitment import asserts_any, mentions
-from bookwheel.lab.scoring.normalization import find_words, words
+from bookwheel.lab.scoring.normalization import find_words, simplify, words
 from bookwheel.text import lexicon
+from bookwheel.text.remarks import declines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,7 +98,7 @@ def says_yes(answer: str) -> bool | None:
     text = answer.strip().strip("*\"'“”").strip()
     if _CHINESE_NO.search(text):
         # "没有提到" begins with a no, and says that it is not mentioned.
-        return None if not _CHINESE_BARE_NO.search(text) and declines(text) else False
+        return None if not _CHINESE_BARE_NO.search(text) and declines(simplify(text)) else False
     if _CHINESE_YES.search(text):
         return True
     if _AGREES.search(text) or _DISAGREES.search(text):
@@ -128,7 +128,7 @@ def _weigh_statement(text: str) -> bool | None:
     conclusions = [part for part in parts if _CONCLUSION.search(part)]
     decisive = conclusions[-1] if conclusions else text
     inside = set(words(decisive))
-    has_declined = declines(text)
+    has_declined = declines(simplify(text))
     if len({"yes", "no"} & inside) == 1 and (conclusions or not has_declined):
         return "yes" in inside
     if has_declined:

@@ -15,7 +15,7 @@ One occurrence that is asserted is enough. Clauses end at punctuation, and what 
 from __future__ import annotations
 
 import re
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.lab.scoring.normalization import ARTICLES, BREAK, find_words, split_clauses, words, words_with_articles
@@ -89,54 +89,30 @@ def mentions(answer: str, gold: str) -> bool:
     return bool(find_words(row, part, most=1))
 
 
-def _is_asserted(row: Sequence[str], part: Sequence[str], golds: Sequence[Sequence[str]] | None, question: str) -> bool:
+def _is_asserted(row: Sequence[str], part: Sequence[str], golds: Sequence[list[str]] | None, question: str) -> bool:
     """Return whether one occurrence of a gold is asserted; without `golds`, others may stand beside it."""
     dense = [at for at, token in enumerate(row) if token != BREAK]
-    places = find_words([row[at] for at in dense], part)
-    denies = _asks_for_denial(question)
+    bare = [row[at] for at in dense]
+    # Where the question itself is about what is not so, "Edward was not crowned" is its answer.
+    denies = bool(_DENIALS & set(words(question))) or "不" in question or "没" in question
+    # Clauses that begin with a "perhaps".
+    hedges = sum(token in _HEDGES for before, token in pairwise([BREAK, *row]) if before == BREAK)
     longer = [gold for gold in golds or () if len(gold) > len(part)]
-    for place in places:
-        if _is_inside([row[at] for at in dense], place, part, longer):
+    for place in find_words(bare, part):
+        # A piece of a longer gold is looked at with that gold.
+        if any(at <= place and place + len(part) <= at + len(gold) for gold in longer for at in find_words(bare, gold)):
             continue
         start, end = dense[place], dense[place + len(part) - 1] + 1
-        before, after = _clause_before(row, start), _clause_after(row, end)
+        before = list(takewhile(BREAK.__ne__, reversed(row[:start])))[::-1]
+        after = list(takewhile(BREAK.__ne__, row[end:]))
         if not denies and (_denies_before(before) or _denies_after(after, is_first=not before)):
             continue
         if golds is not None and (_is_alternative(before, after, golds) or _is_in_list(row, start, end, golds)):
             continue
-        if golds is not None and before[:1] and before[0] in _HEDGES and _count_hedges(row) > 1:
+        if golds is not None and before[:1] and before[0] in _HEDGES and hedges > 1:
             continue
         return True
     return False
-
-
-def _count_hedges(row: Sequence[str]) -> int:
-    """Return how many clauses begin with a "perhaps"."""
-    return sum(token in _HEDGES for before, token in pairwise([BREAK, *row]) if before == BREAK)
-
-
-def _is_inside(dense: Sequence[str], place: int, part: Sequence[str], longer: Sequence[Sequence[str]]) -> bool:
-    """Return whether the occurrence is a piece of a longer gold, which is looked at by itself."""
-    return any(at <= place and place + len(part) <= at + len(gold) for gold in longer for at in find_words(dense, gold))
-
-
-def _asks_for_denial(question: str) -> bool:
-    """Return whether the question itself is about what is not so: then "Edward was not crowned" is its answer."""
-    return bool(_DENIALS & set(words(question))) or "不" in question or "没" in question
-
-
-def _clause_before(row: Sequence[str], start: int) -> list[str]:
-    begin = start
-    while begin and row[begin - 1] != BREAK:
-        begin -= 1
-    return list(row[begin:start])
-
-
-def _clause_after(row: Sequence[str], end: int) -> list[str]:
-    stop = end
-    while stop < len(row) and row[stop] != BREAK:
-        stop += 1
-    return list(row[end:stop])
 
 
 def _denies_before(before: Sequence[str]) -> bool:
@@ -172,26 +148,19 @@ def _denies_after(after: Sequence[str], *, is_first: bool) -> bool:
     return (after[0] in _COPULAS and second in _WRONG | {"not", "never"}) or "".join(after[:2]).startswith("不是")
 
 
-def _is_alternative(before: Sequence[str], after: Sequence[str], golds: Sequence[Sequence[str]]) -> bool:
+def _is_alternative(before: list[str], after: list[str], golds: Sequence[list[str]]) -> bool:
     """Return whether the occurrence is one side of an "or" whose other side is no gold."""
     if after and after[0] in {"or", "或"}:
         rest = after[1:]
-        return not (rest and rest[0] in _AFTER_OR) and not _starts_with(rest, golds)
+        return not (rest and rest[0] in _AFTER_OR) and not any(rest[: len(gold)] == gold for gold in golds if gold)
     if before and before[-1] in {"or", "或"}:
-        return not _ends_with(before[:-1], golds)
+        rest = before[:-1]
+        return not any(rest[-len(gold) :] == gold for gold in golds if gold)
     joined = "".join(after[:2])
     return joined.startswith(("或者", "还是")) or "".join(before[-2:]).endswith(("或者", "还是"))
 
 
-def _starts_with(row: Sequence[str], golds: Sequence[Sequence[str]]) -> bool:
-    return any(list(row[: len(gold)]) == list(gold) for gold in golds if gold)
-
-
-def _ends_with(row: Sequence[str], golds: Sequence[Sequence[str]]) -> bool:
-    return any(list(row[-len(gold) :]) == list(gold) for gold in golds if gold)
-
-
-def _is_in_list(row: Sequence[str], start: int, end: int, golds: Sequence[Sequence[str]]) -> bool:
+def _is_in_list(row: Sequence[str], start: int, end: int, golds: Sequence[list[str]]) -> bool:
     """Return whether the occurrence is a number in a list of similar numbers of which most are no golds."""
     if end - start != 1 or not row[start].isdigit() or len(row[start]) < _LEAST_DIGITS:
         return False

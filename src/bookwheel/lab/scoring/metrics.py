@@ -10,8 +10,11 @@ A metric of another package registers through the entry point group `bookwheel.m
     share_of      the share of the golds that stand in the answer
     set_f1        the harmonic mean of that share and of the share of what the answer lists that is gold
     unanswerable  the answer says that the document does not say
+    verbatim      how much of a text the answer repeats character by character
     official, string_match_all, string_match_part
-                  the metrics published with MemAgent and RULER, flaws included; only to compare with published figures
+                  the judges published with MemAgent and RULER, flaws included; only to compare with published figures:
+                  MemAgent's takes substrings in both directions and the first gold only; RULER's the share of the
+                  golds that are substrings, for its needles, variables and words, or any of them, for its questions
 
 For `exact`, `contains`, `choice` and `f1` the golds are alternatives and any of them counts. For `all_of`, `share_of`
 and `set_f1` they are the values that were asked for together. An empty answer scores 0 in every metric.
@@ -19,23 +22,57 @@ and `set_f1` they are the values that were asked for together. An empty answer s
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from functools import cache
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from bookwheel.errors import InputError
-from bookwheel.lab.scoring.abstention import declines
 from bookwheel.lab.scoring.choices import is_polar, picks_gold, says_yes
 from bookwheel.lab.scoring.commitment import asserts_any, mentions
-from bookwheel.lab.scoring.lists import compare_sets
-from bookwheel.lab.scoring.normalization import ARTICLES, words, words_with_articles
-from bookwheel.lab.scoring.published import official, string_match_all, string_match_part
-from bookwheel.lab.scoring.score import NOTHING, Metric, QuestionMetric, Score
-from bookwheel.lab.scoring.verbatim import verbatim
+from bookwheel.lab.scoring.normalization import ARTICLES, contains_words, simplify, words, words_with_articles
 from bookwheel.plugins import list_names, require_plugin
+from bookwheel.text.remarks import declines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """The score of an answer.
+
+    >>> Score(score=1.0, reason='holds "Ada Quill"')
+    Score(score=1.0, reason='holds "Ada Quill"', parts={})
+    """
+
+    score: float
+    """From 0 to 1."""
+    reason: str = ""
+    """An explanation for people who look at a single sample."""
+    parts: Mapping[str, float] = field(default_factory=dict)
+    """The parts of the score, if it has any: one for each gold, or precision and recall."""
+
+
+class Metric(Protocol):
+    """A function that scores an answer."""
+
+    def __call__(self, answer: str, golds: Sequence[str]) -> Score:
+        """Return the score of `answer`. The golds are alternatives or parts, as the metric says."""
+        ...
+
+
+class QuestionMetric(Protocol):
+    """A metric of ours that also looks at the question."""
+
+    def __call__(self, answer: str, golds: Sequence[str], question: str = "") -> Score:
+        """Return the score of `answer` to the question."""
+        ...
+
+
+NOTHING: Final = Score(score=0.0, reason="the answer is empty")
 
 
 def exact(answer: str, golds: Sequence[str]) -> Score:
@@ -117,13 +154,61 @@ def all_of(answer: str, golds: Sequence[str]) -> Score:
     return Score(score=float(share.score == 1.0), reason=share.reason, parts=share.parts)
 
 
+_SEPARATOR: Final = re.compile(
+    r"[\n;；、，|]|(?<!\d),|,(?!\d{3}(?!\d))|(?<=\d),\s|\s(?:and|or|&|plus)\s|以及|还有|\s[-–—]\s|(?<=[^\W\d_])[.。](?:\s|$)"
+)
+_BULLET: Final = re.compile(r"^\s*(?:[-*•·]|\(?\d{1,2}[.):]|\d{1,2}\.\s)\s*")
+_INTRODUCTION: Final = re.compile(r"^[^:：\n]{0,200}[:：]\s*")
+# An item without a gold that has so many words more than the longest gold is a sentence, and no item.
+_MOST_EXTRA: Final = 3
+
+
 def set_f1(answer: str, golds: Sequence[str]) -> Score:
-    """Score what the answer lists against the set of golds: naming too much costs as much as naming too little."""
+    """Score what the answer lists against the set of golds: naming too much costs as much as naming too little.
+
+    Of red and green, "red and green" has 1.0, "red" 0.67 (precision 1, recall 0.5), "red, green, blue, white" too.
+    """
     if not words_with_articles(answer):
         return NOTHING
-    precision, recall, _ = compare_sets(answer, golds)
-    score = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+    wanted = [words(gold) for gold in dict.fromkeys(golds)]
+    items = _split_items(answer, wanted)
+    named = sum(any(contains_words(item, part) for item in items) for part in wanted)
+    wrong = sum(not any(contains_words(item, part) for part in wanted) for item in items)
+    precision = named / (named + wrong) if named + wrong else 0.0
+    recall = named / len(wanted) if wanted else 0.0
+    score = 2 * precision * recall / (precision + recall) if named else 0.0
     return Score(score=score, reason=f"set F1 {score:.2f}", parts={"precision": precision, "recall": recall})
+
+
+def _split_items(answer: str, golds: Sequence[list[str]]) -> list[list[str]]:
+    """Return the words of each item. Prose around the items is left out."""
+    body = _INTRODUCTION.sub("", answer.strip())
+    longest = max(map(len, golds), default=1)
+    items: list[list[str]] = []
+    for piece in _SEPARATOR.split(body):
+        item = words(_BULLET.sub("", piece))
+        has_gold = any(contains_words(item, gold) for gold in golds)
+        if item and (has_gold or len(item) <= longest + _MOST_EXTRA):
+            items += _split_run(item, golds) if has_gold else [item]
+    return items
+
+
+def _split_run(item: list[str], golds: Sequence[list[str]]) -> list[list[str]]:
+    """Split an item with several values in a row ("A B C D") where all golds are single words of one kind."""
+    if any(len(gold) != 1 for gold in golds):
+        return [item]
+    kinds = {_shape(gold[0]) for gold in golds}
+    values = [[word] for word in item if _shape(word) in kinds]
+    # Most words of a list without separators are golds.
+    is_run = 2 * sum([word] in golds for word in item) > len(item)
+    has_prose = kinds == {"word"} and len(item) > 1 and not is_run
+    return [item] if has_prose or not values else values
+
+
+def _shape(word: str) -> str:
+    if word.isdigit():
+        return f"number of {len(word) // 3}"
+    return "word" if word.isalpha() else "code"
 
 
 def unanswerable(answer: str, golds: Sequence[str]) -> Score:
@@ -135,11 +220,66 @@ def unanswerable(answer: str, golds: Sequence[str]) -> Score:
         return NOTHING
     if exact(answer, golds).score:
         return Score(score=1.0, reason="says that it is not there")
-    has_declined = declines(answer)
+    has_declined = declines(simplify(answer))
     if has_declined is None:
         return Score(score=0.0, reason="asks instead of answering")
     reason = "says that it is not there" if has_declined else "gives an answer where there is none"
     return Score(score=float(has_declined), reason=reason)
+
+
+def verbatim(answer: str, golds: Sequence[str]) -> Score:
+    """Score how much of the first gold an answer repeats, character by character: MRCR's published measure.
+
+    A second gold is a string that the answer must begin with; without it the answer scores 0.
+    """
+    if not answer or not golds:
+        return NOTHING
+    text, prefix = golds[0], golds[1] if len(golds) > 1 else ""
+    if not answer.startswith(prefix):
+        return Score(score=0.0, reason=f'does not begin with "{prefix}"')
+    ratio = SequenceMatcher(None, answer.removeprefix(prefix), text).ratio()
+    return Score(score=ratio, reason=f"repeats {ratio:.0%} of the text")
+
+
+_MARKS: Final = re.compile(r"[!-/:-@\[-`{-~]")
+_ARTICLES: Final = re.compile(r"\b(?:a|an|the)\b")
+_CONTROLS: Final = re.compile(r"[\x00-\x1f]")
+_RULER_TASKS: Final = re.compile(r"(?:ruler_)?(?:niah_|vt$|cwe$|fwe$)")
+
+
+def official(answer: str, golds: Sequence[str]) -> Score:
+    """Score as published with MemAgent: substring in both directions, against the first gold alone.
+
+    It accepts "the" and any part of the gold, and ignores every gold but the first. An answer without a character is
+    wrong before it is compared.
+    """
+    if not answer or not golds:
+        return NOTHING
+    given, gold = (" ".join(_ARTICLES.sub(" ", _MARKS.sub("", text.lower())).split()) for text in (answer, golds[0]))
+    right = gold in given or given in gold
+    return Score(score=float(right), reason="by the published metric, which takes substrings in both directions")
+
+
+def string_match_all(answer: str, golds: Sequence[str]) -> Score:
+    """Score as RULER does for needles, variables and words: the share of the golds that are substrings."""
+    found = [float(gold.lower() in _strip(answer)) for gold in golds]
+    share = sum(found) / len(found) if found else 0.0
+    return Score(score=share, reason=f"by RULER's metric, {sum(found):.0f} of {len(found)} are substrings")
+
+
+def string_match_part(answer: str, golds: Sequence[str]) -> Score:
+    """Score as RULER does for its questions: 1 when any gold is a substring."""
+    right = any(gold.lower() in _strip(answer) for gold in golds)
+    return Score(score=float(right), reason="by RULER's metric, which takes any gold as a substring")
+
+
+def _strip(answer: str) -> str:
+    return _CONTROLS.sub("\n", answer.strip()).strip().lower()
+
+
+def score_as_published(task: str, answer: str, golds: Sequence[str]) -> Score:
+    """Score by the judge that was published for the task; of a task of ours by MemAgent's."""
+    return (string_match_all if _RULER_TASKS.match(task) else official)(answer, golds)
 
 
 METRICS: Final[Mapping[str, Metric]] = {

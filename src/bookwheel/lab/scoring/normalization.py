@@ -5,7 +5,7 @@ accents, traditional Chinese characters become simplified ones, invisible charac
 split into tokens:
 
     words       runs of letters and digits; "U.S.A." and "USA" are one word, and so are "King’s" and "Kings"
-    numbers     1,234,567 is 1234567; 12.5 and -3 stay whole; words become digits (`bookwheel.lab.scoring.numerals`)
+    numbers     1,234,567 is 1234567; 12.5 and -3 stay whole; words become digits (`bookwheel.text.numbers`)
     dates       "July 14, 1953" and "1953-07-14" are "14 july 1953"
     characters  each Chinese character and each kana is a token of its own, as these scripts mark no words
 
@@ -21,11 +21,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib import resources
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.lab.scoring.hanzi import simplify
-from bookwheel.lab.scoring.numerals import compose_numbers, order_dates, parse_chinese_numbers
+from bookwheel.text.numbers import compose_numbers, order_dates, parse_chinese_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,6 +52,7 @@ _WITHOUT_ACCENT: Final = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "
 _PERCENT: Final = re.compile(r"(?<=\d)\s*(?:%|percent\b|per cent\b)")
 _UNIT: Final = re.compile(r"(?<=\d)(?=(?:am|pm|km|kg|cm|mm|m|ft|mph|gb|mb|tb|hz)\b)")
 _CLAUSE_END: Final = re.compile(r"[;:!?()\[\]\n。！？；：，、（）—–|]|(?<!\d),|,(?!\d)|\.(?=\s|$)|\s-{1,2}\s")
+_HAN: Final = re.compile("[\u3400-\u9fff]")
 # An answer of 10,000 tokens takes about a megabyte.
 _SPLITS_KEPT: Final = 256
 _DECIMAL_ZEROS: Final = re.compile(r"(?<=[$€£¥])(\d+\.\d*?)0+(?!\d)")
@@ -86,12 +87,24 @@ def _fold(text: str) -> str:
     text = unicodedata.normalize("NFKC", text).casefold().replace("\N{MINUS SIGN}", "-")
     if not text.isascii():
         text = _ACCENTS.sub("", unicodedata.normalize("NFD", text)).translate(_WITHOUT_ACCENT)
-        text = parse_chinese_numbers(simplify(_fold_digits(unicodedata.normalize("NFC", text))))
+        text = unicodedata.normalize("NFC", text)
+        text = "".join(str(unicodedata.decimal(sign)) if sign.isdecimal() else sign for sign in text)
+        text = parse_chinese_numbers(simplify(text))
     return _UNIT.sub(" ", _PERCENT.sub(" ", _DECIMAL_ZEROS.sub(r"\1", text)))
 
 
-def _fold_digits(text: str) -> str:
-    return "".join(str(unicodedata.decimal(one)) if one.isdecimal() and not one.isascii() else one for one in text)
+def simplify(text: str) -> str:
+    """Return the text with simplified characters; other scripts stay as they are."""
+    return text.translate(_load_table()) if _HAN.search(text) else text
+
+
+@cache
+def _load_table() -> dict[int, str]:
+    """Load the pairs: one line of traditional characters, one of simplified ones in the same order."""
+    file = resources.files("bookwheel") / "lab" / "scoring" / "simplified.txt"
+    lines = [line for line in file.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+    traditional, simplified = "".join(lines[::2]), "".join(lines[1::2])
+    return dict(zip(map(ord, traditional), simplified, strict=True))
 
 
 def contains_words(row: Sequence[str], part: Sequence[str]) -> bool:

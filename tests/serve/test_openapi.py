@@ -44,19 +44,13 @@ def strict(document: dict) -> dict:
     while todo:
         node = todo.pop()
         if isinstance(node, dict):
-            if isinstance(node.get("properties"), dict):
-                node.setdefault("additionalProperties", False)
-                node["required"] = sorted({*node.get("required", ()), *_always_there(node)})
+            # The types of OpenAI's SDK are open.
+            if isinstance(node.get("properties"), dict) and node.get("additionalProperties", True) is True:
+                node["additionalProperties"] = False
             todo.extend(node.values())
         elif isinstance(node, list):
             todo.extend(node)
     return document
-
-
-def _always_there(node: dict) -> set[str]:
-    """Fields with a default are optional in a request; a dataclass in an answer has all of them."""
-    closed = {"Plan", "Sampling", "Budget", "Usage", "Evidence", "Section"}
-    return set(node["properties"]) if node.get("title") in closed else set()
 
 
 class Described:
@@ -171,6 +165,33 @@ def _ask_runs(ask: Described) -> None:
     stored = next((one["reading"] for one in rollouts if one["reading"]), None)
     if stored:
         ask("GET", "/runs/{run}/readings/{id}", run=training, id=stored)
+
+
+STONES = """
+from starlette.responses import JSONResponse
+from bookwheel.serve.http.operations import operation
+
+class StoneRoutes:
+    def __init__(self, service):
+        self._service = service
+
+    @operation("GET", "/stones/{id}", "A stone", dict[str, int], query={"side": str})
+    async def get_stone(self, request):
+        return JSONResponse({request.path_params["id"]: len(self._service.models)})
+"""
+
+
+def test_another_package_adds_operations_that_are_served_and_described(serving, register) -> None:
+    register("stones", "bookwheel.routes", "stones = stones:StoneRoutes", STONES)
+    build_openapi.cache_clear()
+    try:
+        with serving() as up, up.client() as client:
+            assert client.get("/stones/flint").json() == {"flint": 1}
+            described = client.get("/openapi.json").json()["paths"]["/stones/{id}"]["get"]
+    finally:
+        build_openapi.cache_clear()
+    assert described["summary"] == "A stone"
+    assert [(one["name"], one["in"]) for one in described["parameters"]] == [("id", "path"), ("side", "query")]
 
 
 def test_no_json_answer_is_described_as_a_bare_object() -> None:

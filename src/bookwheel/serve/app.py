@@ -24,13 +24,14 @@ from bookwheel.errors import BookwheelError
 from bookwheel.serve.engine.access_policy import AccessPolicy
 from bookwheel.serve.engine.errors import ApiError, not_found
 from bookwheel.serve.engine.service import Service
-from bookwheel.serve.extension import load_extensions
-from bookwheel.serve.http.errors import JsonResponse, error_response
+from bookwheel.serve.http.answers import JsonResponse, error_response
+from bookwheel.serve.http.documents import DocumentRoutes
 from bookwheel.serve.http.guard import GuardMiddleware
-from bookwheel.serve.http.library import LibraryRoutes
-from bookwheel.serve.http.routes import Routes, start_session
+from bookwheel.serve.http.operations import make_routes
+from bookwheel.serve.http.readings import ReadingRoutes
+from bookwheel.serve.http.server import ServerRoutes, start_session
 from bookwheel.serve.openai.chat import OpenAIRoutes
-from bookwheel.serve.openapi import build_openapi
+from bookwheel.serve.openapi import build_openapi, load_extensions
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -75,14 +76,11 @@ def build_app(
             finally:
                 await openai.aclose()
 
-    more = [route for extension in load_extensions() for route in extension.make_routes(service)]
-    own = [
-        *LibraryRoutes(service).list_routes(),
-        *Routes(service).list_routes(),
-        Route("/openapi.json", _get_openapi),
-        *_openai_routes(openai),
-    ]
-    return wrap_app(service, [*own, *tool_routes, *more, *_page_routes(service)], lifespan)
+    own = (DocumentRoutes(service), ReadingRoutes(service), ServerRoutes(service), openai)
+    groups = (*own, *(extension(service) for extension in load_extensions()))
+    routes = [route for group in groups for route in make_routes(group)]
+    routes += [*tool_routes, Route("/openapi.json", _get_openapi), *_page_routes(service)]
+    return wrap_app(service, routes, lifespan)
 
 
 def wrap_app(
@@ -131,18 +129,8 @@ def _mount_tools(service: Service) -> tuple[Sequence[BaseRoute], Callable[[], Ab
 
 
 async def _get_openapi(_request: Request) -> Response:
-    return JsonResponse(build_openapi())
-
-
-def _openai_routes(openai: OpenAIRoutes) -> list[BaseRoute]:
-    return [
-        Route("/v1/models", openai.list_models),
-        Route("/v1/models/{name:path}", openai.get_model),
-        Route("/v1/files", openai.upload_file, methods=["POST"]),
-        Route("/v1/files/{id}", openai.get_file),
-        Route("/v1/chat/completions", openai.create_completion, methods=["POST"]),
-        Route("/v1/responses", openai.create_response, methods=["POST"]),
-    ]
+    # In a thread: the first time it imports OpenAI's SDK.
+    return JsonResponse(await asyncio.to_thread(build_openapi))
 
 
 def _page_routes(service: Service) -> list[BaseRoute]:

@@ -8,6 +8,7 @@ import io
 import openai
 import pytest
 from openai import AsyncOpenAI, OpenAI
+from openai.types.responses import ResponseUsage
 
 from bookwheel.errors import Refused
 from bookwheel.models.openai import OpenAIModel
@@ -31,6 +32,8 @@ def test_what_fits_the_window_goes_straight_to_the_model(up) -> None:
         said = ai.responses.create(model="scripted", input="Hello there", instructions="Be brief.")
     assert [message.content for message in up.model.last_messages] == ["Be brief.", "Hello there"]
     assert (said.status, said.usage.input_tokens) == ("completed", 5)
+    # The SDK parses without checking: a field that is missing is missed where it is read.
+    assert said.usage == ResponseUsage.model_validate(said.usage.model_dump(), strict=True)
     assert said.output_text
     assert up.journal.readings() == []
 

@@ -118,7 +118,7 @@ def _add_run(content: _Content, directory: RunDirectory, run: RunFolder, most_re
     content.readings[run.id] = stored
     wanted = _list_readings(run, directory, state)
     for id_, reading in islice(_stored_readings(content, directory, run, wanted), most_readings):
-        reading["reading"] |= {"run": summaries.run_to_json(run), **summaries.find_score(run, directory, state, id_)}
+        reading["reading"] |= {"run": summaries.head_to_json(run), **summaries.find_score(run, directory, state, id_)}
         stored[id_] = reading
     if run.kind is RunKind.TRAINING:
         rollouts = [asdict(one) for one in summaries.list_rollouts(run, directory)]

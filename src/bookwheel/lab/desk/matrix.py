@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from typing_extensions import TypedDict  # pydantic cannot read that of typing before Python 3.12
+
+from bookwheel.lab.evaluation.records import SampleOutcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -10,9 +14,52 @@ if TYPE_CHECKING:
     from bookwheel.lab.evaluation.records import Record
 
 
+class MatrixReaderJson(TypedDict):
+    """A column: a model and a way, in one run."""
+
+    run: str
+    model: str
+    way: str
+
+
+class MatrixCellJson(TypedDict):
+    """What one reader made of one sample."""
+
+    score: float
+    """The mean of its repeats."""
+    repeats: int
+    outcome: SampleOutcome
+    answer: str
+    reading: str
+    memory: str
+    """What became of the evidence in the memory."""
+    memory_step: int | None
+
+
+class MatrixRowJson(TypedDict):
+    """A sample and what each reader made of it."""
+
+    task: str
+    length: int
+    sample: str
+    question: str
+    golds: list[str]
+    cells: list[MatrixCellJson | None]
+    """In the order of the readers; null where one did not read it."""
+
+
+class MatrixJson(TypedDict):
+    """Samples against readers."""
+
+    readers: list[MatrixReaderJson]
+    total: int
+    start: int
+    rows: list[MatrixRowJson]
+
+
 def build_matrix(
     runs: Sequence[tuple[str, Sequence[Record]]], *, start: int, limit: int, filters: Mapping[str, str]
-) -> dict[str, Any]:
+) -> MatrixJson:
     """Return the rows from `start` on; with two runs, only samples that both have.
 
     The filter `mixed` leaves out rows whose cells have one score; `search` and `memory` are those of the samples.
@@ -55,7 +102,7 @@ def _is_wanted(
     return not filters.get("search") or any(matches_text(record, filters["search"]) for record in flat)
 
 
-def _row_to_json(cells: Mapping[int, Sequence[Record]], columns: int) -> dict[str, Any]:
+def _row_to_json(cells: Mapping[int, Sequence[Record]], columns: int) -> MatrixRowJson:
     one = next(iter(cells.values()))[0]
     return {
         "task": one.task,
@@ -67,16 +114,16 @@ def _row_to_json(cells: Mapping[int, Sequence[Record]], columns: int) -> dict[st
     }
 
 
-def _cell_to_json(records: Sequence[Record]) -> dict[str, Any]:
+def _cell_to_json(records: Sequence[Record]) -> MatrixCellJson:
     """Repeats of a sample are one cell with their mean; it leads to the first of them."""
     first = records[0]
     return {
         "score": _mean(records),
         "repeats": len(records),
-        "outcome": str(first.outcome),
+        "outcome": first.outcome,
         "answer": first.answer,
         "reading": first.reading,
-        "memory": str(first.memory),
+        "memory": first.memory,
         "memory_step": first.memory_step,
     }
 

@@ -8,70 +8,84 @@ from contextlib import suppress
 from dataclasses import asdict
 from functools import wraps
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NotRequired, TypeVar
 from urllib.parse import quote
 
+from pydantic import create_model
 from starlette.responses import Response
-from starlette.routing import Route
+from typing_extensions import TypedDict  # pydantic cannot read that of typing before Python 3.12
 
 from bookwheel.errors import BookwheelError, JournalError
 from bookwheel.journal import Journal
 from bookwheel.lab.desk import summaries
 from bookwheel.lab.desk.bundle import DEFAULT_READINGS, build_bundle
-from bookwheel.lab.desk.matrix import build_matrix, matches_text
-from bookwheel.lab.desk.run_directory import RunKind
-from bookwheel.record import reading_to_json
+from bookwheel.lab.desk.matrix import MatrixJson, build_matrix, matches_text
+from bookwheel.lab.desk.run_directory import RunDirectory, RunKind
+from bookwheel.lab.desk.summaries import EvaluationJson, ListedRunJson, RunHeadJson, SampleJson, TrainingJson
+from bookwheel.lab.training.rollout_store import StoredRollout
+from bookwheel.record import ReadingJson, reading_to_json, to_plain
 from bookwheel.serve.engine.errors import ApiError, not_found
-from bookwheel.serve.http.errors import JsonResponse
-from bookwheel.serve.http.spans import parse_number, text_span, wants_changes
-from bookwheel.verdict.provenance import find_origins
+from bookwheel.serve.http.answers import JsonResponse
+from bookwheel.serve.http.documents import TextSpanJson, slice_text
+from bookwheel.serve.http.operations import SPAN, operation
+from bookwheel.serve.http.requests import parse_number, wants_changes
+from bookwheel.verdict.provenance import LineOrigin, find_origins
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from starlette.requests import Request
-    from starlette.routing import BaseRoute
 
-    from bookwheel.lab.desk.run_directory import FileState, RunDirectory, RunFolder
+    from bookwheel.lab.desk.run_directory import FileState, RunFolder
     from bookwheel.lab.evaluation.records import Record
+    from bookwheel.serve.engine.service import Service
     from bookwheel.types import Reading
 
 _T = TypeVar("_T")
 _MOST_SAMPLES: Final = 200
 _DEFAULT_SAMPLES: Final = 50
 _MOST_READINGS: Final = 1000
+_FILTERS: Final = {
+    **dict.fromkeys(("start", "limit", "wrong", "length"), int),
+    **dict.fromkeys(("model", "way", "task", "search", "memory"), str),
+}
+_MATRIX_FILTERS: Final = {**_FILTERS, "mixed": int, "against": str}
+StoredSampleJson: Any = create_model("StoredSampleJson", __base__=SampleJson, kept=(bool, ...))
+
 _log: Final = logging.getLogger(__name__)
 
 
-def make_run_routes(directory: RunDirectory) -> list[BaseRoute]:
-    """Return the routes of the runs in a directory."""
-    routes = RunRoutes(directory)
-    return [
-        Route("/runs", routes.list_runs),
-        Route("/runs/{run}", routes.get_run),
-        Route("/runs/{run}/samples", routes.list_samples),
-        Route("/runs/{run}/matrix", routes.get_matrix),
-        Route("/runs/{run}/page", routes.get_page),
-        Route("/runs/{run}/rollouts", routes.list_rollouts),
-        Route("/runs/{run}/readings/{id}", routes.get_reading),
-        Route("/runs/{run}/readings/{id}/origins", routes.list_origins),
-        Route("/runs/{run}/documents/{sha}/text", routes.get_text),
-    ]
+class SamplesJson(TypedDict):
+    """A part of an evaluation's samples, each with `kept`: its reading is in the run's journal."""
+
+    total: int
+    start: int
+    samples: list[StoredSampleJson]
+
+
+class RunReadingJson(ReadingJson):
+    """A reading from a run's journal, with its score or reward."""
+
+    run: RunHeadJson
+    sample: NotRequired[SampleJson | None]
+    rollout: NotRequired[StoredRollout | None]
 
 
 class RunRoutes:
-    """One method for each route. Files are read in threads."""
+    """One method for each operation. Files are read in threads."""
 
-    def __init__(self, directory: RunDirectory) -> None:
-        self._directory = directory
+    def __init__(self, service: Service) -> None:
+        self._directory = RunDirectory(service.settings.runs_folder)
         # The intervals of a report take seconds of one core: one report at a time.
         self._report_lock = asyncio.Lock()
 
+    @operation("GET", "/runs", "List evaluations and training runs", list[ListedRunJson])
     async def list_runs(self, _request: Request) -> Response:
         """List every run, newest first."""
         return JsonResponse(await self._load(lambda: summaries.list_runs(self._directory)))
 
+    @operation("GET", "/runs/{run}", "A run as far as it has come", EvaluationJson | TrainingJson)
     async def get_run(self, request: Request) -> Response:
         """Return a run as far as it has come, or 304 where the client's version is the newest."""
         run, state = await self._load(lambda: self._find_run(request))
@@ -83,6 +97,7 @@ class RunRoutes:
                 await self._load(lambda: summaries.summarize_run(run, self._directory, state)), headers=headers
             )
 
+    @operation("GET", "/runs/{run}/samples", "Its samples", SamplesJson, query=_FILTERS)
     async def list_samples(self, request: Request) -> Response:
         """List the samples of an evaluation that match the filters of the query."""
         start, limit = (
@@ -101,13 +116,14 @@ class RunRoutes:
 
         return JsonResponse(await self._load(load))
 
+    @operation("GET", "/runs/{run}/matrix", "Samples against readers", MatrixJson, query=_MATRIX_FILTERS)
     async def get_matrix(self, request: Request) -> Response:
         """Return samples against readers, of this run or of this one and another."""
         start = parse_number(request, "start", 0)
         limit = min(parse_number(request, "limit", _DEFAULT_SAMPLES), _MOST_SAMPLES)
         filters = dict(request.query_params)
 
-        def load() -> dict[str, Any]:
+        def load() -> MatrixJson:
             ids = [request.path_params["run"], *([filters["against"]] if filters.get("against") else [])]
             runs = []
             for id_ in dict.fromkeys(ids):
@@ -118,6 +134,7 @@ class RunRoutes:
 
         return JsonResponse(await self._load(load))
 
+    @operation("GET", "/runs/{run}/page", "The run as one file", str, kind="text/html", query={"readings": int})
     async def get_page(self, request: Request) -> Response:
         """Return a run as one HTML file that needs no server."""
         readings = min(parse_number(request, "readings", DEFAULT_READINGS), _MOST_READINGS)
@@ -133,6 +150,7 @@ class RunRoutes:
         headers = {"Content-Disposition": f"attachment; filename*=utf-8''{name}"}
         return Response(html, media_type="text/html", headers=headers)
 
+    @operation("GET", "/runs/{run}/rollouts", "The rollouts of a step", list[StoredRollout], query={"step": int})
     async def list_rollouts(self, request: Request) -> Response:
         """List the rollouts that a training run stored of one step."""
         step = parse_number(request, "step", 0)
@@ -143,6 +161,7 @@ class RunRoutes:
 
         return JsonResponse(await self._load(load))
 
+    @operation("GET", "/runs/{run}/readings/{id}", "A reading of the run", RunReadingJson, query={"changes": int})
     async def get_reading(self, request: Request) -> Response:
         """Return a reading of a run, with its sample or its rollout."""
         changes = wants_changes(request)
@@ -152,12 +171,13 @@ class RunRoutes:
             reading = self._read_journal(request, run, _load_reading)
             return {
                 **reading_to_json(reading, changes=changes),
-                "run": summaries.run_to_json(run),
+                "run": summaries.head_to_json(run),
                 **summaries.find_score(run, self._directory, state, reading.id),
             }
 
         return JsonResponse(await self._load(load))
 
+    @operation("GET", "/runs/{run}/readings/{id}/origins", "The origins of its memory", list[LineOrigin])
     async def list_origins(self, request: Request) -> Response:
         """List where each line of a reading's newest memory comes from."""
 
@@ -167,10 +187,11 @@ class RunRoutes:
 
         return JsonResponse(await self._load(load))
 
+    @operation("GET", "/runs/{run}/documents/{sha}/text", "A part of a text", TextSpanJson, query=SPAN)
     async def get_text(self, request: Request) -> Response:
         """Return a span of the text of a document that a run read."""
 
-        def load() -> dict[str, Any]:
+        def load() -> TextSpanJson:
             run, _ = self._find_run(request)
             return self._read_journal(request, run, _load_span)
 
@@ -257,8 +278,8 @@ def _load_reading(request: Request, journal: Journal) -> Reading:
 
 def _load_origins(request: Request, journal: Journal) -> list[dict[str, Any]]:
     reading = _load_reading(request, journal)
-    return [asdict(line) for line in find_origins(reading.steps, journal.document_of(reading.id))]
+    return [to_plain(line) for line in find_origins(reading.steps, journal.document_of(reading.id))]
 
 
-def _load_span(request: Request, journal: Journal) -> dict[str, Any]:
-    return text_span(request, journal.document(request.path_params["sha"]))
+def _load_span(request: Request, journal: Journal) -> TextSpanJson:
+    return slice_text(request, journal.document(request.path_params["sha"]))

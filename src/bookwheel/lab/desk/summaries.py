@@ -1,29 +1,131 @@
-"""Summaries of evaluations and training runs as JSON, by the functions that make their reports."""
+"""Summaries of evaluations and training runs as JSON, by the functions that make their reports.
+
+The types of the JSON derive from the reports' own values. Numbers that were not measured are null.
+"""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, is_dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NotRequired, get_type_hints
+
+from pydantic import create_model
+from typing_extensions import TypedDict  # pydantic cannot read that of typing before Python 3.12
 
 from bookwheel.errors import BookwheelError
 from bookwheel.lab.desk.run_directory import RunKind
+from bookwheel.lab.evaluation.choices import ChoiceEffect
+from bookwheel.lab.evaluation.coverage import TaskCoverage
 from bookwheel.lab.evaluation.layout import build_sections
 from bookwheel.lab.evaluation.numbers import report_to_json
-from bookwheel.lab.evaluation.report import build_report
+from bookwheel.lab.evaluation.records import Record
+from bookwheel.lab.evaluation.report import Cell, Contrast, build_report
 from bookwheel.lab.evaluation.results import Results
-from bookwheel.lab.training.records import curves, held_out_scores, load_records, newest_progress, totals
+from bookwheel.lab.evaluation.sections import Section
+from bookwheel.lab.training.records import (
+    Curve,
+    HeldOutScore,
+    Totals,
+    curves,
+    held_out_scores,
+    load_records,
+    newest_progress,
+    totals,
+)
 from bookwheel.lab.training.rollout_store import load_rollouts
 from bookwheel.serve.engine.errors import ApiError
 
 if TYPE_CHECKING:
     from bookwheel.lab.desk.run_directory import FileState, RunDirectory, RunFolder
-    from bookwheel.lab.evaluation.records import Record
     from bookwheel.lab.training.rollout_store import StoredRollout
 
 # Larger records are not opened for the list of runs, which would take too long.
 _MOST_LISTED_BYTES: Final = 4 << 20
+# What only the results file needs.
+_LEFT_OUT: Final = frozenset({"kind", "fingerprint"})
+
+
+def _allow_nulls(type_: Any, left_out: frozenset[str] = frozenset()) -> Any:
+    """Return the type of a dataclass's JSON, where a number may be null."""
+    fields: dict[str, Any] = {}
+    for name, hint in get_type_hints(type_).items():
+        if name not in left_out:
+            plain = _allow_nulls(hint) if is_dataclass(hint) else float | None if hint is float else hint
+            fields[name] = (plain, ...)
+    return create_model(f"{type_.__name__}Json", __doc__=type_.__doc__, **fields)
+
+
+SampleJson: Any = _allow_nulls(Record, _LEFT_OUT)
+CellJson: Any = _allow_nulls(Cell)
+ContrastJson: Any = _allow_nulls(Contrast)
+
+
+class RunHeadJson(TypedDict):
+    """The head of a run."""
+
+    run: str
+    kind: RunKind
+    name: str
+
+
+class ListedRunJson(RunHeadJson):
+    """A run with its key figures; its records are left unread where they are large."""
+
+    changed: NotRequired[float]
+    """Seconds since 1970."""
+    bytes: NotRequired[int]
+    """Of its records."""
+    totals: NotRequired[Totals]
+    held_out: NotRequired[HeldOutScore | None]
+    samples: NotRequired[int]
+    models: NotRequired[list[str]]
+    ways: NotRequired[list[str]]
+    tasks: NotRequired[list[str]]
+    lengths: NotRequired[list[int]]
+    error: NotRequired[str]
+    """Why its records cannot be read."""
+
+
+class RunJson(RunHeadJson):
+    """What every run has."""
+
+    changed: float
+    quiet: float
+    """Seconds since its records grew."""
+
+
+class EvaluationJson(RunJson):
+    """An evaluation as far as it has come."""
+
+    samples: int
+    without_answer: int
+    cells: list[CellJson]
+    coverage: list[TaskCoverage]
+    """What a search and a constant answer reach, by task and length."""
+    choices: list[ChoiceEffect]
+    """What judging yes-or-no and either-or questions by `choice` changes."""
+    differences: list[ContrastJson]
+    sections: list[Section]
+
+
+class StepRolloutsJson(TypedDict):
+    """The rollouts that a training run has stored for one step."""
+
+    step: int
+    rollouts: int
+    reward: float
+
+
+class TrainingJson(RunJson):
+    """A training run as far as it has come."""
+
+    totals: Totals
+    held_out: list[HeldOutScore]
+    curves: list[Curve]
+    settings: dict[str, Any]
+    """The tables of the run's configuration."""
+    kept: list[StepRolloutsJson]
 
 
 def list_runs(directory: RunDirectory) -> list[dict[str, Any]]:
@@ -33,7 +135,7 @@ def list_runs(directory: RunDirectory) -> list[dict[str, Any]]:
 
 def summarize_entry(run: RunFolder, directory: RunDirectory) -> dict[str, Any]:
     """Return a run with its key figures, for a list."""
-    line: dict[str, Any] = {"run": run.id, "kind": str(run.kind), "name": run.name}
+    line: dict[str, Any] = {**head_to_json(run)}
     try:
         if state := directory.check_file(run.records):
             line |= {"changed": state.changed, "bytes": state.size}
@@ -56,8 +158,7 @@ def _count_records(state: FileState, kind: RunKind) -> dict[str, Any]:
 
 def summarize_run(run: RunFolder, directory: RunDirectory, state: FileState) -> dict[str, Any]:
     """Return everything that the page of a run shows. ApiError where its records cannot be read."""
-    line: dict[str, Any] = {"run": run.id, "kind": str(run.kind), "name": run.name}
-    line |= {"changed": state.changed, "quiet": state.seconds_unchanged}
+    line: dict[str, Any] = {**head_to_json(run), "changed": state.changed, "quiet": state.seconds_unchanged}
     try:
         if run.kind is RunKind.EVALUATION:
             return line | _summarize_evaluation(state)
@@ -102,7 +203,7 @@ def _load_settings(run: RunFolder, directory: RunDirectory) -> dict[str, Any]:
     return dict(progress.get("settings", {}))
 
 
-def _group_by_step(rollouts: list[StoredRollout]) -> list[dict[str, Any]]:
+def _group_by_step(rollouts: list[StoredRollout]) -> list[StepRolloutsJson]:
     steps: dict[int, list[StoredRollout]] = {}
     for rollout in rollouts:
         steps.setdefault(rollout.step, []).append(rollout)
@@ -133,10 +234,10 @@ def find_score(run: RunFolder, directory: RunDirectory, state: FileState, readin
 
 
 def sample_to_json(sample: Record) -> dict[str, Any]:
-    """Return a sample without what only the results file needs."""
-    return {name: value for name, value in sample.to_line().items() if name not in {"kind", "fingerprint"}}
+    """Return a sample as the page shows it."""
+    return {name: value for name, value in sample.to_line().items() if name not in _LEFT_OUT}
 
 
-def run_to_json(run: RunFolder) -> dict[str, str]:
+def head_to_json(run: RunFolder) -> RunHeadJson:
     """Return the head of a run."""
-    return {"run": run.id, "kind": str(run.kind), "name": run.name}
+    return {"run": run.id, "kind": run.kind, "name": run.name}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
+from collections.abc import Mapping  # noqa: TC003 - the schema reads annotations at run time
 from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -21,7 +22,7 @@ from bookwheel.lab.evaluation.statistics import Difference, IntervalEstimate, co
 from bookwheel.reading.ways.registry import list_ways
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Sequence
 
     from bookwheel.lab.evaluation.choices import ChoiceEffect
     from bookwheel.lab.evaluation.coverage import TaskCoverage

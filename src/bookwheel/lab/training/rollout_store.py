@@ -11,6 +11,7 @@ may keep a step's rollouts twice: the later line counts.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping  # noqa: TC003 - the schema reads annotations at run time
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,6 @@ from bookwheel.lab.training.errors import CheckpointError
 from bookwheel.types import Reading, Status, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     from bookwheel.lab.training.advantages import Estimator

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from bookwheel.models.base import Embeddings, Judgement, Likelihood, Model
     from bookwheel.plan import Sampling
+    from bookwheel.serve.engine.running_reading import CallKind
     from bookwheel.types import Document, Message, Reading, Step
 
 
@@ -32,8 +33,7 @@ class RebuiltCall:
     """The first call of a step."""
 
     messages: tuple[Message, ...]
-    kind: str
-    """`reply`, `judge` or `likelihood`."""
+    kind: CallKind
     reply: str
     """As it is stored."""
     calls: int
@@ -53,7 +53,7 @@ class _CatchingModel(ModelWrapper):
         super().__init__(model)
         self._reply = reply
         self.messages: tuple[Message, ...] = ()
-        self.kind = ""
+        self.kind: CallKind | None = None
 
     async def reply(self, messages: Sequence[Message], *, limit: int, sampling: Sampling) -> Reply:
         """Return the stored reply to the first prompt."""
@@ -82,7 +82,7 @@ class _CatchingModel(ModelWrapper):
         del texts
         raise _CaughtError
 
-    def _catch(self, messages: Sequence[Message], kind: str) -> NoReturn:
+    def _catch(self, messages: Sequence[Message], kind: CallKind) -> NoReturn:
         if not self.kind:
             self.messages, self.kind = tuple(messages), kind
         raise _CaughtError

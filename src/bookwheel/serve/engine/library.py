@@ -65,12 +65,22 @@ class Library:
         self, key: Key | None, kind: LabelKind, id_: str, *, name: str | None, is_starred: bool | None
     ) -> None:
         """Name or star a document or reading that the client has."""
-        owner = self.owner(key)
-        await asyncio.to_thread(self._shelf.set_label, owner, kind, id_, name=name, is_starred=is_starred)
+        name = name and name.strip()
+        await asyncio.to_thread(self._shelf.set_label, self.owner(key), kind, id_, name=name, is_starred=is_starred)
 
     async def load_labels(self, key: Key | None, ids: Sequence[str]) -> Mapping[str, Label]:
         """Return the labels of readings that have one."""
         return await asyncio.to_thread(self._shelf.load_labels, self.owner(key), LabelKind.READING, ids)
+
+    async def delete_reading(self, id_: str) -> None:
+        """Delete a reading, and its document when no other reading is of it."""
+        service = self._service
+        await service.readings.interrupt(id_)
+        try:
+            await asyncio.to_thread(service.journal.delete, id_)
+        except JournalError as error:
+            raise ApiError(409, str(error), kind="JournalError") from error
+        await asyncio.to_thread(service.usage.delete_reading, id_)
 
     async def delete_document(self, document: ShelvedDocument, key: Key | None) -> None:
         """Delete a document with all readings of it that the client has; others' stay, and with them its text."""
@@ -78,12 +88,7 @@ class Library:
         ids = service.usage.list_owned(owner) if owner else None
         readings = await asyncio.to_thread(service.journal.readings, document=document.id, ids=ids)
         for reading in readings:
-            await service.readings.interrupt(reading.id)
-            try:
-                await asyncio.to_thread(service.journal.delete, reading.id)
-            except JournalError as error:
-                raise ApiError(409, str(error), kind="JournalError") from error
-            service.usage.delete_reading(reading.id)
+            await self.delete_reading(reading.id)
         service.usage.delete_document(owner, document.id)
         if not service.usage.is_owned(document.row):
             await asyncio.to_thread(self._shelf.drop_document, document.row)

@@ -1,166 +1,49 @@
-"""The JSON of answers about documents and readings, as the OpenAPI document publishes it.
+"""Answers over HTTP: JSON, event streams, and errors: OpenAI's shape under /v1, `{"error", "kind"}` everywhere else."""
 
-Pydantic reads these annotations at run time.
-"""
+from __future__ import annotations
 
-from typing import (
-    Literal,
-    NotRequired,  # pydantic cannot read that of typing before Python 3.12
-)
+import json
+from typing import TYPE_CHECKING, Any, Final
 
-from typing_extensions import TypedDict
+from sse_starlette import EventSourceResponse
+from starlette.responses import Response
+from typing_extensions import TypedDict  # pydantic cannot read that of typing before Python 3.12
 
-from bookwheel.record import PlanJson, ReadingJson
-from bookwheel.serve.engine.running_reading import Waiting
-from bookwheel.types import Evidence, Status
+from bookwheel import errors
+from bookwheel.serve.engine.errors import ApiError
 
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Mapping
 
-class UploadJson(TypedDict):
-    """A document that was stored."""
+    from sse_starlette import ServerSentEvent
+    from starlette.types import Receive, Scope, Send
 
-    document: str
-    """The SHA-256 of its text."""
-    name: str
-    length: int
-    """Characters."""
-    notes: list[str]
-    """What was left out of it."""
-
-
-class TextSpanJson(TypedDict):
-    """A part of a document's text."""
-
-    start: int
-    end: int
-    text: str
-
-
-class ShelvedDocumentJson(TypedDict):
-    """A document on the shelf."""
-
-    document: str
-    """The SHA-256 of its text."""
-    name: str
-    """The one that it was given, or its own."""
-    starred: bool
-    length: int
-    """Characters."""
-    kept: str
-    """When it was last stored."""
-    readings: int
-    """How many there are of it."""
-    newest: "NewestJson | None"
-    """Null where nothing was asked yet."""
-
-
-class NewestJson(TypedDict):
-    """The newest question about a document."""
-
-    reading: str
-    question: str
-    status: Status
-    created: str
-
-
-class PlaceJson(TypedDict):
-    """A place in a document's text."""
-
-    start: int
-    end: int
-
-
-class SearchHitJson(TypedDict):
-    """A passage of a document, or a reading, that has all the words of a search."""
-
-    document: str
-    name: str
-    snippet: str
-    reading: str
-    """Empty for a passage."""
-    question: str
-    start: int
-    end: int
-    pages: list[int]
-
-
-class ReadingUnderWayJson(ReadingJson):
-    """A whole reading, and what it waits for."""
-
-    waiting: NotRequired[Waiting]
-    """The model fails at the moment, and is tried again."""
-
-
-class StartedReadingsJson(TypedDict):
-    """The readings of several questions about one document, in their order."""
-
-    readings: list[ReadingJson]
-
-
-class OriginJson(TypedDict):
-    """The origin of one line of the final memory."""
-
-    line: str
-    step: int
-    since: int
-    sources: list[str]
-    pages: list[int]
-    start: int
-    end: int
-    quote: Evidence | None
-    found: bool
-    missing: list[str]
-    by_hand: bool
-
-
-class ModelJson(TypedDict):
-    """A model that reads here, with the plan it reads by."""
-
-    name: str
-    window: int | None
-    plan: PlanJson
-    abilities: list[str] | None
-    """What it can do besides replying; null where its server does not say."""
-    ways: list[str]
-    """The ways of reading that it can read by as it is."""
-    way: str
-    """The one that is taken where a request names none."""
-
-
-class LabelJson(TypedDict):
-    """The name and the star that a reading has now."""
-
-    name: str
-    """Empty: its own."""
-    starred: bool
-
-
-class MessageJson(TypedDict):
-    """One message of a prompt."""
-
-    role: str
-    content: str
-
-
-class CallJson(TypedDict):
-    """The call of the model behind a step, or behind the answer."""
-
-    messages: list[MessageJson]
-    """The prompt, rebuilt from the document and the memory before."""
-    reply: str
-    kind: Literal["reply", "judge", "likelihood"]
-    """What was asked for first; a way may make more calls in one step."""
-    calls: int
-    """How many the step made."""
-    same: bool
-    """Whether the rebuilt prompt leads to the very step that is stored."""
-
-
-class HealthJson(TypedDict):
-    """The state of the server."""
-
-    status: Literal["ok"]
-    readings: int
-    """Under way."""
+_STATUSES: Final[Mapping[type[errors.BookwheelError], int]] = {
+    errors.WindowExceeded: 400,
+    errors.UnknownModel: 404,
+    errors.Overloaded: 503,
+    errors.QuotaUsedUp: 503,
+    errors.TimedOut: 504,
+    errors.NoWeights: 503,
+    errors.ModelError: 502,
+    errors.InputError: 400,
+    errors.BudgetReached: 400,
+    errors.JournalError: 500,
+}
+_OPENAI_TYPES: Final = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    429: "rate_limit_error",
+}
+_OPENAI_CODES: Final[Mapping[type[errors.BookwheelError], str]] = {
+    errors.UnknownModel: "model_not_found",
+    errors.WindowExceeded: "context_length_exceeded",
+}
+# Without this header OpenAI's SDK retries, which would start the whole reading again and pay for it twice.
+_NO_RETRY: Final = {"x-should-retry": "false"}
+# Seconds between comments, which keep proxies from closing a silent connection.
+_KEEP_ALIVE: Final = 15
 
 
 class ErrorJson(TypedDict):
@@ -168,3 +51,66 @@ class ErrorJson(TypedDict):
 
     error: str
     kind: str
+
+
+class JsonResponse(Response):
+    """JSON in ASCII, because a document may hold a lone surrogate, which UTF-8 cannot encode."""
+
+    media_type = "application/json"
+
+    def render(self, content: Any) -> bytes:
+        """Encode the body."""
+        return json.dumps(content, separators=(",", ":")).encode("ascii")
+
+
+class EventStream(EventSourceResponse):
+    """An event stream that calls `at_end` when it ends, also when the client was gone before its first event."""
+
+    def __init__(
+        self, events: AsyncGenerator[ServerSentEvent], at_end: Callable[[], None] = lambda: None, **settings: Any
+    ) -> None:
+        super().__init__(events, ping=_KEEP_ALIVE, **settings)
+        self._at_end = at_end
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the events until they end or the client goes."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._at_end()
+
+
+def error_response(error: errors.BookwheelError, path: str) -> JsonResponse:
+    """Build the answer to a request that failed with this error."""
+    api_error = error if isinstance(error, ApiError) else None
+    status, headers = status_of(error), dict(api_error.headers) if api_error else {}
+    if isinstance(error, errors.ModelError | errors.BudgetReached):
+        headers |= _NO_RETRY
+    if path.startswith("/v1"):
+        param = api_error.param if api_error else None
+        return JsonResponse(openai_error(str(error), status, code_of(error), param), status, headers=headers)
+    kind = api_error.kind if api_error else type(error).__name__
+    return JsonResponse({"error": str(error), "kind": kind}, status, headers=headers)
+
+
+def openai_error(message: str, status: int, code: str | None, param: str | None = None) -> dict[str, Any]:
+    """Return the error object that OpenAI's API would send."""
+    server_side = status >= 500  # noqa: PLR2004 - HTTP's own boundary
+    type_ = _OPENAI_TYPES.get(status, "server_error" if server_side else "invalid_request_error")
+    return {"error": {"message": message, "type": type_, "param": param, "code": code}}
+
+
+def status_of(error: errors.BookwheelError) -> int:
+    """Return the HTTP status for this error."""
+    if isinstance(error, ApiError):
+        return error.status
+    return next((status for kind, status in _STATUSES.items() if isinstance(error, kind)), 500)
+
+
+def code_of(error: errors.BookwheelError) -> str:
+    """Return OpenAI's code for this error, or our class name in snake case where OpenAI has none."""
+    if isinstance(error, ApiError):
+        return error.kind
+    name = type(error).__name__
+    snake_case = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).lstrip("_")
+    return _OPENAI_CODES.get(type(error), snake_case)

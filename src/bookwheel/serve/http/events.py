@@ -8,43 +8,25 @@ from contextlib import aclosing
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-from sse_starlette import EventSourceResponse, ServerSentEvent
+from sse_starlette import ServerSentEvent
 
 from bookwheel.record import outcome_to_json, step_to_json
 from bookwheel.serve.engine.running_reading import LiveCall, Waiting
+from bookwheel.serve.http.answers import EventStream
 from bookwheel.types import Answer, Memory, Step
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping
-
-    from starlette.types import Receive, Scope, Send
+    from collections.abc import AsyncGenerator, Mapping
 
     from bookwheel.serve.engine.reading_pool import ReadingPool
     from bookwheel.types import Reading
 
-# Seconds between comments, which keep proxies from closing a silent connection.
-_KEEP_ALIVE: Final = 15
 _MOST_DIGITS: Final = 9
-
-
-class EventStream(EventSourceResponse):
-    """An event stream that calls `at_end` when it ends, also when the client was gone before its first event."""
-
-    def __init__(self, events: AsyncGenerator[ServerSentEvent], at_end: Callable[[], None], **settings: Any) -> None:
-        super().__init__(events, ping=_KEEP_ALIVE, **settings)
-        self._at_end = at_end
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the events until they end or the client goes."""
-        try:
-            await super().__call__(scope, receive, send)
-        finally:
-            self._at_end()
 
 
 def stream_events(
     readings: ReadingPool, reading: Reading, last_event_id: str, *, changes: bool = False, is_live: bool = False
-) -> EventSourceResponse:
+) -> EventStream:
     """Stream every step after `last_event_id`, the answer and the status; an event's id is its number of steps.
 
     With `is_live`, stream the call that is under way too, again and again while its reply is written.
@@ -52,7 +34,7 @@ def stream_events(
     is_number = last_event_id.isascii() and last_event_id.isdigit() and len(last_event_id) <= _MOST_DIGITS
     first = int(last_event_id) if is_number else 0
     events = _generate_events(readings, reading, first, changes=changes, is_live=is_live)
-    return EventSourceResponse(events, ping=_KEEP_ALIVE)
+    return EventStream(events)
 
 
 async def _generate_events(

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers, MutableHeaders
 
 from bookwheel.serve.engine.errors import ApiError, too_many_requests
-from bookwheel.serve.http.errors import error_response
+from bookwheel.serve.http.answers import error_response
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send

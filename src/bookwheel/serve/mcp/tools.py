@@ -24,7 +24,7 @@ from bookwheel.serve.engine.access_policy import AccessPolicy, SourceRequest
 from bookwheel.serve.engine.lockstep import start_several
 from bookwheel.serve.engine.running_reading import DocumentOpener, RunningReading
 from bookwheel.serve.engine.service import Caller, ReadingSpec, Service
-from bookwheel.serve.http.schemas import BudgetValues, PlanValues
+from bookwheel.serve.http.requests import BudgetValues, PlanValues
 from bookwheel.serve.mcp.calls import get_key, translate_errors
 from bookwheel.serve.mcp.render import opening_state, reading_state
 from bookwheel.serve.mcp.schemas import ReadingState, ReadingStates

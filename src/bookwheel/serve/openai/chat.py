@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.serve.engine.errors import ApiError
-from bookwheel.serve.http.errors import JsonResponse
-from bookwheel.serve.http.schemas import parse_body
-from bookwheel.serve.http.uploads import store_upload
+from bookwheel.serve.http.answers import JsonResponse
+from bookwheel.serve.http.operations import IDEMPOTENCY, operation
+from bookwheel.serve.http.requests import parse_body, store_upload
 from bookwheel.serve.openai.chat_reader import FILE_PREFIX, ChatReader
 from bookwheel.serve.openai.chat_result import make_reply
 from bookwheel.serve.openai.chat_tasks import is_chat_task, shorten_chat
@@ -40,12 +40,13 @@ _READING_PREFIX: Final = "bookwheel/"
 _TASK_TOKENS: Final = 512
 # Parameters of a chat completion that the Responses API names otherwise.
 _RESPONSES_NAMES: Final = {"messages": "input", "response_format": "text"}
+_ANSWERS: Final = "bookwheel.serve.openai.answers:"
 # Clients require a creation time of models and files; nothing depends on it.
 _CREATED: Final = 1_700_000_000
 
 
 class OpenAIRoutes:
-    """One method for each route of OpenAI's API."""
+    """One method for each operation of OpenAI's API."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -56,22 +57,28 @@ class OpenAIRoutes:
         """Close the connections to the endpoints."""
         await self._pass_through.aclose()
 
+    @operation("GET", "/v1/models", "OpenAI: models", f"{_ANSWERS}ModelListJson")
     async def list_models(self, _request: Request) -> Response:
         """List every model twice: as it is, and under `bookwheel/`, which always reads."""
         names = [name for model in self._service.models for name in (model, f"{_READING_PREFIX}{model}")]
         return JsonResponse({"object": "list", "data": [_model_to_json(name) for name in names]})
 
+    @operation("GET", "/v1/models/{name:path}", "OpenAI: a model", "openai.types:Model")
     async def get_model(self, request: Request) -> Response:
         """Return one model."""
         name = request.path_params["name"]
         self._service.readings.get_model(name.removeprefix(_READING_PREFIX))
         return JsonResponse(_model_to_json(name))
 
+    @operation(
+        "POST", "/v1/files", "OpenAI: upload a document", "openai.types:FileObject", uploads=("multipart/form-data",)
+    )
     async def upload_file(self, request: Request) -> Response:
         """Store a document that later requests name by its id."""
         document, size = await store_upload(request, self._service.documents)
         return JsonResponse(_file_to_json(document, size))
 
+    @operation("GET", "/v1/files/{id}", "OpenAI: a document", "openai.types:FileObject")
     async def get_file(self, request: Request) -> Response:
         """Return the facts of an uploaded document."""
         document = await self._service.get_document(
@@ -79,11 +86,27 @@ class OpenAIRoutes:
         )
         return JsonResponse(_file_to_json(document, document.length))
 
+    @operation(
+        "POST",
+        "/v1/chat/completions",
+        "OpenAI: chat",
+        f"{_ANSWERS}ChatCompletionJson",
+        body=ChatShape,
+        headers=IDEMPOTENCY,
+    )
     async def create_completion(self, request: Request) -> Response:
         """Answer a chat completion."""
         chat = await parse_body(ChatShape, request)
         return (await self._answer(request, chat, await request.body())).to_chat_response()
 
+    @operation(
+        "POST",
+        "/v1/responses",
+        "OpenAI: a response",
+        f"{_ANSWERS}ResponseJson",
+        body=ResponsesShape,
+        headers=IDEMPOTENCY,
+    )
     async def create_response(self, request: Request) -> Response:
         """Answer a request of the Responses API, as the chat completion that it stands for."""
         shape = await parse_body(ResponsesShape, request)

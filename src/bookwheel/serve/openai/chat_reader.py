@@ -16,7 +16,7 @@ from bookwheel.reading.ways.early_exit import asks_for_all
 from bookwheel.serve.engine.errors import ApiError, not_found
 from bookwheel.serve.engine.finished import find_finished
 from bookwheel.serve.engine.service import ReadingSpec
-from bookwheel.serve.http.caller import identify_caller
+from bookwheel.serve.http.requests import identify_caller
 from bookwheel.serve.openai.chat_result import ChatResult
 from bookwheel.serve.openai.completions import make_carried_chunk, make_chunks, make_completion, make_first_chunk
 from bookwheel.serve.openai.fields import check_supported, name_unused

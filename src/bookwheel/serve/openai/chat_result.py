@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sse_starlette import ServerSentEvent
 
-from bookwheel.serve.http.errors import JsonResponse
-from bookwheel.serve.http.events import EventStream
+from bookwheel.serve.http.answers import EventStream, JsonResponse
 from bookwheel.serve.openai.schemas import chunk_to_json, completion_to_json, usage_to_json
 from bookwheel.types import Usage
 

@@ -9,7 +9,7 @@ from bookwheel.reading.follow_up import count_carried
 from bookwheel.record import to_plain
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.running_reading import Waiting
-from bookwheel.serve.http.errors import code_of, openai_error, status_of
+from bookwheel.serve.http.answers import code_of, openai_error, status_of
 from bookwheel.serve.openai.answer_step import build_message, name_words
 from bookwheel.serve.openai.messages import cut_at_stop
 from bookwheel.serve.openai.schemas import chunk_to_json, completion_to_json, usage_to_json

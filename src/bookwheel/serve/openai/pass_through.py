@@ -17,7 +17,7 @@ from bookwheel.models.sdk_errors import request_errors, translate_error
 from bookwheel.reading.budget import worst_usage
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.shared_model import SharedModel
-from bookwheel.serve.http.errors import code_of, openai_error, status_of
+from bookwheel.serve.http.answers import code_of, openai_error, status_of
 from bookwheel.serve.openai.chat_result import ChatResult, make_reply
 from bookwheel.serve.openai.fields import check_supported
 from bookwheel.serve.openai.messages import cut_at_stop

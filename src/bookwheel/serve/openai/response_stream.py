@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sse_starlette import ServerSentEvent
 
-from bookwheel.serve.http.errors import JsonResponse
-from bookwheel.serve.http.events import EventStream
+from bookwheel.serve.http.answers import EventStream, JsonResponse
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator, Mapping
@@ -211,13 +210,12 @@ def _logprobs(kind: str) -> dict[str, Any]:
 def _convert_usage(usage: Mapping[str, Any]) -> dict[str, Any]:
     """Return the usage of all calls by the names of this API."""
     read, written = (int(usage.get(name) or 0) for name in ("prompt_tokens", "completion_tokens"))
-    cached = int((usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0)
-    reasoning = int((usage.get("completion_tokens_details") or {}).get("reasoning_tokens") or 0)
+    of_read, of_written = (usage.get(name) or {} for name in ("prompt_tokens_details", "completion_tokens_details"))
     return {
         "input_tokens": read,
-        "input_tokens_details": {"cached_tokens": cached},
+        "input_tokens_details": {name: int(of_read.get(name) or 0) for name in ("cached_tokens", "cache_write_tokens")},
         "output_tokens": written,
-        "output_tokens_details": {"reasoning_tokens": reasoning},
+        "output_tokens_details": {"reasoning_tokens": int(of_written.get("reasoning_tokens") or 0)},
         "total_tokens": read + written,
     }
 

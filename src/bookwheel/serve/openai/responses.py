@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 from bookwheel.plan import Temperature, TopP
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.settings import FollowUp
-from bookwheel.serve.http.schemas import PlanValues, TokenLimit
+from bookwheel.serve.http.requests import PlanValues, TokenLimit
 from bookwheel.serve.openai.schemas import ChatShape
 
 _UNSUPPORTED: Final = {

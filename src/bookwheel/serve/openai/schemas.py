@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bookwheel.plan import Seed, Temperature, TopP
 from bookwheel.serve.engine.settings import FollowUp
-from bookwheel.serve.http.schemas import PlanValues, TokenLimit
+from bookwheel.serve.http.requests import PlanValues, TokenLimit
 
 if TYPE_CHECKING:
     from bookwheel.types import Usage

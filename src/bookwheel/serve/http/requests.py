@@ -1,20 +1,34 @@
-"""The JSON bodies of requests, and how they are parsed."""
+"""What requests bring: who sends them, their JSON bodies, the numbers of their queries, uploaded documents."""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+from urllib.parse import unquote
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import core_schema
+from starlette.datastructures import UploadFile
 
+from bookwheel.errors import SourceError
 from bookwheel.plan import Budget, Plan
+from bookwheel.serve.engine.documents import safe_name
 from bookwheel.serve.engine.errors import ApiError
+from bookwheel.serve.engine.service import Caller
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
     from pydantic.json_schema import JsonSchemaValue
     from starlette.requests import Request
+
+    from bookwheel.journal import StoredDocument
+    from bookwheel.serve.engine.documents import DocumentStore
 
 _LONGEST_QUESTION: Final = 200_000
 Question = Annotated[str, Field(min_length=1, max_length=_LONGEST_QUESTION)]
@@ -26,6 +40,9 @@ _LONGEST_KEY: Final = 1000
 _LONGEST_LABEL: Final = 300
 # A body of this size is parsed in less than a millisecond; a longer one in a thread, so that it holds up nobody.
 _SHORT_BODY: Final = 1 << 16
+_MOST_DIGITS: Final = 15  # larger numbers do not fit into SQLite's integers
+_BLOCK: Final = 1 << 20
+_MOST_FIELDS: Final = 8
 
 
 def _drop_nulls(values: dict[str, Any]) -> dict[str, Any]:
@@ -150,3 +167,86 @@ def _validation_error(error: ValidationError) -> ApiError:
     first = error.errors(include_input=False, include_url=False)[0]
     place = ".".join(str(part) for part in first["loc"]) or "the body"
     return ApiError(400, f"{place}: {first['msg']}", kind="invalid_request", param=place)
+
+
+async def identify_caller(request: Request) -> Caller:
+    """Return the caller of a request that passed the guard."""
+    return Caller(
+        key=request.state.key,
+        idempotency_key=request.headers.get("Idempotency-Key"),
+        fingerprint=hashlib.sha256(await request.body()).hexdigest(),
+    )
+
+
+def parse_number(request: Request, name: str, default: int) -> int:
+    """Return the whole number that a request's query has under this name."""
+    value = request.query_params.get(name, "")
+    if not value:
+        return default
+    if not (value.isascii() and value.isdigit() and len(value) <= _MOST_DIGITS):
+        raise ApiError(400, f"{name} must be a whole number from 0 on", kind="invalid_request", param=name)
+    return int(value)
+
+
+def wants_changes(request: Request) -> bool:
+    """Return whether a request asks for the changes of each step."""
+    return request.query_params.get("changes", "0") not in {"0", ""}
+
+
+async def store_upload(request: Request, documents: DocumentStore) -> tuple[StoredDocument, int]:
+    """Store the uploaded document; return it and its size in bytes."""
+    client = Caller(key=request.state.key).key_name
+    # A folder of its own, which only this user may enter; mkdtemp makes it so.
+    with _make_folder() as folder:
+        async with documents.receive_upload(client):
+            path, size = await _receive(request, Path(folder))
+        return await documents.store_path(path, client), size
+
+
+async def _receive(request: Request, folder: Path) -> tuple[Path, int]:
+    """Write the uploaded document to a file in the folder; return its path and size."""
+    if request.headers.get("content-type", "").startswith("multipart/form-data"):
+        async with request.form(max_files=1, max_fields=_MOST_FIELDS) as form:
+            file = form.get("file")
+            if not isinstance(file, UploadFile):
+                raise ApiError(
+                    400, "the form needs a field 'file' with the document", kind="invalid_request", param="file"
+                )
+            return await _write(_iterate_blocks(file), folder / safe_name(file.filename or ""))
+    return await _write(request.stream(), folder / safe_name(unquote(request.headers.get("x-filename", ""))))
+
+
+async def _iterate_blocks(file: UploadFile) -> AsyncIterator[bytes]:
+    while block := await file.read(_BLOCK):
+        yield block
+
+
+async def _write(blocks: AsyncIterator[bytes], path: Path) -> tuple[Path, int]:
+    # The converters read files, and tell a document's format by its name as well.
+    size = 0
+    try:
+        with path.open("wb") as out:
+            async for block in blocks:
+                size += len(block)
+                await asyncio.to_thread(out.write, block)
+    except OSError as error:
+        raise _disk_error(error) from error
+    if not size:
+        raise SourceError(f"{path.name} is empty: give a document with text in it")
+    return path, size
+
+
+@contextmanager
+def _make_folder() -> Iterator[str]:
+    try:
+        folder = tempfile.TemporaryDirectory(prefix="bookwheel-")
+    except OSError as error:
+        raise _disk_error(error) from error
+    with folder as path:
+        yield path
+
+
+def _disk_error(error: OSError) -> ApiError:
+    return ApiError(
+        507, f"the server cannot store the upload ({error.strerror or error}); try again later", kind="disk_full"
+    )

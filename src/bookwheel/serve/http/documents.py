@@ -1,0 +1,218 @@
+"""The routes of documents: uploaded, listed, named, searched and deleted."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from starlette.responses import Response
+from typing_extensions import TypedDict  # pydantic cannot read that of typing before Python 3.12
+
+from bookwheel.journal.search import SearchHit
+from bookwheel.journal.shelf import LabelKind
+from bookwheel.record import to_plain
+from bookwheel.serve.engine.errors import ApiError
+from bookwheel.serve.engine.library import Library, find_places
+from bookwheel.serve.http.answers import JsonResponse
+from bookwheel.serve.http.operations import SPAN, operation
+from bookwheel.serve.http.requests import LabelShape, parse_body, parse_number, store_upload
+from bookwheel.types import Status
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from bookwheel.journal import StoredDocument
+    from bookwheel.journal.shelf import ShelvedDocument
+    from bookwheel.serve.engine.service import Service
+
+_MOST_CHARACTERS: Final = 200_000
+_MOST_DOCUMENTS: Final = 500
+_MOST_HITS: Final = 100
+_MOST_PLACES: Final = 1000
+_LONGEST_SEARCH: Final = 300
+_DEFAULT_COUNT: Final = 50
+
+
+class UploadJson(TypedDict):
+    """A document that was stored."""
+
+    document: str
+    """The SHA-256 of its text."""
+    name: str
+    length: int
+    """Characters."""
+    notes: list[str]
+    """What was left out of it."""
+
+
+class TextSpanJson(TypedDict):
+    """A part of a document's text."""
+
+    start: int
+    end: int
+    text: str
+
+
+class NewestJson(TypedDict):
+    """The newest question about a document."""
+
+    reading: str
+    question: str
+    status: Status
+    created: str
+
+
+class ShelvedDocumentJson(TypedDict):
+    """A document on the shelf."""
+
+    document: str
+    """The SHA-256 of its text."""
+    name: str
+    """The one that it was given, or its own."""
+    starred: bool
+    length: int
+    """Characters."""
+    kept: str
+    """When it was last stored."""
+    readings: int
+    """How many there are of it."""
+    newest: NewestJson | None
+    """Null where nothing was asked yet."""
+
+
+class PlaceJson(TypedDict):
+    """A place in a document's text."""
+
+    start: int
+    end: int
+
+
+class DocumentRoutes:
+    """One method for each operation."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._library = Library(service)
+
+    @operation(
+        "POST",
+        "/documents",
+        "Upload a document",
+        UploadJson,
+        status=201,
+        uploads=("application/octet-stream", "multipart/form-data"),
+        headers={"X-Filename": "The document's name, percent-encoded."},
+    )
+    async def upload_document(self, request: Request) -> Response:
+        """Store a document: a raw body, or a form's field `file`."""
+        document, _ = await store_upload(request, self._service.documents)
+        payload: UploadJson = {
+            "document": document.id,
+            "name": document.name,
+            "length": document.length,
+            "notes": list(document.notes),
+        }
+        return JsonResponse(payload, 201)
+
+    @operation(
+        "GET",
+        "/documents",
+        "List the documents",
+        list[ShelvedDocumentJson],
+        query={"search": str, "limit": int, "offset": int},
+    )
+    async def list_documents(self, request: Request) -> Response:
+        """List the documents: those with a star first, then the last used."""
+        limit = min(parse_number(request, "limit", _DEFAULT_COUNT), _MOST_DOCUMENTS)
+        offset, search = parse_number(request, "offset", 0), request.query_params.get("search", "")
+        documents = await self._library.list_documents(request.state.key, limit=limit, offset=offset, search=search)
+        return JsonResponse([_document_to_json(document) for document in documents])
+
+    @operation("GET", "/documents/{sha}", "A document", ShelvedDocumentJson)
+    async def get_document(self, request: Request) -> Response:
+        """Return one document of the shelf."""
+        return JsonResponse(_document_to_json(await self._find_document(request)))
+
+    @operation("PATCH", "/documents/{sha}", "Name or star a document", ShelvedDocumentJson, body=LabelShape)
+    async def label_document(self, request: Request) -> Response:
+        """Name or star a document."""
+        document = await self._find_document(request)
+        body = await parse_body(LabelShape, request)
+        key, kind = request.state.key, LabelKind.DOCUMENT
+        await self._library.set_label(key, kind, document.id, name=body.name, is_starred=body.starred)
+        return JsonResponse(_document_to_json(await self._find_document(request)))
+
+    @operation("DELETE", "/documents/{sha}", "Delete a document with its readings", status=204)
+    async def delete_document(self, request: Request) -> Response:
+        """Delete a document with all readings of it."""
+        await self._library.delete_document(await self._find_document(request), request.state.key)
+        return Response(status_code=204)
+
+    @operation("GET", "/documents/{sha}/text", "A part of its text", TextSpanJson, query=SPAN)
+    async def get_text(self, request: Request) -> Response:
+        """Return a part of a document's text."""
+        document = await self._service.get_document(request.path_params["sha"], request.state.key)
+        return JsonResponse(await asyncio.to_thread(slice_text, request, document))
+
+    @operation(
+        "GET",
+        "/documents/{sha}/find",
+        "Find a text in a document",
+        list[PlaceJson],
+        query={"text": str, "start": int, "limit": int},
+    )
+    async def find_in_document(self, request: Request) -> Response:
+        """Return the places of a text in a document."""
+        document = await self._service.get_document(request.path_params["sha"], request.state.key)
+        text = _parse_search(request, "text")
+        start, limit = parse_number(request, "start", 0), min(parse_number(request, "limit", 100), _MOST_PLACES)
+        places = await asyncio.to_thread(find_places, document, text, start, limit)
+        return JsonResponse([{"start": start, "end": end} for start, end in places])
+
+    @operation("GET", "/search", "Search texts and memories", list[SearchHit], query={"query": str, "limit": int})
+    async def search(self, request: Request) -> Response:
+        """Search the texts of all documents, and the questions, memories and answers of all readings."""
+        limit = min(parse_number(request, "limit", _DEFAULT_COUNT), _MOST_HITS)
+        hits = await self._library.search(request.state.key, _parse_search(request, "query"), limit)
+        return JsonResponse([to_plain(hit) for hit in hits])
+
+    async def _find_document(self, request: Request) -> ShelvedDocument:
+        return await self._library.get_document(request.path_params["sha"], request.state.key)
+
+
+def slice_text(request: Request, document: StoredDocument) -> TextSpanJson:
+    """Return the part of a document's text that a request's query asks for."""
+    start, end = parse_number(request, "start", 0), parse_number(request, "end", document.length)
+    if end - start > _MOST_CHARACTERS:
+        raise ApiError(400, f"at most {_MOST_CHARACTERS:,} characters at a time", kind="invalid_request", param="end")
+    start, end = min(start, document.length), min(max(start, end), document.length)
+    text = document.slice(start, end)
+    return {"start": start, "end": start + len(text), "text": text}
+
+
+def _document_to_json(document: ShelvedDocument) -> ShelvedDocumentJson:
+    newest: NewestJson | None = None
+    if document.reading:
+        newest = {
+            "reading": document.reading,
+            "question": document.question,
+            "status": Status(document.status),
+            "created": document.asked,
+        }
+    return {
+        "document": document.id,
+        "name": document.name,
+        "starred": document.is_starred,
+        "length": document.length,
+        "kept": document.kept,
+        "readings": document.readings,
+        "newest": newest,
+    }
+
+
+def _parse_search(request: Request, name: str) -> str:
+    text = request.query_params.get(name, "")
+    if not 0 < len(text) <= _LONGEST_SEARCH:
+        message = f"{name} has 1 to {_LONGEST_SEARCH} characters"
+        raise ApiError(400, message, kind="invalid_request", param=name)
+    return text

@@ -1,0 +1,321 @@
+"""The routes of readings: started, followed, interrupted, continued, edited, shown and deleted."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired
+
+from starlette.responses import Response
+from typing_extensions import TypedDict  # pydantic cannot read that of typing before Python 3.12
+
+from bookwheel.errors import InputError
+from bookwheel.journal.shelf import LabelKind
+from bookwheel.record import ListedReadingJson, ReadingJson, reading_to_json, summary_to_json, to_plain
+from bookwheel.serve.engine.calls import rebuild_call
+from bookwheel.serve.engine.errors import ApiError
+from bookwheel.serve.engine.library import Library
+from bookwheel.serve.engine.lockstep import start_or_find_several
+from bookwheel.serve.engine.running_reading import CallKind, Waiting
+from bookwheel.serve.engine.service import Caller, ReadingSpec
+from bookwheel.serve.http.answers import JsonResponse
+from bookwheel.serve.http.events import stream_events
+from bookwheel.serve.http.operations import IDEMPOTENCY, operation
+from bookwheel.serve.http.requests import (
+    ForkShape,
+    LabelShape,
+    ReadingShape,
+    ResumeShape,
+    identify_caller,
+    parse_body,
+    parse_number,
+    wants_changes,
+)
+from bookwheel.session import names_chunks
+from bookwheel.types import Memory
+from bookwheel.verdict.provenance import LineOrigin, find_origins
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from bookwheel.journal import StoredDocument
+    from bookwheel.journal.shelf import Label
+    from bookwheel.serve.engine.running_reading import DocumentOpener
+    from bookwheel.serve.engine.service import Service
+    from bookwheel.types import Reading
+
+_MOST_READINGS: Final = 1000
+_DEFAULT_READINGS: Final = 100
+_MOST_DIGITS: Final = 8
+_FORMATS: Final = {"html": "text/html; charset=utf-8", "markdown": "text/markdown; charset=utf-8"}
+_ENDINGS: Final = {"html": "html", "markdown": "md"}
+_CHANGES: Final = {"changes": int}
+
+
+class ReadingUnderWayJson(ReadingJson):
+    """A whole reading, and what it waits for."""
+
+    waiting: NotRequired[Waiting]
+    """The model fails at the moment, and is tried again."""
+
+
+class StartedReadingsJson(TypedDict):
+    """The readings of several questions about one document, in their order."""
+
+    readings: list[ReadingJson]
+
+
+class LabelJson(TypedDict):
+    """The name and the star that a reading has now."""
+
+    name: str
+    """Empty: its own."""
+    starred: bool
+
+
+class MessageJson(TypedDict):
+    """One message of a prompt."""
+
+    role: str
+    content: str
+
+
+class CallJson(TypedDict):
+    """The call of the model behind a step, or behind the answer."""
+
+    messages: list[MessageJson]
+    """The prompt, rebuilt from the document and the memory before."""
+    reply: str
+    kind: CallKind
+    """What was asked for first; a way may make more calls in one step."""
+    calls: int
+    """How many the step made."""
+    same: bool
+    """Whether the rebuilt prompt leads to the very step that is stored."""
+
+
+class ReadingRoutes:
+    """One method for each operation."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._library = Library(service)
+
+    @operation(
+        "POST",
+        "/readings",
+        "Start a reading",
+        ReadingJson | StartedReadingsJson,
+        status=201,
+        also=200,
+        body=ReadingShape,
+        headers=IDEMPOTENCY,
+    )
+    async def start_reading(self, request: Request) -> Response:
+        """Start a reading, or one for each of several questions."""
+        body = await parse_body(ReadingShape, request)
+        if sum(source is not None for source in (body.document, body.text, body.url)) != 1:
+            raise ApiError(400, "give one of document, text and url", kind="invalid_request", param="document")
+        if (body.question is None) == (body.questions is None):
+            raise ApiError(400, "give one of question and questions", kind="invalid_request", param="question")
+        model = body.model or next(iter(self._service.models))
+        plan = self._service.make_plan(model, body.plan)
+        spec = ReadingSpec(
+            question=body.question or "", model=model, plan=plan, way=body.way, has_chunks=names_chunks(body.plan)
+        )
+        caller = await identify_caller(request)
+        opener = self._document_opener(body, caller)
+        if body.questions is not None:
+            started = await start_or_find_several(self._service, spec, body.questions, opener, caller)
+        else:
+            started = [await self._service.start_or_find(spec, opener, caller)]
+        is_new = any(running is not None and not reading.steps for running, reading in started)
+        payload = [reading_to_json(reading) for _, reading in started]
+        return JsonResponse(payload[0] if body.questions is None else {"readings": payload}, 201 if is_new else 200)
+
+    def _document_opener(self, body: ReadingShape, caller: Caller) -> DocumentOpener:
+        async def open_document() -> StoredDocument:
+            documents, allow_private = self._service.documents, self._service.settings.allow_private
+            if body.text is not None:
+                return await documents.store_text(body.text, body.name, caller.key_name)
+            if body.url is not None:
+                return await documents.store_url(body.url, caller.key_name, allow_private=allow_private)
+            return await self._service.get_document(body.document or "", caller.key)
+
+        return open_document
+
+    @operation(
+        "GET",
+        "/readings",
+        "List readings",
+        list[ListedReadingJson],
+        query={"search": str, "document": str, "limit": int, "offset": int},
+    )
+    async def list_readings(self, request: Request) -> Response:
+        """List the journal's readings, newest first."""
+        key, wanted = request.state.key, request.query_params
+        limit = min(parse_number(request, "limit", _DEFAULT_READINGS), _MOST_READINGS)
+        readings = await self._service.list_readings(
+            key,
+            limit=limit,
+            search=wanted.get("search"),
+            document=wanted.get("document"),
+            offset=parse_number(request, "offset", 0),
+        )
+        labels = await self._library.load_labels(key, [reading.id for reading in readings])
+        return JsonResponse(
+            [{**summary_to_json(reading), **_label_to_json(labels.get(reading.id))} for reading in readings]
+        )
+
+    @operation("GET", "/readings/{id}", "A whole reading", ReadingUnderWayJson, query=_CHANGES)
+    async def get_reading(self, request: Request) -> Response:
+        """Return a whole reading."""
+        reading = await self._find_reading(request)
+        labels = await self._library.load_labels(request.state.key, [reading.id])
+        payload = {**await _to_json(request, reading), **_label_to_json(labels.get(reading.id))}
+        running = self._service.readings.get_running(reading.id)
+        if running and running.waiting:
+            payload["waiting"] = to_plain(running.waiting)
+        return JsonResponse(payload)
+
+    @operation("PATCH", "/readings/{id}", "Name or star a reading", LabelJson, body=LabelShape)
+    async def label_reading(self, request: Request) -> Response:
+        """Name or star a reading."""
+        reading, key = await self._find_reading(request), request.state.key
+        body = await parse_body(LabelShape, request)
+        await self._library.set_label(key, LabelKind.READING, reading.id, name=body.name, is_starred=body.starred)
+        label = (await self._library.load_labels(key, [reading.id]))[reading.id]
+        payload: LabelJson = {"name": label.name, "starred": label.is_starred}
+        return JsonResponse(payload)
+
+    @operation("DELETE", "/readings/{id}", "Delete a reading", status=204)
+    async def delete_reading(self, request: Request) -> Response:
+        """Delete a reading, and its document when no other reading is of it."""
+        await self._library.delete_reading((await self._find_reading(request)).id)
+        return Response(status_code=204)
+
+    @operation(
+        "GET",
+        "/readings/{id}/events",
+        "Follow a reading's steps",
+        str,
+        kind="text/event-stream",
+        query={"changes": int, "live": int},
+        headers={"Last-Event-ID": "The last event that the client has."},
+    )
+    async def stream_reading(self, request: Request) -> Response:
+        """Stream a reading's steps as they come."""
+        reading, last_event_id = await self._find_reading(request), request.headers.get("last-event-id", "")
+        is_live = request.query_params.get("live", "0") not in {"0", ""}
+        changes = wants_changes(request)
+        return stream_events(self._service.readings, reading, last_event_id, changes=changes, is_live=is_live)
+
+    @operation("GET", "/readings/{id}/origins", "The origins of its memory", list[LineOrigin])
+    async def list_origins(self, request: Request) -> Response:
+        """Return the origin of each line of the newest memory."""
+        reading = await self._find_reading(request)
+        document = await asyncio.to_thread(self._service.journal.document_of, reading.id)
+        lines = await asyncio.to_thread(find_origins, reading.steps, document)
+        return JsonResponse([to_plain(line) for line in lines])
+
+    @operation(
+        "GET",
+        "/readings/{id}/export",
+        "A reading as HTML or Markdown",
+        str,
+        kind="text/html",
+        query={"format": Literal["html", "markdown"]},
+    )
+    async def export_reading(self, request: Request) -> Response:
+        """Return a reading as one HTML page or as Markdown."""
+        format_ = request.query_params.get("format", "html")
+        if format_ not in _FORMATS:
+            raise ApiError(400, "format is html or markdown", kind="invalid_request", param="format")
+        reading = await self._find_reading(request)
+        body = await asyncio.to_thread(self._render, reading, format_)
+        name = f'attachment; filename="reading-{reading.id}.{_ENDINGS[format_]}"'
+        # Lone surrogates of a document have no UTF-8.
+        content = body.encode("utf-8", "replace")
+        return Response(content, media_type=_FORMATS[format_], headers={"Content-Disposition": name})
+
+    def _render(self, reading: Reading, format_: str) -> str:
+        from bookwheel.views.html import render_page
+        from bookwheel.views.markdown import render_markdown
+
+        origins = find_origins(reading.steps, self._service.journal.document_of(reading.id))
+        return render_page(reading, origins) if format_ == "html" else render_markdown(reading, origins)
+
+    @operation("GET", "/readings/{id}/calls/{number}", "The prompt and reply of a step", CallJson)
+    async def get_call(self, request: Request) -> Response:
+        """Return the prompt and the reply of a step, or of the answer."""
+        reading = await self._find_reading(request)
+        number = request.path_params["number"]
+        if not (number.isascii() and number.isdigit() and len(number) <= _MOST_DIGITS):
+            raise ApiError(404, f"the reading has no step {number[:20]}", kind="not_found")
+        model = self._service.readings.get_model(reading.model)
+        document = await asyncio.to_thread(self._service.journal.document_of, reading.id)
+        call = await rebuild_call(reading, int(number), document, model)
+        payload: CallJson = {
+            "messages": [{"role": message.role, "content": message.content} for message in call.messages],
+            "reply": call.reply,
+            "kind": call.kind,
+            "calls": call.calls,
+            "same": call.same,
+        }
+        return JsonResponse(payload)
+
+    @operation("POST", "/readings/{id}/cancel", "Interrupt a reading", ReadingJson, query=_CHANGES)
+    async def cancel_reading(self, request: Request) -> Response:
+        """Interrupt a reading; its steps stay."""
+        reading = await self._find_reading(request)
+        await self._service.readings.interrupt(reading.id)
+        return JsonResponse(await _to_json(request, await self._find_reading(request)))
+
+    @operation(
+        "POST",
+        "/readings/{id}/resume",
+        "Continue a reading",
+        ReadingJson,
+        body=ResumeShape,
+        needs_body=False,
+        query=_CHANGES,
+    )
+    async def resume_reading(self, request: Request) -> Response:
+        """Continue a reading, under a budget that counts from zero."""
+        reading = await self._find_reading(request)
+        body = await parse_body(ResumeShape, request)
+        resumed = await self._service.resume(reading, body.plan.budget, request.state.key)
+        return JsonResponse(await _to_json(request, resumed))
+
+    @operation("POST", "/readings/{id}/fork", "Change the memory by hand", ReadingJson, status=201, body=ForkShape)
+    async def fork_reading(self, request: Request) -> Response:
+        """Start a new reading from a memory that was changed by hand."""
+        reading = await self._find_reading(request)
+        body, caller = await parse_body(ForkShape, request), Caller(key=request.state.key)
+        self._service.readings.check_capacity(caller.key_name)
+        # A fork copies steps, which costs no tokens.
+        await self._service.documents.check_disk()
+        model, limit = self._service.readings.get_model(reading.model), reading.plan.memory_tokens
+        if body.step >= len(reading.steps):
+            raise InputError(f"the reading has {len(reading.steps)} steps, counted from 0, and no step {body.step}")
+        tokens = await asyncio.to_thread(model.tokenizer.count, body.memory)
+        if tokens > limit:
+            raise InputError(f"the new memory has {tokens} tokens and the plan gives it {limit}; shorten it")
+        memory = Memory(text=body.memory, tokens=tokens, limit=limit)
+        fork = await asyncio.to_thread(self._service.journal.fork, reading.id, body.step, memory)
+        _, fork = await self._service.continue_reading(fork, caller)
+        return JsonResponse(reading_to_json(fork), 201)
+
+    async def _find_reading(self, request: Request) -> Reading:
+        return await self._service.get_reading(request.path_params["id"], request.state.key)
+
+
+async def _to_json(request: Request, reading: Reading) -> dict[str, Any]:
+    """Return a whole reading, with the changes of each step where the request asks for them."""
+    # In a thread: some hundred comparisons take longer than the event loop may wait.
+    return {**await asyncio.to_thread(reading_to_json, reading, changes=wants_changes(request))}
+
+
+def _label_to_json(label: Label | None) -> dict[str, Any]:
+    if label is None:
+        return {}
+    return {**({"name": label.name} if label.name else {}), **({"starred": True} if label.is_starred else {})}

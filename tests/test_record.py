@@ -26,10 +26,12 @@ from bookwheel.types import (
     Part,
     Reading,
     Reply,
+    ScoredLine,
     Status,
     Step,
     Usage,
     Verdict,
+    WayChoice,
 )
 
 any_text = st.text(st.characters() | st.sampled_from("\ud800\udfff\x00\u202e<&"), max_size=30).filter(
@@ -47,8 +49,19 @@ chunks = st.builds(
     Chunk, index=count, start=count, end=count, text=st.just(""), tokens=count, sources=names, pages=pages
 )
 scores = st.none() | st.floats(-1e6, 1e6)
+any_float = st.floats(-1e6, 1e6)
+lines = st.builds(ScoredLine, chunk=scores, gain=any_float, judgement=st.none() | any_float, joins=st.booleans())
 steps = st.builds(
-    Step, chunk=chunks, before=memories, after=memories, conversation=conversations, flags=flags, score=scores
+    Step,
+    chunk=chunks,
+    before=memories,
+    after=memories,
+    conversation=conversations,
+    flags=flags,
+    score=scores,
+    choice=st.none() | st.builds(WayChoice, way=any_text, reason=any_text),
+    ranking=st.lists(any_float, max_size=3).map(tuple),
+    lines=st.lists(lines, max_size=2).map(tuple),
 )
 answers = st.none() | st.builds(Answer, text=any_text, conversation=conversations, flags=flags)
 evidence = st.builds(Evidence, quote=any_text, start=count, end=count, step=st.none() | count, pages=pages)

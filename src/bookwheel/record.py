@@ -19,6 +19,7 @@ from typing import (
     Any,
     NotRequired,  # pydantic cannot read TypedDict of typing before Python 3.12
     TypeAlias,
+    cast,
 )
 
 from typing_extensions import TypedDict
@@ -37,10 +38,12 @@ from bookwheel.types import (
     Memory,
     Reading,
     Reply,
+    ScoredLine,
     Status,
     Step,
     Usage,
     Verdict,
+    WayChoice,
 )
 from bookwheel.views.diff import ChangeKind, changed_share, diff_memories
 
@@ -51,6 +54,8 @@ UsageJson: TypeAlias = Annotated[dict[str, Any], SchemaOf(Usage)]
 ClaimJson: TypeAlias = Annotated[dict[str, Any], SchemaOf(Claim)]
 EvidenceJson: TypeAlias = Annotated[dict[str, Any], SchemaOf(Evidence)]
 DocumentJson: TypeAlias = Annotated[dict[str, Any], SchemaOf(DocumentInfo)]
+ChoiceJson: TypeAlias = Annotated[dict[str, Any], SchemaOf(WayChoice)]
+LineJson: TypeAlias = Annotated[dict[str, Any], SchemaOf(ScoredLine)]
 PlanJson: TypeAlias = Annotated[dict[str, Any], SchemaOf(Plan)]
 
 
@@ -63,7 +68,18 @@ class MemoryChangeJson(TypedDict):
     """The parts of a reworded line."""
 
 
-class StepJson(TypedDict):
+class FindingsJson(TypedDict):
+    """What a step found beside its score; only what there is."""
+
+    choice: NotRequired[ChoiceJson]
+    """The way that the reading goes on by, in the step that chose it."""
+    ranking: NotRequired[list[float]]
+    """How near the chunks, or the passages, of the document are to the question, in the step that measured them."""
+    lines: NotRequired[list[LineJson]]
+    """What each line of the memory is worth, where the way chooses passages."""
+
+
+class StepJson(FindingsJson):
     """One chunk read."""
 
     index: int
@@ -217,10 +233,32 @@ def step_to_json(step: Step, previous: Memory, *, changes: bool = False) -> Step
         values |= {"before": step.before.text, "before_tokens": step.before.tokens}
     if step.score is not None:
         values["score"] = step.score
+    values |= cast("StepJson", findings_to_json(step))
     if changes:
         values["changes"] = _changes_to_json(step)
         values["changed_share"] = round(changed_share(step.before.text, step.after.text), 4)
     return values
+
+
+def findings_to_json(step: Step) -> FindingsJson:
+    """Return what a step found beside its score: the keys of a step's record that most steps do not have."""
+    values: FindingsJson = {}
+    if step.choice:
+        values["choice"] = to_plain(step.choice)
+    if step.ranking:
+        values["ranking"] = list(step.ranking)
+    if step.lines:
+        values["lines"] = [to_plain(line) for line in step.lines]
+    return values
+
+
+def findings_from_json(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `Step` for what a record says that it found."""
+    return {
+        "choice": WayChoice(**values["choice"]) if "choice" in values else None,
+        "ranking": tuple(values.get("ranking", ())),
+        "lines": tuple(ScoredLine(**line) for line in values.get("lines", ())),
+    }
 
 
 def _changes_to_json(step: Step) -> list[MemoryChangeJson]:
@@ -321,6 +359,7 @@ def _step_from_json(values: Mapping[str, Any], memory: Memory) -> Step:
         conversation=_conversation_from_json(values),
         flags=tuple(Flag(flag) for flag in values["flags"]),
         score=values.get("score"),
+        **findings_from_json(values),
     )
 
 

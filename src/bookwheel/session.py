@@ -20,12 +20,12 @@ from bookwheel.errors import InputError
 from bookwheel.models.address import ModelAddress
 from bookwheel.models.patience import Patience
 from bookwheel.reading import runner
-from bookwheel.reading.choice import WayChoice, choose_way, find_default_way
+from bookwheel.reading.choice import choose_way, find_default_way
 from bookwheel.reading.follow_up import carry_steps, continue_way
 from bookwheel.reading.several import run_readings
 from bookwheel.reading.structured import apply_schema
 from bookwheel.reading.ways.registry import GROUP, check_abilities, estimate_reading, is_known, list_ways, load_way
-from bookwheel.types import DocumentInfo, Status
+from bookwheel.types import DocumentInfo, Status, WayChoice
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence

@@ -236,6 +236,28 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WayChoice:
+    """A way of reading and why it was chosen."""
+
+    way: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoredLine:
+    """What a line of the memory is worth that is a passage of the document, as the way `quotes` measured it."""
+
+    chunk: float | None
+    """The gain of the chunk that it is from; None for a line that the user wrote."""
+    gain: float
+    """How much of the question it explains by itself; of one that joins the best one, both together."""
+    judgement: float | None = None
+    """The weighted log-odds that it answers the question; None where none was asked for."""
+    joins: bool = False
+    """It answers together with the best one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """One chunk read: the memory before, the conversation, the memory after."""
 
@@ -246,6 +268,12 @@ class Step:
     flags: tuple[Flag, ...] = ()
     score: float | None = None
     """The judgement of the section by which the way of reading decided; None where it makes none."""
+    choice: WayChoice | None = None
+    """The way that the reading goes on by, in the step that chose it."""
+    ranking: tuple[float, ...] = ()
+    """How near the chunks, or the passages, of the document are to the question, in the step that measured them."""
+    lines: tuple[ScoredLine, ...] = ()
+    """What each line of the memory after the step is worth, where the way chooses passages."""
 
     def without_texts(self) -> Self:
         """Return this step without the chunk's text and the prompt, which can be rebuilt from the document."""

@@ -20,10 +20,12 @@ from bookwheel.types import (
     Finish,
     Flag,
     Reply,
+    ScoredLine,
     Status,
     TokenRecord,
     Usage,
     Verdict,
+    WayChoice,
 )
 
 record = st.builds(
@@ -49,6 +51,19 @@ def test_memories_and_replies_hold_any_character(journal):
     assert found.steps[0].after.text == STRANGE
     assert found.steps[0].conversation.reply.text == STRANGE + "!"
     assert [done.before.text for done in found.steps] == ["", STRANGE, STRANGE + "of another way"]
+
+
+def test_what_a_step_found_is_kept(journal):
+    reading = begin_reading(journal)
+    found = [
+        replace(step(0), choice=WayChoice(way="edits", reason=STRANGE)),
+        replace(step(1, before="notes"), ranking=(0.25, -1.0)),
+        replace(step(2, before="notes"), lines=(ScoredLine(chunk=None, gain=0.1 + 0.2, judgement=-1.5, joins=True),)),
+        step(3, before="notes"),
+    ]
+    for one in found:
+        asyncio.run(journal.add_step(reading.id, one))
+    assert list(journal.reading(reading.id).steps) == found
 
 
 def test_an_answer_is_kept_with_its_verdict_its_evidence_and_exact_tokens(journal):

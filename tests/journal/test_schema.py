@@ -57,6 +57,41 @@ def test_a_journal_without_addresses_gets_them(tmp_path, monkeypatch):
         assert journal.address_of("old").url == "http://host/v1"
 
 
+def test_steps_of_a_journal_without_findings_stay_sound_and_later_ones_have_them(tmp_path, monkeypatch):
+    path = tmp_path / "journal.sqlite"
+    monkeypatch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:6])
+    Journal(path).close()
+    with closing(schema.connect(path)) as old:
+        old.execute("INSERT INTO texts (id, sha256, characters) VALUES (1, 'x', 0)")
+        old.execute("INSERT INTO documents (id, text, name, digest, used) VALUES (1, 1, 'mill', '', 0)")
+        columns = "id, question, model, way, language, plan, status, evidence, error, parent, created"
+        values = "'old', 'Who?', 'scripted', 'quotes', 'en', '{}', 'reading', '[]', '', '', '2026'"
+        old.execute(
+            f"INSERT INTO readings (number, document, calls, prompt_tokens, completion_tokens, seconds, {columns}) "
+            f"VALUES (1, 1, 0, 0, 0, 0.0, {values})"
+        )
+        old.execute(
+            "INSERT INTO steps (reading, step, start, stop, tokens, sources, pages, memory, memory_tokens, flags, reply, "
+            "finish, calls, prompt_tokens, completion_tokens, seconds, score) "
+            "VALUES (1, 0, 0, 9, 3, '[]', '[]', 'notes', 1, '[]', 'notes', 'stop', 1, 1, 1, 0.5, 0.25)"
+        )
+    monkeypatch.undo()
+    later = replace(step(1, before="notes"), ranking=(0.5,))
+    with Journal(path) as journal:
+        asyncio.run(journal.add_step("old", later))
+        first, second = journal.steps("old")
+        assert (first.score, first.ranking, first.lines, first.choice) == (0.25, (), (), None)
+        assert second.ranking == (0.5,)
+    with sqlite3.connect(path) as damaged:
+        damaged.create_function("checksum", -1, lambda *_: 0)
+        for trigger in ("steps_check_old", "steps_seal_changed"):
+            damaged.execute(f"DROP TRIGGER {trigger}")
+        damaged.execute("UPDATE steps SET findings = '{\"ranking\": [0.75]}' WHERE step = 1")
+    damaged.close()
+    with Journal(path) as journal, pytest.raises(JournalError, match=r"step 1 .* is damaged"):
+        list(journal.steps("old"))
+
+
 def test_an_address_is_kept_and_forked_without_its_secrets(journal):
     address = ModelAddress(model="m", url="https://me:secret@host:8/v1?key=secret", key_variable="MY_KEY", window=9)
     reading = begin_reading(journal, address=address)

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from bookwheel.cli.options import OutputOptions
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan
-    from bookwheel.reading.choice import WayChoice
     from bookwheel.reading.estimate import CostEstimate
+    from bookwheel.types import WayChoice
 
 
 def print_estimate(

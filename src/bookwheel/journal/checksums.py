@@ -28,34 +28,52 @@ _COLUMNS: Final = {
         "reply, finish, calls, prompt_tokens, completion_tokens, seconds, record, score"
     ),
 }
+# A column that came later. Where it is NULL, as in older rows, the checksum is what it was.
+_LATER: Final = {"steps": "findings"}
 
 
-def _call(table: str, prefix: str) -> str:
-    return f"checksum({', '.join(f'{prefix}.{column}' for column in _COLUMNS[table].split(', '))})"
+def _call(table: str, prefix: str, later: str = "") -> str:
+    columns = ", ".join(f"{prefix}.{column}" for column in _COLUMNS[table].split(", "))
+    call = f"checksum({columns})"
+    added = f"{prefix}.{later}"
+    return f"CASE WHEN {added} IS NULL THEN {call} ELSE checksum({columns}, {added}) END" if later else call
 
 
-IS_SOUND: Final = {table: f"({table}.checksum IS {_call(table, table)})" for table in _COLUMNS}
+IS_SOUND: Final = {table: f"({table}.checksum IS {_call(table, table, _LATER.get(table, ''))})" for table in _COLUMNS}
 """For each table, the SQL condition that a row is undamaged."""
 
 
-def _script(table: str) -> str:
-    new, old = _call(table, "new"), _call(table, "old")
+def _add_column(table: str) -> str:
     return f"""
 ALTER TABLE {table} ADD COLUMN checksum INTEGER;
 UPDATE {table} SET checksum = {_call(table, table)};
+"""
+
+
+def _add_triggers(table: str, later: str = "") -> str:
+    new, old = _call(table, "new", later), _call(table, "old", later)
+    columns = f"{_COLUMNS[table]}, {later}" if later else _COLUMNS[table]
+    return f"""
 CREATE TRIGGER {table}_seal_new AFTER INSERT ON {table} BEGIN
     UPDATE {table} SET checksum = {new} WHERE rowid = new.rowid;
 END;
-CREATE TRIGGER {table}_check_old BEFORE UPDATE OF {_COLUMNS[table]} ON {table} BEGIN
+CREATE TRIGGER {table}_check_old BEFORE UPDATE OF {columns} ON {table} BEGIN
     SELECT raise(ABORT, 'a row of {table} is damaged') WHERE old.checksum IS NOT {old};
 END;
-CREATE TRIGGER {table}_seal_changed AFTER UPDATE OF {_COLUMNS[table]} ON {table} BEGIN
+CREATE TRIGGER {table}_seal_changed AFTER UPDATE OF {columns} ON {table} BEGIN
     UPDATE {table} SET checksum = {new} WHERE rowid = new.rowid;
 END;
 """
 
 
-CHECKSUMS: Final = "".join(map(_script, _COLUMNS))
+def add_later_column(table: str, kind: str) -> str:
+    """Return the migration that adds the later column of a table, with its checksums."""
+    names = (f"{table}_{name}" for name in ("seal_new", "check_old", "seal_changed"))
+    drop = "".join(f"DROP TRIGGER {name};\n" for name in names)
+    return f"{drop}ALTER TABLE {table} ADD COLUMN {_LATER[table]} {kind};{_add_triggers(table, _LATER[table])}"
+
+
+CHECKSUMS: Final = "".join(_add_column(table) + _add_triggers(table) for table in _COLUMNS)
 """The migration that adds them."""
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.models.address import ModelAddress
 from bookwheel.plan import Plan
-from bookwheel.record import claim_from_json, evidence_from_json, to_plain
+from bookwheel.record import claim_from_json, evidence_from_json, findings_from_json, findings_to_json, to_plain
 from bookwheel.types import (
     Answer,
     Chunk,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 STEP_COLUMNS: Final = (
     "step, start, stop, tokens, sources, pages, before, before_tokens, memory, memory_tokens, flags, reply, finish, "
-    "calls, prompt_tokens, completion_tokens, seconds, record, score"
+    "calls, prompt_tokens, completion_tokens, seconds, record, score, findings"
 )
 READING_COLUMNS: Final = (
     "id, question, model, way, language, plan, created, parent, status, answer, answer_turn, answer_record, evidence, "
@@ -85,6 +85,7 @@ def step_to_row(step: Step, *, follows: bool) -> tuple[Any, ...]:
         *usage_to_row(reply.usage),
         pack_tokens(reply.tokens),
         step.score,
+        _to_json(findings) if (findings := findings_to_json(step)) else None,
     )
 
 
@@ -93,7 +94,7 @@ def step_from_row(row: Sequence[Any], memory: Memory, text: str = "") -> Step:
     index, start, stop, tokens, sources, pages, before, before_tokens, after, after_tokens, flags = row[:11]
     if before is not None:
         memory = Memory(text=load_text(before), tokens=before_tokens, limit=memory.limit)
-    reply, finish, *usage, record, score = row[11:]
+    reply, finish, *usage, record, score, findings = row[11:]
     return Step(
         chunk=Chunk(
             index=index,
@@ -114,6 +115,7 @@ def step_from_row(row: Sequence[Any], memory: Memory, text: str = "") -> Step:
         ),
         flags=tuple(Flag(flag) for flag in _from_json(flags)),
         score=score,
+        **findings_from_json(_from_json(findings) if findings else {}),
     )
 
 

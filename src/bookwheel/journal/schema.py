@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import JournalError
-from bookwheel.journal.checksums import CHECKSUMS, add_function
+from bookwheel.journal.checksums import CHECKSUMS, add_function, add_later_column
 from bookwheel.journal.locks import hold_lock, lock_folder
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ CREATE TRIGGER labels_of_texts AFTER DELETE ON texts BEGIN
 END;
 """
 
-MIGRATIONS: list[str] = [_FIRST, _SCORES, _VERDICTS, _ADDRESS, CHECKSUMS, _LABELS]
+MIGRATIONS: list[str] = [_FIRST, _SCORES, _VERDICTS, _ADDRESS, CHECKSUMS, _LABELS, add_later_column("steps", "TEXT")]
 """Script k takes a journal of version k to version k + 1."""
 
 

@@ -7,25 +7,17 @@ A memory of a thousand tokens loses facts, and a model that sees the whole text 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bookwheel.errors import PlanError, PromptError
 from bookwheel.reading.ways.single_turn import text_budget
 from bookwheel.reading.ways.whole import load_if_fits
+from bookwheel.types import WayChoice
 
 if TYPE_CHECKING:
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan
     from bookwheel.types import Document
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WayChoice:
-    """A way of reading and why it was chosen."""
-
-    way: str
-    reason: str
 
 
 def find_default_way(model: Model) -> str:

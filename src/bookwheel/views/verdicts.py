@@ -51,5 +51,7 @@ def describe_choice(reading: Reading) -> str:
     """Return the way that `auto` chose, and why; empty for a reading whose way was named."""
     if reading.way != "auto" or not reading.steps:
         return ""
-    way, _, reason = reading.steps[0].conversation.reply.text.partition(": ")
-    return f"auto chose {way}: {reason}"
+    from bookwheel.reading.ways.auto import find_choice  # few readings need it
+
+    choice = find_choice(reading.steps[0])
+    return f"auto chose {choice.way}: {choice.reason}"

@@ -17,9 +17,9 @@ from bookwheel.models.base import Embeddings
 from bookwheel.models.scripted import ScriptedModel, keyword_judge, keyword_reader
 from bookwheel.plan import Budget, Plan, Rank
 from bookwheel.reading.budget import BudgetedModel
-from bookwheel.reading.ways.nearest import find_scores
+from bookwheel.reading.ways.nearest import find_ranking
 from bookwheel.reading.ways.registry import check_abilities, estimate_cost, load_way
-from bookwheel.types import Answer, Flag, Usage
+from bookwheel.types import Answer, Conversation, Flag, Reply, Usage
 
 PLAN = Plan(
     question_tokens=60, chunk_tokens=100, memory_tokens=60, answer_tokens=60, language="en", rank=Rank.EMBEDDINGS
@@ -75,14 +75,19 @@ def test_the_order_is_the_first_step_and_a_resumed_reading_pays_for_it_once():
     *steps, answer = read(model=model)
     assert isinstance(answer, Answer)
     assert (steps[0].chunk.start, steps[0].chunk.end) == (0, 0)
-    scores = find_scores(steps)
+    scores = find_ranking(steps)
     assert scores
     assert max(scores) <= 1
     assert steps[0].conversation.reply.usage.calls >= 2
-    again = Embedding()
-    *rest, _ = read(model=again, done=steps[:2])
-    assert again.embedded == []
-    assert [step.chunk for step in rest] == [step.chunk for step in steps[2:]]
+    # A journal of an older version has the scores in the reply.
+    said = " ".join(f"{score:.4f}" for score in scores)
+    reply = Reply(text=f"nearness of each chunk to the question, by embeddings: {said}")
+    old = replace(steps[0], ranking=(), conversation=Conversation(messages=(), reply=reply))
+    for first in (steps[0], old):
+        again = Embedding()
+        *rest, _ = read(model=again, done=[first, steps[1]])
+        assert again.embedded == []
+        assert [step.chunk for step in rest] == [step.chunk for step in steps[2:]]
 
 
 def test_every_passage_is_embedded_whole_and_once():

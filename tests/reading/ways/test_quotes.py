@@ -98,14 +98,28 @@ def test_the_conversation_of_a_step_is_the_question_after_its_section() -> None:
     assert steps[0].conversation.reply.text == QUESTION
 
 
+@pytest.mark.parametrize("is_old", [False, True], ids=["", "a journal without lines"])
 @pytest.mark.parametrize("at", range(9))
-def test_a_resumed_reading_goes_on_as_if_it_had_never_stopped(at: int) -> None:
+def test_a_resumed_reading_goes_on_as_if_it_had_never_stopped(at: int, is_old: bool) -> None:
     whole, answer = read(reader())
     assert len(whole) >= 8
-    rest, again = read(reader(), done=whole[:at])
+    done = [replace(step, lines=()) for step in whole[:at]] if is_old else whole[:at]
+    rest, again = read(reader(), done=done)
     assert [step.after for step in rest] == [step.after for step in whole[at:]]
     assert [step.score for step in rest] == [step.score for step in whole[at:]]
     assert again.text == answer.text
+
+
+def test_a_resumed_reading_measures_and_judges_no_passage_again() -> None:
+    def calls(*events: Step | Answer) -> int:
+        return sum(event.conversation.reply.usage.calls for event in events)
+
+    model = reader(judge=judge_by("sixty-four"))
+    whole, answer = read(model, JUDGED)
+    for at in range(1, len(whole)):
+        rest, same = read(model, JUDGED, done=whole[:at])
+        # The question alone is measured once more.
+        assert calls(*rest, same) == calls(*whole[at:], answer) + 1
 
 
 def test_a_line_that_the_user_wrote_stays_to_the_end() -> None:

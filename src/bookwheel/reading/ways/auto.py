@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.models.base import Ability, find_abilities
 from bookwheel.reading.calibration import find_known_gate
-from bookwheel.reading.choice import WayChoice, choose_way
+from bookwheel.reading.choice import choose_way
 from bookwheel.reading.loop import check
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.early_exit import asks_for_all
 from bookwheel.reading.ways.spec import WaySpec
-from bookwheel.types import Chunk, Conversation, Memory, Reply, Step
+from bookwheel.types import Chunk, Conversation, Memory, Reply, Step, WayChoice
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
@@ -74,14 +74,19 @@ async def auto(
         blank = Memory.blank(plan.memory_tokens)
         conversation = Conversation(messages=(), reply=Reply(text=f"{choice.way}: {choice.reason}"))
         place = Chunk(index=0, start=0, end=0, text="", tokens=0)
-        yield Step(chunk=place, before=blank, after=blank, conversation=conversation)
-        way = choice.way
+        yield Step(chunk=place, before=blank, after=blank, conversation=conversation, choice=choice)
     else:
-        way = done[0].conversation.reply.text.partition(":")[0]
-    events = load_way(way)(document, question, model, plan, [_shift(step, -1) for step in done[1:]])
+        choice = find_choice(done[0])
+    events = load_way(choice.way)(document, question, model, plan, [_shift(step, -1) for step in done[1:]])
     async with aclosing(events):
         async for event in events:
             yield _shift(event, 1) if isinstance(event, Step) else event
+
+
+def find_choice(step: Step) -> WayChoice:
+    """Return the choice of a reading's first step; older journals have it in the reply alone."""
+    way, _, reason = step.conversation.reply.text.partition(": ")
+    return step.choice or WayChoice(way=way, reason=reason)
 
 
 def _shift(step: Step, by: int) -> Step:

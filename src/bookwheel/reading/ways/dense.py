@@ -19,7 +19,7 @@ from bookwheel.models.base import ModelWrapper
 from bookwheel.models.embeddings import BATCH as TEXTS_OF_REQUEST
 from bookwheel.reading.estimate import CallCost, CostInputs
 from bookwheel.reading.ways.bm25 import PACKAGE, PASSAGE_TOKENS, score_passages
-from bookwheel.reading.ways.nearest import BATCH, build_step, compare_vectors, find_scores
+from bookwheel.reading.ways.nearest import BATCH, build_step, compare_vectors, find_ranking
 from bookwheel.reading.ways.single_turn import ask_once, count_one_call, join_chunks, text_budget
 from bookwheel.reading.ways.spec import WaySpec
 from bookwheel.text.chunks import split
@@ -60,12 +60,12 @@ async def _retrieve(
     size = find_piece_tokens(question, model, plan)
     pieces = await asyncio.to_thread(lambda: list(split(document, model.tokenizer, size)))
     passages = join_neighbours(pieces)
-    scores = find_scores(done)
-    if scores is None or len(scores) != len(passages):
+    ranking = find_ranking(done)
+    if ranking is None or len(ranking) != len(passages):
         step = await _measure(question, passages, model, plan)
         yield step
-        scores = find_scores([step]) or []
-    order = sorted(range(len(passages)), key=lambda place: -scores[place])
+        ranking = step.ranking
+    order = sorted(range(len(passages)), key=lambda place: -ranking[place])
     if is_hybrid:
         matches = await asyncio.to_thread(score_passages, passages, question)
         # A passage without a word of the question has no place among those that have some.

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 _PASSAGE_TOKENS: Final = 400
 BATCH: Final = 128
 """Passages that are embedded together: a failed batch is sent again, and vectors are dropped when they are compared."""
-_HEADING: Final = "nearness of each chunk to the question, by embeddings:"
+_HEADING: Final = "nearness of each chunk to the question, by embeddings"
+_DIGITS: Final = 4
 
 
 def find_passage_tokens(plan: Plan) -> int:
@@ -90,16 +91,19 @@ def _find_overlaps(chunks: Sequence[Chunk], passage: Chunk) -> Iterator[int]:
 def build_step(scores: Sequence[float], usage: Usage, limit: int) -> Step:
     """Return the step that holds the scores: an empty span at the document's beginning."""
     blank = Memory.blank(limit)
-    text = f"{_HEADING} {' '.join(f'{score:.4f}' for score in scores)}"
-    conversation = Conversation(messages=(), reply=Reply(text=text, usage=usage))
+    conversation = Conversation(messages=(), reply=Reply(text=_HEADING, usage=usage))
     place = Chunk(index=0, start=0, end=0, text="", tokens=0)
-    return Step(chunk=place, before=blank, after=blank, conversation=conversation)
+    ranking = tuple(round(score, _DIGITS) for score in scores)
+    return Step(chunk=place, before=blank, after=blank, conversation=conversation, ranking=ranking)
 
 
-def find_scores(steps: Sequence[Step]) -> list[float] | None:
+def find_ranking(steps: Sequence[Step]) -> tuple[float, ...] | None:
     """Return the scores that an earlier run of the reading has stored; None if there are none."""
     for step in steps[:1]:
         text = step.conversation.reply.text
-        if text.startswith(_HEADING):
-            return [float(score) for score in text.removeprefix(_HEADING).split()]
+        if step.ranking or text == _HEADING:
+            return step.ranking
+        # Journals of versions before the ranking have it in the reply.
+        if text.startswith(f"{_HEADING}:"):
+            return tuple(float(score) for score in text.removeprefix(f"{_HEADING}:").split())
     return None

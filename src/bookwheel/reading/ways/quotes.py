@@ -43,10 +43,10 @@ from bookwheel.reading.ways.spec import WaySpec
 from bookwheel.reading.ways.windows import SENTENCES, overlaps, split_windows
 from bookwheel.text.chunks import split
 from bookwheel.text.sentences import split_sentences
-from bookwheel.types import Answer, Chunk, Conversation, Flag, Memory, Reply, Step, Usage
+from bookwheel.types import Answer, Chunk, Conversation, Flag, Memory, Reply, ScoredLine, Step, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterable, Sequence
+    from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan
@@ -79,9 +79,9 @@ async def quotes(
         await require_ability(model, Ability.JUDGE, "quotes")
     scorer = QuestionScorer(judge, prompts, question, weight)
     memory = done[-1].after if done else Memory.blank(plan.memory_tokens)
-    kept = await _judge(await _restore(memory, done, scorer), scorer)
-    second = _restore_second(done)
-    kept = [quote for quote in kept if quote.text != second]
+    lines = _find_lines(done)
+    second = _find_second(lines, done)
+    kept = [quote for quote in await _restore(memory, lines, done, scorer) if quote.text != second]
     scores = [step.score for step in done if step.score is not None and Flag.UNREAD not in step.flags]
     # In a thread: the whole document is cut into chunks, and a server's tokenizer waits for the network.
     ranked = await asyncio.to_thread(scorer.words.rank, split(document, model.tokenizer, plan.chunk_tokens))
@@ -161,14 +161,26 @@ async def _search(chunk: Chunk, score: float, scorer: QuestionScorer, model: Mod
     return [ScoredQuote(text, score, await scorer.gain(text)) for text in scorer.words.choose(windows, WINDOWS)]
 
 
-async def _restore(memory: Memory, done: Sequence[Step], scorer: QuestionScorer) -> list[ScoredQuote]:
-    """Return the passages of a memory that was kept or edited, measured again: the journal has their text alone."""
+def _find_lines(done: Sequence[Step]) -> dict[str, ScoredLine]:
+    """Return what is known of each passage that was in the memory; nothing of what was changed by hand."""
+    own = (step for step in done if step.lines and Flag.EDITED not in step.flags)
+    return {text: line for step in own for text, line in zip(step.after.text.splitlines(), step.lines, strict=True)}
+
+
+async def _restore(
+    memory: Memory, lines: Mapping[str, ScoredLine], done: Sequence[Step], scorer: QuestionScorer
+) -> list[ScoredQuote]:
+    """Return the passages of a memory that was kept or edited. Lines of which nothing is known are measured."""
     kept: list[ScoredQuote] = []
-    for line in filter(str.strip, memory.text.splitlines()):
-        origin = next((step for step in done if line in step.after.text.splitlines()), None)
+    for text in filter(str.strip, memory.text.splitlines()):
+        if line := lines.get(text):
+            kept.append(ScoredQuote(text, inf if line.chunk is None else line.chunk, line.gain, line.judgement))
+            continue
+        # A journal of a version before `Step.lines` has the text alone.
+        origin = next((step for step in done if text in step.after.text.splitlines()), None)
         score = origin.score if origin and Flag.EDITED not in origin.flags else None
-        kept.append(ScoredQuote(line, inf if score is None else score, await scorer.gain(line)))
-    return kept
+        kept.append(ScoredQuote(text, inf if score is None else score, await scorer.gain(text)))
+    return await _judge(kept, scorer)
 
 
 def _select(kept: Sequence[ScoredQuote], found: Iterable[ScoredQuote], model: Model, limit: int) -> list[ScoredQuote]:
@@ -197,8 +209,11 @@ async def _judge(kept: Sequence[ScoredQuote], scorer: QuestionScorer) -> list[Sc
     return sorted(judged, key=lambda quote: -quote.rank)
 
 
-def _restore_second(done: Sequence[Step]) -> str | None:
-    """Return the passage that joined the best one before the reading was stopped; it stands below it."""
+def _find_second(lines: Mapping[str, ScoredLine], done: Sequence[Step]) -> str | None:
+    """Return the passage that joined the best one before the reading was stopped."""
+    if joined := next((text for text, line in lines.items() if line.joins), None):
+        return joined
+    # A journal of a version before `Step.lines` shows it by its place, below the best one.
     step = next((step for step in done if Flag.JOINED in step.flags and Flag.EDITED not in step.flags), None)
     return step.after.text.splitlines()[1] if step else None
 
@@ -208,9 +223,11 @@ def _join(
 ) -> Step:
     """Return the step after which the second passage stands below the best one; the chunk is not scored."""
     best, *others = kept
-    quotes = _fit((best, ScoredQuote(second.text, second.gain, second.gain), *others), model, memory.limit)
+    joining = ScoredQuote(second.text, second.gain, second.gain)
+    quotes = _fit((best, joining, *others), model, memory.limit)
     step = _build_step(second.chunk, memory, quotes, second.gain, scorer, model)
-    return replace(step, flags=(*step.flags, Flag.JOINED), score=None)
+    lines = tuple(replace(_to_line(quote), joins=quote is joining) for quote in quotes)
+    return replace(step, flags=(*step.flags, Flag.JOINED), score=None, lines=lines)
 
 
 def _build_step(
@@ -222,7 +239,13 @@ def _build_step(
         messages=scorer.messages(chunk.text), reply=Reply(text=scorer.question, usage=scorer.take_usage())
     )
     flags = (Flag.UNCHANGED,) if after is before else ()
-    return Step(chunk=chunk, before=before, after=after, conversation=said, flags=flags, score=score)
+    lines = tuple(map(_to_line, kept))
+    return Step(chunk=chunk, before=before, after=after, conversation=said, flags=flags, score=score, lines=lines)
+
+
+def _to_line(quote: ScoredQuote) -> ScoredLine:
+    chunk = None if quote.chunk == inf else quote.chunk
+    return ScoredLine(chunk=chunk, gain=quote.window, judgement=quote.judgement)
 
 
 async def _answer(

@@ -33,7 +33,7 @@ from bookwheel.reading.ways.compose import (
     list_unread,
 )
 from bookwheel.reading.ways.early_exit import EXIT, asks_for_all
-from bookwheel.reading.ways.nearest import find_scores, list_calls, rank_chunks
+from bookwheel.reading.ways.nearest import find_ranking, list_calls, rank_chunks
 from bookwheel.text.chunks import split
 from bookwheel.text.matching import parse_words
 from bookwheel.types import Answer, Chunk, Flag, Memory, Step, Usage
@@ -120,11 +120,11 @@ async def read_by_rank(
             yield step
         return
     in_order = asks_for_all(context.question)
-    scores = find_scores(done)
-    if scores is None and context.plan.rank is Rank.EMBEDDINGS and not in_order and not done:
+    ranking = find_ranking(done)
+    if ranking is None and context.plan.rank is Rank.EMBEDDINGS and not in_order and not done:
         order = await rank_chunks(context, index.chunks)
         yield order
-        scores = find_scores([order])
+        ranking = order.ranking
     while unread:
         verdict = await leave(context, memory, steps) if leave else None
         if verdict and verdict.answer:
@@ -132,7 +132,7 @@ async def read_by_rank(
                 yield step
             yield verdict.answer
             return
-        place = min(unread) if in_order else index.find_best(unread, context.question, memory.text, scores)
+        place = min(unread) if in_order else index.find_best(unread, context.question, memory.text, ranking)
         unread.remove(place)
         chunk = index.chunks[place]
         text = context.document.slice(chunk.start, chunk.end)

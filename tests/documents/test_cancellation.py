@@ -9,8 +9,7 @@ from contextlib import suppress
 
 import pytest
 
-from bookwheel.documents.cancellation import CancelScope, check_cancelled, run_cancellable
-from bookwheel.documents.child import ChildLimits
+from bookwheel.documents.cancellation import CancelScope, ChildLimits, check_cancelled, run_cancellable
 from bookwheel.errors import SourceError, WorkCancelled
 
 

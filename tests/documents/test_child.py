@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from bookwheel.documents import child
-from bookwheel.documents.cancellation import CancelScope, run_cancellable
-from bookwheel.documents.child import ChildLimits, close_children, run_in_child
+from bookwheel.documents.cancellation import CancelScope, ChildLimits, run_cancellable
+from bookwheel.documents.child import WaitDeadline, close_children, run_in_child
 from bookwheel.errors import ConversionLimit, ConverterCrash, MissingExtra, SourceError, WorkCancelled
 
 WORK = """
@@ -238,3 +238,25 @@ def test_a_child_ends_with_a_killed_parent(work, tmp_path) -> None:
     while is_alive(pid) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert not is_alive(pid)
+
+
+def test_the_callers_time_does_not_count(monkeypatch) -> None:
+    monkeypatch.setattr(child, "_SHORTEST_TIMER", 0.005)
+    expired = threading.Event()
+    with WaitDeadline(0.01, expired.set) as deadline:
+        time.sleep(0.05)
+        assert not expired.is_set()
+        with deadline.waiting():
+            assert expired.wait(60)
+
+
+def test_several_waits_count_together(monkeypatch) -> None:
+    monkeypatch.setattr(child, "_SHORTEST_TIMER", 0.005)
+    expired = threading.Event()
+    with WaitDeadline(0.05, expired.set) as deadline:
+        for _ in range(1000):
+            with deadline.waiting():
+                time.sleep(0.005)
+            if expired.is_set():
+                break
+    assert expired.is_set()

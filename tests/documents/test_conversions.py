@@ -8,8 +8,8 @@ import pytest
 from bookwheel.documents import conversions
 from bookwheel.documents.cancellation import CancelScope
 from bookwheel.documents.conversions import ConversionStore, clear_conversions, conversions_path
+from bookwheel.documents.items import find_repeated_edges
 from bookwheel.documents.opening import open_document
-from bookwheel.documents.repeats import find_repeated_edges
 from bookwheel.errors import SourceError, WorkCancelled
 
 

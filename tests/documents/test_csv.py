@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from bookwheel.documents.readers.csv import read_csv
+from bookwheel.documents.readers.tables import read_csv
 from bookwheel.documents.sources import SourceWarnings
 
 

@@ -20,6 +20,7 @@ import asyncio
 import contextvars
 import threading
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from bookwheel.errors import WorkCancelled
@@ -27,9 +28,20 @@ from bookwheel.errors import WorkCancelled
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from bookwheel.documents.child import ChildLimits
-
 _T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChildLimits:
+    """The most that one piece of work may take. Processor time and memory need an operating system with rlimits."""
+
+    seconds: float = 900.0
+    """Waited for the child; the time that the caller takes for an item does not count."""
+    cpu_seconds: int = 600
+    memory_bytes: int = 3 << 30
+    """Address space, which is somewhat more than the memory in use."""
+    output_bytes: int = 1 << 30
+    """Of all items, and of each file that the child writes."""
 
 
 class CancelScope:

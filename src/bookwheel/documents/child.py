@@ -37,20 +37,66 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from bookwheel import errors
-from bookwheel.documents.cancellation import check_cancelled, current_scope
+from bookwheel.documents.cancellation import ChildLimits, check_cancelled, current_scope
 from bookwheel.documents.child_main import EXIT_MEMORY, read_frame, write_frame
-from bookwheel.documents.wait_deadline import WaitDeadline
 from bookwheel.errors import BookwheelError, ConversionLimit, ConverterCrash, SourceError, WorkCancelled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
+
+
+# Seconds: a busy owner must not make the timer start anew all the time.
+_SHORTEST_TIMER: Final = 0.1
+
+
+class WaitDeadline:
+    """Calls `expire` once its owner has waited longer than `seconds` in all."""
+
+    def __init__(self, seconds: float, expire: Callable[[], None]) -> None:
+        self._left = seconds
+        self._expire = expire
+        self._is_over = False
+        self._since: float | None = None
+        self._timer = self._start_timer()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_over = True
+        self._timer.cancel()
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Count the time of this block."""
+        self._since = time.monotonic()
+        try:
+            yield
+        finally:
+            since, self._since = self._since, None
+            self._left -= time.monotonic() - since
+
+    def _start_timer(self) -> threading.Timer:
+        timer = threading.Timer(max(_SHORTEST_TIMER, self._left), self._look)
+        timer.daemon = True
+        timer.start()
+        return timer
+
+    def _look(self) -> None:
+        since = self._since
+        if since is not None and time.monotonic() - since >= self._left:
+            self._expire()
+        elif not self._is_over:  # its owner was busy with an item meanwhile
+            self._timer = self._start_timer()
+
 
 MOST_CHILDREN: Final = max(2, min(8, os.cpu_count() or 1))
 """Children at work at once in this process."""
@@ -63,19 +109,6 @@ _IS_CHILD: Final = "BOOKWHEEL_CHILD"
 _MOST_JOBS: Final = 200
 # Seconds between two looks at whether a waiting caller was cancelled.
 _LOOK: Final = 0.1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChildLimits:
-    """The most that one piece of work may take. Processor time and memory need an operating system with rlimits."""
-
-    seconds: float = 900.0
-    """Waited for the child; the time that the caller takes for an item does not count."""
-    cpu_seconds: int = 600
-    memory_bytes: int = 3 << 30
-    """Address space, which is somewhat more than the memory in use."""
-    output_bytes: int = 1 << 30
-    """Of all items, and of each file that the child writes."""
 
 
 class _Kill(StrEnum):

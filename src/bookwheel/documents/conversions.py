@@ -20,14 +20,14 @@ import tempfile
 import weakref
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from bookwheel.documents.cancellation import CancelScope, check_cancelled, current_scope
 from bookwheel.documents.child import MOST_CHILDREN, run_in_child
-from bookwheel.documents.sources import Fingerprint, SourceFile, SourceWarnings
+from bookwheel.documents.sources import SourceFile, SourceWarnings
 from bookwheel.errors import InputError, WorkCancelled
 from bookwheel.types import Part
 
@@ -234,7 +234,7 @@ def convert(file: SourceFile, store: ConversionStore, show: Callable[[str, int |
     show(file.name, None)
     if kept := store.find(key):
         return kept
-    items = run_in_child(convert_in_child, _describe(file), name=file.name)
+    items = run_in_child(convert_in_child, file.to_values(), name=file.name)
 
     def rows() -> Iterator[list[Any]]:
         try:
@@ -277,20 +277,12 @@ def find_releases() -> tuple[str, ...]:
     return tuple(versions)
 
 
-def _describe(file: SourceFile) -> dict[str, Any]:
-    """Return a file's fields as JSON values; its temporary file stays with this process."""
-    facts = {f.name: getattr(file, f.name) for f in fields(file) if f.name != "temp_file"}
-    return {**facts, "path": str(file.path), "fingerprint": asdict(file.fingerprint)}
-
-
-def convert_in_child(facts: dict[str, Any]) -> Iterator[list[Any]]:
+def convert_in_child(values: dict[str, Any]) -> Iterator[list[Any]]:
     """Yield the parts of a file, the pages that were looked at, and at the end the warnings, as JSON values."""
-    from bookwheel.documents.files import read_parts
+    from bookwheel.documents.formats import read_parts
 
-    fingerprint = Fingerprint(**facts["fingerprint"])
-    file = SourceFile(**{**facts, "path": Path(facts["path"]), "fingerprint": fingerprint})
     warnings = SourceWarnings()
-    for part in read_parts(file, warnings):
+    for part in read_parts(SourceFile.from_values(values), warnings):
         yield ["part", part.text, part.source, part.page] if part.text else ["page", part.page]
     for what, where in warnings.items():
         yield ["warning", what, where]

@@ -10,21 +10,23 @@ patterns in bounded time.
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from pathspec import GitIgnoreSpec
+from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
+
 from bookwheel.documents.cancellation import check_cancelled
-from bookwheel.documents.ignore_rules import parse_rules
 from bookwheel.documents.sources import SourceFile, take_fingerprint, to_printable
 from bookwheel.errors import SourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from pathspec import GitIgnoreSpec
-
     from bookwheel.documents.sources import SourceWarnings
+
 
 # Bytes of one .gitignore at most: each of its lines is compared with each file.
 _MOST_RULES: Final = 256 << 10
@@ -130,3 +132,51 @@ def _load_parent_rules(top: Path) -> tuple[_Rules, ...]:
 def _display_name(path: Path, top: Path, label: str) -> str:
     inside = path.relative_to(top).as_posix()
     return to_printable(f"{label}/{inside}" if label else inside)
+
+
+# How pathspec writes `*`, and `**` at the beginning and inside of a pattern.
+_STAR: Final = "[^/]*"
+_LEADING: Final = "(?:.+/)?"
+_INNER: Final = "(?:/.+)?"
+
+
+def parse_rules(lines: Iterable[str]) -> GitIgnoreSpec:
+    """Return the rules of a file's lines; like git, leave out a line that is not a pattern."""
+    patterns = []
+    for line in lines:
+        try:
+            patterns.append(GitIgnoreSpecPattern(line))
+        except ValueError:
+            continue
+    return GitIgnoreSpec([_bound(pattern) for pattern in patterns if pattern.include is not None])
+
+
+def _bound(pattern: GitIgnoreSpecPattern) -> GitIgnoreSpecPattern:
+    assert pattern.regex is not None
+    bounded = bound_regex(pattern.regex.pattern)
+    if bounded != pattern.regex.pattern:
+        pattern.regex = re.compile(bounded)
+    return pattern
+
+
+def bound_regex(regex: str) -> str:
+    """Return an expression that matches the same paths in bounded time."""
+    leading = "^" + _LEADING
+    first, *rest = regex.removeprefix(leading).removeprefix("^").split(_INNER)
+    parts = [_bound_stars(part) for part in (first, *rest)]
+    start = "^" if regex.startswith("^") else ""
+    if regex.startswith(leading):
+        if not rest:
+            return leading + parts[0]
+        start, parts[0] = "", f"^(?>(?:.+?/)??{parts[0]}(?=/))"
+    # All but the last: what follows `**` is whole folders, so its first place is as good as any later one.
+    middle = [f"(?>(?:/.+?)??{part}(?=/))" for part in parts[1:-1]]
+    return start + "".join((parts[0], *middle, *(_INNER + part for part in parts[1:][-1:])))
+
+
+def _bound_stars(regex: str) -> str:
+    """Make each `*` but the last take its first fit. A name that ends in between can only fit at its end."""
+    first, *rest = regex.split(_STAR)
+    if len(rest) < 2:  # noqa: PLR2004  a single wildcard is tried once at each place
+        return regex
+    return first + "".join(f"(?>[^/]*?{piece})" for piece in rest[:-1]) + _STAR + rest[-1]

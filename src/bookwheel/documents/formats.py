@@ -1,23 +1,34 @@
-"""Detect a file's format by its first bytes, then by its name, and reject what holds no text.
+"""Detect a file's format by its first bytes, then by its name, reject what holds no text, and read the rest.
 
-A small table of signatures is enough: it only names what users give by mistake.
+A small table of signatures is enough: it only names what users give by mistake. To add a format, write a reader in
+`documents.readers`, name it in `_READERS`, and teach `detect_format` its signs.
 """
 
 from __future__ import annotations
 
+import gzip
 import re
 import zipfile
+import zlib
+from dataclasses import replace
 from enum import StrEnum
+from functools import partial
+from importlib import import_module
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.documents.decoding import SAMPLE, detect_wide_encoding, guess_encoding, is_mostly_utf8
-from bookwheel.documents.sources import max_unpacked_size
+from bookwheel.documents.decoding import SAMPLE, decode, detect_wide_encoding, guess_encoding, is_mostly_utf8
+from bookwheel.documents.sources import limit_read, max_unpacked_size, spool
 from bookwheel.errors import SourceError
+from bookwheel.types import Part
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from typing import BinaryIO
 
-    from bookwheel.documents.sources import SourceFile
+    from bookwheel.documents.sources import SourceFile, SourceWarnings
+
+    Reader = Callable[[SourceFile, SourceWarnings], Iterator[Part]]
 
 
 class Format(StrEnum):
@@ -194,3 +205,66 @@ def open_zip(file: BinaryIO, name: str) -> zipfile.ZipFile:
         archive.close()
         raise SourceError(f"{name} needs a password: save it without one")
     return archive
+
+
+_READERS: Final = {
+    Format.PDF: "pdf:read_pdf",
+    Format.HTML: "html:read_html",
+    Format.DOCX: "docx:read_docx",
+    Format.EPUB: "containers:read_epub",
+    Format.PPTX: "office:read_pptx",
+    Format.SHEETS: "tables:read_sheets",
+    Format.CSV: "tables:read_csv",
+    Format.OPENDOCUMENT: "office:read_opendocument",
+    Format.RTF: "office:read_rtf",
+    Format.EMAIL: "containers:read_email",
+    Format.NOTEBOOK: "containers:read_notebook",
+    Format.PICTURE: "ocr:read_image",
+}
+STREAMED: Final = frozenset({Format.TEXT, Format.CSV})
+"""Formats that are read line by line; the others are converted whole."""
+_BLOCK: Final = 1 << 20
+
+
+def read_parts(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
+    """Yield the file's text. Raise SourceError, at the latest at its end, if it has none."""
+    source, format_ = unpack(source)
+    yield from load_reader(format_)(source, warnings)
+
+
+def load_reader(format_: Format) -> Reader:
+    """Return the function that reads a format."""
+    if format_ is Format.TEXT:
+        return _read_text
+    module, _, name = _READERS[format_].partition(":")
+    reader: Reader = getattr(import_module(f"bookwheel.documents.readers.{module}"), name)
+    return reader
+
+
+def unpack(source: SourceFile) -> tuple[SourceFile, Format]:
+    """Return a file and its format; if it is a gzip file, what it holds. Raise SourceError if that is far too much."""
+    format_ = detect_format(source)
+    if format_ is not Format.GZIP:
+        return source, format_
+    suffix = PurePath(source.name.removesuffix(".gz")).suffix.lower() if source.suffix == ".gz" else ""
+    inside = spool(_iterate_unpacked(source), source.name, charset=source.charset, suffix=suffix)
+    format_ = detect_format(inside)
+    if format_ is Format.GZIP:
+        raise SourceError(f"{source.name} is packed twice: unpack it first")
+    return replace(inside, everything=source.everything), format_
+
+
+def _iterate_unpacked(source: SourceFile) -> Iterator[bytes]:
+    try:
+        with source.open() as file, gzip.open(file) as packed:
+            read = limit_read(packed.read, max_unpacked_size(source.fingerprint.size), source.name)
+            yield from iter(partial(read, _BLOCK), b"")
+    # Here, because whoever stores the blocks takes an OSError for a full disk.
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise SourceError(f"{source.name} is a damaged gzip file: {error}. Download or compress it again.") from error
+
+
+def _read_text(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
+    with source.open() as file:
+        for text in decode(file.read, source.name, warnings, source.charset):
+            yield Part(text=text, source=source.name)

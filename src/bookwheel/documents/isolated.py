@@ -6,17 +6,17 @@ over every line of it. Read the parts of an `IsolatedDocument` once, without a p
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.documents.child import run_in_child
 from bookwheel.documents.opening import open_document, open_file
-from bookwheel.documents.sources import Fingerprint, SourceFile
+from bookwheel.documents.sources import SourceFile
 from bookwheel.errors import SourceError
 from bookwheel.types import Part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 # Characters of one message of the child at most.
 _PIECE: Final = 1 << 20
@@ -59,43 +59,21 @@ class IsolatedDocument:
 
 def open_isolated(path: Path, name: str) -> IsolatedDocument:
     """Open a file."""
-    return IsolatedDocument(name, run_in_child(_read_path, str(path), name=name))
+    return IsolatedDocument(name, run_in_child(_read, str(path), None, name=name))
 
 
 def open_fetched(source: SourceFile) -> IsolatedDocument:
     """Open a file that was fetched."""
-    values = {
-        "name": source.name,
-        "path": str(source.path),
-        "fingerprint": [source.fingerprint.size, source.fingerprint.modified],
-        "media": source.media,
-        "charset": source.charset,
-        "suffix": source.suffix,
-    }
-    return IsolatedDocument(source.name, run_in_child(_read_file, values, name=source.name))
+    return IsolatedDocument(source.name, run_in_child(_read, None, source.to_values(), name=source.name))
 
 
-def _read_path(path: str) -> Iterator[list[Any]]:
-    document = open_document([Path(path)])
-    yield from _send(document.parts())
-    yield ["notes", *document.notes]
-
-
-def _read_file(values: dict[str, Any]) -> Iterator[list[Any]]:
-    size, modified = values["fingerprint"]
-    fingerprint = Fingerprint(size=size, modified=modified)
-    source = SourceFile(**{**values, "path": Path(values["path"]), "fingerprint": fingerprint})
-    document = open_file(source)
-    yield from _send(document.parts())
-    yield ["notes", *document.notes]
-
-
-def _send(parts: Iterator[Part]) -> Iterator[list[Any]]:
-    """Yield parts as values of JSON. Small ones of one place go together, as each message has its price."""
+def _read(path: str | None, values: dict[str, Any] | None) -> Iterator[list[Any]]:
+    """Yield parts and notes as values of JSON. Small parts of one place go together, as each message has its price."""
+    document = open_file(SourceFile.from_values(values)) if values else open_document([path or ""])
     texts: list[str] = []
     length = 0
     place: tuple[str, int | None] = ("", None)
-    for part in parts:
+    for part in document.parts():
         for at in range(0, len(part.text), _PIECE):
             text = part.text[at : at + _PIECE]
             if texts and ((part.source, part.page) != place or length + len(text) > _PIECE):
@@ -106,3 +84,4 @@ def _send(parts: Iterator[Part]) -> Iterator[list[Any]]:
             length += len(text)
     if texts:
         yield ["part", "".join(texts), *place]
+    yield ["notes", *document.notes]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from itertools import takewhile
+from typing import TYPE_CHECKING, Final
 
 from bookwheel.documents.cancellation import check_cancelled
 from bookwheel.documents.conversions import Conversion, convert_all
-from bookwheel.documents.files import STREAMED, read_parts, unpack
-from bookwheel.documents.formats import Format, detect_format
-from bookwheel.documents.repeats import find_repeated_edges
+from bookwheel.documents.formats import STREAMED, Format, read_parts, unpack
 from bookwheel.errors import InputError, SourceError
 
 if TYPE_CHECKING:
@@ -75,22 +75,13 @@ def _detect(item: SourceItem, *, everything: bool) -> SourceItem:
     check_cancelled()
     file = replace(item.file, everything=everything)
     try:
-        format_ = detect_format(file)
-        if format_ is Format.GZIP:
-            file = unpack(file)
-            format_ = detect_format(file)
-        _reject_unread(file, format_, is_named=item.is_named)
+        file, format_ = unpack(file)
+        # A folder's pictures are mostly decoration, and each costs seconds.
+        if format_ is Format.PICTURE and not item.is_named:
+            raise SourceError(f"{file.name} is a picture: give it as a source to have it read by OCR")
     except (InputError, OSError) as error:
         return replace(item, fault=error)
     return replace(item, file=file, format=format_)
-
-
-def _reject_unread(file: SourceFile, format_: Format, *, is_named: bool) -> None:
-    if format_ is Format.GZIP:
-        raise SourceError(f"{file.name} is packed twice: unpack it first")
-    # A folder's pictures are mostly decoration, and each costs seconds.
-    if format_ is Format.PICTURE and not is_named:
-        raise SourceError(f"{file.name} is a picture: give it as a source to have it read by OCR")
 
 
 def _cut_repeats(items: list[SourceItem]) -> list[SourceItem]:
@@ -102,3 +93,40 @@ def _cut_repeats(items: list[SourceItem]) -> list[SourceItem]:
     for at, edges in zip(places, find_repeated_edges(texts), strict=True):
         items[at] = replace(items[at], edges=edges)
     return items
+
+
+_LEAST_PAGES: Final = 4
+_SHARE: Final = 0.5
+# Blocks from an edge that are compared.
+_MOST_BLOCKS: Final = 40
+_BETWEEN: Final = "\n\n"
+
+
+def find_repeated_edges(texts: Sequence[str]) -> list[tuple[int, int]]:
+    """Return, for each text, how many characters at its beginning and its end repeat those of an earlier one."""
+    if len(texts) < _LEAST_PAGES:
+        return [(0, 0)] * len(texts)
+    blocks = [text.rstrip("\n").split(_BETWEEN) for text in texts]
+    heads = _measure([page[:_MOST_BLOCKS] for page in blocks])
+    tails = _measure([page[: -_MOST_BLOCKS - 1 : -1] for page in blocks])
+    edges: list[tuple[int, int]] = []
+    for text, page, head, tail in zip(texts, blocks, heads, tails, strict=True):
+        if head + tail >= len(page):  # nothing of its own: it may be a page that others quote
+            edges.append((0, 0))
+            continue
+        start = sum(len(block) + len(_BETWEEN) for block in page[:head])
+        end = sum(len(block) + len(_BETWEEN) for block in page[len(page) - tail :])
+        edges.append((start, end + len(text) - len(text.rstrip("\n")) if tail else 0))
+    return edges
+
+
+def _measure(pages: Sequence[Sequence[str]]) -> list[int]:
+    """Return how many blocks of each page, from its edge on, stand on most pages and on an earlier one."""
+    counts = Counter(block for page in pages for block in set(page))
+    common = {block for block, count in counts.items() if count >= _LEAST_PAGES and count > _SHARE * len(pages)}
+    seen: set[str] = set()
+    lengths: list[int] = []
+    for page in pages:
+        lengths.append(sum(1 for _ in takewhile(seen.__contains__, page)))
+        seen |= common.intersection(page)
+    return lengths

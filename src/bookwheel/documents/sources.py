@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 import tempfile
 import weakref
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from bookwheel.errors import SourceError
 
@@ -81,6 +81,16 @@ class SourceFile:
             file.close()
             raise SourceError(f"{self.name} has changed since its reading began: ask again to read it as it is now")
         return file
+
+    def to_values(self) -> dict[str, Any]:
+        """Return the fields as JSON values, for a child process; the temporary file stays with this one."""
+        values = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "temp_file"}
+        return {**values, "path": str(self.path), "fingerprint": asdict(self.fingerprint)}
+
+    @classmethod
+    def from_values(cls, values: dict[str, Any]) -> Self:
+        """Return the file that `to_values` described."""
+        return cls(**{**values, "path": Path(values["path"]), "fingerprint": Fingerprint(**values["fingerprint"])})
 
 
 def take_fingerprint(status: os.stat_result) -> Fingerprint:

@@ -7,22 +7,21 @@ time, unless `SourceFile.everything` is set. Pages that are pictures go to tesse
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.documents.readers.ocr import OCR_ADVICE, has_tesseract, read_picture
-from bookwheel.documents.readers.pdf_headings import mark_headings
-from bookwheel.documents.readers.pdf_hyphens import Hyphens
-from bookwheel.documents.readers.pdf_layout import arrange
-from bookwheel.documents.readers.pdf_running import find_running_lines
+from bookwheel.documents.readers.pdf_layout import Hyphens, arrange
 from bookwheel.documents.readers.pdf_words import find_doubts, read_fragments
 from bookwheel.errors import MissingExtra, SourceError
 from bookwheel.types import Part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from bookwheel.documents.readers.pdf_layout import Fragment
+    from bookwheel.documents.readers.pdf_layout import Fragment, TextLine
     from bookwheel.documents.sources import SourceFile, SourceWarnings
+
 
 # Dots per inch at which tesseract reads best.
 _OCR_RESOLUTION: Final = 300
@@ -191,3 +190,127 @@ def _recognise(page: Any, number: int) -> str:
         return read_picture(b"P5 %d %d 255\n" % (width, height) + pixels, f"page {number}", _OCR_RESOLUTION)
     finally:
         bitmap.close()
+
+
+_MOST_TITLE_LINES: Final = 3
+# Letters that a chapter's number may add to its title.
+_NUMBERING: Final = 12
+# A line above the title is its number, or the end of the text before.
+_NUMERAL: Final = re.compile(r"\d|\b[IVXLC]+\b|^\W*[A-Z]\W*$")
+
+
+def mark_headings(lines: Sequence[TextLine], outline: Iterable[tuple[int, str]], hyphens: Hyphens) -> list[TextLine]:
+    """Return the lines with those of the outline marked as headings."""
+    result = list(lines)
+    start = 0
+    for level, title in outline:
+        found = _find_title(result, title, start)
+        if found:
+            first, end = found
+            text = " ".join(hyphens.join(result[first:end]).split())
+            heading = type(result[first])(f"{'#' * min(level, 6)} {text}", begins_paragraph=True)
+            after = [type(line)(line.text, begins_paragraph=True) for line in result[end : end + 1]]
+            result[first : end + 1] = [heading, *after]
+            start = first + 1
+    return result
+
+
+def _find_title(lines: Sequence[TextLine], title: str, start: int) -> tuple[int, int] | None:
+    """Return the lines that are the title, with its number or without; rather in its own spelling than in capitals."""
+    found = list(_iterate_titles(lines, _title_key(title)))
+    return min(
+        found,
+        key=lambda place: (title not in " ".join(line.text for line in lines[slice(*place)]), place[0] < start, place),
+        default=None,
+    )
+
+
+def _iterate_titles(lines: Sequence[TextLine], wanted: str) -> Iterator[tuple[int, int]]:
+    """Yield the first and the next line of each place with these letters and perhaps a number before them."""
+    for first in range(len(lines) if wanted else 0):
+        text = ""
+        for end in range(first, min(len(lines), first + _MOST_TITLE_LINES)):
+            text += _title_key(lines[end].text)
+            if lines[end].text.startswith("#") or len(text) > len(wanted) + _NUMBERING:
+                break
+            if text.endswith(wanted):
+                if len(text) == len(wanted) or end == first or _NUMERAL.search(lines[first].text):
+                    yield first, end + 1
+                break
+
+
+def _title_key(text: str) -> str:
+    return "".join(c for c in text.lower() if c.isalnum())
+
+
+_NUMBER: Final = re.compile(r"\d+|\b[ivxlc]+\b", re.IGNORECASE)
+# The same words at the same height on this many pages near each other are printed by rule, not written.
+_LEAST_PAGES: Final = 3
+_NEAR: Final = 4
+# The share of a page's height, at its top and its bottom, where they stand.
+_MARGIN: Final = 0.12
+
+
+def find_running_lines(pages: Sequence[Sequence[Fragment]], heights: Sequence[float]) -> list[set[int]]:
+    """Return, for each page, the fragments that repeat an earlier page's margin. Each wording's first one stays."""
+    places: dict[tuple[str, int], list[tuple[int, int]]] = {}
+    for number, (fragments, height) in enumerate(zip(pages, heights, strict=True)):
+        for at, fragment in enumerate(fragments):
+            if _is_in_margin(fragment, height):
+                places.setdefault((_margin_key(fragment), round(fragment.bottom / 3)), []).append((number, at))
+    repeated: list[set[int]] = [set() for _ in pages]
+    for found in places.values():
+        for at, (number, place) in enumerate(found):
+            if at and _is_dense(found, at):
+                repeated[number].add(place)
+    for fragments, places_of_page in zip(pages, repeated, strict=True):
+        places_of_page -= {at for at in places_of_page if _is_numbering(fragments, at, places_of_page)}
+    _add_changing_halves(pages, heights, repeated)
+    return repeated
+
+
+def _add_changing_halves(pages: Sequence[Sequence[Fragment]], heights: Sequence[float], found: list[set[int]]) -> None:
+    """Add the titles of sections that stand beside what repeats, if the text below has the same words."""
+    written = {
+        _margin_key(fragment)
+        for fragments, repeated in zip(pages, found, strict=True)
+        for at, fragment in enumerate(fragments)
+        if at not in repeated and not any(fragment.is_level(fragments[other]) for other in repeated)
+    }
+    for fragments, height, repeated in zip(pages, heights, found, strict=True):
+        beside = [fragments[at] for at in repeated]
+        repeated |= {
+            at
+            for at, fragment in enumerate(fragments)
+            if _is_in_margin(fragment, height)
+            and _margin_key(fragment) in written
+            and any(fragment.is_level(other) for other in beside)
+        }
+
+
+def _margin_key(fragment: Fragment) -> str:
+    """Return a fragment's words in lower case, without its numbers."""
+    return " ".join(_NUMBER.sub("#", fragment.text).split()).lower()
+
+
+def _is_in_margin(fragment: Fragment, height: float) -> bool:
+    return fragment.top > (1 - _MARGIN) * height or fragment.bottom < _MARGIN * height
+
+
+def _is_numbering(fragments: Sequence[Fragment], at: int, repeated: set[int]) -> bool:
+    """Return True for the number before a title: titles at the top of a page stand at one height too."""
+    if any(c.isalpha() for c in _NUMBER.sub("", fragments[at].text)):
+        return False
+    return any(
+        other not in repeated and fragment.is_level(fragments[at])
+        for other, fragment in enumerate(fragments)
+        if other != at
+    )
+
+
+def _is_dense(found: Sequence[tuple[int, int]], at: int) -> bool:
+    """Return True if this place is one of three on pages that follow each other closely; odd and even may differ."""
+    return any(
+        found[first + _LEAST_PAGES - 1][0] - found[first][0] <= _NEAR + 2
+        for first in range(max(0, at - _LEAST_PAGES + 1), min(at, len(found) - _LEAST_PAGES) + 1)
+    )

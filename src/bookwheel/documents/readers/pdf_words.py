@@ -10,14 +10,13 @@ from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.documents.readers.pdf_layout import Fragment
+from bookwheel.documents.readers.pdf_layout import HYPHENS, Fragment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 # PDFium's own signs for a hyphen at a line's end.
 _LINE_END_HYPHENS: Final = frozenset("\x02\ufffe")
-HYPHENS: Final = "\x02\ufffe\N{SOFT HYPHEN}"
 _TOKEN: Final = re.compile(r"[\r\n]|[^\s\x02\ufffe]*[\x02\ufffe]|[^\s\x02\ufffe]+")
 # Stands for the second half of a pair.
 _NOTHING: Final = "\x00"

@@ -1,11 +1,26 @@
-"""Rows of cells as the lines of a Markdown table."""
+"""Read tables: comma-, semicolon- or tab-separated values, and workbooks (XLSX, XLSB, XLS, ODS) sheet by sheet.
+
+Both come out as Markdown tables, row by row in their own order. A formula shows the value that was saved with it.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import csv
+import datetime as dt
+import sys
+from io import IncrementalNewlineDecoder
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, Final
+
+from bookwheel.documents.decoding import decode
+from bookwheel.documents.sources import to_printable
+from bookwheel.errors import MissingExtra, SourceError
+from bookwheel.types import Part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+
+    from bookwheel.documents.sources import SourceFile, SourceWarnings
 
 
 def format_rows(rows: Iterator[list[str]]) -> Iterator[str]:
@@ -19,3 +34,97 @@ def format_rows(rows: Iterator[list[str]]) -> Iterator[str]:
         if is_head:
             yield f"|{' --- |' * len(cells)}"
             is_head = False
+
+
+_SEPARATORS: Final = ",;\t|"
+# Characters and lines by which the separator is chosen.
+_SAMPLE: Final = 1 << 14
+_SAMPLED_LINES: Final = 50
+_LINES_IN_PART: Final = 64
+
+
+def read_csv(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
+    """Yield the rows as a Markdown table. A file that is no table is yielded as it is."""
+    with source.open() as file:
+        pieces = decode(file.read, source.name, warnings, source.charset)
+        head = next(pieces, "")
+        separator = _find_separator(head[:_SAMPLE])
+        if not separator:
+            yield from (Part(text=text, source=source.name) for text in chain((head,), pieces) if text)
+        else:
+            csv.field_size_limit(sys.maxsize)
+            rows = csv.reader(_iterate_lines(head, pieces), delimiter=separator)
+            batch: list[str] = []
+            for line in format_rows(rows):
+                batch.append(line)
+                if len(batch) == _LINES_IN_PART:
+                    yield Part(text="\n".join([*batch, ""]), source=source.name)
+                    batch.clear()
+            if batch:
+                yield Part(text="\n".join([*batch, ""]), source=source.name)
+
+
+def _find_separator(sample: str) -> str:
+    """Return the separator of which most lines have equally many, or an empty string."""
+    best, score = "", 0.5
+    for separator in _SEPARATORS:
+        lines = islice(_iterate_lines(sample, ()), _SAMPLED_LINES)
+        rows = [len(row) for row in csv.reader(lines, delimiter=separator) if row]
+        width = max(rows, key=rows.count, default=0)
+        share = rows.count(width) / len(rows) if width > 1 else 0.0
+        if share > score:
+            best, score = separator, share
+    return best
+
+
+def _iterate_lines(head: str, pieces: Iterable[str]) -> Iterator[str]:
+    """Yield lines with their ends, NULs shown as a sign: the parser refuses them."""
+    # Not splitlines, which also ends a line at marks that may stand in a cell, such as a form feed.
+    line_ends = IncrementalNewlineDecoder(None, translate=True)
+    unfinished: list[str] = []
+    for piece in chain((head,), pieces):
+        text = line_ends.decode(piece.replace("\0", "\N{REPLACEMENT CHARACTER}"))
+        first, *others = text.split("\n")
+        unfinished.append(first)
+        if others:
+            yield "".join(unfinished) + "\n"
+            yield from (f"{line}\n" for line in others[:-1])
+            unfinished = [others[-1]]
+    if last := "".join(unfinished):
+        yield last
+
+
+def read_sheets(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
+    """Yield a part for every sheet with values. Its source is the file and the sheet: `stores.xlsx#2025`."""
+    try:
+        import python_calamine as calamine
+    except ImportError as error:
+        raise MissingExtra("reading XLSX, XLS and ODS", "documents") from error
+    with source.open() as file:
+        try:
+            workbook = calamine.load_workbook(file)
+            for sheet in workbook.sheets_metadata:
+                if sheet.typ is not calamine.SheetTypeEnum.WorkSheet:
+                    continue
+                if sheet.visible is not calamine.SheetVisibleEnum.Visible:
+                    warnings.add("sheets that are hidden, and are read too", f"{source.name}#{sheet.name}")
+                rows = workbook.get_sheet_by_name(sheet.name).to_python()
+                if table := "\n".join(format_rows([_to_text(value) for value in row] for row in rows)):
+                    name = to_printable(sheet.name)
+                    yield Part(text=f"## {name}\n\n{table}\n\n", source=f"{source.name}#{name}")
+        except calamine.PasswordError as error:
+            raise SourceError(f"{source.name} needs a password: save it without one") from error
+        except (calamine.CalamineError, ValueError, OSError) as error:
+            raise SourceError(f"{source.name} is a damaged workbook: {error}. Save it again as .xlsx.") from error
+
+
+def _to_text(value: Any) -> str:
+    """Return a cell as a spreadsheet shows it, in the plainest format."""
+    if isinstance(value, float):
+        # 15 digits are what a spreadsheet keeps; the rest is noise of binary fractions.
+        return f"{value:.15g}" if abs(value) < 1e15 else str(value)  # noqa: PLR2004
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, dt.datetime):
+        return value.isoformat(" ").removesuffix(" 00:00:00")
+    return str(value)

@@ -11,8 +11,7 @@ import re
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.documents.cancellation import run_cancellable
-from bookwheel.documents.child import ChildLimits
+from bookwheel.documents.cancellation import ChildLimits, run_cancellable
 from bookwheel.documents.isolated import open_fetched, open_isolated
 from bookwheel.documents.opening import TextDocument, open_document
 from bookwheel.documents.sources import to_printable

@@ -121,7 +121,7 @@ async def _stdio(serve: McpOptions, access: AccessPolicy, models: ModelOptions, 
 async def _http(serve: McpOptions, access: AccessPolicy, models: ModelOptions, budget: BudgetOptions) -> int:
     from bookwheel.cli.output import stderr
     from bookwheel.serve.app import wrap_app
-    from bookwheel.serve.mcp.http import make_key_ring, mount_tools
+    from bookwheel.serve.mcp.server import make_key_ring, mount_tools
     from bookwheel.serve.server import Server, bind_socket
 
     keys = make_key_ring(serve.host, serve.key)

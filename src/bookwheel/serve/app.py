@@ -120,7 +120,7 @@ def wrap_app(
 def _mount_tools(service: Service) -> tuple[Sequence[BaseRoute], Callable[[], AbstractAsyncContextManager[None]]]:
     """Mount the MCP tools where their extra is installed."""
     try:
-        from bookwheel.serve.mcp.http import mount_tools
+        from bookwheel.serve.mcp.server import mount_tools
     except ModuleNotFoundError as error:
         if error.name != "mcp":
             raise

@@ -1,7 +1,8 @@
-"""Readings as MCP tools, for programs that talk to models.
+"""The MCP tools: to search and list what was read before, and to read.
 
 A client waits for a tool a minute at most, and a reading can take hours. So `read` starts one and returns its id, and
-`wait` may be called again and again. Control and invisible characters of documents and models are removed.
+`wait` may be called again and again. An error of bookwheel goes to the client's model with its message, which says what
+to do; `build_server` sees to that.
 
 The MCP SDK reads the annotations of the tools at run time, so this file does not postpone their evaluation.
 """
@@ -14,22 +15,34 @@ from dataclasses import replace
 from typing import Annotated, Any, Final, TypeAlias
 
 from mcp.server.mcpserver import Context
-from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
-from bookwheel.errors import SourceError
+from bookwheel.errors import InputError, SourceError
 from bookwheel.journal import StoredDocument
 from bookwheel.reading.ways.registry import is_known
 from bookwheel.serve.engine.access_policy import AccessPolicy, SourceRequest
+from bookwheel.serve.engine.keys import Key
+from bookwheel.serve.engine.library import Library
 from bookwheel.serve.engine.lockstep import start_several
 from bookwheel.serve.engine.running_reading import DocumentOpener, RunningReading
 from bookwheel.serve.engine.service import Caller, ReadingSpec, Service
 from bookwheel.serve.http.requests import BudgetValues, PlanValues
-from bookwheel.serve.mcp.calls import get_key, translate_errors
-from bookwheel.serve.mcp.render import opening_state, reading_state
-from bookwheel.serve.mcp.schemas import ReadingState, ReadingStates
+from bookwheel.serve.mcp.results import (
+    ReadingList,
+    ReadingState,
+    ReadingStates,
+    SearchResults,
+    Timeline,
+    opening_state,
+    origin_info,
+    reading_state,
+    reading_summary,
+    search_hit,
+    step_changes,
+)
 from bookwheel.session import names_chunks
 from bookwheel.types import Reading, Status
+from bookwheel.verdict.provenance import find_origins
 
 LONGEST_WAIT: Final = 50.0
 """Seconds; clients commonly give up on a call after 60."""
@@ -65,7 +78,14 @@ PlanField = Annotated[
 Document = Annotated[str | None, Field(description="The id of a document that was read before, as `search` gives it.")]
 BudgetField = Annotated[BudgetValues | None, Field(description="Limits for what is still to be read; they count anew.")]
 
+_MOST_STEPS: Final = 200
 ProgressReport: TypeAlias = Callable[[RunningReading], Coroutine[Any, Any, None]]
+
+
+def get_key(ctx: Context) -> Key | None:
+    """Return the key of the caller, where the request came over HTTP and the server asks for keys."""
+    request = ctx.request_context.request
+    return request.state.key if request else None
 
 
 class ReadingTools:
@@ -75,6 +95,7 @@ class ReadingTools:
         self._service = service
         self._readings = service.readings
         self._journal = service.journal
+        self._library = Library(service)
         self._access = access
         self._survives_restart = survives_restart
 
@@ -130,15 +151,14 @@ class ReadingTools:
         """
         if reading is not None:
             if (path, url, text, document) != (None, None, None, None):
-                raise ToolError("give one of path, url, text, document and reading")
+                raise InputError("give one of path, url, text, document and reading")
             opener = self._readings.document_opener(await self._find_id(ctx, reading))
         else:
             opener = await self._find_opener(ctx, SourceRequest(path=path, url=url, text=text, name=name), document)
-        with translate_errors():
-            spec, caller = self._make_spec("", plan, way), Caller(key=get_key(ctx))
-            running = await start_several(
-                self._service, spec, questions, opener, caller, survives_restart=self._survives_restart
-            )
+        spec, caller = self._make_spec("", plan, way), Caller(key=get_key(ctx))
+        running = await start_several(
+            self._service, spec, questions, opener, caller, survives_restart=self._survives_restart
+        )
         end, report = time.monotonic() + min(wait_seconds, LONGEST_WAIT), _make_reporter(ctx)
         states = [
             await self._wait_for_state(ctx, one.reading.id, max(0.0, end - time.monotonic()), report) for one in running
@@ -173,8 +193,7 @@ class ReadingTools:
         one.
         """
         id_ = await self._find_id(ctx, reading)
-        with translate_errors():
-            old = await asyncio.to_thread(self._journal.reading, id_)
+        old = await asyncio.to_thread(self._journal.reading, id_)
         spec = self._make_spec(question, plan, way, old)
         if from_memory and old.status is Status.ANSWERED and old.memory.text:
             spec = replace(spec, finished=old)
@@ -185,9 +204,8 @@ class ReadingTools:
     ) -> ReadingState:
         """Continue a reading that was cancelled, stopped by a budget or failed; nothing is read twice."""
         id_, limits = await self._find_id(ctx, reading), budget or {}
-        with translate_errors():
-            stopped = await asyncio.to_thread(self._journal.reading, id_)
-            await self._service.resume(stopped, limits, get_key(ctx), survives_restart=self._survives_restart)
+        stopped = await asyncio.to_thread(self._journal.reading, id_)
+        await self._service.resume(stopped, limits, get_key(ctx), survives_restart=self._survives_restart)
         return await self._wait_for_state(ctx, id_, wait_seconds)
 
     async def cancel(self, ctx: Context, *, reading: ReadingId) -> ReadingState:
@@ -195,6 +213,63 @@ class ReadingTools:
         id_ = await self._find_id(ctx, reading)
         await self._readings.interrupt(id_)
         return await self._get_state(id_)
+
+    async def search(
+        self,
+        ctx: Context,
+        *,
+        query: Annotated[str, Field(min_length=1, description="Words that must all be there, in any order.")],
+        limit: Annotated[int, Field(ge=1, le=100)] = 10,
+    ) -> SearchResults:
+        """Search the full text of all documents that were read before, and the questions, memories and answers.
+
+        Costs nothing and takes no model: try it before `read`. A hit with a `reading` is an earlier reading that may
+        have answered already; one without is a passage, with its place. It finds words, not meanings: where nothing is
+        found or a question needs several places of a document, `read` with the hit's `document`.
+        """
+        hits = await self._library.search(get_key(ctx), query, limit)
+        return {"hits": [search_hit(hit) for hit in hits]}
+
+    async def list_readings(
+        self,
+        ctx: Context,
+        *,
+        search: Annotated[str | None, Field(description="Words of a question, answer, document or model.")] = None,
+        limit: Annotated[int, Field(ge=1, le=200)] = 20,
+    ) -> ReadingList:
+        """List earlier readings, newest first, with their questions and answers; costs nothing."""
+        readings = await self._service.list_readings(get_key(ctx), limit=limit, search=search)
+        return {"readings": [reading_summary(reading) for reading in readings]}
+
+    async def timeline(
+        self,
+        ctx: Context,
+        *,
+        reading: ReadingId,
+        first: Annotated[int, Field(ge=0, description="The step to begin with.")] = 0,
+        count: Annotated[int, Field(ge=1, le=_MOST_STEPS)] = 50,
+        changes_only: Annotated[bool, Field(description="Leave out steps that left the memory as it was.")] = True,
+    ) -> Timeline:
+        """List what each step added to the memory, reworded and removed, and where the final lines come from.
+
+        For checking an answer: each line of the final memory has the passage of the document it came from. Costs
+        nothing.
+        """
+        id_ = await self._find_id(ctx, reading)
+        return await asyncio.to_thread(self._build_timeline, id_, first, count, changes_only=changes_only)
+
+    def _build_timeline(self, id_: str, first: int, count: int, *, changes_only: bool) -> Timeline:
+        reading = self._journal.reading(id_)
+        steps = [step for step in reading.steps[first:] if not changes_only or step.before.text != step.after.text]
+        origins = find_origins(reading.steps, self._journal.document_of(id_)) if first == 0 else ()
+        return {
+            "reading": reading.id,
+            "status": reading.status,
+            "steps": len(reading.steps),
+            "changes": [step_changes(step) for step in steps[:count]],
+            "more_from": steps[count].chunk.index if len(steps) > count else None,
+            "origins": [origin_info(line) for line in origins],
+        }
 
     def _make_opener(self, source: SourceRequest, ctx: Context) -> DocumentOpener:
         client, documents = Caller(key=get_key(ctx)).key_name, self._service.documents
@@ -210,13 +285,12 @@ class ReadingTools:
 
     async def _find_opener(self, ctx: Context, source: SourceRequest, document: str | None) -> DocumentOpener:
         """Return what opens the document that the caller names; it is checked first."""
-        with translate_errors():
-            if document is None:
-                self._access.check(source)
-                return self._make_opener(source, ctx)
-            if (source.path, source.url, source.text) != (None, None, None):
-                raise SourceError("give one of path, url, text and document")
-            kept = await self._service.get_document(document, get_key(ctx))
+        if document is None:
+            self._access.check(source)
+            return self._make_opener(source, ctx)
+        if (source.path, source.url, source.text) != (None, None, None):
+            raise SourceError("give one of path, url, text and document")
+        kept = await self._service.get_document(document, get_key(ctx))
 
         async def open_document() -> StoredDocument:
             return kept
@@ -224,9 +298,8 @@ class ReadingTools:
         return open_document
 
     async def _start(self, ctx: Context, opener: DocumentOpener, spec: ReadingSpec, *, wait: float) -> ReadingState:
-        with translate_errors():
-            caller = Caller(key=get_key(ctx))
-            running = await self._service.start(spec, opener, caller, survives_restart=self._survives_restart)
+        caller = Caller(key=get_key(ctx))
+        running = await self._service.start(spec, opener, caller, survives_restart=self._survives_restart)
         return await self._wait_for_state(ctx, running.reading.id, wait)
 
     def _make_spec(self, question: str, plan: PlanValues | None, way: str, old: Reading | None = None) -> ReadingSpec:
@@ -237,8 +310,7 @@ class ReadingTools:
             # Limits count anew, and a request cannot name a file with prompts.
             kept = {name: value for name, value in old.plan.to_json().items() if name not in {"budget", "prompts"}}
             way = way or (old.way if is_known(old.way) else "")
-        with translate_errors():
-            values = self._service.make_plan(model, kept, plan or {})
+        values = self._service.make_plan(model, kept, plan or {})
         return ReadingSpec(question=question, model=model, plan=values, way=way, has_chunks=names_chunks(plan or {}))
 
     async def _wait_for_state(
@@ -256,17 +328,15 @@ class ReadingTools:
 
     async def _find_id(self, ctx: Context, name: str) -> str:
         """Return the whole id, also of a reading whose document is still being opened."""
-        with translate_errors():
-            return await self._service.find_id(name, get_key(ctx))
+        return await self._service.find_id(name, get_key(ctx))
 
     async def _get_state(self, id_: str) -> ReadingState:
         running = self._readings.get_recent(id_)
         if running and not running.is_started:
             if running.error and not running.is_interrupted:
-                raise ToolError(str(running.error))
+                raise running.error
             return opening_state(running)
-        with translate_errors():
-            reading = await asyncio.to_thread(self._journal.reading, id_)
+        reading = await asyncio.to_thread(self._journal.reading, id_)
         if running and running.error and not reading.error:
             reading = replace(reading, error=str(running.error))
         return reading_state(reading, running.waiting if running else None)

@@ -10,7 +10,7 @@ from bookwheel import TextDocument, read
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Plan
 from bookwheel.serve.engine.running_reading import Waiting
-from bookwheel.serve.mcp.render import reading_state
+from bookwheel.serve.mcp.results import reading_state
 
 TEXT = "The keeper wrote down the wind and the ships that passed. " * 40
 

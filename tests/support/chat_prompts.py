@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bookwheel.serve.openai.schemas import MessageShape
+from bookwheel.serve.openai.requests import MessageShape
 
 BOOK = "Gulls circle over the pier all day. " * 400
 TITLE = (

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bookwheel.serve.engine.errors import ApiError
-from bookwheel.serve.openai.conversation import find_conversation
-from bookwheel.serve.openai.messages import parse_messages
-from bookwheel.serve.openai.schemas import MessageShape
+from bookwheel.serve.openai.conversation import find_conversation, parse_messages
+from bookwheel.serve.openai.requests import MessageShape
 
 LONG = "The harbour master of Skarholm is Ada Quill, and the keeper of the lamp is her brother."
 SHORT = "Who is she?"
@@ -186,3 +185,65 @@ def test_no_text_is_lost(messages):
     kept = f"{found.document} {asked(found)}".split()
     for word in set(words):
         assert kept.count(word) >= words.count(word)
+
+
+@pytest.mark.parametrize(
+    ("part", "kind"),
+    [
+        (PICTURE, "image_url"),
+        ({"type": "text"}, "text"),
+        ({"type": "text", "text": 7}, "text"),
+        ({"type": "file"}, "file"),
+        ({"type": "file", "file": {"file_id": 7}}, "file"),
+        ({"type": "file", "file": "file-1"}, "file"),
+        ({}, "None"),
+    ],
+)
+def test_what_is_not_text_is_refused_by_its_kind(part, kind):
+    contents = contents_of(("user", [text_part(LONG), part, text_part(SHORT)]))
+    assert contents.others == (kind,)
+    assert (contents.files, len(contents.texts)) == ((), 2)
+    assert contents.newest_others == (kind,)
+
+
+def test_texts_of_both_kinds_and_files_are_found_in_their_order():
+    contents = contents_of(
+        ("user", [text_part(LONG, "input_text"), file_part("file-1")]),
+        ("user", [file_part("file-2"), text_part(SHORT)]),
+    )
+    assert [(text.text, text.message) for text in contents.texts] == [(LONG, 0), (SHORT, 1)]
+    assert (contents.files, contents.others) == (("file-1", "file-2"), ())
+
+
+def test_the_newest_message_of_the_user_has_its_own_others():
+    contents = contents_of(("user", [PICTURE]), ("assistant", [PICTURE]), ("user", SHORT))
+    assert (contents.others, contents.newest_others) == (("image_url", "image_url"), ())
+    contents = contents_of(("user", [PICTURE]), ("assistant", SHORT), ("user", [PICTURE, PICTURE]))
+    assert len(contents.newest_others) == 2
+    assert contents_of(("assistant", SHORT), ("assistant", [PICTURE])).newest_others == ()
+
+
+def test_calls_in_another_form_are_texts_as_they_stand():
+    calls = [{"id": "Mära"}, "Quill", {"function": {"name": "remind", "arguments": {"day": "März"}}}]
+    texts = parse_messages([MessageShape(role="assistant", content=None, tool_calls=calls)]).texts
+    assert [text.text for text in texts] == [
+        '{"id": "Mära"}',
+        '"Quill"',
+        '(called the tool remind with {"day": "März"})',
+    ]
+
+
+def test_a_message_without_content_has_no_texts():
+    contents = contents_of(("assistant", None), ("user", LONG))
+    assert [(text.role, text.text) for text in contents.texts] == [("user", LONG)]
+
+
+def test_calls_of_tools_are_texts_of_the_assistant():
+    call = {"id": "1", "type": "function", "function": {"name": "remind", "arguments": '{"day": "May"}'}}
+    messages = [
+        MessageShape(role="user", content=SHORT),
+        MessageShape(role="assistant", content=None, tool_calls=[call]),
+    ]
+    texts = parse_messages(messages).texts
+    assert [(text.role, text.message) for text in texts] == [("user", 0), ("assistant", 1)]
+    assert texts[1].text == '(called the tool remind with {"day": "May"})'

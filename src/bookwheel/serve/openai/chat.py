@@ -14,15 +14,12 @@ from bookwheel.serve.http.answers import JsonResponse
 from bookwheel.serve.http.operations import IDEMPOTENCY, operation
 from bookwheel.serve.http.requests import parse_body, store_upload
 from bookwheel.serve.openai.chat_reader import FILE_PREFIX, ChatReader
-from bookwheel.serve.openai.chat_result import make_reply
-from bookwheel.serve.openai.chat_tasks import is_chat_task, shorten_chat
-from bookwheel.serve.openai.conversation import find_conversation
-from bookwheel.serve.openai.messages import parse_messages
-from bookwheel.serve.openai.pass_through import PassThrough, fits_by_bytes, fits_by_tokens, prompt_room, reply_limit
-from bookwheel.serve.openai.response_stream import to_response
-from bookwheel.serve.openai.responses import ResponsesShape, to_chat_request
-from bookwheel.serve.openai.schemas import ChatShape, MessageShape
-from bookwheel.serve.openai.task_answers import answer_from_words
+from bookwheel.serve.openai.chat_tasks import answer_from_words, is_chat_task, shorten_chat
+from bookwheel.serve.openai.completions import make_reply
+from bookwheel.serve.openai.conversation import find_conversation, parse_messages
+from bookwheel.serve.openai.pass_through import PassThrough
+from bookwheel.serve.openai.requests import ChatShape, MessageShape, prompt_room, reply_limit
+from bookwheel.serve.openai.responses import ResponsesShape, to_chat_request, to_response
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -31,8 +28,8 @@ if TYPE_CHECKING:
     from bookwheel.journal import StoredDocument
     from bookwheel.models.base import Model
     from bookwheel.serve.engine.service import Service
-    from bookwheel.serve.openai.chat_result import ChatResult
-    from bookwheel.serve.openai.messages import ChatContents
+    from bookwheel.serve.openai.completions import ChatResult
+    from bookwheel.serve.openai.conversation import ChatContents
 
 # Before a model's name: read even what fits its window.
 _READING_PREFIX: Final = "bookwheel/"
@@ -41,6 +38,8 @@ _TASK_TOKENS: Final = 512
 # Parameters of a chat completion that the Responses API names otherwise.
 _RESPONSES_NAMES: Final = {"messages": "input", "response_format": "text"}
 _ANSWERS: Final = "bookwheel.serve.openai.answers:"
+# A longer text cannot fit, so that it need not be tokenized.
+_MOST_CHARACTERS_PER_TOKEN: Final = 64
 # Clients require a creation time of models and files; nothing depends on it.
 _CREATED: Final = 1_700_000_000
 
@@ -152,6 +151,20 @@ class OpenAIRoutes:
         newest = chat.model_copy(update={"model": model.name, "messages": shapes})
         body = newest.model_dump_json(exclude_unset=True).encode()
         return await self._pass_through.answer(newest, parse_messages(shapes), model, request.state.key, body)
+
+
+def fits_by_bytes(contents: ChatContents, chat: ChatShape, model: Model) -> bool:
+    """Return whether the conversation fits even if each byte is a token."""
+    size = sum(len(text.text.encode("utf-8", "replace")) for text in contents.texts)
+    return size <= prompt_room(chat, model)
+
+
+def fits_by_tokens(contents: ChatContents, chat: ChatShape, model: Model) -> bool:
+    """Return whether the conversation fits, by its tokens; may wait for a server's tokenizer."""
+    room = prompt_room(chat, model)
+    if sum(len(text.text) for text in contents.texts) > room * _MOST_CHARACTERS_PER_TOKEN:
+        return False
+    return sum(model.tokenizer.count(text.text) for text in contents.texts) <= room
 
 
 def _has_one_text(contents: ChatContents) -> bool:

@@ -9,32 +9,36 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from contextlib import aclosing
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.reading.follow_up import count_carried
+from bookwheel.errors import PlanError
+from bookwheel.reading.follow_up import count_carried, find_newest_turn
+from bookwheel.reading.loop import template_tokens
+from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.early_exit import asks_for_all
+from bookwheel.reading.ways.question_words import QuestionWords
 from bookwheel.serve.engine.errors import ApiError, not_found
 from bookwheel.serve.engine.finished import find_finished
 from bookwheel.serve.engine.service import ReadingSpec
 from bookwheel.serve.http.requests import identify_caller
-from bookwheel.serve.openai.chat_result import ChatResult
-from bookwheel.serve.openai.completions import make_carried_chunk, make_chunks, make_completion, make_first_chunk
-from bookwheel.serve.openai.fields import check_supported, name_unused
-from bookwheel.serve.openai.messages import USER
-from bookwheel.serve.openai.reading_plan import plan_question
+from bookwheel.serve.openai.completions import ChatResult, make_chunks, make_completion, make_first_chunks
+from bookwheel.serve.openai.conversation import USER
+from bookwheel.serve.openai.requests import check_supported, find_answer_schema, is_schema_optional, name_unused
 from bookwheel.session import names_chunks
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Callable, Iterator
 
     from starlette.requests import Request
 
     from bookwheel.journal import StoredDocument
+    from bookwheel.models.base import Model
+    from bookwheel.plan import Plan
     from bookwheel.serve.engine.running_reading import DocumentOpener, RunningReading
     from bookwheel.serve.engine.service import Caller, Service
-    from bookwheel.serve.openai.conversation import ChatParts
-    from bookwheel.serve.openai.messages import ChatContents
-    from bookwheel.serve.openai.schemas import ChatShape
+    from bookwheel.serve.openai.conversation import ChatContents, ChatParts
+    from bookwheel.serve.openai.requests import ChatShape
     from bookwheel.types import Reading
 
 FILE_PREFIX: Final = "file-"
@@ -55,7 +59,7 @@ class ChatReader:
         text, sha = _find_text(chat, contents, conversation)
         model = self._service.readings.get_model(name)
         planned = await asyncio.to_thread(plan_question, self._service, chat, conversation, model)
-        notes = (*_name_dropped(contents), *_name_ignored(chat), *planned.notes)
+        notes = (*_list_notes(chat, contents), *planned.notes)
         caller = await identify_caller(request)
         finished = await self._find_finished(chat, conversation, sha, name, caller)
         if finished and finished.memory.tokens > planned.plan.memory_tokens:
@@ -118,11 +122,9 @@ class ChatReader:
     async def _stream(
         self, reading: Reading, chat: ChatShape, notes: tuple[str, ...]
     ) -> AsyncGenerator[dict[str, Any]]:
-        yield make_first_chunk(reading, chat)
-        carried = count_carried(reading.steps)
-        if carried:
-            yield make_carried_chunk(reading, chat)
-        async with aclosing(self._service.readings.stream(reading.id, carried)) as events:
+        for chunk in make_first_chunks(reading, chat):
+            yield chunk
+        async with aclosing(self._service.readings.stream(reading.id, count_carried(reading.steps))) as events:
             async for event in events:
                 for chunk in make_chunks(event, reading, chat, notes):
                     yield chunk
@@ -141,19 +143,91 @@ def _find_text(chat: ChatShape, contents: ChatContents, conversation: ChatParts)
     return None, name.removeprefix(FILE_PREFIX)
 
 
-def _name_dropped(contents: ChatContents) -> tuple[str, ...]:
-    """Return a note on what earlier messages hold besides text."""
-    kinds = sorted(set(contents.others))
-    return (f"not text, so not read in the earlier messages: {', '.join(kinds)}",) if kinds else ()
-
-
-def _name_ignored(chat: ChatShape) -> tuple[str, ...]:
-    """Return a note on the fields of the request that a reading does not use."""
-    names = name_unused(chat)
-    return (f"fields that a reading does not use: {', '.join(names)}",) if names else ()
+def _list_notes(chat: ChatShape, contents: ChatContents) -> Iterator[str]:
+    """Yield notes on what earlier messages hold besides text, and on fields that a reading does not use."""
+    if kinds := sorted(set(contents.others)):
+        yield f"not text, so not read in the earlier messages: {', '.join(kinds)}"
+    if names := name_unused(chat):
+        yield f"fields that a reading does not use: {', '.join(names)}"
 
 
 async def _wait_for_disconnect(request: Request) -> None:
     """Return when the client has hung up."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedQuestion:
+    """A question with the conversation around it, the plan to read by, and notes on what was left out."""
+
+    question: str
+    plan: Plan
+    notes: tuple[str, ...] = ()
+
+
+def plan_question(service: Service, chat: ChatShape, conversation: ChatParts, model: Model) -> PlannedQuestion:
+    """Return what to ask and how to read. It counts tokens, which may wait for a server's tokenizer."""
+    values: dict[str, Any] = {"sampling": chat.sampling}
+    if schema := find_answer_schema(chat):
+        values |= {"schema": schema, "schema_optional": is_schema_optional(chat)}
+    plan = service.make_plan(model.name, values, chat.plan)
+    count = model.tokenizer.count
+    conversation, alone = _leave_turns(conversation, plan)
+    plan = _widen_question(plan, count(conversation.question), is_fixed="question_tokens" in chat.plan)
+    conversation, left_out = _leave_instructions(conversation, plan.question_tokens, count)
+    question, notes = conversation.format_question(count, plan.question_tokens)
+    notes = (*alone, *left_out, *notes)
+    if chat.limit is not None and "answer_tokens" not in chat.plan:
+        plan = _limit_answer(plan, chat.limit, count(question), model)
+    return PlannedQuestion(question=question, plan=plan, notes=notes)
+
+
+def _widen_question(plan: Plan, tokens: int, *, is_fixed: bool) -> Plan:
+    """Return the plan with room for a long question, taken from the chunk; unchanged where too little were left."""
+    extra = tokens - plan.question_tokens
+    if is_fixed or extra <= 0 or 2 * extra > plan.chunk_tokens:
+        return plan
+    return replace(plan, question_tokens=tokens, chunk_tokens=plan.chunk_tokens - extra)
+
+
+def _leave_turns(conversation: ChatParts, plan: Plan) -> tuple[ChatParts, tuple[str, ...]]:
+    """Return what was typed last alone, and a note, for a plan that only quotes.
+
+    Such a reader looks for the question's words, and those of earlier answers stand in the document for certain. A
+    question without words of its own ("And when?") keeps the turns.
+    """
+    typed = find_newest_turn(conversation.question)
+    is_alone = not conversation.earlier and not conversation.later
+    if is_alone or not prompts_for(plan, typed).quotes or not QuestionWords(typed).has_subject:
+        return conversation, ()
+    note = "earlier turns went unread: the model only looks for passages to quote"
+    return replace(conversation, question=typed, earlier=(), later=()), (note,)
+
+
+def _leave_instructions(
+    conversation: ChatParts, room: int, count: Callable[[str], int]
+) -> tuple[ChatParts, tuple[str, ...]]:
+    """Return the conversation with what the user typed alone, and a note, where the whole question has no room.
+
+    Clients of retrieval put some 500 tokens of rules before a question, more than a small model's plan has for it.
+    """
+    typed = find_newest_turn(conversation.question)
+    if count(conversation.question) <= room or count(typed) > room:
+        return conversation, ()
+    note = "the instructions before the question did not fit beside it and were left out"
+    return replace(conversation, question=typed), (note,)
+
+
+def _limit_answer(plan: Plan, limit: int, question: int, model: Model) -> Plan:
+    """Return the plan with the client's limit of the answer, as far as the window has room for it."""
+    limited = plan.with_values({"answer_tokens": limit})
+    if limit <= plan.answer_tokens or model.window is None:
+        return limited
+    template = template_tokens(model, plan, prompts_for(plan, ""))
+    try:
+        limited.check(model.window, question=question, template=template)
+    except PlanError:
+        room = model.window - plan.answer_turn_tokens(question=question, template=template) + plan.answer_tokens
+        return replace(plan, answer_tokens=max(plan.answer_tokens, min(limit, room)))
+    return limited

@@ -2,19 +2,24 @@
 
 They carry the whole chat, or follow it as its last message. The newest turns are enough to answer them, so they are
 shortened to what fits the window and go to the model without a reading.
+
+A model that only quotes copies the examples of such a prompt: it calls every chat "Stock Trends", and the client waits
+for it. The user's question is a better title, and no suggestion is better than an invented one.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.serve.openai.messages import USER
+from bookwheel.serve.engine.documents import shorten_name
+from bookwheel.serve.openai.conversation import USER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from bookwheel.serve.openai.schemas import MessageShape
+    from bookwheel.serve.openai.requests import MessageShape
 
 # Characters at the ends of a message where its instruction can stand.
 _INSTRUCTION: Final = 1500
@@ -41,6 +46,13 @@ _LONGEST_TURN: Final = 1200
 _LEFT_OUT: Final = " […] "
 # The longest that a request without a chat inside can be: a longer one holds a document to work on.
 _LONGEST_PLAIN: Final = 1000
+# The key of the JSON that the prompt asks for.
+_KEY: Final = re.compile(r'"(title|tags|follow_ups|queries|prompt|text)"\s*:')
+_TITLE: Final = re.compile(r"\btitle\b|\bname (?:for|of)\b|标题", re.IGNORECASE)
+_USER_TURN: Final = re.compile(
+    r"^(?:user|human)\s*:\s*(.*?)(?=^(?:user|assistant|system|human|ai|tool)\s*:|\Z)",
+    re.IGNORECASE | re.MULTILINE | re.DOTALL,
+)
 
 
 def is_chat_task(messages: Sequence[MessageShape]) -> bool:
@@ -53,19 +65,10 @@ def is_chat_task(messages: Sequence[MessageShape]) -> bool:
         instruction = text[: history.start(2)] + text[history.end(2) :]
         return bool(_TASK.search(instruction) or _JSON.search(instruction))
     if len(text) > _LONGEST_PLAIN:
-        return _has_turns(text) and _asks_about_chat(text[:_INSTRUCTION])
+        has_turns = len(_TURN.findall(text)) >= 2  # noqa: PLR2004  a question and its answer
+        return has_turns and _asks_about_chat(text[:_INSTRUCTION])
     # Without an answer there is no chat yet: the other messages may be a document and its instructions.
     return any(message.role == "assistant" for message in messages) and _asks_about_chat(text)
-
-
-def find_history(text: str) -> str:
-    """Return the chat that stands inside a message; empty where none does."""
-    return text[slice(*_span_history(text))]
-
-
-def _has_turns(text: str) -> bool:
-    """Return whether the text holds turns of a chat, each with its role."""
-    return len(_TURN.findall(text)) >= 2  # noqa: PLR2004  a question and its answer
 
 
 def _asks_about_chat(text: str) -> bool:
@@ -78,7 +81,7 @@ def shorten_chat(messages: Sequence[dict[str, Any]], count: Callable[[str], int]
     text = str(last["content"])
     start, end = _span_history(text)
     frame = count(text[:start]) + count(text[end:])
-    kept = _keep_newest(_split_turns(text[start:end]), count, room - frame)
+    kept = _keep_newest([turn for turn in _TURN.split(text[start:end]) if turn.strip()], count, room - frame)
     newest = {**last, "content": f"{text[:start]}{kept}{text[end:]}"}
     room -= count(newest["content"])
     taken: list[dict[str, Any]] = []
@@ -101,10 +104,6 @@ def _span_history(text: str) -> tuple[int, int]:
     return (starts[0], len(text)) if len(text) > _LONGEST_PLAIN and starts else (len(text), len(text))
 
 
-def _split_turns(text: str) -> list[str]:
-    return [turn for turn in _TURN.split(text) if turn.strip()]
-
-
 def _keep_newest(turns: Sequence[str], count: Callable[[str], int], room: int) -> str:
     kept: list[str] = []
     for turn in reversed(turns):
@@ -119,3 +118,29 @@ def _keep_newest(turns: Sequence[str], count: Callable[[str], int], room: int) -
 def _shorten(text: str) -> str:
     half = _LONGEST_TURN // 2
     return text if len(text) <= _LONGEST_TURN else f"{text[:half]}{_LEFT_OUT}{text[-half:]}"
+
+
+def answer_from_words(messages: Sequence[MessageShape]) -> str | None:
+    """Return the answer to the newest message, a prompt about the chat; None where only a model can write it."""
+    prompt = str(messages[-1].content)
+    history = prompt[slice(*_span_history(prompt))]
+    instruction = prompt.replace(history, "") if history else prompt
+    asked = [turn.strip() for turn in _USER_TURN.findall(history) if turn.strip()] or [
+        str(message.content) for message in messages[:-1] if message.role == USER and isinstance(message.content, str)
+    ]
+    question = _last_paragraph(asked[0]) if asked else ""
+    key = _KEY.search(instruction)
+    if key is None:
+        return shorten_name(question) if question and _TITLE.search(instruction) else None
+    answers: dict[str, Any] = {
+        "title": shorten_name(question),
+        "queries": [_last_paragraph(asked[-1])] if asked else [],
+        "prompt": question,
+        "text": "",
+    }
+    return json.dumps({key[1]: answers.get(key[1], [])}, ensure_ascii=False)
+
+
+def _last_paragraph(text: str) -> str:
+    """Return what was typed: the document and instructions stand before it."""
+    return text.rstrip().rpartition("\n\n")[2].strip()

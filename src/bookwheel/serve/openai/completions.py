@@ -1,29 +1,130 @@
-"""A reading as a chat completion, whole or chunk by chunk. Pure."""
+"""Chat completions, whole or chunk by chunk: of a reading, or of a reply that needs none."""
 
 from __future__ import annotations
 
+import json
+import secrets
+import time
+from contextlib import aclosing
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from sse_starlette import ServerSentEvent
 
 from bookwheel.errors import BudgetReached, ModelError
 from bookwheel.reading.follow_up import count_carried
 from bookwheel.record import to_plain
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.running_reading import Waiting
-from bookwheel.serve.http.answers import code_of, openai_error, status_of
-from bookwheel.serve.openai.answer_step import build_message, name_words
-from bookwheel.serve.openai.messages import cut_at_stop
-from bookwheel.serve.openai.schemas import chunk_to_json, completion_to_json, usage_to_json
-from bookwheel.types import Answer, Status, Step
+from bookwheel.serve.http.answers import EventStream, JsonResponse, code_of, openai_error, status_of
+from bookwheel.serve.openai.requests import build_message, name_words
+from bookwheel.types import Answer, Status, Step, Usage
 from bookwheel.views.verdicts import describe_share
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+
+    from starlette.responses import Response
 
     from bookwheel.errors import BookwheelError
-    from bookwheel.serve.openai.schemas import ChatShape
+    from bookwheel.serve.openai.requests import ChatShape
     from bookwheel.types import Reading
 
 _READ_AGAIN = "The memory does not answer this, so the document is read again."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatResult:
+    """A chat completion, an error of the endpoint, or the chunks of a streamed completion."""
+
+    payload: Mapping[str, Any] = field(default_factory=dict)
+    chunks: AsyncGenerator[dict[str, Any]] | None = None
+    """Set where the completion is streamed; `payload` is empty then."""
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    at_end: Callable[[], None] = lambda: None
+    """Called when the client has everything, or has hung up."""
+
+    def to_chat_response(self) -> Response:
+        """Return the response of `/v1/chat/completions`."""
+        if self.chunks is None:
+            return JsonResponse(self.payload, self.status, headers=self.headers)
+        return EventStream(_to_events(self.chunks), self.at_end, headers=self.headers)
+
+
+async def _to_events(chunks: AsyncGenerator[dict[str, Any]]) -> AsyncGenerator[ServerSentEvent]:
+    async with aclosing(chunks):
+        async for chunk in chunks:
+            yield ServerSentEvent(data=json.dumps(chunk))
+    yield ServerSentEvent(data="[DONE]")
+
+
+def make_reply(
+    chat: ChatShape, model: str, text: str, *, finish: str = "stop", usage: Usage | None = None
+) -> ChatResult:
+    """Return a reply that is whole, streamed in one piece where the client wants a stream."""
+    id_, usage = f"chatcmpl-{secrets.token_hex(12)}", usage or Usage()
+    if not chat.stream:
+        return ChatResult(payload=completion_to_json(id_, model, {"content": text}, finish, usage))
+    chunks = [
+        chunk_to_json(id_, model, {"role": "assistant", "content": text}),
+        chunk_to_json(id_, model, {}, finish),
+    ]
+    if (chat.stream_options or {}).get("include_usage"):
+        chunks.append(chunk_to_json(id_, model, None, usage=usage_to_json(usage)))
+    return ChatResult(chunks=_iterate(chunks))
+
+
+async def _iterate(chunks: list[dict[str, Any]]) -> AsyncGenerator[dict[str, Any]]:
+    for chunk in chunks:
+        yield chunk
+
+
+def usage_to_json(usage: Usage) -> dict[str, int]:
+    """Return the usage of all calls together."""
+    return {
+        "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.completion_tokens,
+        "total_tokens": usage.tokens,
+    }
+
+
+def completion_to_json(
+    id_: str, model: str, message: dict[str, Any], finish: str, usage: Usage, **more: Any
+) -> dict[str, Any]:
+    """Return a whole chat completion."""
+    choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish, "logprobs": None}
+    return {
+        "id": id_,
+        "object": "chat.completion",
+        "created": int(time.time()),
+        "model": model,
+        "choices": [choice],
+        "usage": usage_to_json(usage),
+        **more,
+    }
+
+
+def chunk_to_json(
+    id_: str, model: str, delta: dict[str, Any] | None, finish: str | None = None, **more: Any
+) -> dict[str, Any]:
+    """Return one chunk of a streamed chat completion. Without a delta it has no choices: the chunk with the usage."""
+    choices = [] if delta is None else [{"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}]
+    return {
+        "id": id_,
+        "object": "chat.completion.chunk",
+        "created": int(time.time()),
+        "model": model,
+        "choices": choices,
+        **more,
+    }
+
+
+def cut_at_stop(text: str, stop: str | list[str] | None) -> str:
+    """Return the text up to the first of the stop sequences."""
+    sequences = [stop] if isinstance(stop, str) else stop or []
+    places = [at for sequence in sequences if sequence and (at := text.find(sequence)) >= 0]
+    return text[: min(places)] if places else text
 
 
 def completion_id(reading: Reading) -> str:
@@ -31,14 +132,12 @@ def completion_id(reading: Reading) -> str:
     return f"chatcmpl-{reading.id}"
 
 
-def make_first_chunk(reading: Reading, chat: ChatShape) -> dict[str, Any]:
-    """Return the chunk that opens the stream of a reading."""
-    return chunk_to_json(completion_id(reading), chat.model, {"role": "assistant", "content": ""}, reading=reading.id)
-
-
-def make_carried_chunk(reading: Reading, chat: ChatShape) -> dict[str, Any]:
-    """Return the chunk with the memory that the reading begins with."""
-    return chunk_to_json(completion_id(reading), chat.model, {"reasoning_content": _format_carried(reading)})
+def make_first_chunks(reading: Reading, chat: ChatShape) -> Iterator[dict[str, Any]]:
+    """Yield the chunk that opens the stream of a reading, and one with the memory that it begins with."""
+    id_ = completion_id(reading)
+    yield chunk_to_json(id_, chat.model, {"role": "assistant", "content": ""}, reading=reading.id)
+    if count_carried(reading.steps):
+        yield chunk_to_json(id_, chat.model, {"reasoning_content": _format_carried(reading)})
 
 
 def make_chunks(

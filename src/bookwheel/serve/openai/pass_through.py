@@ -1,16 +1,21 @@
-"""Chats that fit the model's window: forwarded to its endpoint, or answered by the model in this process."""
+"""Chats that fit the model's window: forwarded to its endpoint, or answered by the model in this process.
+
+The worst case that a forwarded call may cost is reserved before it is sent, so that calls side by side cannot pass a
+limit together. It is settled once, whatever ends the call: by the endpoint's own count, else by what was received.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import secrets
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from anyio import CancelScope
 
-from bookwheel.errors import ModelError
+from bookwheel.errors import BudgetReached, ModelError
 from bookwheel.models.openai import OpenAIModel
 from bookwheel.models.patience import Patience, PatientModel, persist
 from bookwheel.models.sdk_errors import request_errors, translate_error
@@ -18,65 +23,40 @@ from bookwheel.reading.budget import worst_usage
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.shared_model import SharedModel
 from bookwheel.serve.http.answers import code_of, openai_error, status_of
-from bookwheel.serve.openai.chat_result import ChatResult, make_reply
-from bookwheel.serve.openai.fields import check_supported
-from bookwheel.serve.openai.messages import cut_at_stop
-from bookwheel.serve.openai.passed_call import PassedCall, check_budget, set_limit, worst_prompt_tokens
+from bookwheel.serve.openai.completions import ChatResult, cut_at_stop, make_reply
+from bookwheel.serve.openai.requests import check_supported, reply_limit, window_tokens
+from bookwheel.text.tokens import EstimatingTokenizer
 from bookwheel.types import Message, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Container, Iterator, Mapping
 
     from openai import APIStatusError, AsyncOpenAI
 
     from bookwheel.models.base import Model
-    from bookwheel.plan import Sampling
+    from bookwheel.plan import Budget
     from bookwheel.serve.engine.fair_queue import FairQueue
     from bookwheel.serve.engine.keys import Key, TokenQuota
+    from bookwheel.serve.engine.metrics import Metrics
     from bookwheel.serve.engine.service import Service
-    from bookwheel.serve.openai.messages import ChatContents
-    from bookwheel.serve.openai.schemas import ChatShape
+    from bookwheel.serve.openai.conversation import ChatContents
+    from bookwheel.serve.openai.requests import ChatShape
 
 _ROUTE: Final = "/chat/completions"
 # Fields of a chat body that no other endpoint knows.
 _READING_FIELDS: Final = ("document", "plan", "way", "follow_up")
 _ROLES: Final[dict[str, Any]] = {"developer": "system", "function": "tool"}
-# A longer text cannot fit, so that it need not be tokenized.
-_MOST_CHARACTERS_PER_TOKEN: Final = 64
 # A client waits for the answer, so an endpoint in trouble is given less time than by a reading.
 _PATIENCE: Final = Patience(seconds=20.0)
-# A reply without a limit may fill a quarter of the window.
-_REPLY_DIVISOR: Final = 4
-
-
-def window_tokens(model: Model) -> int:
-    """Return the tokens of prompt and reply together; where the server does not tell, those of the longest update."""
-    plan = model.plan
-    return model.window or plan.update_tokens(question=plan.question_tokens, template=model.template_tokens)
-
-
-def reply_limit(chat: ChatShape, model: Model) -> int:
-    """Return the most tokens that the reply may have."""
-    return chat.limit or max(1, window_tokens(model) // _REPLY_DIVISOR)
-
-
-def fits_by_bytes(contents: ChatContents, chat: ChatShape, model: Model) -> bool:
-    """Return whether the conversation fits even if each byte is a token."""
-    size = sum(len(text.text.encode("utf-8", "replace")) for text in contents.texts)
-    return size <= prompt_room(chat, model)
-
-
-def fits_by_tokens(contents: ChatContents, chat: ChatShape, model: Model) -> bool:
-    """Return whether the conversation fits, by its tokens; may wait for a server's tokenizer."""
-    room = prompt_room(chat, model)
-    if sum(len(text.text) for text in contents.texts) > room * _MOST_CHARACTERS_PER_TOKEN:
-        return False
-    return sum(model.tokenizer.count(text.text) for text in contents.texts) <= room
-
-
-def prompt_room(chat: ChatShape, model: Model) -> int:
-    """Return the tokens that the messages may have beside the reply."""
-    return window_tokens(model) - model.template_tokens - reply_limit(chat, model)
+# Roles and separators that a chat template puts around each message.
+_TOKENS_PER_MESSAGE: Final = 8
+_COUNTED: Final = frozenset({"role", "content"})
+_TEXTS: Final = ("content", "reasoning_content", "reasoning", "refusal")
+# Fields by which some endpoint writes more than max_tokens says: llama.cpp, vLLM, TGI, Ollama.
+_OTHER_LIMITS: Final = frozenset(
+    {"n_predict", "n_cmpl", "best_of", "max_new_tokens", "max_output_tokens", "max_length", "num_predict", "options"}
+)
+_LIMITS: Final = ("max_tokens", "max_completion_tokens")
 
 
 class PassThrough:
@@ -127,7 +107,7 @@ class PassThrough:
             quota=self._service.quota(key),
         )
         messages = [Message(role=_map_role(text.role), content=text.text) for text in contents.texts]
-        sampling = merge_sampling(chat, model)
+        sampling = model.plan.with_values({"sampling": chat.sampling}).sampling
         limit = reply_limit(chat, model)
         budget = self._service.plans[model.name].budget
         if budget.has_limits:
@@ -255,13 +235,6 @@ def _find_status_error(error: BaseException | None) -> APIStatusError | None:
     return error
 
 
-def merge_sampling(chat: ChatShape, model: Model) -> Sampling:
-    """Return the model's sampling with the values of the request."""
-    given = {name: getattr(chat, name) for name in ("temperature", "top_p", "seed")}
-    values = {name: value for name, value in given.items() if value is not None}
-    return model.plan.with_values({"sampling": values}).sampling
-
-
 def _map_role(role: str) -> Any:
     known = get_args(Message.__annotations__.get("role")) or ("system", "user", "assistant", "tool")
     role = _ROLES.get(role, role)
@@ -270,3 +243,108 @@ def _map_role(role: str) -> Any:
             400, f"unknown role {role!r}; the roles are: {', '.join(known)}", kind="invalid_request", param="messages"
         )
     return role
+
+
+def worst_prompt_tokens(contents: ChatContents, body: Mapping[str, Any], model: Model, room: int) -> int:
+    """Return the most tokens that the prompt can have; what is not text may fill all of the room."""
+    if contents.others or contents.files:
+        return room
+    count, estimate = model.tokenizer.count, EstimatingTokenizer().count
+    # Any field may end up in the prompt: tools, schemas, documents, the reasoning of an earlier reply.
+    extras = [value for name, value in body.items() if name != "messages"]
+    extras += [value for message in body["messages"] for name, value in message.items() if name not in _COUNTED]
+    fields = sum(estimate(json.dumps(value)) for value in extras if isinstance(value, str | list | dict))
+    texts = sum(count(text.text) for text in contents.texts)
+    return model.template_tokens + texts + fields + _TOKENS_PER_MESSAGE * len(body["messages"])
+
+
+def set_limit(body: dict[str, Any], limit: int, unsupported: Container[str]) -> None:
+    """Give the reply this limit, whichever field the endpoint reads. Raise a 400 for a field that could pass it."""
+    if others := _OTHER_LIMITS & set(body):
+        name = min(others)
+        message = f"{name} could make the reply longer than max_tokens, and a limit holds here: leave it out"
+        raise ApiError(400, message, kind="invalid_request", param=name)
+    given = [name for name in _LIMITS if body.get(name) is not None]
+    for name in given or [_LIMITS["max_tokens" in unsupported]]:
+        body[name] = limit
+
+
+def check_budget(worst: Usage, budget: Budget) -> None:
+    """Raise BudgetReached when the call could cost more than the server allows for one request."""
+    if budget.tokens is not None and worst.tokens > budget.tokens:
+        raise BudgetReached(
+            f"this chat could use {worst.tokens} tokens, and the limit here is {budget.tokens}: lower max_tokens"
+        )
+    cost = budget.price(worst.prompt_tokens, worst.completion_tokens)
+    if budget.cost is not None and cost > budget.cost:
+        raise BudgetReached(f"this chat could cost {cost:.4g}, and the limit here is {budget.cost:g}: lower max_tokens")
+
+
+class PassedCall:
+    """The account of one call. `close` must follow `open`."""
+
+    def __init__(self, model: str, worst: Usage, quota: TokenQuota | None, metrics: Metrics) -> None:
+        self._model = model
+        self._worst = worst
+        self._quota = quota
+        self._metrics = metrics
+        self._began = time.perf_counter()
+        self._counted: Usage | None = None
+        self._received: list[str] = []
+        self._is_open = False
+
+    def open(self) -> None:
+        """Reserve the worst case. Raise BudgetReached when the quota does not cover it."""
+        if self._quota:
+            self._quota.hold(self._worst.tokens)
+        self._is_open = True
+
+    def observe(self, payload: object) -> None:
+        """Take a completion or a chunk of one: its counts, and the text that has arrived."""
+        if not isinstance(payload, dict):
+            return
+        if isinstance(counts := payload.get("usage"), dict):
+            read, written = (_parse_count(counts.get(name)) for name in ("prompt_tokens", "completion_tokens"))
+            self._counted = Usage(calls=1, prompt_tokens=read, completion_tokens=written)
+        self._received.extend(_find_texts(payload))
+
+    async def close(self, *, is_charged: bool = True, is_whole: bool = True) -> None:
+        """Settle once. `is_whole`: everything that was written has been received, so it can be counted."""
+        if not self._is_open:
+            return
+        self._is_open = False
+        usage = self._find_usage(is_whole=is_whole) if is_charged else Usage()
+        if usage.calls:
+            self._metrics.count_call(self._model, usage, time.perf_counter() - self._began)
+        if self._quota:
+            # The count in memory changes at once; only the file is waited for.
+            self._quota.let_go(self._worst.tokens)
+            await self._quota.settle(usage.tokens)
+
+    def _find_usage(self, *, is_whole: bool) -> Usage:
+        if self._counted:
+            return self._counted
+        if not is_whole:
+            return self._worst
+        written = EstimatingTokenizer().count("".join(self._received))
+        return Usage(
+            calls=1,
+            prompt_tokens=self._worst.prompt_tokens,
+            completion_tokens=min(written, self._worst.completion_tokens),
+        )
+
+
+def _find_texts(payload: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the texts of all choices, calls of tools included."""
+    choices = payload.get("choices")
+    for choice in choices if isinstance(choices, list) else ():
+        part = (choice.get("delta") or choice.get("message")) if isinstance(choice, dict) else None
+        if not isinstance(part, dict):
+            continue
+        yield from (part[name] for name in _TEXTS if isinstance(part.get(name), str))
+        if part.get("tool_calls"):
+            yield json.dumps(part["tool_calls"])
+
+
+def _parse_count(value: object) -> int:
+    return value if type(value) is int and value >= 0 else 0

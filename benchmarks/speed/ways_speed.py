@@ -18,9 +18,9 @@ from math import exp
 from pathlib import Path
 from typing import Any, Final
 
+from bookwheel.lab.evaluation.calibration import find_threshold
 from bookwheel.models.base import Ability, Judgement, Likelihood
 from bookwheel.plan import GatePlan, Layout, Plan, Sampling
-from bookwheel.reading.calibration import find_threshold
 from bookwheel.reading.runner import new_reading, run_reading
 from bookwheel.reading.several import run_readings
 from bookwheel.reading.ways.registry import load_way

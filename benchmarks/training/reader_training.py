@@ -40,13 +40,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 from matplotlib.figure import Figure
 
+from bookwheel.lab.evaluation.calibration import measure_auc
 from bookwheel.lab.training import checkpoint, step
 from bookwheel.lab.training.choice import build_choice, choice_loss, compute_log_odds, is_chosen_right
 from bookwheel.lab.training.config import TrainConfig
 from bookwheel.lab.training.launch import build_policy, build_samples, build_trainer
 from bookwheel.lab.training.llamacpp import export_adapter
 from bookwheel.lab.training.policy_model import PolicyModel
-from bookwheel.reading.calibration import measure_auc
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,6 +16,7 @@ from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from bookwheel.companions import accompany
 from bookwheel.errors import InputError
 from bookwheel.models.address import ModelAddress
 from bookwheel.models.patience import Patience
@@ -235,9 +236,9 @@ async def open_session(
     connection: Mapping[str, Any] | None = None,
 ) -> AsyncGenerator[Session]:
     """Open the model at an address until the end of the block. A model that the caller opened stays open."""
-    reader = model or await address.open(**(connection or {}))
+    reader = accompany(model or await address.open(**(connection or {})))
     try:
         yield Session(model=reader, journal=journal, address=address, patience=patience or Patience())
     finally:
-        if reader is not model:
+        if model is None:
             await reader.aclose()

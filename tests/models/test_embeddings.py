@@ -7,8 +7,8 @@ import json
 
 import pytest
 
+from bookwheel.companions import accompany
 from bookwheel.errors import BadReply, InputError, MissingAbility, Overloaded
-from bookwheel.models.base import ModelWrapper
 from bookwheel.models.embeddings import ServerEmbedder, check_embeddings, embed_texts, measure_similarity
 from bookwheel.models.endpoint import Endpoint
 from bookwheel.models.scripted import ScriptedModel
@@ -79,14 +79,20 @@ def test_a_server_is_asked_whether_it_embeds(server, acts, monkeypatch, status, 
     monkeypatch.setenv("BOOKWHEEL_EMBEDDINGS", server.url)
     server.plays(acts.sends({"data": [{"id": "bge", "owned_by": "x"}]}), route="/v1/models")
     server.plays(acts.fault(status, "no"), route=ROUTE)
-    assert asyncio.run(check_embeddings(ScriptedModel(lambda _: ""))) is expected
+    assert asyncio.run(check_embeddings(accompany(ScriptedModel(lambda _: "")))) is expected
 
 
 def test_a_model_that_embeds_is_not_tried_and_one_without_a_server_does_not(monkeypatch):
     monkeypatch.delenv("BOOKWHEEL_EMBEDDINGS", raising=False)
     reader = ScriptedModel(lambda _: "")
     assert asyncio.run(check_embeddings(reader)) is False
-    assert asyncio.run(check_embeddings(ModelWrapper(reader))) is True
+    assert asyncio.run(check_embeddings(accompany(reader))) is False
+
+    class Embedding(ScriptedModel):
+        async def embed(self, texts):
+            raise AssertionError("it was tried")
+
+    assert asyncio.run(check_embeddings(accompany(Embedding(lambda _: "")))) is True
 
 
 @pytest.mark.parametrize(
@@ -110,7 +116,7 @@ def test_what_is_no_embedding_is_a_bad_reply(server, acts, body):
 def test_an_endpoint_of_its_own_is_named_by_address_or_by_the_settings(server, acts, monkeypatch, tmp_path):
     server.plays(acts.sends({"data": [{"id": "bge", "owned_by": "x"}]}), route="/v1/models")
     server.plays(sends_vectors(acts, [[1.0]]), route=ROUTE)
-    reader = ModelWrapper(ScriptedModel(lambda _: ""))
+    reader = accompany(ScriptedModel(lambda _: ""))
     monkeypatch.delenv("BOOKWHEEL_EMBEDDINGS", raising=False)
     with pytest.raises(MissingAbility, match="BOOKWHEEL_EMBEDDINGS"):
         asyncio.run(embed_texts(reader, ["one"]))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from bookwheel.batch.documents import GroupReader, OpenedGroup
 from bookwheel.batch.rows import BatchRow, RowOutcome, group_rows
+from bookwheel.companions import accompany
 from bookwheel.errors import BudgetReached
 from bookwheel.journal import Journal
 from bookwheel.models.base import Judgement, Likelihood, ModelWrapper, most_scored_tokens
@@ -126,7 +127,7 @@ class ClusterReader:
 
         settings = self._settings
         with _open_journal() as journal:
-            model = await settings.batch.address.open(**settings.connection)
+            model = accompany(await settings.batch.address.open(**settings.connection))
             try:
                 reader = GroupReader(
                     session=Session(

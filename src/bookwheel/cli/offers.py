@@ -50,10 +50,11 @@ class ModelReport:
 async def report_model(options: ModelOptions) -> ModelReport:
     """Open the named model, try what it offers, and close it. Raise a ModelError if it cannot be reached."""
     from bookwheel.configuration import load_configuration
+    from bookwheel.models.companions import find_companions
     from bookwheel.models.embeddings import check_embeddings
     from bookwheel.models.offers import find_offers, list_abilities
     from bookwheel.plan import find_family_preset
-    from bookwheel.reading.calibration import find_known_gate
+    from bookwheel.reading.ways.gated import find_known_gate
     from bookwheel.reading.ways.registry import sort_ways
 
     address = options.find_address(load_configuration())
@@ -65,6 +66,11 @@ async def report_model(options: ModelOptions) -> ModelReport:
     return ModelReport(
         model=model.name,
         offers=offers,
-        ways=sort_ways(list_abilities(offers), find_known_gate(model, model.plan), embeds=embeds),
+        ways=sort_ways(
+            list_abilities(offers),
+            find_known_gate(model, model.plan),
+            embeds=embeds,
+            has_judge=find_companions(model).has_judge(),
+        ),
         preset=find_family_preset(model.name) or "",
     )

@@ -104,10 +104,11 @@ class ModelOptions:
     async def open(self, address: ModelAddress | None = None, *, record_tokens: bool = False) -> Model:
         """Open the model. The local one downloads its weights the first time."""
         from bookwheel.cli.progress import show_download
+        from bookwheel.companions import accompany
 
         address = address or self.find_address(load_configuration())
         with show_download() as progress:
-            return await address.open(
+            model = await address.open(
                 api_key=self.api_key,
                 timeout=self.timeout,
                 deadline=self.deadline,
@@ -116,6 +117,7 @@ class ModelOptions:
                 record_tokens=record_tokens,
                 progress=progress,
             )
+        return accompany(model)
 
 
 @Parameter(name="*", group=_PLAN)

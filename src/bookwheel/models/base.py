@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import StrEnum
 from math import exp, fsum
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from bookwheel.errors import InputError, MissingAbility
 from bookwheel.types import Usage
@@ -204,6 +204,25 @@ class ModelWrapper:
     async def aclose(self) -> None:
         """Close the wrapped model."""
         await self._model.aclose()
+
+
+_Wrapper = TypeVar("_Wrapper", bound=ModelWrapper)
+
+
+def find_wrapper(model: Model, kind: type[_Wrapper]) -> _Wrapper | None:
+    """Return the outermost wrapper of this kind around a model."""
+    while isinstance(model, ModelWrapper):
+        if isinstance(model, kind):
+            return model
+        model = model._model  # noqa: SLF001 - a wrapper's own
+    return None
+
+
+def unwrap(model: Model) -> Model:
+    """Return the model itself, without all that is wrapped around it."""
+    while isinstance(model, ModelWrapper):
+        model = model._model  # noqa: SLF001 - a wrapper's own
+    return model
 
 
 def _as_judging(model: Model) -> JudgingModel:

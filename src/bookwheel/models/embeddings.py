@@ -3,15 +3,13 @@
     embedder = ServerEmbedder("BAAI/bge-m3", Endpoint.resolve("http://localhost:8001/v1"))
     embeddings = await embedder.embed(["Ada wound the clock.", "Rain fell."])
 
-Chat models rarely embed well and most servers offer `/v1/embeddings` for embedding models only, so an embedder can have
-an address of its own: BOOKWHEEL_EMBEDDINGS is the name of an endpoint in a settings file, or the address of a server
-with one model.
+Chat models rarely embed well and most servers offer `/v1/embeddings` for embedding models only, so an embedder can be a
+companion of the model that reads (models/companions.py).
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from dataclasses import replace
 from math import isfinite, sqrt
@@ -19,10 +17,9 @@ from operator import mul
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 from bookwheel.errors import BadReply, InputError, MissingAbility, ModelError, Rejected, UnknownModel
-from bookwheel.models.base import Embeddings, Vector
+from bookwheel.models.base import Embeddings, Vector, unwrap
 from bookwheel.models.endpoint import Endpoint
 from bookwheel.models.sdk_errors import request_errors, translate_error
-from bookwheel.models.server_models import find_only_model
 from bookwheel.text.tokens import EstimatingTokenizer, replace_surrogates
 from bookwheel.types import Usage
 
@@ -32,6 +29,7 @@ if TYPE_CHECKING:
     from bookwheel.models.base import Model
 
 VARIABLE: Final = "BOOKWHEEL_EMBEDDINGS"
+"""Names an endpoint for embeddings; the session reads it."""
 # Servers bound the texts of a request: OpenAI takes 2,048, text-embeddings-inference 32.
 BATCH: Final = 32
 """Texts of one request."""
@@ -48,55 +46,35 @@ class EmbeddingModel(Protocol):
 
 
 async def embed_texts(model: Model, texts: Sequence[str]) -> Embeddings:
-    """Return embeddings from the model if it gives any by itself, else from the endpoint that is set for them."""
+    """Return embeddings from the model if it gives any by itself, else from its own endpoint."""
     if isinstance(model, EmbeddingModel):
         return await model.embed(texts)
-    return await embed_by_server(model, texts)
-
-
-async def embed_by_server(model: Model, texts: Sequence[str]) -> Embeddings:
-    """Return embeddings from the endpoint that is set for them, or from the model's own."""
-    embedder = await find_embedder(model)
+    endpoint = getattr(model, "endpoint", None)
+    if not isinstance(endpoint, Endpoint):
+        raise missing_embeddings(model.name)
+    embedder = ServerEmbedder(model.name, endpoint)
     try:
         return await embedder.embed(texts)
     finally:
         await embedder.aclose()
 
 
+def missing_embeddings(name: str) -> MissingAbility:
+    """Return the error of a model that gives no embeddings, with advice."""
+    return MissingAbility(f"{name} gives no embeddings: set {VARIABLE} to an endpoint that does, or rank by words")
+
+
 async def check_embeddings(model: Model) -> bool | None:
     """Return whether `embed_texts` gives any, by one short call to a server; None where it is away."""
-    if isinstance(model, EmbeddingModel):
+    if isinstance(unwrap(model), EmbeddingModel):
         return True
     try:
-        await embed_by_server(model, ["Is water wet?"])
+        await embed_texts(model, ["Is water wet?"])
     except ModelError as error:
         return None if error.is_passing else False
     except InputError:  # BOOKWHEEL_EMBEDDINGS leads nowhere
         return False
     return True
-
-
-async def find_embedder(model: Model) -> ServerEmbedder:
-    """Return the embedder that BOOKWHEEL_EMBEDDINGS names, or the one at the model's own endpoint."""
-    named = os.environ.get(VARIABLE)
-    if not named:
-        endpoint = getattr(model, "endpoint", None)
-        if isinstance(endpoint, Endpoint):
-            return ServerEmbedder(model.name, endpoint)
-        raise MissingAbility(
-            f"{model.name} gives no embeddings: set {VARIABLE} to an endpoint that does, or rank by words"
-        )
-    if "://" in named:
-        endpoint = Endpoint.resolve(named)
-        return ServerEmbedder(await find_only_model(endpoint), endpoint)
-    from bookwheel.configuration import choose_address, load_configuration  # only a name needs the settings files
-
-    settings = load_configuration()
-    if named not in settings.endpoints:
-        raise InputError(f"{VARIABLE} is {named!r}: neither a web address nor an endpoint of a settings file")
-    address = choose_address(named, None, settings)
-    endpoint = Endpoint.resolve(address.url, address.find_key())
-    return ServerEmbedder(address.model or await find_only_model(endpoint), endpoint)
 
 
 class ServerEmbedder:

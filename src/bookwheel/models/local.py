@@ -16,7 +16,6 @@ True
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import secrets
 import time
@@ -25,8 +24,7 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import InputError, Rejected, WindowExceeded
 from bookwheel.models.base import REPLY_WATCHER, Ability, Embeddings, Judgement, Likelihood, find_first_tokens
-from bookwheel.models.embeddings import VARIABLE as EMBEDDINGS_VARIABLE
-from bookwheel.models.embeddings import embed_by_server
+from bookwheel.models.embeddings import missing_embeddings
 from bookwheel.models.engine import Engine, choose_thread_count
 from bookwheel.models.forward_scorer import ForwardScorer
 from bookwheel.models.gguf import ADAPTER_TYPE, TYPE_FIELD, WAY_FIELD, load_header_plan, read_header
@@ -150,9 +148,9 @@ class LocalModel:
         )
 
     async def embed(self, texts: Sequence[str]) -> Embeddings:
-        """Return embeddings by the model's input layer, or from the endpoint that BOOKWHEEL_EMBEDDINGS names."""
-        if os.environ.get(EMBEDDINGS_VARIABLE) or self._weights is None:
-            return await embed_by_server(self, texts)
+        """Return embeddings by the model's input layer."""
+        if self._weights is None:
+            raise missing_embeddings(self.name)
         started = time.perf_counter()
         if self._embedder is None:
             self._embedder = await asyncio.to_thread(StaticEmbedder, self._weights, self._engine.tokenize)

@@ -13,7 +13,7 @@ from math import exp
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import BookwheelError, ModelError, TimedOut
-from bookwheel.models.base import Ability, JudgingModel
+from bookwheel.models.base import Ability, JudgingModel, unwrap
 from bookwheel.models.embeddings import ServerEmbedder
 from bookwheel.models.openai import OpenAIModel
 from bookwheel.models.sdk_errors import request_errors, translate_error
@@ -71,6 +71,7 @@ def list_abilities(offers: list[Offer]) -> frozenset[Ability]:
 
 async def find_offers(model: Model) -> list[Offer]:
     """Try what the model offers. Open a server's model with `record_tokens`. Raise a ModelError if it is away."""
+    model = unwrap(model)
     offers = [
         await _try(OfferKind.JUDGE, lambda: _try_judgement(model)),
         await _try(OfferKind.LIKELIHOOD, lambda: _try_likelihood(model)),

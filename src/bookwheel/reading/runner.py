@@ -18,11 +18,12 @@ from bookwheel.errors import BudgetReached, InputError, ModelError
 from bookwheel.models.patience import Patience, PatientModel, persist
 from bookwheel.reading import loop
 from bookwheel.reading.budget import BudgetedModel
-from bookwheel.reading.calibration import settle_gate
 from bookwheel.reading.guards import is_empty
 from bookwheel.reading.prompts import language_of
 from bookwheel.reading.token_scale import ScaledModel, measure_scale
+from bookwheel.reading.ways.gated import find_gate
 from bookwheel.reading.ways.registry import find_spec
+from bookwheel.reading.ways.spec import Threshold
 from bookwheel.types import Answer, Reading, Status, Step
 from bookwheel.verdict.judge import judge_answer
 
@@ -41,11 +42,14 @@ _SHORT_DOCUMENT: Final = 1 << 18
 
 def new_reading(document: DocumentInfo, question: str, model: Model, plan: Plan, way: str = "sequential") -> Reading:
     """Return a reading that has not begun. Raise InputError when its way needs a gate that nobody knows."""
+    if find_spec(way).threshold is Threshold.MODEL:
+        # The journal has it, so that a resumed reading goes on with the same one.
+        plan = replace(plan, gate=find_gate(model, plan))
     return Reading(
         id=secrets.token_hex(6),
         document=document,
         question=question,
-        plan=settle_gate(plan, model, way),
+        plan=plan,
         model=model.name,
         way=way,
         language=plan.language or language_of(question),

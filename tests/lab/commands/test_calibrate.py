@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from bookwheel.calibrations import load_calibration
 from bookwheel.cli import main
 from bookwheel.plan import Scorer
-from bookwheel.reading.calibration import load_calibration
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ from halcyon import PLAN, QUESTION, model, reader
 from bookwheel.errors import MissingAbility
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import GatePlan
-from bookwheel.reading.ways import cascade
 from bookwheel.reading.ways.compose import Decision
 from bookwheel.reading.ways.gated import let_through
 from bookwheel.reading.ways.registry import check_abilities
@@ -59,17 +58,3 @@ def test_a_chunk_just_under_the_threshold_is_read_if_it_holds_a_name_of_question
         return await let_through(Scorer(), 0.5, write)(context, Memory(text=memory, tokens=2, limit=9), chunk)
 
     assert (Flag.SKIPPED not in asyncio.run(act()).flags) is is_read
-
-
-def test_the_judge_of_a_cascade_may_be_an_endpoint_of_the_settings(tmp_path, monkeypatch):
-    settings = tmp_path / "mine.toml"
-    settings.write_text('[endpoints.tower]\nurl = "http://tower/v1"\nmodel = "small"\n')
-    monkeypatch.setenv("BOOKWHEEL_CONFIG", str(settings))
-    for name, address in (
-        ("tower", ("small", "http://tower/v1")),
-        ("scripted", ("scripted", None)),
-        ("", ("local", None)),
-    ):
-        monkeypatch.setenv(cascade.VARIABLE, name)
-        judge = cascade.find_judge()
-        assert (judge.model, judge.url) == address

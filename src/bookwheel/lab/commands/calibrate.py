@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
     from rich.status import Status
 
+    from bookwheel.calibrations import Calibration
     from bookwheel.lab.evaluation.calibration import ScoredChunk
     from bookwheel.lab.tasks import Sample
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan
-    from bookwheel.reading.calibration import Calibration
 
 # Needles among others, chains, and facts that matter only because of a later one.
 _TASKS: Final = ("niah_single_2", "niah_multikey_1", "vt", "bridge")
@@ -69,9 +69,9 @@ def calibrate(
 
 
 async def _calibrate(wanted: CalibrationOptions, models: ModelOptions, plan_options: PlanOptions) -> int:
+    from bookwheel.calibrations import store_calibration
     from bookwheel.cli.output import print_line, stderr
-    from bookwheel.lab.evaluation.calibration import list_scorers, score_samples
-    from bookwheel.reading.calibration import make_calibration, store_calibration
+    from bookwheel.lab.evaluation.calibration import list_scorers, make_calibration, score_samples
 
     model = await models.open()
     try:
@@ -145,8 +145,8 @@ def _count_by_task(best: Calibration, rows: Sequence[ScoredChunk]) -> dict[str, 
 
 
 def _describe(best: Calibration, rows: Sequence[ScoredChunk], measured: Sequence[Calibration]) -> list[str]:
+    from bookwheel.lab.evaluation.calibration import find_threshold
     from bookwheel.lab.evaluation.statistics import wilson_interval
-    from bookwheel.reading.calibration import find_threshold
 
     scores, labels = [row.score for row in rows], [row.matters for row in rows]
     lines = [f"{best.model}: {best.chunks} chunks, of which {best.positives} matter"]

@@ -85,6 +85,7 @@ def evaluate(
 
 
 async def _run_evaluation(evaluation: Evaluation, folder: Path, options: EvalOptions, *, retry_failed: bool) -> Results:
+    from bookwheel.companions import accompany
     from bookwheel.journal import Journal
     from bookwheel.lab.evaluation.records import SampleOutcome
     from bookwheel.lab.evaluation.run import RunOptions
@@ -92,7 +93,7 @@ async def _run_evaluation(evaluation: Evaluation, folder: Path, options: EvalOpt
     from bookwheel.models.registry import open_model
 
     async def open_spec(spec: ModelSpec) -> Model:
-        return await open_model(
+        model = await open_model(
             spec.name,
             base_url=spec.base_url,
             api_key=options.models.api_key,
@@ -102,6 +103,7 @@ async def _run_evaluation(evaluation: Evaluation, folder: Path, options: EvalOpt
             timeout=spec.timeout,
             concurrency=spec.concurrency,
         )
+        return accompany(model)
 
     rerun = frozenset({SampleOutcome.FAILED, SampleOutcome.STOPPED}) if retry_failed else frozenset[SampleOutcome]()
     quiet = options.output.quiet or options.output.as_json

@@ -2,14 +2,19 @@
 
 A chunk matters when it holds some of the evidence of its sample. Judgements see the memory that a perfect reader would
 have by then, so what is measured is the judgement and not the writing.
+
+    threshold(recall r) = the highest score that at least r of the chunks that matter reach
 """
 
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
+from math import floor
 from typing import TYPE_CHECKING
 
+from bookwheel.calibrations import Calibration
 from bookwheel.errors import InputError
 from bookwheel.lab.tasks.memories import ideal_memories
 from bookwheel.models.base import Ability, find_abilities, require_ability
@@ -83,3 +88,44 @@ async def score_samples(
 def _matters(sample: Sample, chunk: Chunk) -> bool:
     """Return whether the chunk holds a piece of evidence that a perfect reader takes a note of."""
     return any(piece.note and piece.start < chunk.end and piece.end > chunk.start for piece in sample.evidence)
+
+
+def find_threshold(scores: Sequence[float], labels: Sequence[bool], recall: float) -> float:
+    """Return the highest threshold that keeps this share of the scores whose label is true.
+
+    >>> find_threshold([0.9, 0.8, 0.3, 0.5], [True, True, True, False], recall=0.6)
+    0.8
+    """
+    kept = sorted(score for score, matters in zip(scores, labels, strict=True) if matters)
+    if not kept:
+        raise InputError("no chunk of the samples matters, so there is no threshold to find: take other samples")
+    # The tolerance keeps 0.99 of 100 at one miss, which binary fractions would round to none.
+    return kept[min(len(kept) - 1, floor((1 - recall) * len(kept) + 1e-9))]
+
+
+def measure_auc(scores: Sequence[float], labels: Sequence[bool]) -> float:
+    """Return the probability that a true score is above a false one; ties count half."""
+    true = [score for score, label in zip(scores, labels, strict=True) if label]
+    false = sorted(score for score, label in zip(scores, labels, strict=True) if not label)
+    if not true or not false:
+        raise InputError("the samples need chunks that matter and chunks that do not")
+    wins = sum((bisect_left(false, score) + bisect_right(false, score)) / 2 for score in true)
+    return wins / (len(true) * len(false))
+
+
+def make_calibration(
+    model: str, scorer: Scorer, scores: Sequence[float], labels: Sequence[bool], *, recall: float, command: str
+) -> Calibration:
+    """Return the calibration that these scores give."""
+    threshold = find_threshold(scores, labels, recall)
+    return Calibration(
+        model=model,
+        scorer=scorer,
+        threshold=threshold,
+        recall=recall,
+        read=sum(score >= threshold for score in scores) / len(scores),
+        auc=measure_auc(scores, labels),
+        chunks=len(scores),
+        positives=sum(labels),
+        command=command,
+    )

@@ -20,6 +20,7 @@ from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessag
 from inspect_ai.scorer import Score, mean, scorer, stderr
 from inspect_ai.solver import solver
 
+from bookwheel.companions import accompany
 from bookwheel.errors import DocumentTooLong, ServerFault
 from bookwheel.models.patience import Patience
 from bookwheel.plan import Plan
@@ -142,7 +143,7 @@ def _solve_by_reading(
         sample = by_name[str(state.sample_id)]
         model = InspectModel(get_model(), plan=plan, tokenizer=tokenizer, window=window)
         # inspect_ai retries by itself.
-        session = Session(model=model, patience=Patience(seconds=0))
+        session = Session(model=accompany(model), patience=Patience(seconds=0))
         try:
             (reading,) = await session.run(
                 await session.prepare(sample.document, [sample.question], plan, WayRequest(way=way))

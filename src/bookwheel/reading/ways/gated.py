@@ -18,9 +18,10 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.errors import InputError
 from bookwheel.models.base import Ability, require_ability
+from bookwheel.models.companions import find_companions
 from bookwheel.plan import Scorer
-from bookwheel.reading.calibration import find_gate, find_known_gate
 from bookwheel.reading.estimate import CallCost, CostInputs
 from bookwheel.reading.ways.compose import ComposedWay, Decision, Gate, ReadingContext, Write, add_usage
 from bookwheel.reading.ways.judging import ChunkScorer
@@ -31,8 +32,27 @@ from bookwheel.types import Chunk, Conversation, Flag, Memory, Reply, Step
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from bookwheel.models.base import Model
+    from bookwheel.plan import GatePlan, Plan
+
 # A score counts as near the threshold from this share of it on.
 _NEAR: Final = 0.5
+
+
+def find_known_gate(model: Model, plan: Plan) -> GatePlan | None:
+    """Return the gate of the plan, of the model's own plan or of its calibration; None where there is none."""
+    return plan.gate or model.plan.gate or find_companions(model).find_gate(model.name)
+
+
+def find_gate(model: Model, plan: Plan | None = None) -> GatePlan:
+    """Return the gate of the plan, of the model's own plan or of its calibration; InputError says how to get one."""
+    gate = find_known_gate(model, plan or model.plan)
+    if gate is None:
+        raise InputError(
+            f"no threshold is known for the judgements of {model.name}: run `bookwheel calibrate --model {model.name}` "
+            f"once, or set one in the plan: gate.threshold (--gate-threshold), from 0, which skips nothing, to 1"
+        )
+    return gate
 
 
 @asynccontextmanager

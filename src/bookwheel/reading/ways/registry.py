@@ -138,13 +138,14 @@ class OfferedWays:
     """What each of the others lacks."""
 
 
-def sort_ways(abilities: frozenset[Ability], gate: GatePlan | None, *, embeds: bool | None = None) -> OfferedWays:
+def sort_ways(
+    abilities: frozenset[Ability], gate: GatePlan | None, *, embeds: bool | None = None, has_judge: bool = True
+) -> OfferedWays:
     """Return which ways a model with these abilities, and this gate, can read by.
 
     `embeds` is False where neither the model nor an endpoint beside it gives embeddings, and None where nobody asked.
+    `has_judge` is False where the judge of `cascade` has no threshold.
     """
-    from bookwheel.reading.ways.cascade import has_threshold
-
     ready, uncalibrated, closed = [], [], {}
     for name in BUILT_IN:
         spec = load_spec(name)
@@ -153,7 +154,7 @@ def sort_ways(abilities: frozenset[Ability], gate: GatePlan | None, *, embeds: b
             lacking = spec.package
         if not lacking and embeds is False and spec.embeds(Plan()):
             lacking = "embeddings"
-        has_gate = {None: True, Threshold.MODEL: gate is not None, Threshold.JUDGE: has_threshold()}
+        has_gate = {None: True, Threshold.MODEL: gate is not None, Threshold.JUDGE: has_judge}
         if lacking:
             closed[name] = lacking
         elif has_gate[spec.threshold]:

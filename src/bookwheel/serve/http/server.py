@@ -10,6 +10,7 @@ from typing_extensions import TypedDict  # pydantic cannot read that of typing b
 
 from bookwheel.errors import ModelError
 from bookwheel.models.base import find_abilities
+from bookwheel.models.companions import find_companions
 from bookwheel.models.embeddings import check_embeddings
 from bookwheel.reading.choice import find_default_way
 from bookwheel.reading.ways.registry import sort_ways
@@ -74,7 +75,13 @@ class ServerRoutes:
         # A server is asked whether it embeds until it has answered once.
         if self._embeds.get(name) is None:
             self._embeds[name] = await check_embeddings(model)
-        ways = await asyncio.to_thread(sort_ways, abilities or frozenset(), plan.gate, embeds=self._embeds[name])
+        ways = await asyncio.to_thread(
+            sort_ways,
+            abilities or frozenset(),
+            plan.gate,
+            embeds=self._embeds[name],
+            has_judge=find_companions(model).has_judge(),
+        )
         return {
             "name": name,
             "window": model.window,

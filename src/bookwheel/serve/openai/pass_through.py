@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 from anyio import CancelScope
 
 from bookwheel.errors import BudgetReached, ModelError
+from bookwheel.models.base import unwrap
 from bookwheel.models.openai import OpenAIModel
 from bookwheel.models.patience import Patience, PatientModel, persist
 from bookwheel.models.sdk_errors import request_errors, translate_error
@@ -81,6 +82,7 @@ class PassThrough:
         if quota := self._service.quota(key):
             quota.check()
         owner = key.name if key else f"chat-{secrets.token_hex(6)}"
+        model = unwrap(model)
         if isinstance(model, OpenAIModel):
             body = {name: value for name, value in json.loads(raw_body).items() if name not in _READING_FIELDS}
             body["model"] = model.name

@@ -1,0 +1,101 @@
+"""What the settings put beside a model: calibrations in their file, the judge of `cascade`, the gate of a reading."""
+
+import asyncio
+import json
+
+import pytest
+
+from bookwheel.calibrations import Calibration, load_calibration, store_calibration
+from bookwheel.companions import UserCompanions, accompany
+from bookwheel.errors import InputError
+from bookwheel.models.companions import find_companions
+from bookwheel.models.scripted import ScriptedModel, keyword_reader
+from bookwheel.plan import Budget, GatePlan, Plan, Scorer
+from bookwheel.reading.budget import BudgetedModel
+from bookwheel.reading.runner import new_reading
+from bookwheel.reading.ways.gated import find_gate
+from bookwheel.types import DocumentInfo
+
+
+def calibration(model: str = "m"):
+    return Calibration(
+        model=model,
+        scorer=Scorer.JUDGE,
+        threshold=0.8,
+        recall=1.0,
+        read=0.5,
+        auc=1.0,
+        chunks=4,
+        positives=2,
+        command="bookwheel calibrate",
+    )
+
+
+def test_a_calibration_is_kept_under_the_models_name_beside_the_others(tmp_path):
+    path = tmp_path / "deep" / "calibrations.json"
+    assert load_calibration("m", path) is None
+    store_calibration(calibration(), path)
+    store_calibration(calibration("other"), path)
+    assert load_calibration("m", path) == calibration()
+    assert set(json.loads(path.read_text())) == {"m", "other"}
+
+
+@pytest.mark.parametrize("content", ["[]", "{", '{"m": {"threshold": "high"}}'])
+def test_a_damaged_file_is_named(tmp_path, content):
+    path = tmp_path / "calibrations.json"
+    path.write_text(content)
+    with pytest.raises(InputError, match=r"calibrations\.json"):
+        load_calibration("m", path)
+
+
+def test_the_plans_gate_outranks_the_models_and_that_the_calibration(tmp_path, monkeypatch):
+    path = tmp_path / "calibrations.json"
+    monkeypatch.setenv("BOOKWHEEL_CALIBRATIONS", str(path))
+    bare = accompany(ScriptedModel(keyword_reader, name="m"))
+    with pytest.raises(InputError, match="bookwheel calibrate --model m"):
+        find_gate(bare)
+    store_calibration(calibration(), path)
+    assert find_gate(bare) == GatePlan(threshold=0.8)
+    assert find_gate(BudgetedModel(bare, Budget())) == GatePlan(threshold=0.8)
+    own = accompany(ScriptedModel(keyword_reader, name="m", plan=Plan(gate=GatePlan(threshold=0.3))))
+    assert find_gate(own).threshold == 0.3
+    assert find_gate(own, Plan(gate=GatePlan(threshold=0.1))).threshold == 0.1
+
+
+def test_a_reading_keeps_the_gate_that_it_began_with(tmp_path, monkeypatch):
+    path = tmp_path / "calibrations.json"
+    monkeypatch.setenv("BOOKWHEEL_CALIBRATIONS", str(path))
+    bare = accompany(ScriptedModel(keyword_reader, name="m"))
+    info = DocumentInfo(id="0" * 64, name="text", length=9)
+    with pytest.raises(InputError, match="bookwheel calibrate"):
+        new_reading(info, "Who?", bare, Plan(), "edits+gated")
+    store_calibration(calibration(), path)
+    assert new_reading(info, "Who?", bare, Plan(), "gated").plan.gate == GatePlan(threshold=0.8)
+    assert new_reading(info, "Who?", bare, Plan(), "edits").plan.gate is None
+
+
+def test_the_judge_of_a_cascade_may_be_an_endpoint_of_the_settings(tmp_path, monkeypatch):
+    settings = tmp_path / "mine.toml"
+    settings.write_text('[endpoints.tower]\nurl = "http://tower/v1"\nmodel = "small"\n')
+    monkeypatch.setenv("BOOKWHEEL_CONFIG", str(settings))
+    for name, address in (
+        ("tower", ("small", "http://tower/v1")),
+        ("scripted", ("scripted", None)),
+        ("", ("local", None)),
+    ):
+        monkeypatch.setenv("BOOKWHEEL_JUDGE", name)
+        judge = UserCompanions().find_judge()
+        assert (judge.model, judge.url) == address
+
+
+def test_the_judge_has_the_same_companions_and_a_bare_model_knows_no_settings(monkeypatch, tmp_path):
+    path = tmp_path / "calibrations.json"
+    monkeypatch.setenv("BOOKWHEEL_CALIBRATIONS", str(path))
+    monkeypatch.setenv("BOOKWHEEL_JUDGE", "scripted")
+    store_calibration(calibration("scripted"), path)
+    companions = find_companions(BudgetedModel(accompany(ScriptedModel(keyword_reader)), Budget()))
+    assert companions.has_judge()
+    assert find_gate(asyncio.run(companions.open_judge())) == GatePlan(threshold=0.8)
+    bare = find_companions(ScriptedModel(keyword_reader))
+    assert bare.find_gate("scripted") is None
+    assert asyncio.run(bare.open_embedder()) is None

@@ -16,8 +16,7 @@ import time
 from itertools import pairwise
 from pathlib import Path
 
-from bookwheel.lab.evaluation.files import write_report
-from bookwheel.lab.evaluation.layout import build_sections
+from bookwheel.lab.evaluation.layout import build_sections, write_report
 from bookwheel.lab.evaluation.plots import draw_plots
 from bookwheel.lab.evaluation.records import Record, SampleOutcome
 from bookwheel.lab.evaluation.report import build_report

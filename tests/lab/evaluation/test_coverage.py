@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 from bookwheel.lab.commands.coverage import show_coverage
 from bookwheel.lab.evaluation.coverage import find_constant, find_share, measure_coverage
 from bookwheel.lab.evaluation.layout import build_sections
-from bookwheel.lab.evaluation.markdown import to_markdown
-from bookwheel.lab.evaluation.numbers import report_to_json
-from bookwheel.lab.evaluation.report import build_report
+from bookwheel.lab.evaluation.report import build_report, report_to_json
 from bookwheel.lab.evaluation.run import evaluate
 from bookwheel.lab.evaluation.search import score_words, tile_text
+from bookwheel.lab.evaluation.sections import to_markdown
 from bookwheel.lab.tasks import GoldEvidence, Sample, SampleDocument, write_samples
 from bookwheel.reading.ways.bm25 import _tokenize, score_passages
 from bookwheel.text.tokens import WordTokenizer

@@ -7,10 +7,10 @@ import pytest
 from bookwheel.errors import Rejected
 from bookwheel.lab.evaluation.judge import parse_grade
 from bookwheel.lab.evaluation.layout import build_sections
-from bookwheel.lab.evaluation.markdown import to_markdown
 from bookwheel.lab.evaluation.report import build_report
 from bookwheel.lab.evaluation.results import Results
 from bookwheel.lab.evaluation.run import evaluate
+from bookwheel.lab.evaluation.sections import to_markdown
 from bookwheel.lab.evaluation.settings import ModelSpec
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 

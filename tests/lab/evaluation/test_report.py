@@ -8,16 +8,12 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from bookwheel.lab.evaluation.errors import ResultsError
-from bookwheel.lab.evaluation.heat_maps import mix_color
 from bookwheel.lab.evaluation.layout import build_comparison, build_sections
-from bookwheel.lab.evaluation.markdown import to_markdown
-from bookwheel.lab.evaluation.numbers import report_to_json
-from bookwheel.lab.evaluation.page import to_html
-from bookwheel.lab.evaluation.plots import _log_limits, choose_log_ticks, draw_plots
-from bookwheel.lab.evaluation.records import Record, SampleOutcome
-from bookwheel.lab.evaluation.report import ALL, build_report, compare_results
+from bookwheel.lab.evaluation.plots import _log_limits, choose_log_ticks, draw_plots, mix_color
+from bookwheel.lab.evaluation.records import Record, ResultsError, SampleOutcome
+from bookwheel.lab.evaluation.report import ALL, build_report, compare_results, report_to_json
 from bookwheel.lab.evaluation.results import EvaluationRun, Results
+from bookwheel.lab.evaluation.sections import to_html, to_markdown
 
 RUN = EvaluationRun(
     command="bookwheel eval settings.toml",

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bookwheel.lab.evaluation.errors import ResultsError
-from bookwheel.lab.evaluation.records import Record, SampleOutcome
+from bookwheel.lab.evaluation.records import Record, ResultsError, SampleOutcome
 from bookwheel.lab.evaluation.results import EvaluationRun, Results, ResultsFile
 
 

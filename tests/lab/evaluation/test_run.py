@@ -13,12 +13,11 @@ import pytest
 
 from bookwheel.errors import InputError, PlanError, Refused
 from bookwheel.journal import Journal
-from bookwheel.lab.evaluation.errors import ResultsError, SettingsError
-from bookwheel.lab.evaluation.records import SampleOutcome
+from bookwheel.lab.evaluation.records import ResultsError, SampleOutcome
 from bookwheel.lab.evaluation.report import build_report, compare_results
 from bookwheel.lab.evaluation.results import Results
 from bookwheel.lab.evaluation.run import RunOptions, evaluate
-from bookwheel.lab.evaluation.settings import Evaluation, ModelSpec
+from bookwheel.lab.evaluation.settings import Evaluation, ModelSpec, SettingsError
 from bookwheel.lab.tasks import InfeasibleSample
 from bookwheel.lab.tasks.files import write_samples
 from bookwheel.models.scripted import ScriptedModel, keyword_reader

@@ -7,8 +7,14 @@ from bookwheel.cli.options import PlanOptions
 from bookwheel.errors import InputError, PlanError
 from bookwheel.lab.commands.eval_options import EvalOptions, GridOptions, merge_settings
 from bookwheel.lab.commands.task_options import assign_task_options
-from bookwheel.lab.evaluation.errors import SettingsError
-from bookwheel.lab.evaluation.settings import Evaluation, ModelSpec, describe_differences, fingerprint, model_settings
+from bookwheel.lab.evaluation.settings import (
+    Evaluation,
+    ModelSpec,
+    SettingsError,
+    describe_differences,
+    fingerprint,
+    model_settings,
+)
 from bookwheel.plan import Plan
 
 FILE = """

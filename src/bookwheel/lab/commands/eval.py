@@ -167,11 +167,9 @@ def _load_results(path: Path) -> Results:
 def _print_report(results: Results, path: Path, options: EvalOptions, *, also_official: bool) -> None:
     """Write the report and print the scores."""
     from bookwheel.cli.output import print_line, stderr
-    from bookwheel.lab.evaluation.files import write_report
-    from bookwheel.lab.evaluation.layout import build_sections
-    from bookwheel.lab.evaluation.markdown import to_markdown
-    from bookwheel.lab.evaluation.numbers import report_to_json
-    from bookwheel.lab.evaluation.report import build_report
+    from bookwheel.lab.evaluation.layout import build_sections, write_report
+    from bookwheel.lab.evaluation.report import build_report, report_to_json
+    from bookwheel.lab.evaluation.sections import to_markdown
 
     if not results.records:
         raise InputError(f"{path} has no results to report")
@@ -217,9 +215,8 @@ def _open_journal(path: Path) -> Iterator[Journal | None]:
 def _compare(first: Path, second: Path, *, as_json: bool) -> int:
     from bookwheel.cli.output import print_line
     from bookwheel.lab.evaluation.layout import build_comparison
-    from bookwheel.lab.evaluation.markdown import to_markdown
-    from bookwheel.lab.evaluation.numbers import contrasts_to_json
-    from bookwheel.lab.evaluation.report import compare_results
+    from bookwheel.lab.evaluation.report import compare_results, contrasts_to_json
+    from bookwheel.lab.evaluation.sections import to_markdown
 
     names = (str(first), str(second))
     contrasts: list[Contrast] = compare_results(_load_results(first), _load_results(second), names)

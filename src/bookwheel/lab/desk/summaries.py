@@ -15,12 +15,11 @@ from typing_extensions import TypedDict  # pydantic cannot read that of typing b
 
 from bookwheel.errors import BookwheelError
 from bookwheel.lab.desk.run_directory import RunKind
-from bookwheel.lab.evaluation.choices import ChoiceEffect
 from bookwheel.lab.evaluation.coverage import TaskCoverage
+from bookwheel.lab.evaluation.judge import ChoiceEffect
 from bookwheel.lab.evaluation.layout import build_sections
-from bookwheel.lab.evaluation.numbers import report_to_json
 from bookwheel.lab.evaluation.records import Record
-from bookwheel.lab.evaluation.report import Cell, Contrast, build_report
+from bookwheel.lab.evaluation.report import Cell, Contrast, build_report, report_to_json
 from bookwheel.lab.evaluation.results import Results
 from bookwheel.lab.evaluation.sections import Section
 from bookwheel.lab.training.records import (

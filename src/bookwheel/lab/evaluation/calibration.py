@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from bookwheel.lab.tasks.base import Sample
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan
-    from bookwheel.types import Chunk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,17 +76,14 @@ async def score_samples(
             for chunk, text in zip(chunks, ("", *ideal_memories(sample, chunks)), strict=False):
                 memory = Memory(text=text, tokens=model.tokenizer.count(text), limit=plan.memory_tokens)
                 verdict = await judge.score(memory, chunk)
-                rows.append(ScoredChunk(task=sample.task, score=verdict.score, matters=_matters(sample, chunk)))
+                # A piece of evidence that a perfect reader takes a note of.
+                matters = any(one.note and one.start < chunk.end and one.end > chunk.start for one in sample.evidence)
+                rows.append(ScoredChunk(task=sample.task, score=verdict.score, matters=matters))
                 scored += 1
                 watch(scored)
         return rows
 
     return [row for rows in await asyncio.gather(*map(score, samples)) for row in rows]
-
-
-def _matters(sample: Sample, chunk: Chunk) -> bool:
-    """Return whether the chunk holds a piece of evidence that a perfect reader takes a note of."""
-    return any(piece.note and piece.start < chunk.end and piece.end > chunk.start for piece in sample.evidence)
 
 
 def find_threshold(scores: Sequence[float], labels: Sequence[bool], recall: float) -> float:

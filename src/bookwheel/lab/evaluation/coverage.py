@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from bookwheel.lab.evaluation.records import Record
-    from bookwheel.lab.evaluation.search import SearchPassage
     from bookwheel.lab.tasks.base import Sample
     from bookwheel.text.tokens import Tokenizer
 
@@ -109,11 +108,8 @@ def find_share(sample: Sample, tokenizer: Tokenizer, budget: int) -> float | Non
     if not total:
         return None
     taken = find_passages(sample.text, sample.question, tokenizer, budget)
-    return sum(_overlap(one.start, one.end, taken) for one in sample.evidence) / total
-
-
-def _overlap(start: int, end: int, passages: Sequence[SearchPassage]) -> int:
-    return sum(max(0, min(end, passage.end) - max(start, passage.start)) for passage in passages)
+    overlaps = (max(0, min(one.end, p.end) - max(one.start, p.start)) for one in sample.evidence for p in taken)
+    return sum(overlaps) / total
 
 
 def _summarize(key: tuple[str, int], group: Sequence[tuple[Judged, float | None]]) -> TaskCoverage:

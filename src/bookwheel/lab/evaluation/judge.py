@@ -1,10 +1,15 @@
-"""A model that judges answers beside the metrics, for answers that no comparison of words can judge.
+"""Judgements beside a metric's score: by a model, and by other metrics on the same answers.
+
+A model judges answers that no comparison of words can judge:
 
     question, golds, answer   ->   "… GRADE: C"     right: 1
                                    "… GRADE: I"     wrong: 0
                                    anything else    unclear: no verdict, and no part of the judge's mean
 
 The metric's score stays what it is. Verdicts stand beside it, so that the two can be compared.
+
+Golds such as "no", or a name that the question holds too, say nothing when a longer answer holds them. So `choice`
+judges them, which is no published metric: its share and its effect on the scores stand in the report.
 """
 
 from __future__ import annotations
@@ -16,12 +21,13 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import ModelError
 from bookwheel.lab.evaluation.records import SampleOutcome
+from bookwheel.lab.scoring.metrics import score_answer
 from bookwheel.reading.loop import converse
 from bookwheel.text.sanitize import escape_markup
 from bookwheel.types import Message
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from bookwheel.lab.evaluation.records import Record
     from bookwheel.models.base import Model
@@ -112,3 +118,58 @@ def parse_grade(reply: str) -> AnswerGrade:
     if len(grades) != 1:
         return AnswerGrade(score=None, reason=reason or "the judge gave no grade")
     return AnswerGrade(score=_SCORES.get(grades.pop()), reason=reason)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChoiceEffect:
+    """One model reading one task in one way: its samples that `choice` judges, at all lengths."""
+
+    model: str
+    way: str
+    task: str
+    samples: int
+    """All samples of the task, whatever judges them."""
+    judged: int
+    """Those that `choice` judges."""
+    score: float
+    """Their mean score by `choice`."""
+    contains: float
+    """The mean score of the same answers by `contains`."""
+    exact: float
+
+    @property
+    def share(self) -> float:
+        """The share of the task's samples that `choice` judges."""
+        return self.judged / self.samples
+
+
+def summarize_choices(records: Iterable[Record]) -> list[ChoiceEffect]:
+    """Return a row for each model, way and task with samples that `choice` judges."""
+    groups: dict[tuple[str, str, str], list[Record]] = {}
+    for record in records:
+        if record.is_counted:
+            groups.setdefault((record.model, record.way, record.task), []).append(record)
+    effects: list[ChoiceEffect] = []
+    for (model, way, task), group in groups.items():
+        chosen = [record for record in group if record.metric == "choice"]
+        if not chosen:
+            continue
+        answered = [record for record in chosen if record.outcome is SampleOutcome.SCORED]
+        contains, exact = (
+            sum(score_answer(metric, one.answer, one.golds, one.question).score for one in answered) / len(chosen)
+            for metric in ("contains", "exact")
+        )
+        score = sum(record.score for record in chosen) / len(chosen)
+        effects.append(
+            ChoiceEffect(
+                model=model,
+                way=way,
+                task=task,
+                samples=len(group),
+                judged=len(chosen),
+                score=score,
+                contains=contains,
+                exact=exact,
+            )
+        )
+    return effects

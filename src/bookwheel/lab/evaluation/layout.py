@@ -1,43 +1,77 @@
-"""The layout of a report: sections of text and tables, which the Markdown and HTML writers render."""
+"""The layout of a report: sections of text and tables, and the files that they are written to."""
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.lab.evaluation.choices import build_choice_sections
-from bookwheel.lab.evaluation.memory_sections import build_memory_sections
-from bookwheel.lab.evaluation.sections import Section, Table, format_length
+from bookwheel.errors import JournalError
+from bookwheel.lab.evaluation.memory_sections import build_memory_sections, list_memory_failures
+from bookwheel.lab.evaluation.plots import draw_plots
+from bookwheel.lab.evaluation.report import describe_cells, format_seeds
+from bookwheel.lab.evaluation.sections import Section, Table, format_length, format_percent, to_html, to_markdown
+from bookwheel.views.html import render_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from pathlib import Path
 
-    from bookwheel.lab.evaluation.records import Record
+    from bookwheel.journal.store import Journal
+    from bookwheel.lab.evaluation.judge import ChoiceEffect
     from bookwheel.lab.evaluation.report import Cell, Contrast, Report
     from bookwheel.lab.evaluation.statistics import IntervalEstimate
 
+_TITLE: Final = "Ways of reading, measured"
 _FAILURE_ROWS: Final = 40
 _LONGEST_CONSTANT: Final = 40
+_LEAST_P: Final = 0.001
 
 
 def build_sections(report: Report, *, also_official: bool = False, pages: Collection[str] = ()) -> list[Section]:
     """Return the sections of a report, the most important numbers first. `pages` names the readings with a page."""
     return [
         _build_accuracy(report),
-        _build_differences(report),
+        build_comparison(report.contrasts),
         _build_cells(report, also_official=also_official),
         *build_memory_sections(report, pages),
-        *build_choice_sections(report.choices),
+        *_build_choices(report.choices),
         _build_coverage(report),
         *_build_failures(report),
         _build_provenance(report),
     ]
 
 
+def write_report(
+    report: Report, folder: Path, *, also_official: bool = False, journal: Journal | None = None
+) -> tuple[Path, Path]:
+    """Write report.md and report.html.
+
+    With a journal the readings that the report lists get pages of their own, in the folder `readings`.
+    """
+    pages: set[str] = set()
+    for record in list_memory_failures(report):
+        with suppress(JournalError):  # forgotten, or read with another journal
+            if journal:
+                reading = render_page(journal.reading(record.reading))
+                path = folder / "readings" / f"{record.reading}.html"
+                path.parent.mkdir(exist_ok=True)
+                path.write_text(reading, encoding="utf-8")
+                pages.add(record.reading)
+    sections = build_sections(report, also_official=also_official, pages=pages)
+    markdown, page = folder / "report.md", folder / "report.html"
+    markdown.write_text(to_markdown(_TITLE, sections), encoding="utf-8")
+    page.write_text(to_html(_TITLE, sections, draw_plots(report)), encoding="utf-8")
+    return markdown, page
+
+
 def build_comparison(contrasts: Sequence[Contrast]) -> Section:
-    """Return the section that compares two results files."""
+    """Return the section of the differences, of ways or of two results files."""
+    if not contrasts:
+        return Section(
+            title="Differences", words=("The samples were read in one way only, so there is nothing to compare.",)
+        )
     return Section(title="Differences", words=(_PAIRED,), tables=(_contrast_table(contrasts),))
 
 
@@ -87,21 +121,6 @@ def _score_table(cells: Sequence[Cell], report: Report) -> Table:
     return Table(caption=caption, header=("model", "way", *map(format_length, lengths)), rows=tuple(rows))
 
 
-def describe_cells(cells: Sequence[Cell], report: Report) -> str:
-    """Name the task, metric, n, interval method and seeds of cells of one task."""
-    metrics = "; ".join(sorted({cell.metric for cell in cells}))
-    counts = ", ".join(_describe_counts(cells))
-    methods = ", ".join(sorted({cell.score.method for cell in cells}))
-    scores = f"Task: {cells[0].task}. Metric: {metrics}. n = {counts} a cell. 95 % intervals: {methods}."
-    return f"{scores} {_format_seeds(report)}"
-
-
-def _describe_counts(cells: Sequence[Cell]) -> list[str]:
-    """Return the different numbers of scores, each with its number of questions where that is smaller."""
-    numbers = sorted({(cell.score.n, cell.score.clusters) for cell in cells})
-    return [f"{n} ({clusters} questions)" if clusters < n else str(n) for n, clusters in numbers]
-
-
 def _format_score(cell: Cell | None) -> str:
     if cell is None:
         return "–"
@@ -125,50 +144,24 @@ _PAIRED: Final = (
 )
 
 
-def _build_differences(report: Report) -> Section:
-    if not report.contrasts:
-        sentence = "The samples were read in one way only, so there is nothing to compare."
-        return Section(title="Differences", words=(sentence,))
-    return Section(title="Differences", words=(_PAIRED,), tables=(_contrast_table(report.contrasts),))
-
-
 def _contrast_table(contrasts: Iterable[Contrast]) -> Table:
     header = (
-        "first",
-        "second",
-        "task",
-        "length",
-        "pairs",
-        "questions",
-        "ahead",
-        "95 % interval",
-        "wins",
-        "losses",
-        "p",
-        "interval by",
+        *("first", "second", "task", "length", "pairs", "questions", "ahead", "95 % interval"),
+        *("wins", "losses", "p", "interval by"),
     )
-    rows = [
-        (
-            contrast.first,
-            contrast.second,
-            contrast.task,
-            "all" if contrast.length is None else format_length(contrast.length),
-            str(contrast.difference.n),
-            str(contrast.difference.clusters),
-            f"{100 * contrast.difference.mean:+.1f}",
-            f"[{100 * contrast.difference.low:+.1f}, {100 * contrast.difference.high:+.1f}]",
-            str(contrast.difference.ahead),
-            str(contrast.difference.behind),
-            _format_p(contrast.difference.p),
-            contrast.difference.method,
+    rows: list[tuple[str, ...]] = []
+    for contrast in contrasts:
+        one = contrast.difference
+        length = "all" if contrast.length is None else format_length(contrast.length)
+        p = f"{one.p:.3f}" if one.p >= _LEAST_P else f"{one.p:.1e}"
+        rows.append(
+            (
+                *(contrast.first, contrast.second, contrast.task, length, str(one.n), str(one.clusters)),
+                *(f"{100 * one.mean:+.1f}", f"[{100 * one.low:+.1f}, {100 * one.high:+.1f}]"),
+                *(str(one.ahead), str(one.behind), p, one.method),
+            )
         )
-        for contrast in contrasts
-    ]
     return Table(caption="Paired differences.", header=header, rows=tuple(rows))
-
-
-def _format_p(p: float) -> str:
-    return f"{p:.3f}" if p >= 0.001 else f"{p:.1e}"  # noqa: PLR2004
 
 
 def _build_cells(report: Report, *, also_official: bool) -> Section:
@@ -177,8 +170,8 @@ def _build_cells(report: Report, *, also_official: bool) -> Section:
         "judge": lambda cell: _format_interval(cell.judged),
         "judge's n": lambda cell: str(cell.judged.n or "–"),
         "unclear": lambda cell: str(cell.unclear or "–"),
-        "set F1": lambda cell: _format_share(cell.set_f1),
-        "SD of runs": lambda cell: _format_share(cell.between_runs),
+        "set F1": lambda cell: format_percent(cell.set_f1),
+        "SD of runs": lambda cell: format_percent(cell.between_runs),
         "infeasible": lambda cell: str(cell.infeasible or "–"),
     }
     # Columns in which no cell has anything are left out: the table is wide.
@@ -197,7 +190,7 @@ def _build_cells(report: Report, *, also_official: bool) -> Section:
         *([_OFFICIAL] if also_official else ()),
         *([_JUDGE.format(", ".join(judges))] if judges else ()),
     ]
-    table = Table(caption=f"Every cell. {_format_seeds(report)}", header=header, rows=rows)
+    table = Table(caption=f"Every cell. {format_seeds(report)}", header=header, rows=rows)
     return Section(title="Cells", words=tuple(paragraphs), tables=(table,))
 
 
@@ -211,6 +204,34 @@ def _cell_row(cell: Cell, extra: Sequence[Callable[[Cell], str]], *, also_offici
         *map(str, (cell.failed, cell.stopped, cell.refused, cell.truncated, cell.cut)),
         *(f"{cell.prompt_tokens:,.0f}", f"{cell.completion_tokens:,.0f}", f"{cell.seconds:,.2f}", f"{cell.cost:.4g}"),
     )
+
+
+_CHOICES: Final = (
+    "Where the gold answer is yes or no, or a name that the question holds too, finding it in an answer proves "
+    "nothing, so the metric `choice` judges what the answer says. Beside its score stand those of the same answers by "
+    "`contains` (right when they hold the gold) and by `exact` (right only when they are the gold). The effect is that "
+    "on the mean of all samples of the row, in points."
+)
+
+
+def _build_choices(effects: Sequence[ChoiceEffect]) -> list[Section]:
+    """Return the section of what `choice` judges; none where it judges no sample."""
+    if not effects:
+        return []
+    header = (
+        *("model", "way", "task", "n", "judged by choice", "choice", "contains", "exact"),
+        *("effect against contains", "against exact"),
+    )
+    rows = tuple(
+        (
+            *(one.model, one.way, one.task, str(one.samples), f"{one.judged} ({100 * one.share:.0f} %)"),
+            *(f"{100 * score:.1f}" for score in (one.score, one.contains, one.exact)),
+            *(f"{100 * one.share * (one.score - other):+.1f}" for other in (one.contains, one.exact)),
+        )
+        for one in effects
+    )
+    table = Table(caption="Scores in per cent, all lengths together.", header=header, rows=rows)
+    return [Section(title="Yes or no, either or", words=(_CHOICES,), tables=(table,))]
 
 
 _CAN_SHOW: Final = (
@@ -228,10 +249,10 @@ def _build_coverage(report: Report) -> Section:
             row.task,
             format_length(row.length),
             str(row.samples),
-            "–" if row.found is None else f"{100 * row.found:.0f} %",
-            "–" if row.complete is None else f"{100 * row.complete:.0f} %",
+            format_percent(row.found, 0, " %"),
+            format_percent(row.complete, 0, " %"),
             row.constant[:_LONGEST_CONSTANT] if row.constant_score else "–",
-            f"{100 * row.constant_score:.0f} %",
+            format_percent(row.constant_score, 0, " %"),
         )
         for row in report.coverage
     )
@@ -240,16 +261,13 @@ def _build_coverage(report: Report) -> Section:
     )
 
 
-def _format_share(share: float) -> str:
-    return "–" if math.isnan(share) else f"{100 * share:.1f}"
-
-
 def _build_failures(report: Report) -> list[Section]:
     """Return a section that groups the samples without an answer by their error; none when all were answered."""
     if not report.failures:
         return []
-    counted = Counter(_error_group(record) for record in report.failures)
-    example = {_error_group(record): record.sample for record in reversed(report.failures)}
+    groups = [((one.model, one.way, str(one.outcome), one.error), one.sample) for one in report.failures]
+    counted = Counter(complaint for complaint, _ in groups)
+    example = dict(reversed(groups))
     rows = tuple(
         (*complaint, str(count), example[complaint]) for complaint, count in counted.most_common(_FAILURE_ROWS)
     )
@@ -262,10 +280,6 @@ def _build_failures(report: Report) -> list[Section]:
     header = ("model", "way", "outcome", "error", "samples", "for example")
     table = Table(caption="", header=header, rows=rows)
     return [Section(title="No answer", words=tuple(paragraphs), tables=(table,))]
-
-
-def _error_group(record: Record) -> tuple[str, str, str, str]:
-    return (record.model, record.way, str(record.outcome), record.error)
 
 
 def _build_provenance(report: Report) -> Section:
@@ -289,7 +303,7 @@ def _build_provenance(report: Report) -> Section:
         rows=tuple(row for name, value in settings.items() for row in _list_settings(name, value)),
     )
     notes = dict.fromkeys(note for run in runs for note in run.notes)
-    paragraphs = (_format_seeds(report), *notes)
+    paragraphs = (format_seeds(report), *notes)
     return Section(title="How this was made", words=paragraphs, tables=(runs_table, settings_table))
 
 
@@ -300,8 +314,3 @@ def _list_settings(name: str, value: object) -> Iterator[tuple[str, str]]:
             yield from _list_settings(f"{name}.{inner}", one)
     elif value is not None:
         yield name, str(value)
-
-
-def _format_seeds(report: Report) -> str:
-    seeds = sorted({record.seed for record in report.records if record.is_counted})
-    return f"Sample seed {', '.join(map(str, seeds))}."

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
+from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.lab.evaluation.sections import Section, Table, format_length
+from bookwheel.lab.evaluation.sections import Section, Table, format_length, format_percent
 from bookwheel.lab.tasks.memories import MemoryOutcome
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection
 
     from bookwheel.lab.evaluation.records import Record
     from bookwheel.lab.evaluation.report import Cell, Report
@@ -54,27 +54,21 @@ def build_memory_sections(report: Report, pages: Collection[str] = ()) -> list[S
 
 def _outcome_table(cells: list[Cell]) -> Table:
     header = ("model", "way", "task", "length", "n", *_OUTCOMES.values(), "captured", "kept")
-    rows = tuple(_outcome_row(cell) for cell in cells)
+    rows: list[tuple[str, ...]] = []
+    for cell in cells:
+        n = sum(cell.memory.values())
+        shares = (format_percent(cell.memory.get(outcome, 0) / n) for outcome in _OUTCOMES)
+        place = (cell.model, cell.way, cell.task, format_length(cell.length), str(n))
+        rows.append((*place, *shares, *map(format_percent, (cell.captured, cell.kept))))
     caption = "What became of the evidence, in per cent of the samples whose evidence could be followed (n)."
-    return Table(caption=caption, header=header, rows=rows)
-
-
-def _outcome_row(cell: Cell) -> tuple[str, ...]:
-    n = sum(cell.memory.values())
-    shares = (f"{100 * cell.memory.get(outcome, 0) / n:.1f}" for outcome in _OUTCOMES)
-    recalls = ("–" if math.isnan(share) else f"{100 * share:.1f}" for share in (cell.captured, cell.kept))
-    return (cell.model, cell.way, cell.task, format_length(cell.length), str(n), *shares, *recalls)
+    return Table(caption=caption, header=header, rows=tuple(rows))
 
 
 def list_memory_failures(report: Report) -> list[Record]:
     """Return samples of each kind of failure in turn, up to the most that are listed."""
     kinds = [[record for record in report.records if record.memory == outcome] for outcome in _FAILURES]
-    return list(_take_in_turn(kinds))[:_MOST_SAMPLES]
-
-
-def _take_in_turn(kinds: list[list[Record]]) -> Iterator[Record]:
-    for place in range(max(map(len, kinds), default=0)):
-        yield from (kind[place] for kind in kinds if place < len(kind))
+    in_turn = (record for row in zip_longest(*kinds) for record in row if record is not None)
+    return list(islice(in_turn, _MOST_SAMPLES))
 
 
 def _sample_table(records: list[Record], pages: Collection[str]) -> Table:
@@ -87,7 +81,7 @@ def _sample_table(records: list[Record], pages: Collection[str]) -> Table:
             record.sample,
             record.way,
             record.model,
-            "–" if record.depth is None else f"{100 * record.depth:.0f} %",
+            format_percent(record.depth, 0, " %"),
             _shorten(", ".join(record.golds)),
             _shorten(record.answer),
             _shorten(record.question),

@@ -5,19 +5,104 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from html import escape
+from typing import TYPE_CHECKING, Final, Literal
 
-from bookwheel.lab.evaluation.heat_maps import draw_heat_maps
-from bookwheel.lab.evaluation.layout import describe_cells
-from bookwheel.lab.evaluation.report import ALL
+from bookwheel.lab.evaluation.report import ALL, describe_cells
 from bookwheel.lab.evaluation.sections import format_length
-from bookwheel.lab.evaluation.svg import GRAY, Svg, measure_text
+from bookwheel.text.sanitize import sanitize
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from bookwheel.lab.evaluation.records import Record
     from bookwheel.lab.evaluation.report import Cell, Report
+
+# Chinese letters are as wide as the font is high, others about half of that.
+_CJK: Final = "\u2e80"
+_NARROW: Final = 0.56
+FONT: Final = 12
+"""Pixels."""
+GRAY: Final = "#59627a"
+_MARKS: Final[tuple[tuple[tuple[float, float], ...] | None, ...]] = (
+    None,
+    ((-3.4, -3.4), (3.4, -3.4), (3.4, 3.4), (-3.4, 3.4)),
+    ((0, -4.6), (4.6, 3.4), (-4.6, 3.4)),
+    ((0, -4.8), (4.8, 0), (0, 4.8), (-4.8, 0)),
+    ((0, 4.6), (4.6, -3.4), (-4.6, -3.4)),
+)
+
+
+def measure_text(text: str) -> float:
+    """Return about how many pixels a text is wide."""
+    return FONT * sum(1 if letter >= _CJK else _NARROW for letter in text)
+
+
+class Svg:
+    """A drawing of a fixed size."""
+
+    def __init__(self, width: float, height: float) -> None:
+        self.width = width
+        self.height = height
+        self._shapes: list[str] = []
+
+    def line(self, x1: float, y1: float, x2: float, y2: float, color: str, width: float = 1) -> None:
+        """Draw a straight line."""
+        self._shapes.append(
+            f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{color}" stroke-width="{width:g}"/>'
+        )
+
+    def polyline(self, points: Sequence[tuple[float, float]], color: str) -> None:
+        """Draw a line through points."""
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        self._shapes.append(f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="1.6"/>')
+
+    def mark(self, number: int, x: float, y: float, color: str) -> None:
+        """Draw the mark of a series: a disc, square, diamond or triangle."""
+        shape = _MARKS[number % len(_MARKS)]
+        if shape is None:
+            self._shapes.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.6" fill="{color}"/>')
+            return
+        path = " ".join(f"{x + dx:.1f},{y + dy:.1f}" for dx, dy in shape)
+        self._shapes.append(f'<polygon points="{path}" fill="{color}"/>')
+
+    def rect(self, x: float, y: float, width: float, height: float, color: str) -> None:
+        """Draw a filled rectangle."""
+        self._shapes.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{color}"/>')
+
+    def text(
+        self,
+        x: float,
+        y: float,
+        text: str,
+        *,
+        anchor: Literal["start", "middle", "end"] = "start",
+        color: str = GRAY,
+        turned: bool = False,
+    ) -> None:
+        """Write a text; `turned` writes it upwards."""
+        turn = f' transform="rotate(-90 {x:.1f} {y:.1f})"' if turned else ""
+        self._shapes.append(
+            f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{color}"{turn}>{escape(sanitize(text))}</text>'
+        )
+
+    def lengths(self, places: Iterable[tuple[float, int]], y: float, gap: float) -> None:
+        """Write lengths of documents below their places from left to right, without those that would overlap."""
+        free = -math.inf
+        for x, length in places:
+            label = format_length(length)
+            half = measure_text(label) / 2
+            # The last one always has room on the right.
+            if x - half > free:
+                self.text(x, y, label, anchor="middle")
+                free = x + half + gap
+
+    def __str__(self) -> str:
+        return (
+            f'<svg viewBox="0 0 {self.width:.0f} {self.height:.0f}" xmlns="http://www.w3.org/2000/svg" '
+            f'font-family="system-ui, sans-serif" font-size="{FONT}">\n' + "\n".join(self._shapes) + "\n</svg>\n"
+        )
+
 
 _WIDTH: Final = 720
 _HEIGHT: Final = 400
@@ -29,18 +114,8 @@ _CAP: Final = 3
 _LEAST_MARGIN: Final = 1.3
 _LEAST_WIDTH: Final = 260
 _LEGEND_ROW: Final = 20
-_GAP: Final = 8
 _COLORS: Final = (
-    "#1f77b4",
-    "#d6641c",
-    "#2c8a3d",
-    "#c02f33",
-    "#7d55b0",
-    "#8c564b",
-    "#c9569f",
-    "#5f6368",
-    "#98951a",
-    "#1396a5",
+    *("#1f77b4", "#d6641c", "#2c8a3d", "#c02f33", "#7d55b0", "#8c564b", "#c9569f", "#5f6368", "#98951a", "#1396a5"),
 )
 # A tick for every decade, or for every 1, 2 and 5, whichever gives at least three.
 _MANTISSAS: Final = ((1,), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 8))
@@ -84,11 +159,8 @@ def draw_plots(report: Report) -> dict[str, str]:
         cells = [cell for cell in (*report.pooled, *report.cells) if cell.task == task]
         caption = f"Accuracy against length. {describe_cells(cells, report)}"
         drawn[caption] = _draw_lines(cells, _score, "score, per cent", percents)
-    by_task = defaultdict[str, list["Record"]](list)
-    for record in report.records:
-        by_task[record.task].append(record)
     for task in tasks:
-        drawn |= draw_heat_maps(by_task[task], task)
+        drawn |= draw_heat_maps([record for record in report.records if record.task == task], task)
     drawn["Tokens a sample (prompt and reply, all calls) against length"] = _draw_lines(
         whole, lambda cell: _plain(cell.prompt_tokens + cell.completion_tokens), "tokens"
     )
@@ -130,7 +202,10 @@ def _draw_lines(cells: Sequence[Cell], read: Callable[[Cell], Point], title: str
             x = _LEFT + (right - _LEFT) * across.scale(max(cell.length, 1)) + moved
             marks.append((x, _height(axis, point.value)))
             if point.low < point.high:
-                _draw_bar(svg, x, _height(axis, point.low), _height(axis, point.high), color)
+                low_end, high_end = _height(axis, point.low), _height(axis, point.high)
+                svg.line(x, low_end, x, high_end, color, 0.8)
+                for end in (low_end, high_end):
+                    svg.line(x - _CAP, end, x + _CAP, end, color, 0.8)
         svg.polyline(marks, color)
         for x, y in marks:
             svg.mark(number, x, y, color)
@@ -145,29 +220,17 @@ def _height(axis: Axis, value: float) -> float:
     return _BOTTOM - (_BOTTOM - _TOP) * axis.scale(value)
 
 
-def _draw_bar(svg: Svg, x: float, low: float, high: float, color: str) -> None:
-    svg.line(x, low, x, high, color, 0.8)
-    for end in (low, high):
-        svg.line(x - _CAP, end, x + _CAP, end, color, 0.8)
-
-
 def _draw_frame(svg: Svg, across: Axis, up: Axis, right: float, title: str) -> None:
     """Draw the grid, the numbers of both axes and their names."""
     for tick in up.ticks:
         y = _height(up, tick)
         svg.line(_LEFT, y, right, y, _GRID)
         svg.text(_LEFT - 6, y + 4, f"{tick:,.6g}", anchor="end")
-    free = -math.inf
-    for tick in across.ticks:
-        x = _LEFT + (right - _LEFT) * across.scale(tick)
+    # A logarithmic axis has no 0, so samples that do not say their length stand at 1.
+    places = [(_LEFT + (right - _LEFT) * across.scale(tick), round(tick) if tick > 1 else 0) for tick in across.ticks]
+    for x, _ in places:
         svg.line(x, _TOP, x, _BOTTOM, _GRID)
-        # A logarithmic axis has no 0, so samples that do not say their length stand at 1.
-        label = format_length(round(tick) if tick > 1 else 0)
-        half = measure_text(label) / 2
-        # A number that would stand on its neighbour is left out; the last one always has room on the right.
-        if x - half > free:
-            svg.text(x, _BOTTOM + 18, label, anchor="middle")
-            free = x + half + _GAP
+    svg.lengths(places, _BOTTOM + 18, 8)
     svg.line(_LEFT, _BOTTOM, right, _BOTTOM, GRAY)
     svg.line(_LEFT, _TOP, _LEFT, _BOTTOM, GRAY)
     svg.text((_LEFT + right) / 2, _BOTTOM + 40, "tokens of the document", anchor="middle")
@@ -199,3 +262,85 @@ def choose_log_ticks(low: float, high: float) -> list[float]:
         if len(ticks) >= _LEAST_TICKS:
             return ticks
     return [float(f"{low * (high / low) ** share:.6g}") for share in (0.1, 0.5, 0.9)]
+
+
+_DEPTHS: Final = 5
+_MOST_PANELS: Final = 6
+_COLUMNS: Final = 3
+# Pixels: a panel, and the fields within it.
+_PANEL: Final = (240, 230)
+_PANEL_LEFT, _PANEL_TOP, _FIELDS_WIDE, _FIELDS_HIGH = 54, 24, 174, 140
+# Red, yellow and green at 0, 0.5 and 1.
+_SCALE: Final = ((200, 60, 50), (253, 240, 170), (40, 140, 80))
+_DARK_BELOW, _DARK_ABOVE = 0.2, 0.8
+
+
+def draw_heat_maps(records: Sequence[Record], task: str) -> dict[str, str]:
+    """Return a figure by its caption; none for a task without evidence."""
+    placed = [record for record in records if record.depth is not None and record.outcome != "refused"]
+    by_reader = defaultdict[tuple[str, str], list["Record"]](list)
+    for record in placed:
+        by_reader[record.model, record.way].append(record)
+    if not by_reader:
+        return {}
+    shown = list(by_reader)[:_MOST_PANELS]
+    columns = min(_COLUMNS, len(shown))
+    wide, high = _PANEL
+    svg = Svg(wide * columns, high * math.ceil(len(shown) / columns))
+    lengths = sorted({record.length for record in placed})
+    has_models = len({model for model, _ in by_reader}) > 1
+    for number, (model, way) in enumerate(shown):
+        fields = _average(by_reader[model, way], lengths)
+        origin = (wide * (number % columns), high * (number // columns))
+        _draw_panel(svg, origin, fields, lengths, f"{model} · {way}" if has_models else way)
+    left_out = len(by_reader) - len(shown)
+    more = f" {left_out} more are left out." if left_out else ""
+    caption = (
+        f"Score in per cent by the depth of the evidence and the length of the document. Task: {task}. "
+        f"n = {len(placed)} in all.{more}"
+    )
+    return {caption: str(svg)}
+
+
+def _average(records: Sequence[Record], lengths: Sequence[int]) -> dict[tuple[int, int], float]:
+    """Return the mean score of each field, by depth and column."""
+    column = {length: place for place, length in enumerate(lengths)}
+    sums = defaultdict[tuple[int, int], list[float]](lambda: [0.0, 0.0])
+    for record in records:
+        depth = min(int((record.depth or 0.0) * _DEPTHS), _DEPTHS - 1)
+        field = sums[depth, column[record.length]]
+        field[0] += record.score
+        field[1] += 1
+    return {place: total / count for place, (total, count) in sums.items()}
+
+
+def _draw_panel(
+    svg: Svg,
+    origin: tuple[float, float],
+    fields: Mapping[tuple[int, int], float],
+    lengths: Sequence[int],
+    title: str,
+) -> None:
+    """Draw the fields with their numbers; a field without a sample stays white."""
+    left, top = origin[0] + _PANEL_LEFT, origin[1] + _PANEL_TOP
+    wide, high = _FIELDS_WIDE / len(lengths), _FIELDS_HIGH / _DEPTHS
+    svg.text(left + _FIELDS_WIDE / 2, top - 8, title, anchor="middle")
+    for (depth, column), mean in fields.items():
+        x, y = left + wide * column, top + high * depth
+        svg.rect(x, y, wide, high, mix_color(mean))
+        ink = "#1d2330" if _DARK_BELOW < mean < _DARK_ABOVE else "#ffffff"
+        svg.text(x + wide / 2, y + high / 2 + 4, f"{100 * mean:.0f}", anchor="middle", color=ink)
+    for edge in range(_DEPTHS + 1):
+        svg.text(left - 5, top + high * edge + 4, f"{100 * edge // _DEPTHS}", anchor="end")
+    places = [(left + wide * (column + 0.5), length) for column, length in enumerate(lengths)]
+    svg.lengths(places, top + _FIELDS_HIGH + 16, 6)
+    svg.text(left + _FIELDS_WIDE / 2, top + _FIELDS_HIGH + 34, "tokens of the document", anchor="middle")
+    svg.text(left - 38, top + _FIELDS_HIGH / 2, "depth, per cent", anchor="middle", turned=True)
+
+
+def mix_color(share: float) -> str:
+    """Return the color of a score from 0 to 1."""
+    share = min(max(share, 0.0), 1.0)
+    low, high = _SCALE[:2] if share < 0.5 else _SCALE[1:]  # noqa: PLR2004 - the middle of the scale
+    part = 2 * share - (share >= 0.5)  # noqa: PLR2004
+    return "#" + "".join(f"{round(one + (other - one) * part):02x}" for one, other in zip(low, high, strict=True))

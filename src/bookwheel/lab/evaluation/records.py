@@ -10,6 +10,12 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any, Final, Self
 
+from bookwheel.errors import InputError
+
+
+class ResultsError(InputError):
+    """A results file that is damaged, in use by another run, or made with other settings."""
+
 
 class SampleOutcome(StrEnum):
     """The outcome of one sample. FAILED, STOPPED and REFUSED count as wrong; INFEASIBLE counts nowhere."""

@@ -10,22 +10,21 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping  # noqa: TC003 - the schema reads annotations at run time
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from statistics import fmean
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from bookwheel.lab.evaluation.choices import summarize_choices
 from bookwheel.lab.evaluation.coverage import summarize_coverage
-from bookwheel.lab.evaluation.errors import ResultsError
-from bookwheel.lab.evaluation.records import SampleOutcome
+from bookwheel.lab.evaluation.judge import summarize_choices
+from bookwheel.lab.evaluation.records import ResultsError, SampleOutcome
 from bookwheel.lab.evaluation.statistics import Difference, IntervalEstimate, compare_pairs, estimate, spread_of_runs
 from bookwheel.reading.ways.registry import list_ways
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Sequence
 
-    from bookwheel.lab.evaluation.choices import ChoiceEffect
     from bookwheel.lab.evaluation.coverage import TaskCoverage
+    from bookwheel.lab.evaluation.judge import ChoiceEffect
     from bookwheel.lab.evaluation.records import Record
     from bookwheel.lab.evaluation.results import Results
 
@@ -123,9 +122,15 @@ def build_report(results: Results, *, reference: str | None = None) -> Report:
     Without one it is that of the newest run. Commands, page and files show this one value.
     """
     reference = reference or (results.runs[-1].settings.get("reference") if results.runs else None) or _REFERENCE
-    records = _sort_records(_name_languages(results.records))
+    records = results.records
+    if len({record.language for record in records if record.is_counted}) > 1:  # different tasks to a reader
+        records = tuple(replace(record, task=f"{record.task} · {record.language}") for record in records)
+    # Models and tasks in order of appearance, ways as the registry lists them.
+    models, tasks = (list(dict.fromkeys(getattr(one, name) for one in records)) for name in ("model", "task"))
+    ways = dict.fromkeys((*list_ways(), *(record.way for record in records)))
+    rank = {name: place for names in (models, tasks, ways) for place, name in enumerate(names)}
+    records = tuple(sorted(records, key=lambda r: (rank[r.model], rank[r.way], rank[r.task], r.length)))
     by_cell = _group_by(records, lambda r: (r.model, r.way, r.task, r.length))
-    tasks = {record.task for record in records}
     by_length = _group_by(records, lambda r: (r.model, r.way, ALL, r.length)) if len(tasks) > 1 else {}
     return Report(
         results=results,
@@ -135,23 +140,8 @@ def build_report(results: Results, *, reference: str | None = None) -> Report:
         coverage=tuple(summarize_coverage(records)),
         choices=tuple(summarize_choices(records)),
         failures=tuple(record for record in records if record.outcome is not SampleOutcome.SCORED),
-        records=tuple(records),
+        records=records,
     )
-
-
-def _name_languages(records: Sequence[Record]) -> Sequence[Record]:
-    """Name the language with the task where there are several: they are different tasks to a reader."""
-    if len({record.language for record in records if record.is_counted}) < 2:  # noqa: PLR2004
-        return records
-    return [replace(record, task=f"{record.task} · {record.language}") for record in records]
-
-
-def _sort_records(records: Sequence[Record]) -> list[Record]:
-    """Sort by model and task in order of appearance, by way as the registry lists them, and by length."""
-    models, tasks = (list(dict.fromkeys(getattr(record, name) for record in records)) for name in ("model", "task"))
-    ways = list(dict.fromkeys((*list_ways(), *(record.way for record in records))))
-    rank = {name: place for names in (models, tasks, ways) for place, name in enumerate(names)}
-    return sorted(records, key=lambda r: (rank[r.model], rank[r.way], rank[r.task], r.length))
 
 
 def _build_cell(model: str, way: str, task: str, length: int, every: Sequence[Record]) -> Cell:
@@ -215,6 +205,22 @@ def _mean(values: Sequence[float]) -> float:
     return fmean(values) if values else math.nan
 
 
+def describe_cells(cells: Sequence[Cell], report: Report) -> str:
+    """Name the task, metric, n, interval method and seeds of cells of one task."""
+    metrics = "; ".join(sorted({cell.metric for cell in cells}))
+    numbers = sorted({(cell.score.n, cell.score.clusters) for cell in cells})
+    counts = ", ".join(f"{n} ({clusters} questions)" if clusters < n else str(n) for n, clusters in numbers)
+    methods = ", ".join(sorted({cell.score.method for cell in cells}))
+    scores = f"Task: {cells[0].task}. Metric: {metrics}. n = {counts} a cell. 95 % intervals: {methods}."
+    return f"{scores} {format_seeds(report)}"
+
+
+def format_seeds(report: Report) -> str:
+    """Name the seeds of the samples."""
+    seeds = sorted({record.seed for record in report.records if record.is_counted})
+    return f"Sample seed {', '.join(map(str, seeds))}."
+
+
 def compare_series(records: Iterable[Record], reference: str) -> list[Contrast]:
     """Compare every way with the same model's reference way.
 
@@ -263,7 +269,12 @@ def compare_records(first: RecordsBySample, second: RecordsBySample, labels: tup
     """Compare two series on shared samples: each cell that both could measure, then all of those together."""
     pairs = [(first[key], second[key]) for key in first if key in second]
     cells = _group_by(pairs, lambda pair: (pair[0].task, pair[0].length))
-    both = {place: group for place, group in cells.items() if _is_measured(group)}
+    # Both series could read at least one of these documents.
+    both = {
+        place: group
+        for place, group in cells.items()
+        if all(any(pair[side].outcome is not SampleOutcome.REFUSED for pair in group) for side in (0, 1))
+    }
     contrasts = [_build_contrast(labels, task, length, group) for (task, length), group in both.items()]
     if len(both) > 1:
         contrasts.append(_build_contrast(labels, ALL, None, [pair for group in both.values() for pair in group]))
@@ -277,11 +288,6 @@ def _build_contrast(
         [one.score for one, _ in pairs], [other.score for _, other in pairs], [one.cluster for one, _ in pairs]
     )
     return Contrast(first=labels[0], second=labels[1], task=task, length=length, difference=difference)
-
-
-def _is_measured(pairs: Sequence[tuple[Record, Record]]) -> bool:
-    """Return True when both series could read at least one of these documents."""
-    return all(any(pair[side].outcome is not SampleOutcome.REFUSED for pair in pairs) for side in (0, 1))
 
 
 def _index_by_sample(records: Iterable[Record]) -> RecordsBySample:
@@ -301,3 +307,25 @@ def _group_by(values: Iterable[V], key: Callable[[V], K]) -> Mapping[K, list[V]]
     for value in values:
         groups[key(value)].append(value)
     return groups
+
+
+def report_to_json(report: Report) -> dict[str, Any]:
+    """Return the cells and differences. JSON has no NaN, so values that were not measured are None."""
+    return {
+        "samples": len(report.results.records),
+        "without_answer": len(report.failures),
+        "cells": [_replace_nan(asdict(cell)) for cell in (*report.cells, *report.pooled)],
+        "coverage": [asdict(row) for row in report.coverage],
+        "choices": [asdict(row) for row in report.choices],
+        "differences": contrasts_to_json(report.contrasts),
+    }
+
+
+def contrasts_to_json(contrasts: Iterable[Contrast]) -> list[dict[str, Any]]:
+    """Return the paired differences alone."""
+    return [_replace_nan(asdict(contrast)) for contrast in contrasts]
+
+
+def _replace_nan(values: dict[str, Any]) -> dict[str, Any]:
+    nested = {name: _replace_nan(value) if isinstance(value, dict) else value for name, value in values.items()}
+    return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in nested.items()}

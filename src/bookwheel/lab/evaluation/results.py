@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from pydantic_core import from_json
 
 from bookwheel.journal.locks import LockTaken, hold_lock
-from bookwheel.lab.evaluation.errors import ResultsError
-from bookwheel.lab.evaluation.records import Record
+from bookwheel.lab.evaluation.records import Record, ResultsError
 from bookwheel.lab.evaluation.settings import describe_differences
 
 if TYPE_CHECKING:
@@ -173,18 +172,14 @@ def _parse_line(line: bytes, path: Path, number: int) -> EvaluationRun | Record:
         with suppress(ValueError):
             return _record_schema().validate_json(line)
     try:
-        values = _parse_json(line)
+        try:
+            values = from_json(line)
+        except ValueError:
+            # Half of a surrogate pair, which a model can write, is no text to the faster parser.
+            values = json.loads(line)
         return _KINDS[values["kind"]](values)
     except (ValueError, KeyError, TypeError) as error:
         raise ResultsError(f"{path}, line {number} is not a line of a results file: {error!r}") from error
-
-
-def _parse_json(line: bytes) -> Any:
-    try:
-        return from_json(line)
-    except ValueError:
-        # Half of a surrogate pair, which a model can write, is no text to the faster parser.
-        return json.loads(line)
 
 
 def _parse_last_line(rest: bytes) -> list[EvaluationRun | Record]:

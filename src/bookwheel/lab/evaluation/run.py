@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING
@@ -17,29 +17,34 @@ from typing import TYPE_CHECKING
 from bookwheel.errors import BookwheelError
 from bookwheel.lab.evaluation.judge import judge_records
 from bookwheel.lab.evaluation.measure import measure_sample
-from bookwheel.lab.evaluation.models import open_models, open_optional_model
 from bookwheel.lab.evaluation.records import SampleOutcome
 from bookwheel.lab.evaluation.results import EvaluationRun, Results, ResultsFile
-from bookwheel.lab.evaluation.sources import (
+from bookwheel.lab.evaluation.samples import (
+    KnownAnswers,
     check_source,
     choose_unknown_places,
     describe_left_out,
     describe_passed_over,
     open_task_source,
 )
-from bookwheel.lab.evaluation.unknown import KnownAnswers
-from bookwheel.lab.evaluation.work import iterate_jobs, list_batches, list_done, match_models
+from bookwheel.lab.evaluation.work import (
+    iterate_jobs,
+    list_batches,
+    list_done,
+    match_models,
+    open_models,
+    open_optional_model,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from bookwheel.journal import Journal
-    from bookwheel.lab.evaluation.models import ModelUnderTest, OpenModel
     from bookwheel.lab.evaluation.records import Record, RecordKey
+    from bookwheel.lab.evaluation.samples import UnknownPlaces
     from bookwheel.lab.evaluation.settings import Evaluation
-    from bookwheel.lab.evaluation.unknown import UnknownPlaces
-    from bookwheel.lab.evaluation.work import Batch, SampleJob, SampleSource
+    from bookwheel.lab.evaluation.work import Batch, ModelUnderTest, OpenModel, SampleJob, SampleSource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,9 +103,16 @@ async def evaluate(
             source = open_task_source(evaluation, candidates, places)
         await asyncio.to_thread(check_source, evaluation, source)
         batches = list_batches(evaluation, source)
-        with ResultsFile(
-            results, replace(_describe_run(evaluation, candidates, options.command), notes=tuple(notes))
-        ) as file:
+        run = EvaluationRun(
+            command=options.command,
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            version=version("bookwheel"),
+            fixed=evaluation.fixed_settings(),
+            models={one.label: one.settings for one in candidates},
+            settings=evaluation.to_json(),
+            notes=tuple(notes),
+        )
+        with ResultsFile(results, run) as file:
             done = list_done(record for record in file.results.records if record.outcome not in options.rerun)
             work = _EvaluationWork(file, options, batches, candidates, done, evaluation.repeats)
             try:
@@ -125,17 +137,6 @@ async def _choose_questions(
             return {}
         known_answers = KnownAnswers(results.with_name("known.jsonl"), knower.name)
         return await choose_unknown_places(evaluation, candidates, knower, known_answers)
-
-
-def _describe_run(evaluation: Evaluation, candidates: Sequence[ModelUnderTest], command: str) -> EvaluationRun:
-    return EvaluationRun(
-        command=command,
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-        version=version("bookwheel"),
-        fixed=evaluation.fixed_settings(),
-        models={one.label: one.settings for one in candidates},
-        settings=evaluation.to_json(),
-    )
 
 
 class _EvaluationWork:

@@ -32,7 +32,6 @@ from typing import Annotated, Any, Final, Self
 from annotated_types import Ge, Gt
 
 from bookwheel.errors import InputError
-from bookwheel.lab.evaluation.errors import SettingsError
 from bookwheel.plan import Plan, list_presets, load_preset
 from bookwheel.reading.ways.registry import load_way
 from bookwheel.schema import check_bounds, parse
@@ -53,6 +52,10 @@ _FIRST: Final = frozenset(
         *("tokens", "seconds", "cost", "price_in", "price_out"),
     }
 )
+
+
+class SettingsError(InputError):
+    """Unknown settings of an evaluation, or settings that contradict each other; the command's exit code is 2."""
 
 
 def _check_ways(ways: tuple[str, ...], key: str) -> None:
@@ -143,27 +146,20 @@ class Evaluation:
             raise SettingsError(
                 "unknown_to chooses among questions of tasks: for files there is `bookwheel data filter`"
             )
-        self._check_models()
-        self._check_plans()
-        stray = next((task for task in self.options if task not in self.tasks), None)
-        if stray:
-            raise SettingsError(f"options.{stray}: the task is not measured here; tasks are: {', '.join(self.tasks)}")
-
-    def _check_models(self) -> None:
         names = [model.display_name for model in self.models]
         if not names:
             raise SettingsError("models must name at least one model")
-        duplicate = next((name for name in names if names.count(name) > 1), None)
-        if duplicate:
+        if duplicate := next((name for name in names if names.count(name) > 1), None):
             raise SettingsError(f"two models are called {duplicate!r}; give them labels")
-
-    def _check_plans(self) -> None:
         plan = Plan.from_json(self.plan)
         for model in self.models:
             try:
                 plan.with_values(model.plan)
             except InputError as error:
                 raise SettingsError(f"models.{model.display_name}: {error}") from error
+        stray = next((task for task in self.options if task not in self.tasks), None)
+        if stray:
+            raise SettingsError(f"options.{stray}: the task is not measured here; tasks are: {', '.join(self.tasks)}")
 
     @property
     def every_length(self) -> tuple[int, ...]:
@@ -185,15 +181,13 @@ class Evaluation:
         varying |= {"unknown_to"} if self.options else {"unknown_to", "options"}
         settings = {name: value for name, value in asdict(self).items() if name not in varying}
         unknown_to = {"unknown_to": self.unknown_to.name} if self.unknown_to else {}
-        return {**settings, **unknown_to, **self._hash_data()}
-
-    def _hash_data(self) -> dict[str, str]:
-        """Return a hash of the user's file of questions, under whatever name it lies; nothing for a folder."""
         path = Path(self.data) if self.data else None
-        if path is None or not path.is_file():
-            return {}
-        with path.open("rb") as file:
-            return {"data": hashlib.file_digest(file, "sha256").hexdigest()[:16]}
+        if (
+            path and path.is_file()
+        ):  # the user's file of questions counts under whatever name it lies; a folder does not
+            with path.open("rb") as file:
+                settings["data"] = hashlib.file_digest(file, "sha256").hexdigest()[:16]
+        return {**settings, **unknown_to}
 
     @classmethod
     def load(cls, source: str) -> Self:

@@ -78,7 +78,7 @@ def estimate(
     n = len(scores)
     if n == 0:
         return IntervalEstimate(mean=math.nan, low=math.nan, high=math.nan, n=0, method="none")
-    groups = _count_clusters(clusters, n)
+    groups = n if clusters is None else len(set(clusters))
     if groups < n and clusters is not None:
         return _estimate_clustered(scores, clusters, groups, confidence)
     if set(scores) <= {0, 1} or min(scores) == max(scores):
@@ -165,7 +165,7 @@ def _difference_interval(
     differences: Sequence[float], clusters: Sequence[Hashable], confidence: float
 ) -> tuple[float, float, str]:
     """Return low, high and the method for a mean difference."""
-    n, groups = len(differences), _count_clusters(clusters, len(differences))
+    n, groups = len(differences), len(set(clusters))
     signs = Counter(math.copysign(1, one) for one in _sum_by_cluster(differences, clusters) if one)
     if groups == n and set(differences) <= {-1, 0, 1}:
         return (*_bonett_price(signs[1], signs[-1], n, confidence), "Bonett-Price")
@@ -204,7 +204,11 @@ def t_quantile(share: float, degrees: int) -> float:
     """Return Student's t below which `share` (above one half) of the distribution lies."""
     z = NormalDist().inv_cdf(share)
     if degrees > _MANY_DEGREES:
-        return _expand_quantile(z, degrees)
+        # Cornish and Fisher's expansion around the normal quantile.
+        first = (z**3 + z) / 4
+        second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
+        third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
+        return z + first / degrees + second / degrees**2 + third / degrees**3
     low, high = 0.0, 2.0
     while _t_share(high, degrees) < share:
         high *= 2
@@ -228,14 +232,6 @@ def _t_share(t: float, degrees: int) -> float:
     return 0.5 + sine * total / 2
 
 
-def _expand_quantile(z: float, degrees: int) -> float:
-    """Return Cornish and Fisher's expansion of t around the normal quantile."""
-    first = (z**3 + z) / 4
-    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
-    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
-    return z + first / degrees + second / degrees**2 + third / degrees**3
-
-
 def _bonett_price(ahead: int, behind: int, n: int, confidence: float) -> tuple[float, float]:
     """Return an adjusted Wald interval.
 
@@ -248,10 +244,6 @@ def _bonett_price(ahead: int, behind: int, n: int, confidence: float) -> tuple[f
 
 def _z_score(confidence: float) -> float:
     return NormalDist().inv_cdf(0.5 + confidence / 2)
-
-
-def _count_clusters(clusters: Sequence[Hashable] | None, n: int) -> int:
-    return n if clusters is None else len(set(clusters))
 
 
 def _sum_by_cluster(values: Sequence[float], clusters: Sequence[Hashable]) -> list[float]:

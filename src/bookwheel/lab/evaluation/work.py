@@ -1,4 +1,4 @@
-"""The jobs of an evaluation: every sample in every way with every model, as often as it repeats.
+"""The work of an evaluation: the open models, and every sample for each of them in every way, as often as it repeats.
 
 Samples are made when their turn comes. Jobs whose result exists are skipped.
 """
@@ -7,29 +7,127 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bookwheel.lab.evaluation.coverage import find_default_share
-from bookwheel.lab.evaluation.errors import SettingsError
+from bookwheel.lab.evaluation.settings import ModelSpec, SettingsError, fingerprint, model_settings
 from bookwheel.lab.tasks.base import MissingSample, Sample
 from bookwheel.lab.tasks.definition import make_sample
+from bookwheel.models.address import is_built_in
+from bookwheel.models.base import Model, ModelWrapper
+from bookwheel.models.patience import Patience, PatientModel
+from bookwheel.reading.prompts import prompts_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping
 
-    from bookwheel.lab.evaluation.models import ModelUnderTest
     from bookwheel.lab.evaluation.records import Record, RecordKey
     from bookwheel.lab.evaluation.settings import Evaluation
+    from bookwheel.plan import Plan
 
+    OpenModel = Callable[[ModelSpec], Awaitable[Model]]
     SampleSource = Callable[[str, int], Iterable[Sample]]
     """Task and length to its samples, which are the same at every call.
 
     A sequence makes each sample by itself, so one that raises InfeasibleSample does not end the others.
     """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelUnderTest:
+    """An open model with its settings."""
+
+    label: str
+    model: Model
+    plan: Plan
+    ways: tuple[str, ...]
+    lengths: tuple[int, ...]
+    """Only these lengths; empty: all."""
+    settings: Mapping[str, Any]
+    """The settings that all its results share."""
+    fingerprint: str
+
+    def plan_of_repeat(self, repeat: int) -> Plan:
+        """Return the plan of a sample's reading number `repeat`: each has a seed of its own, if the plan has one."""
+        seed = self.plan.sampling.seed
+        if not repeat or seed is None:
+            return self.plan
+        return replace(self.plan, sampling=replace(self.plan.sampling, seed=seed + repeat))
+
+
+class NarrowWindow(ModelWrapper):
+    """A model with a smaller window, so that all models can be compared at the same one."""
+
+    def __init__(self, model: Model, window: int) -> None:
+        super().__init__(model)
+        self._window = window
+
+    @property
+    def window(self) -> int:
+        """The smaller window. The ways of reading keep to it; `reply` does not check."""
+        return self._window
+
+
+@asynccontextmanager
+async def open_models(evaluation: Evaluation, open_model: OpenModel) -> AsyncGenerator[list[ModelUnderTest]]:
+    """Open all models of the evaluation until the end of the block; those that only read differently share one."""
+    opened: list[tuple[ModelSpec, Model]] = []
+    try:
+        candidates = []
+        for spec in evaluation.models:
+            # What opening the model needs, without what says how it reads. A server's window may have to be told; a
+            # model of this process knows its own, and reads in a narrower one.
+            window = None if is_built_in(spec.name) else spec.window
+            source = replace(spec, label="", window=window, ways=(), lengths=(), plan={})
+            model = next((model for known, model in opened if known == source), None)
+            if model is None:
+                model = await open_model(source)
+                opened.append((source, model))
+            candidates.append(_prepare_model(evaluation, spec, model))
+        yield candidates
+    finally:
+        for _, model in opened:
+            await model.aclose()
+
+
+@asynccontextmanager
+async def open_optional_model(spec: ModelSpec | None, open_model: OpenModel) -> AsyncGenerator[Model | None]:
+    """Open a model that is not measured until the end of the block; None where there is none."""
+    if spec is None:
+        yield None
+        return
+    model = await open_model(spec)
+    try:
+        yield PatientModel(model, Patience())
+    finally:
+        await model.aclose()
+
+
+def _prepare_model(evaluation: Evaluation, spec: ModelSpec, model: Model) -> ModelUnderTest:
+    plan = evaluation.plan_of(spec, model.plan)
+    if evaluation.repeats > 1 and plan.sampling.temperature == 0:
+        raise SettingsError(
+            f"{spec.display_name} reads at temperature 0, where every repeat is the same; "
+            f"set a temperature, or leave out --repeats"
+        )
+    if spec.window is not None and (model.window is None or spec.window < model.window):
+        model = NarrowWindow(model, spec.window)
+    prompts = prompts_for(replace(plan, language=plan.language or evaluation.language), "")
+    settings = model_settings(spec, plan, repr(prompts))
+    return ModelUnderTest(
+        label=spec.display_name,
+        model=model,
+        plan=plan,
+        ways=spec.ways or evaluation.ways,
+        lengths=spec.lengths,
+        settings=settings,
+        fingerprint=fingerprint([evaluation.fixed_settings(), settings]),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,20 +172,15 @@ class SampleJob:
 
 def list_batches(evaluation: Evaluation, source: SampleSource) -> list[Batch]:
     """Return a batch for each task and length, then those of the files of samples."""
-    batches = [
-        _make_batch(task, length, source, evaluation.count)
-        for task in evaluation.tasks
-        for length in evaluation.every_length
-    ]
+    batches: list[Batch] = []
+    for task, length in product(evaluation.tasks, evaluation.every_length):
+        samples = source(task, length)
+        # A series knows its own number: a task that is made in two languages has twice as many.
+        count = len(samples) if isinstance(samples, Sequence) else evaluation.count
+        made = partial(_iterate_samples, source, task, length, count)
+        batches.append(Batch(task=task, length=length, count=count, samples=made))
     pool = Path(evaluation.data) if evaluation.data else None
     return batches + [batch for name in evaluation.samples for batch in _read_file_batches(Path(name), pool)]
-
-
-def _make_batch(task: str, length: int, source: SampleSource, count: int) -> Batch:
-    samples = source(task, length)
-    # A series knows its own number: a task that is made in two languages has twice as many.
-    count = len(samples) if isinstance(samples, Sequence) else count
-    return Batch(task=task, length=length, count=count, samples=partial(_iterate_samples, source, task, length, count))
 
 
 def iterate_jobs(
@@ -105,7 +198,7 @@ def iterate_jobs(
         pairs = match_models(batch, candidates)
         is_full = all(have[batch.task, batch.length, way, one.label] >= batch.count * repeats for one, way in pairs)
         for place, sample in batch.samples():
-            content = _content_of(sample)
+            content = "" if isinstance(sample, MissingSample) else sample.content
             jobs = [
                 SampleJob(
                     sample=sample,
@@ -120,7 +213,8 @@ def iterate_jobs(
                 for one, way in pairs
                 for repeat in range(repeats)
             ]
-            left = [job for job in jobs if not _is_done(job, done)]
+            # Results of older versions name no content.
+            left = [job for job in jobs if done.get(job.key) not in ("", content)]
             # Once for all ways and models: in a long document the search takes seconds.
             found = find_default_share(sample) if left and isinstance(sample, Sample) else None
             yield from (replace(job, found_by_search=found) for job in left)
@@ -128,16 +222,6 @@ def iterate_jobs(
             # edit files, so each of their samples is compared with its result.
             if is_full and not left and not batch.file:
                 break
-
-
-def _content_of(sample: Sample | MissingSample) -> str:
-    return "" if isinstance(sample, MissingSample) else sample.content
-
-
-def _is_done(job: SampleJob, done: Mapping[RecordKey, str]) -> bool:
-    """Return whether the job has a result for the same content; results of older versions name none."""
-    content = done.get(job.key)
-    return content is not None and content in ("", job.content)
 
 
 def match_models(batch: Batch, candidates: Sequence[ModelUnderTest]) -> list[tuple[ModelUnderTest, str]]:

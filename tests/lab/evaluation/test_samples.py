@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from bookwheel.errors import Rejected
-from bookwheel.lab.evaluation.errors import SettingsError
 from bookwheel.lab.evaluation.run import evaluate
-from bookwheel.lab.evaluation.settings import Evaluation, ModelSpec
-from bookwheel.lab.evaluation.unknown import KnownAnswers, choose_unknown
+from bookwheel.lab.evaluation.samples import KnownAnswers, choose_unknown
+from bookwheel.lab.evaluation.settings import Evaluation, ModelSpec, SettingsError
 from bookwheel.lab.tasks import sample_series
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.text.tokens import WordTokenizer

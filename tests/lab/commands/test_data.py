@@ -1,4 +1,4 @@
-"""`bookwheel data`: files are made whole or not at all, and never replaced unasked."""
+"""`bookwheel data`: files are made whole and never replaced unasked; a checkout's templates become a prompt set."""
 
 import asyncio
 from pathlib import Path
@@ -7,10 +7,11 @@ import pytest
 
 from bookwheel.cli import main
 from bookwheel.errors import InputError, TokenizerError
-from bookwheel.lab.commands.data import SampleOptions, filter_samples_file, tasks
+from bookwheel.lab.commands.data import SampleOptions, filter_samples_file, tasks, write_prompts
 from bookwheel.lab.commands.data import make as make_file
 from bookwheel.lab.tasks import TASKS, read_samples
 from bookwheel.models.scripted import ScriptedModel
+from bookwheel.reading.prompts import Prompts
 
 
 def make(task, *, out, force=False, **options):
@@ -168,3 +169,36 @@ def test_samples_that_cannot_be_made_stand_in_the_file_with_their_reasons(tmp_pa
     assert missing.id.startswith("hqa-en-38-3-")
     assert "needs at least" in missing.reason
     assert f"{4 - len(made)} of 4 samples cannot be made" in capsys.readouterr().err
+
+
+SCRIPT = '''
+raise RuntimeError("must not run")
+TEMPLATE = """Note it.
+<problem> {prompt}</problem><memory>{memory}</memory><section>{chunk}</section>
+Notes:
+"""
+TEMPLATE_FINAL = """<problem>{prompt}</problem><memory>{memory}</memory> Answer in \\\\boxed{{}}."""
+NO_MEMORY = "none"
+'''
+
+
+def test_templates_become_a_prompt_set(tmp_path):
+    script = tmp_path / "taskutils" / "memory_eval" / "utils" / "recurrent_boxed.py"
+    script.parent.mkdir(parents=True)
+    script.write_text(SCRIPT)
+    out = tmp_path / "own.toml"
+    assert write_prompts(tmp_path, out=out) == 0
+    prompts = Prompts.from_toml(out.read_text(), "own")
+    assert prompts.blank == "none"
+    assert prompts.updates["memory-first"] == (
+        "Note it.\n<problem> {question}</problem><memory>{memory}</memory><section>{section}</section>\nNotes:\n"
+    )
+    assert prompts.answer_template == ("<problem>{question}</problem><memory>{memory}</memory> Answer in \\boxed{}.")
+    with pytest.raises(InputError, match="--force"):
+        write_prompts(tmp_path, out=out)
+
+
+def test_what_is_no_checkout_is_told(tmp_path):
+    with pytest.raises(InputError, match=r"recurrent_boxed\.py cannot be read"):
+        write_prompts(tmp_path, out=tmp_path / "own.toml")
+    assert not list(tmp_path.iterdir())

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bookwheel.lab.commands.coverage import show_coverage
+from bookwheel.lab.commands.data import show_coverage
 from bookwheel.lab.evaluation.coverage import find_constant, find_share, measure_coverage
 from bookwheel.lab.evaluation.layout import build_sections
 from bookwheel.lab.evaluation.report import build_report, report_to_json

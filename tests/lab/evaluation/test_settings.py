@@ -5,8 +5,7 @@ import pytest
 from bookwheel.cli import main
 from bookwheel.cli.options import PlanOptions
 from bookwheel.errors import InputError, PlanError
-from bookwheel.lab.commands.eval_options import EvalOptions, GridOptions, merge_settings
-from bookwheel.lab.commands.task_options import assign_task_options
+from bookwheel.lab.commands.options import EvalOptions, GridOptions, assign_task_options, merge_settings
 from bookwheel.lab.evaluation.settings import (
     Evaluation,
     ModelSpec,

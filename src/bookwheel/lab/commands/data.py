@@ -1,21 +1,20 @@
-"""`bookwheel data`: make samples for any task and length, and drop those that need no document."""
+"""`bookwheel data`: make samples for any task and length, drop those that need no document, say what they can show."""
 
 from __future__ import annotations
 
+import json
 import sys
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import App, Parameter
 
 from bookwheel.cli.option_types import FilePath, PositiveInt, Text, WholeNumber
 from bookwheel.cli.options import ModelOptions
 from bookwheel.errors import InputError
-from bookwheel.lab.commands.coverage import show_coverage
-from bookwheel.lab.commands.memagent_prompts import write_prompts
-from bookwheel.lab.commands.task_options import parse_task_options
+from bookwheel.lab.commands.options import parse_task_options
 
 if TYPE_CHECKING:
     from bookwheel.lab.tasks import SampleSeries
@@ -54,7 +53,8 @@ class SampleOptions:
         """Return the samples, none of them made yet."""
         from bookwheel.lab.tasks import load_tokenizer, sample_series
 
-        options = {**parse_task_options(self.options), **self._own_options()}
+        own = {"paragraphs": self.paragraphs, "metric": self.metric}
+        options = {**parse_task_options(self.options), **{name: one for name, one in own.items() if one is not None}}
         if self.tokens is not None and "paragraphs" in options:
             raise InputError("give --tokens or --paragraphs, not both: each of them sets the length")
         default = 0 if "paragraphs" in options else _TOKENS
@@ -69,9 +69,6 @@ class SampleOptions:
             split=self.split,
             **options,
         )
-
-    def _own_options(self) -> dict[str, Any]:
-        return {name: value for name in ("paragraphs", "metric") if (value := getattr(self, name)) is not None}
 
     def describe_left_out(self, task: str) -> list[str]:
         """Return a sentence for each kind of question that the task's file has and the samples do not."""
@@ -186,6 +183,96 @@ async def filter_samples_file(
         f"(best of {tries}) and dropped; {failed} left out because it failed"
     )
     return 0
+
+
+def show_coverage(
+    *sources: Annotated[FilePath, Parameter(help="Files of samples.")],
+    tokens: Annotated[PositiveInt, Parameter(help="Tokens of passages that the search may show.")] = 1024,
+    tokenizer: Annotated[Text, Parameter(help="The tokenizer that counts: words, estimate, or a path.")] = "words",
+    as_json: Annotated[bool, Parameter(name="--json", negative="", help="Print one JSON object.")] = False,
+) -> int:
+    """Say for each task how much of its evidence BM25 finds, and what the best constant answer earns."""
+    from dataclasses import asdict
+
+    from bookwheel.cli.output import print_line
+    from bookwheel.lab.evaluation.coverage import measure_coverage
+    from bookwheel.lab.evaluation.sections import format_length
+    from bookwheel.lab.tasks import load_tokenizer, read_samples
+
+    if not sources:
+        raise InputError("name one or more files of samples")
+    samples = (sample for source in sources for sample in read_samples(source))
+    rows = measure_coverage(samples, load_tokenizer(tokenizer), tokens)
+    if as_json:
+        print_line(json.dumps({"tokens": tokens, "tasks": [asdict(row) for row in rows]}, ensure_ascii=False))
+        return 0
+    print_line(f"BM25 may show {tokens} tokens of passages")
+    print_line(f"{'task':26} {'length':>8} {'n':>5} {'found':>6} {'whole':>6}  best constant answer")
+    for row in rows:
+        found = "-" if row.found is None else f"{row.found:.0%}"
+        complete = "-" if row.complete is None else f"{row.complete:.0%}"
+        constant = f"{row.constant_score:.0%} by {row.constant[:40]!r}" if row.constant_score else "0%"
+        print_line(f"{row.task:26} {format_length(row.length):>8} {row.samples:5} {found:>6} {complete:>6}  {constant}")
+    return 0
+
+
+_UPDATE: Final = "taskutils/memory_eval/utils/recurrent_boxed.py"
+_PLACES: Final = {"{prompt}": "{question}", "{chunk}": "{section}"}
+_FENCE: Final = "'''"
+
+
+def write_prompts(
+    checkout: Annotated[FilePath, Parameter(help="The folder of a checkout of MemAgent.")],
+    *,
+    out: Annotated[FilePath, Parameter(help="The prompt set to write.")],
+    force: Annotated[bool, Parameter(negative="", help="Replace the file when it is there.")] = False,
+) -> int:
+    """Write the prompts that MemAgent's checkpoints were trained on, for --prompts.
+
+    They are read from its scripts as data; nothing of the checkout runs.
+    """
+    from bookwheel.reading.prompts import Prompts
+
+    if out.exists() and not force:
+        raise InputError(f"{out} is there already; choose another --out or replace it with --force")
+    text = convert_prompts(checkout)
+    Prompts.from_toml(text, out.name)
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{out} cannot be written: {error}") from error
+    print(f"bookwheel ask FILE QUESTION --prompts {out}")
+    return 0
+
+
+def convert_prompts(checkout: Path) -> str:
+    """Return the prompt set as TOML; InputError where the checkout has no such templates."""
+    from bookwheel.lab.tasks.ruler.resources import read_literals
+
+    update = read_literals(checkout / _UPDATE)
+    try:
+        memory, answer = (_rename_places(update[name]) for name in ("TEMPLATE", "TEMPLATE_FINAL"))
+        blank = update["NO_MEMORY"]
+    except KeyError as error:
+        raise InputError(f"{checkout} is no checkout of MemAgent that is known here: {error} is missing") from error
+    return (
+        f'language = "en"\nblank = {_FENCE}{blank}{_FENCE}\nanswer = {_quote(answer)}\n\n'
+        f"[update]\nmemory-first = {_quote(memory)}\n"
+    )
+
+
+def _rename_places(template: str) -> str:
+    for theirs, ours in _PLACES.items():
+        template = template.replace(theirs, ours)
+    # Doubled braces are those that `str.format` would write once.
+    return template.replace("{{", "{").replace("}}", "}")
+
+
+def _quote(text: str) -> str:
+    """Return a literal TOML string; it drops a line break at its very beginning, so one is put there."""
+    if _FENCE in text:
+        raise InputError("a template holds three quotes in a row, which a prompt set cannot")
+    return f"{_FENCE}\n{text}{_FENCE}"
 
 
 def _print_note(text: str) -> None:

@@ -15,7 +15,7 @@ from cyclopts import Parameter
 
 from bookwheel.cli.option_types import FilePath, Text
 from bookwheel.errors import InputError
-from bookwheel.lab.commands.eval_options import EvalOptions, merge_settings
+from bookwheel.lab.commands.options import EvalOptions, merge_settings
 from bookwheel.types import Status
 
 if TYPE_CHECKING:

@@ -140,8 +140,7 @@ def _choose_threads(resumed: Path | None) -> int:
 @contextmanager
 def _open_observers(config: TrainConfig, folder: Path, *, quiet: bool, trackers: Sequence[str]) -> Iterator[Observer]:
     """Give a function that passes every record to the view and to the trackers that are wanted."""
-    from bookwheel.lab.commands.trackers import open_tensorboard, open_tracker
-    from bookwheel.lab.commands.training_view import RunView
+    from bookwheel.lab.commands.training_view import RunView, open_tensorboard, open_tracker
 
     with ExitStack() as stack:
         observers: list[Observer] = []

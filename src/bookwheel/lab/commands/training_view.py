@@ -1,7 +1,12 @@
-"""The terminal view of a training run."""
+"""How a training run is watched: in the terminal, by trackers of experiments, and rollout by rollout."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Group
@@ -12,6 +17,9 @@ from rich.table import Table
 from rich.text import Text
 
 from bookwheel.cli.output import stderr
+from bookwheel.cli.timeline import ReadingNote
+from bookwheel.errors import MissingExtra
+from bookwheel.lab.training.rollout_store import load_rollouts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -130,3 +138,74 @@ def _format_held_out(records: Sequence[Record]) -> Text:
 
 def _format_figure(value: float) -> str:
     return str(value) if isinstance(value, int) else f"{value:.3g}"
+
+
+PROJECT: Final = "bookwheel"
+"""The project that runs are filed under."""
+
+
+@contextmanager
+def open_tensorboard(folder: Path) -> Iterator[Observer]:
+    """Give a function that writes every metric of every record into TensorBoard's event files."""
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise MissingExtra("--tensorboard", "tensorboard") from error
+
+    with SummaryWriter(folder) as writer:
+
+        def write(record: Record) -> None:
+            for name, value in _list_figures(record).items():
+                writer.add_scalar(name, value, record["step"])
+
+        yield write
+
+
+@contextmanager
+def open_tracker(name: str, folder: Path, settings: Mapping[str, Any]) -> Iterator[Observer]:
+    """Give a function that logs every metric of every record to `wandb` or `trackio`, which share their functions.
+
+    Both read their addresses and keys from their own environment variables. A resumed run goes on with its old one.
+    """
+    try:
+        library: Any = import_module(name)
+    except ImportError as error:
+        raise MissingExtra(f"--{name}", name) from error
+    # Ids take no slashes; the folder's name tells runs apart for people, its whole path for the tracker.
+    identity = str(folder.absolute()).strip("/").replace("/", "-")[-120:]
+    options = {"id": identity, "dir": str(folder)} if name == "wandb" else {}
+    run = library.init(project=PROJECT, name=folder.name, config=dict(settings), resume="allow", **options)
+
+    def log(record: Record) -> None:
+        # Records of a step and of its evaluation share a number, and W&B's own counter takes each but once.
+        run.log({**_list_figures(record), "training_step": record["step"]})
+
+    try:
+        yield log
+    finally:
+        library.finish()
+
+
+def _list_figures(record: Record) -> dict[str, float]:
+    """Return the record's figures, named by its kind."""
+    kind = record["kind"]
+    figures = {
+        f"{kind}/{name}": value for name, value in record.items() if isinstance(value, int | float) and name != "step"
+    }
+    return figures | {f"{kind}/seconds": record["clock"]["seconds"]}
+
+
+def find_rollout(journal: Path, id_: str) -> ReadingNote | None:
+    """Return what `bookwheel show` says of a rollout; None where the journal belongs to no training run."""
+    if not journal.with_name("rollouts.jsonl").is_file():
+        return None
+    rollout = next((rollout for rollout in load_rollouts(journal.parent) if rollout.reading == id_), None)
+    if rollout is None:
+        return None
+    reward = "not scored" if rollout.reward is None else f"reward {rollout.reward:g}"
+    parts = ", ".join(f"{name} {value:g}" for name, value in rollout.parts.items())
+    return ReadingNote(
+        head=f"rollout of step {rollout.step} · sample {rollout.sample} · {reward}" + (f" ({parts})" if parts else ""),
+        tail=f" · advantage {rollout.advantage:+.3f}",
+        fields={"rollout": asdict(rollout)},
+    )

@@ -1,7 +1,12 @@
-"""The options of `bookwheel eval`, and what they make of a settings file."""
+"""The options of `bookwheel eval`, and what they make of a settings file.
+
+Options of tasks are `--option hops=8`, or `--option vt.hops=8` where there are several tasks.
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +15,7 @@ from cyclopts import Group, Parameter
 
 from bookwheel.cli.option_types import PositiveInt, Text
 from bookwheel.cli.options import BudgetOptions, OutputOptions, PlanOptions, list_given
-from bookwheel.lab.commands.task_options import assign_task_options
+from bookwheel.errors import InputError
 from bookwheel.models.address import is_built_in
 
 if TYPE_CHECKING:
@@ -134,3 +139,35 @@ def _merge_plan(options: EvalOptions, plan: dict[str, Any]) -> dict[str, Any]:
     # The language is that of the samples.
     given = list_given(replace(options.plan, language=None), options.budget)
     return merge_tables(base, nest_values(given))
+
+
+def parse_task_options(texts: Sequence[str]) -> dict[str, Any]:
+    """Return the options by name; numbers, true and false become what they are, all else stays text."""
+    options: dict[str, Any] = {}
+    for text in texts:
+        name, sign, value = text.partition("=")
+        if not sign or not name.strip():
+            raise InputError(f"--option takes NAME=VALUE, such as hops=8, not {text!r}")
+        try:
+            options[name.strip()] = json.loads(value)
+        except json.JSONDecodeError:
+            options[name.strip()] = value.strip()
+    return options
+
+
+def assign_task_options(
+    texts: Sequence[str], tasks: Sequence[str], base: Mapping[str, Mapping[str, Any]] | None = None
+) -> dict[str, dict[str, Any]]:
+    """Return the options by task, on top of `base`. One without a task goes to all tasks that have it."""
+    from bookwheel.lab.tasks import load_task
+
+    assigned = {task: dict(options) for task, options in (base or {}).items()}
+    for name, value in parse_task_options(texts).items():
+        task, _, option = name.rpartition(".")
+        takers = [task] if task else [one for one in tasks if option in load_task(one).option_names]
+        if not takers:
+            offers = "; ".join(f"{one}: {', '.join(load_task(one).option_names) or 'none'}" for one in tasks)
+            raise InputError(f"no task that is measured has the option {option!r}. Options are: {offers}")
+        for taker in takers:
+            assigned.setdefault(taker, {})[option] = value
+    return assigned

@@ -133,6 +133,8 @@ class ListedReadingJson(TypedDict):
     status: Status
     question: str
     answer: str | None
+    passage: NotRequired[str]
+    """The document's own words that a short answer is taken from; not there where the answer is no such one."""
     answer_turn: AnswerTurnJson | None
     verdict: Verdict | None
     """The verdict of the whole answer; null where there is none to judge."""
@@ -190,7 +192,7 @@ def outcome_to_json(reading: Reading) -> OutcomeJson:
 
 def summary_to_json(reading: Reading) -> ListedReadingJson:
     """Return the reading without steps, gaps and evidence, for lists."""
-    return {
+    values: ListedReadingJson = {
         "reading": reading.id,
         "status": reading.status,
         "question": reading.question,
@@ -209,6 +211,9 @@ def summary_to_json(reading: Reading) -> ListedReadingJson:
         "parent": reading.parent,
         "created": reading.created,
     }
+    if reading.answer and reading.answer.passage:
+        values["passage"] = reading.answer.passage
+    return values
 
 
 def step_to_json(step: Step, previous: Memory, *, changes: bool = False) -> StepJson:
@@ -319,7 +324,7 @@ def reading_from_json(values: Mapping[str, Any]) -> Reading:
         language=values["language"],
         status=Status(values["status"]),
         steps=tuple(steps),
-        answer=_answer_from_json(values["answer"], values["answer_turn"]),
+        answer=_answer_from_json(values["answer"], values["answer_turn"], values.get("passage", "")),
         usage=Usage(**values["usage"]),
         evidence=tuple(evidence_from_json(evidence) for evidence in values.get("evidence", ())),
         claims=tuple(claim_from_json(claim) for claim in values.get("claims", ())),
@@ -363,12 +368,11 @@ def _step_from_json(values: Mapping[str, Any], memory: Memory) -> Step:
     )
 
 
-def _answer_from_json(text: str | None, turn: Mapping[str, Any] | None) -> Answer | None:
+def _answer_from_json(text: str | None, turn: Mapping[str, Any] | None, passage: str) -> Answer | None:
     if text is None or turn is None:
         return None
-    return Answer(
-        text=text, conversation=_conversation_from_json(turn), flags=tuple(Flag(flag) for flag in turn["flags"])
-    )
+    flags = tuple(Flag(flag) for flag in turn["flags"])
+    return Answer(text=text, conversation=_conversation_from_json(turn), flags=flags, passage=passage)
 
 
 def _conversation_from_json(values: Mapping[str, Any]) -> Conversation:

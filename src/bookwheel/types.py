@@ -287,6 +287,8 @@ class Answer:
     text: str
     conversation: Conversation
     flags: tuple[Flag, ...] = ()
+    passage: str = ""
+    """The document's own words that a short answer is taken from; empty where there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

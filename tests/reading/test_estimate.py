@@ -79,8 +79,8 @@ def test_judgements_of_passages_are_estimated():
         for weight in (0.0, 0.1)
     )
     # Each window of each chunk may come into the memory. A second passage is one of four, two of which are judged with
-    # the best one; both are then measured once more, and without each of its three sentences.
-    assert judged.calls == plain.calls + 4 * judged.chunks + 4 + 2 + 1 + 3
+    # the best one.
+    assert judged.calls == plain.calls + 4 * judged.chunks + 4 + 2
     spent = read("quotes", replace(plan, judgement_weight=0.1), QUESTION)
     assert read("quotes", plan, QUESTION).calls < spent.calls <= judged.calls
     assert judged.least_prompt_tokens <= spent.prompt_tokens <= judged.prompt_tokens

@@ -95,6 +95,8 @@ def print_answer(reading: Reading, output: OutputOptions) -> int:
         if not quiet:
             console.print(Text("\nanswer", style="bold green"))
         print(sanitize(reading.answer.text) or "(the model gave no answer)", flush=True)
+        if reading.answer.passage and not quiet:
+            console.print(Text(f"passage: {sanitize(reading.answer.passage)}", style="dim"))
         for flag in reading.answer.flags:
             console.print(Text(f"note: {_ANSWER_NOTES.get(flag, flag)}", style="yellow"))
     else:

@@ -199,7 +199,8 @@ def _usage_from_row(values: Sequence[Any]) -> Usage:
 def _answer_to_json(answer: Answer) -> str | bytes:
     reply = answer.conversation.reply
     usage = usage_to_row(reply.usage)
-    return _to_json({"reply": reply.text, "finish": reply.finish, "flags": answer.flags, "usage": usage})
+    turn = {"reply": reply.text, "finish": reply.finish, "flags": answer.flags, "usage": usage}
+    return _to_json(turn | ({"passage": answer.passage} if answer.passage else {}))
 
 
 def _answer_from_json(text: str, turn: dict[str, Any], record: bytes | None) -> Answer:
@@ -210,7 +211,8 @@ def _answer_from_json(text: str, turn: dict[str, Any], record: bytes | None) -> 
         tokens=unpack_tokens(record),
     )
     flags = tuple(Flag(flag) for flag in turn["flags"])
-    return Answer(text=text, conversation=Conversation(messages=(), reply=reply), flags=flags)
+    said = Conversation(messages=(), reply=reply)
+    return Answer(text=text, conversation=said, flags=flags, passage=turn.get("passage", ""))
 
 
 def pack_tokens(tokens: TokenRecord | None) -> bytes | None:

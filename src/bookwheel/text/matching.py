@@ -119,6 +119,14 @@ class Passage:
             *(a + b for a, b in pairwise(self._keys) if _IS_UNSPACED.match(a) and _IS_UNSPACED.match(b)),
         }
 
+    @property
+    def ordered_keys(self) -> list[str]:
+        """What can be looked up, in the text's order: words, and pairs of characters in scripts without blanks."""
+        joined = [
+            a + b if _IS_UNSPACED.match(a) and _IS_UNSPACED.match(b) else a for a, b in pairwise([*self._keys, ""])
+        ]
+        return [key for key in joined if key]
+
     @cached_property
     def _places(self) -> dict[str, list[int]]:
         places: dict[str, list[int]] = {}

@@ -45,7 +45,7 @@ _LONGEST_SHORT: Final = 10
 _MARGIN: Final = 64
 # A longer piece without an end is cut at a comma, a line or a blank.
 LONGEST: Final = 400
-_SOFT_END: Final = (re.compile(r"[;,，、:：]\s*"), re.compile(r"\s+"))
+_SOFT_END: Final = (re.compile(r"[;，、：]\s*|[,:](?!\d)\s*"), re.compile(r"\s+"))
 
 
 def split_sentences(text: str, longest: int = LONGEST) -> list[tuple[int, int]]:

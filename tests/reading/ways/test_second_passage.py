@@ -58,9 +58,10 @@ def read(model, plan=PLAN, done=(), text=TEXT):
 
 def test_what_the_best_passage_leaves_open_is_quoted_from_elsewhere() -> None:
     steps, answer = read(reader())
-    first, second = answer.text.splitlines()
+    first, second = (answer.passage or answer.text).splitlines()
     assert first.startswith("The keeper who lit the great lamp was Amos Thorne.")
-    assert second.startswith("A cooper called Amos Thorne came from Brill.")
+    assert "A cooper called Amos Thorne came from Brill." in second
+    assert answer.text in second
     joined = [step for step in steps if Flag.JOINED in step.flags]
     assert joined == [steps[-1]]
     assert joined[0].score is None
@@ -76,20 +77,20 @@ def test_what_the_best_passage_leaves_open_is_quoted_from_elsewhere() -> None:
 def test_one_passage_stays_alone_where_the_model_finds_no_better_answer_in_two() -> None:
     steps, answer = read(reader(both=2.0))
     assert not any(Flag.JOINED in step.flags for step in steps)
-    assert "Brill" not in answer.text
-    assert answer.text.startswith("The keeper who lit the great lamp")
+    assert "Brill" not in (answer.passage or answer.text)
+    assert (answer.passage or answer.text).startswith("The keeper who lit the great lamp")
 
 
 def test_only_judged_passages_are_joined() -> None:
     steps, answer = read(reader(), replace(PLAN, judgement_weight=0.0))
     assert not any(Flag.JOINED in step.flags for step in steps)
-    assert "Brill" not in answer.text
+    assert "Brill" not in (answer.passage or answer.text)
 
 
 def test_two_passages_answer_where_neither_does_by_itself() -> None:
     assert read(reader(lit=-9.0, both=-9.0))[1].text == "The document does not say."
     _, answer = read(reader(lit=-9.0))
-    assert len(answer.text.splitlines()) == 2
+    assert len((answer.passage or answer.text).splitlines()) == 2
     # Together they need twice what one needs.
     assert read(reader(lit=-9.0), replace(PLAN, least_gain=0.9))[1].text == "The document does not say."
 
@@ -100,13 +101,13 @@ def test_a_passage_that_does_not_fit_the_memory_beside_the_best_one_is_not_joine
     plan = replace(PLAN, memory_tokens=60)
     steps, answer = read(reader(), plan, text=FILLER * 4 + LIT + FILLER * 4 + long + FILLER * 4)
     assert not any(Flag.JOINED in step.flags for step in steps)
-    assert "Brill" not in answer.text
+    assert "Brill" not in (answer.passage or answer.text)
     assert "Brill" in read(reader(), plan)[1].text
 
 
 def test_an_early_end_leaves_unread_what_neither_passage_is_from() -> None:
     steps, answer = read(reader(), replace(PLAN, enough_gain=0.5))
-    assert "Brill" in answer.text
+    assert "Brill" in (answer.passage or answer.text)
     assert sum(Flag.UNREAD in step.flags for step in steps) > 0
     spans = sorted({(step.chunk.start, step.chunk.end) for step in steps})
     assert (spans[0][0], spans[-1][1]) == (0, len(TEXT))
@@ -133,7 +134,7 @@ def test_a_line_that_the_user_wrote_is_answered_with_alone() -> None:
     own = "The keeper who lit the great lamp was Amos Thorne. He said so himself."
     memory = Memory(text=own, tokens=12, limit=80)
     steps, answer = read(reader(), done=[replace(whole[0], after=memory, flags=(Flag.EDITED,))])
-    assert answer.text == own
+    assert (answer.passage or answer.text) == own
     assert not any(Flag.JOINED in step.flags for step in steps)
 
 
@@ -141,8 +142,8 @@ def test_a_joined_passage_that_the_user_edited_away_does_not_come_back() -> None
     whole, _ = read(reader())
     memory = Memory(text=whole[-1].after.text.replace("Brill", "Ely"), tokens=50, limit=80)
     _, answer = read(reader(), done=[*whole[:-1], replace(whole[-1], after=memory, flags=(Flag.JOINED, Flag.EDITED))])
-    assert "Brill" not in answer.text
-    assert "Ely" in answer.text
+    assert "Brill" not in (answer.passage or answer.text)
+    assert "Ely" in (answer.passage or answer.text)
 
 
 def test_what_was_spent_on_it_is_told_by_its_step_and_the_answer() -> None:

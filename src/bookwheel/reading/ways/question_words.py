@@ -38,7 +38,15 @@ class QuestionWords:
 
     def __init__(self, question: str, stems: set[str] | None = None) -> None:
         parsed = (word for word in parse_words(question) if word.is_distinctive)
-        self._stems = {stem(word.index_key) for word in parsed} if stems is None else stems
+        self.order = [stem(word.index_key) for word in parsed] if stems is None else sorted(stems)
+        """The stems as they stand in the question."""
+        self._stems = set(self.order)
+        self.question = question
+
+    @property
+    def stems(self) -> set[str]:
+        """The stems of the words that say something, save those that only ask; all of them where no other is left."""
+        return self._stems - _ASKING or self._stems
 
     def beyond(self, text: str) -> QuestionWords:
         """Return the words to look for beside a text: those that it lacks, and the names and numbers that it adds."""

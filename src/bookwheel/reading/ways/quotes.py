@@ -3,20 +3,21 @@
 The memory holds verbatim passages of the document, a passage a line, the best first. Passages are chosen by one
 measure, their gain: how much of the question they explain (reading/ways/question_scorer.py).
 
-    for each chunk          those with the rarest words of the question first
+    for each chunk          those with the best windows of the whole document first (reading/ways/passage_index.py)
                             its gain; one that is not among the best few so far changes nothing
-        for each window     of the few that share the most words with the question, three sentences each:
+        for each window     of the best that begin in it (reading/ways/windows.py):
                             rank = gain(window) + gain(chunk) / 2
         memory              the best windows of all chunks so far that fit its size
         judgement           where the plan asks for it: the log-odds, by the model's judgement, that a window that
                             came into the memory answers the question, times a weight, are added to its gain
         until               the best window has the least, and its own gain is enough, and a little less for each
-                            chunk since it was found; what was not read then is flagged `unread`
+                            chunk since it was found; or five chunks were read in vain, where the plan has an enough;
+                            what was not read then is flagged `unread`
     second passage          where passages are judged: one of the whole document that answers together with the best one
                             (reading/ways/second_passage.py); its chunk's step is flagged `joined`
     answer                  if the best window has less than the least, and none joined it: not in the document
-                            else that window, from the first sentence on that much of its gain rests on, and the one
-                            that joined it, likewise
+                            else a short answer out of that window, or of the one that joined it
+                            (reading/ways/short_answers.py), with the passages beside it
 
 A small model judges far better than it writes: it can tell which text a question is about, but not repeat that text
 without errors. Every line of the memory is the document's own wording, so its place in the document is exact. With a
@@ -27,6 +28,7 @@ A line that the user wrote into the memory is never dropped.
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect_right
 from dataclasses import replace
 from itertools import takewhile
 from math import inf
@@ -37,12 +39,12 @@ from bookwheel.reading import loop
 from bookwheel.reading.estimate import CallCost, CostInputs
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.compose import Decision, list_unread, number_step
+from bookwheel.reading.ways.passage_index import cut_chunks, index_document
 from bookwheel.reading.ways.question_scorer import QuestionScorer, ScoredQuote
 from bookwheel.reading.ways.second_passage import JUDGED, MEASURED, find_second
+from bookwheel.reading.ways.short_answers import choose_answer
 from bookwheel.reading.ways.spec import WaySpec
-from bookwheel.reading.ways.windows import SENTENCES, overlaps, split_windows
-from bookwheel.text.chunks import split
-from bookwheel.text.sentences import split_sentences
+from bookwheel.reading.ways.windows import fit, overlaps, split_windows
 from bookwheel.types import Answer, Chunk, Conversation, Flag, Memory, Reply, ScoredLine, Step, Usage
 
 if TYPE_CHECKING:
@@ -51,17 +53,20 @@ if TYPE_CHECKING:
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan
     from bookwheel.reading.prompts import Prompts
+    from bookwheel.reading.ways.question_words import QuestionWords
     from bookwheel.reading.ways.second_passage import SecondPassage
+    from bookwheel.reading.ways.windows import Window
     from bookwheel.types import Document
 
 # Windows are searched in the best chunks only; one more costs seconds and rarely has the answer.
 _CHUNKS: Final = 2
 # Windows of a chunk that are measured. The few with the most of the question's words nearly always have the answer.
 WINDOWS: Final = 4
+# Windows of the whole document that are looked at, and chunks that are read before the search ends.
+_SEARCHED: Final = 24
+_MOST_CHUNKS: Final = 5
 # What each chunk that was read in vain takes off the gain that is enough: the likeliest chunks come first.
 _PATIENCE: Final = 0.1
-# A sentence belongs to the answer if without it this share is lost of what is lost without the most telling one.
-_RESTS: Final = 0.3
 # A memory of overlapping windows would hold one passage several times.
 _MOST_QUOTES: Final = 4
 
@@ -84,12 +89,14 @@ async def quotes(
     kept = [quote for quote in await _restore(memory, lines, done, scorer) if quote.text != second]
     scores = [step.score for step in done if step.score is not None and Flag.UNREAD not in step.flags]
     # In a thread: the whole document is cut into chunks, and a server's tokenizer waits for the network.
-    ranked = await asyncio.to_thread(scorer.words.rank, split(document, model.tokenizer, plan.chunk_tokens))
+    ranked, found_by_start = await asyncio.to_thread(_rank_chunks, document, scorer.words, model, plan)
     read = {(step.chunk.start, step.chunk.end) for step in done if Flag.UNREAD not in step.flags}
     left = [chunk for chunk in ranked if (chunk.start, chunk.end) not in read]
     index, waited = len(done), _count_waited(kept, done)
     gain = _find_enough(kept, waited, plan, done)
-    while left and gain is None:
+    # A plan with no enough reads everything.
+    most = _MOST_CHUNKS if plan.enough_gain else len(ranked)
+    while left and gain is None and len(scores) < most:
         place = left.pop(0)
         chunk = replace(place, index=index, text=document.slice(place.start, place.end))
         score = await scorer.gain(chunk.text)
@@ -98,7 +105,7 @@ async def quotes(
         scores.append(score)
         # A passage gains up to twice what its chunk does.
         if is_good and 2 * score >= plan.least_gain:
-            found = await _search(chunk, score, scorer, model, plan)
+            found = await _search(chunk, found_by_start.get(chunk.start, ()), score, scorer, model, plan)
             kept = await _judge(_select(kept, found, model, plan.memory_tokens), scorer)
         step = _build_step(chunk, memory, kept, score, scorer, model)
         yield step
@@ -106,15 +113,17 @@ async def quotes(
         waited = waited + 1 if _count_waited(kept, [step]) else 0
         gain = _find_enough(kept, waited, plan)
     best = kept[0] if kept else None
-    if best and best.chunk < inf and weight and not second and not any(Flag.UNREAD in step.flags for step in done):
+    is_open = best is not None and scorer.words.share(best.text) < 1
+    was_ended = any(Flag.UNREAD in step.flags for step in done)
+    if best and is_open and best.chunk < inf and weight and not second and not was_ended:
         joining = await find_second(best, ranked, document, scorer, model, plan)
         if joining:
             step = _join(joining, memory, kept, scorer, model)
             yield number_step(step, index)
             index, memory, second = index + 1, step.after, joining.text
             left = [chunk for chunk in left if chunk.start != joining.chunk.start]
-    if gain is not None:
-        for step in list_unread(left, memory, Decision(score=gain, usage=Usage()), done):
+    if left:
+        for step in list_unread(left, memory, Decision(score=gain or 0.0, usage=Usage()), done):
             yield number_step(step, index)
             index += 1
     yield await _answer(kept, second, memory, scorer, model, plan)
@@ -155,10 +164,32 @@ def _find_enough(kept: Sequence[ScoredQuote], waited: int, plan: Plan, done: Seq
     return best.window if is_enough else None
 
 
-async def _search(chunk: Chunk, score: float, scorer: QuestionScorer, model: Model, plan: Plan) -> list[ScoredQuote]:
-    """Return the windows of a chunk that share the most words with the question, with their gains."""
-    windows = split_windows(chunk.text, model.tokenizer, plan.memory_tokens // 2)
-    return [ScoredQuote(text, score, await scorer.gain(text)) for text in scorer.words.choose(windows, WINDOWS)]
+def _rank_chunks(
+    document: Document, words: QuestionWords, model: Model, plan: Plan
+) -> tuple[list[Chunk], dict[int, list[Window]]]:
+    """Return the chunks without texts, those with the best windows of the whole document first, and their windows."""
+    chunks = cut_chunks(document, model.tokenizer, plan.chunk_tokens)
+    starts = [chunk.start for chunk in chunks]
+    found: dict[int, list[Window]] = {}
+    for one in index_document(document).rank(words, _SEARCHED):
+        start = starts[max(0, bisect_right(starts, one.window.start) - 1)]
+        found.setdefault(start, []).append(one.window)
+    order = {start: at for at, start in enumerate(found)}
+    return sorted(chunks, key=lambda chunk: order.get(chunk.start, len(order))), found
+
+
+async def _search(
+    chunk: Chunk, found: Sequence[Window], score: float, scorer: QuestionScorer, model: Model, plan: Plan
+) -> list[ScoredQuote]:
+    """Return the windows that begin in a chunk and rank best in the document, with their gains.
+
+    Where no word of the question stands in the chunk, any window of it may answer.
+    """
+    limit = plan.memory_tokens // 2
+    texts = [fit(window, model.tokenizer, limit) for window in found]
+    if not texts:
+        texts = scorer.words.choose(split_windows(chunk.text, model.tokenizer, limit), WINDOWS)
+    return [ScoredQuote(text, score, await scorer.gain(text)) for text in dict.fromkeys(texts[:WINDOWS])]
 
 
 def _find_lines(done: Sequence[Step]) -> dict[str, ScoredLine]:
@@ -258,31 +289,15 @@ async def _answer(
         reply = Reply(text=scorer.prompts.not_found, usage=scorer.take_usage())
         return loop.conclude(Conversation(messages=scorer.messages(memory.text), reply=reply))
     if best and scorer.prompts.quotes:
-        text = await _trim(best.text, best.window, scorer)
+        passage = best.text if best.chunk < inf else ""
+        text = choose_answer(best.text, scorer.words) if passage else best.text
         if second:
-            both = await scorer.gain(f"{best.text} {second}")
-            text += "\n" + await _trim(second, both, scorer, before=f"{best.text} ")
-        reply = Reply(text=text, usage=scorer.take_usage())
-        return loop.conclude(Conversation(messages=scorer.messages(best.text), reply=reply))
+            # What the best passage leaves open stands in the second one.
+            text, passage = choose_answer(second, scorer.words), f"{best.text}\n{second}"
+        said = Conversation(messages=scorer.messages(best.text), reply=Reply(text=text, usage=scorer.take_usage()))
+        return replace(loop.conclude(said), passage=passage if passage != text else "")
     answer = await loop.answer(scorer.question, memory, model, plan, scorer.prompts)
     return replace(answer, conversation=answer.conversation.add_usage(scorer.take_usage()))
-
-
-async def _trim(passage: str, gain: float, scorer: QuestionScorer, before: str = "") -> str:
-    """Return a passage from the first sentence on that much of its gain is lost without, read after the text before.
-
-    Such a sentence has the question's words; what is asked is often in the next one: "The new boat has come. She is
-    called ..."
-    """
-    sentences = [passage[start:end].strip() for start, end in split_sentences(passage)]
-    if len(sentences) == 1:
-        return passage
-    losses = [
-        gain - await scorer.gain(before + " ".join((*sentences[:at], *sentences[at + 1 :])))
-        for at in range(len(sentences))
-    ]
-    least = _RESTS * max(losses)
-    return " ".join(sentences[next((at for at, loss in enumerate(losses) if loss >= least), 0) :])
 
 
 def _list_calls(given: CostInputs) -> list[CallCost]:
@@ -300,14 +315,14 @@ def _list_calls(given: CostInputs) -> list[CallCost]:
     )
     most = chunks * WINDOWS
     windows = replace(score, least=0, most=most, least_text=0, most_text=most * (plan.memory_tokens // 2))
-    # Without each sentence of the best window in turn, and once without any text.
-    choice = replace(windows, least=1, most=SENTENCES + 1, most_text=(SENTENCES + 1) * (plan.memory_tokens // 2))
+    # Once without any text.
+    choice = replace(windows, least=1, most=1, most_text=0)
     calls = [score, windows, choice, given.answering()]
     if asks_judgements(plan, given.prompts):
         # Of each window that comes into the memory.
         judged = replace(windows, words=given.count_turn("answers"), reply=1)
-        # Of a second passage together with the best one, and of both without each sentence of the second.
-        both = MEASURED + SENTENCES + 1
+        # Of a second passage together with the best one.
+        both = MEASURED
         pairs = replace(windows, most=both, most_text=both * plan.memory_tokens)
         calls += [judged, pairs, replace(judged, most=JUDGED, most_text=JUDGED * plan.memory_tokens)]
     return calls

@@ -1,6 +1,6 @@
 """Check and pack the documents and questions of `documents-qa` into the package.
 
-    python benchmarks/pack_documents_qa.py FOLDER
+    python benchmarks/quality/pack_documents_qa.py FOLDER
 
 FOLDER holds a folder for each writer, with `docs/` and `questions.jsonl`. A question that breaks a rule ends the run
 with its place. A document's part (train, dev, test) depends on its id alone: of each kind and language a third is test.
@@ -16,7 +16,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any, Final
 
-FOLDER: Final = Path(__file__).parents[1] / "src" / "bookwheel" / "lab" / "data" / "documents_qa"
+FOLDER: Final = Path(__file__).parents[2] / "src" / "bookwheel" / "lab" / "data" / "documents_qa"
 KINDS: Final = ("fact", "yesno", "how", "why", "list", "rows", "compare", "two-places", "absent")
 POLAR: Final = (["Yes"], ["No"], ["是"], ["否"])
 

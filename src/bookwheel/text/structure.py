@@ -1,0 +1,267 @@
+"""The parts that a text is written in: paragraphs, clauses, items, rows, turns of a talk, lines of a log, code.
+
+    ## Prices                          heading of the parts below it
+    | Plan | Minute |                  header of the rows below it
+    | Yearly | 4p |                    row, with its header and heading
+    Orders:                            ends with a colon: it leads in the items below it
+    - by post                          item, with what leads it in
+    07:01 noor: any deploys?           turn
+    07:02 juho: one, yesterday         turn; the question before it leads it in
+
+A part is a span of the text. What a reader needs to make sense of it, its heading and its lead, are spans too, so
+nothing here is worded anew. Purely lines and their shapes: nothing of sentences, tokens or questions.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+Span = tuple[int, int]
+
+
+class Shape(StrEnum):
+    """How a part of a text is written."""
+
+    PROSE = "prose"
+    ITEM = "item"
+    ROW = "row"
+    TURN = "turn"
+    CODE = "code"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextPart:
+    """A part of a text that stands by itself."""
+
+    start: int
+    end: int
+    shape: Shape
+    heading: Span | None = None
+    lead: Span | None = None
+    """The header of a row, the line that leads in an item, the question before a turn."""
+
+
+_NUMBERED: Final = (
+    r"(?:\(?\d{1,3}(?:\.\d{1,3})*[.)、]|\d{1,3}(?:\.\d{1,3})+|\(?[a-z][.)]|[(（][一二三四五六七八九十\d]+[)）]|"
+    r"[一二三四五六七八九十]+、)"
+)
+_ITEM: Final = re.compile(
+    rf"\s*>?\s*(?:[-*+•·–]\s+|\**{_NUMBERED}\**\s*(?=\S)|§\s*\d|第[一二三四五六七八九十百\d]+[条款章节]|\*\*[^*\n]+\*\*)"
+)
+_CLAUSE_NUMBER: Final = re.compile(rf"\**(?:{_NUMBERED}|§\s*\d+|第[一二三四五六七八九十百\d]+[条款章节])")
+_MARKED_HEADING: Final = re.compile(
+    r"\s*#{1,6}\s+[^\n]*[^\n.。!！]\s*$|\s*\*\*[^*\n]{1,80}\*\*\s*$|={3,}.*={3,}\s*$|【[^】]{1,30}】\s*$"
+)
+_RULE: Final = re.compile(r"[\s|:=_*+-]+")
+_FENCE: Final = re.compile(r"\s*(?:```|~~~)")
+_TIME: Final = r"(?:\d{4}[-/.]\d\d?[-/.]\d\d?|\d\d?[:.]\d\d(?::\d\d)?|\d{4}年\d\d?月)"
+_STAMPED: Final = re.compile(rf"\s*[\[(<]?{_TIME}\b")
+_SPEAKER: Final = re.compile(
+    r"\s*(?:\*\*)?(?:[A-Z\u4e00-\u9fff@][\w.'@\u4e00-\u9fff-]*)(?: [\w.'()-]+){0,3}(?:\*\*)?\s*[:：](?:\*\*)?\s+\S"
+)
+_CHINESE_SPEAKER: Final = re.compile(r"\s*[\u4e00-\u9fff]{2,6}[:：]\S")
+_GAPS: Final = re.compile(r"\S(?: {2,}|\t)\S")
+_CODE: Final = re.compile(
+    r"(?:[{};]|=>|\)\s*:|\*/)\s*$|^\s*(?:def|class|func|function|import|from|const|let|var|return|if|"
+    r"for)\b|^\s*(?://|/\*|\*\s|--\s|#!|@\w+\()"
+)
+_CODE_SHARE: Final = 0.4
+_LONGEST_HEADING: Final = 70
+_SHORT_TURN: Final = 60
+_CELLS: Final = 2
+_ROWS: Final = 3
+_CODE_LINES: Final = 12
+_ENDS: Final = (".", "!", "?", "。", "！", "？", ";", "；", ",", "，", ":", "：")
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    start: int
+    end: int
+    text: str
+
+    @property
+    def is_blank(self) -> bool:
+        return not self.text.strip()
+
+    @property
+    def span(self) -> Span:
+        return self.start, self.end
+
+
+def split_parts(text: str) -> list[TextPart]:
+    """Return the parts of a text in order; headings, headers and rules of tables are no parts by themselves."""
+    lines = list(_split_lines(text))
+    if _is_code(lines):
+        return list(_split_code(lines))
+    parts: list[TextPart] = []
+    heading: Span | None = None
+    is_below = False
+    at = 0
+    while at < len(lines):
+        line = lines[at]
+        if line.is_blank or _RULE.fullmatch(line.text):
+            at += 1
+        elif _FENCE.match(line.text):
+            end = next((i for i in range(at + 1, len(lines)) if _FENCE.match(lines[i].text)), len(lines))
+            parts += [_place(part, heading) for part in _split_code(lines[at + 1 : end])]
+            at = end + 1
+        elif _is_heading(lines, at):
+            # A heading right below another one belongs to it.
+            heading = (heading[0], line.end) if heading and is_below else line.span
+            is_below = True
+            at += 1
+        else:
+            end, found = _read_block(lines, at)
+            parts += [_place(part, heading) for part in found]
+            is_below = False
+            at = end
+    return parts or ([TextPart(start=0, end=len(text), shape=Shape.PROSE)] if text.strip() else [])
+
+
+def _place(part: TextPart, heading: Span | None) -> TextPart:
+    return TextPart(start=part.start, end=part.end, shape=part.shape, heading=heading, lead=part.lead)
+
+
+def _split_lines(text: str) -> Iterator[_Line]:
+    start = 0
+    for line in text.splitlines(keepends=True):
+        body = line.rstrip("\r\n")
+        yield _Line(start, start + len(body), body)
+        start += len(line)
+
+
+def _is_code(lines: Sequence[_Line]) -> bool:
+    filled = [line for line in lines if not line.is_blank]
+    return len(filled) > _CODE_LINES and sum(bool(_CODE.search(line.text)) for line in filled) > _CODE_SHARE * len(
+        filled
+    )
+
+
+def _split_code(lines: Sequence[_Line]) -> Iterator[TextPart]:
+    """Yield blocks between blank lines, at most a dozen lines long; a comment stays with what it is about."""
+    block: list[_Line] = []
+    for line in (*lines, _Line(0, 0, "")):
+        if (line.is_blank or len(block) == _CODE_LINES) and block:
+            yield TextPart(start=block[0].start, end=block[-1].end, shape=Shape.CODE)
+            block = []
+        if not line.is_blank:
+            block.append(line)
+
+
+def _is_heading(lines: Sequence[_Line], at: int) -> bool:
+    line = lines[at].text.strip()
+    if _MARKED_HEADING.match(lines[at].text):
+        return True
+    if len(line) > _LONGEST_HEADING or line.endswith(_ENDS) or "|" in line or _STAMPED.match(line):
+        return False
+    before = at == 0 or lines[at - 1].is_blank or bool(_RULE.fullmatch(lines[at - 1].text))
+    after = at + 1 == len(lines) or lines[at + 1].is_blank or bool(_RULE.fullmatch(lines[at + 1].text))
+    if not before:
+        return False
+    is_loud = line.isupper() and any(map(str.isalpha, line))
+    is_line = after and not _GAPS.search(line) and not _SPEAKER.match(line) and any(map(str.isalpha, line))
+    # A numbered title goes before its clauses; a numbered line of a list has another one below it.
+    return is_loud or (is_line and (not line.startswith(("-", "*", "•", ">")) or bool(_CLAUSE_NUMBER.match(line))))
+
+
+def _count_cells(line: str) -> int:
+    """Return the cells of a row, or 0 where a line is none."""
+    if line.count("|") >= _CELLS:
+        return line.strip().strip("|").count("|") + 1
+    for mark in ("\t", ";", ","):
+        if line.count(mark) >= _CELLS:
+            return line.count(mark) + 1
+    return len(_GAPS.findall(line)) + 1 if _GAPS.search(line.strip()) else 0
+
+
+def _read_block(lines: Sequence[_Line], at: int) -> tuple[int, list[TextPart]]:
+    """Return the line after the block that begins here, and its parts."""
+    end = at
+    while end < len(lines) and not lines[end].is_blank and not _FENCE.match(lines[end].text):
+        if end > at and _MARKED_HEADING.match(lines[end].text):
+            break
+        end += 1
+    block = lines[at:end]
+    stamped = sum(bool(_STAMPED.match(line.text)) for line in block)
+    if _is_table(block) and (stamped < len(block) - 1 or "|" in block[0].text):
+        return end, list(_split_rows(block))
+    spoken = sum(bool(_SPEAKER.match(line.text) or _CHINESE_SPEAKER.match(line.text)) for line in block)
+    if max(stamped, spoken) > len(block) // 2:
+        test = _STAMPED if stamped >= spoken else _SPEAKER
+        return end, list(_split_turns(block, test, lines[:at]))
+    return end, list(_split_items(block, _find_lead(lines, at)))
+
+
+def _is_table(block: Sequence[_Line]) -> bool:
+    rows = [line for line in block if not _RULE.fullmatch(line.text)]
+    if sum("|" in line.text for line in rows) == len(rows) and len(rows) > 1:
+        return True
+    if len(rows) < _ROWS or any(_STAMPED.match(line.text) and not _GAPS.search(line.text) for line in rows[1:2]):
+        return False
+    separators = [mark for mark in (",", ";", "\t") if all(line.text.count(mark) >= _CELLS for line in rows)]
+    tight = [
+        mark for mark in separators if mark == "\t" or sum(f"{mark} " in line.text for line in rows) < len(rows) / 2
+    ]
+    if tight:
+        return True
+    return sum(_count_cells(line.text) > 1 and bool(_GAPS.search(line.text.strip())) for line in rows) > 0.7 * len(rows)
+
+
+def _split_rows(block: Sequence[_Line]) -> Iterator[TextPart]:
+    rows = [line for line in block if not _RULE.fullmatch(line.text)]
+    header = rows[0].span if len(rows) > 1 and not _STAMPED.match(rows[0].text) else None
+    for line in rows if header is None else rows[1:]:
+        yield TextPart(start=line.start, end=line.end, shape=Shape.ROW, lead=header)
+
+
+def _split_turns(block: Sequence[_Line], test: re.Pattern[str], earlier: Sequence[_Line]) -> Iterator[TextPart]:
+    """Yield turns and lines of a log; a short one, and what follows a question, is led in by the one before."""
+    before: _Line | None = next((line for line in reversed(earlier[-2:]) if test.match(line.text)), None)
+    start = block[0]
+    lines: list[list[_Line]] = []
+    for line in block:
+        if test.match(line.text) or not lines:
+            lines.append([])
+        lines[-1].append(line)
+    for turn in lines:
+        start, end = turn[0], turn[-1]
+        length = end.end - start.start
+        is_short = test is _STAMPED and length < _SHORT_TURN
+        leads = before is not None and (before.text.rstrip().endswith(("?", "？")) or is_short)
+        yield TextPart(start=start.start, end=end.end, shape=Shape.TURN, lead=before.span if leads and before else None)
+        before = _Line(start.start, end.end, "\n".join(line.text for line in turn))
+
+
+def _find_lead(lines: Sequence[_Line], at: int) -> Span | None:
+    """Return the line with a colon at its end that stands above a list, over at most one blank line."""
+    above = next((line for line in reversed(lines[max(0, at - 2) : at]) if not line.is_blank), None)
+    leads = above is not None and above.text.rstrip().rstrip("*").endswith((":", "："))
+    return above.span if leads and above else None
+
+
+def _split_items(block: Sequence[_Line], lead: Span | None) -> Iterator[TextPart]:
+    """Yield paragraphs and items. A line with a colon at its end leads in the items below it."""
+    open_: list[_Line] = []
+
+    def close() -> Iterator[TextPart]:
+        if open_:
+            shape = Shape.ITEM if _ITEM.match(open_[0].text) else Shape.PROSE
+            yield TextPart(start=open_[0].start, end=open_[-1].end, shape=shape, lead=lead)
+            open_.clear()
+
+    for line in block:
+        if open_ and _ITEM.match(line.text):
+            ends = open_[-1].text.rstrip().endswith((":", "："))
+            is_lead = ends and not _ITEM.match(open_[0].text)
+            if is_lead:
+                lead = open_[-1].span
+            yield from close()
+        open_.append(line)
+    yield from close()

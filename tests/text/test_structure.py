@@ -1,0 +1,54 @@
+"""The parts that a text is written in."""
+
+from itertools import pairwise
+
+from bookwheel.text.structure import Shape, split_parts
+
+DOCUMENT = """# Terms
+
+## Prices
+
+| Plan | Minute |
+|---|---|
+| Yearly | 4p |
+| Monthly | 5p |
+
+You bring:
+- a lamp
+- 1,200 matches
+
+1.1 The key stays here.
+1.2 The dog does not.
+"""
+CHAT = "07:01 noor: any deploys?\n07:02 juho: the last one was yesterday, nothing since then as far as I know\n07:09 ann: ok\n"
+
+
+def parts(text):
+    def cut(span):
+        return text[span[0] : span[1]] if span else None
+
+    return [(one.shape, text[one.start : one.end], cut(one.heading), cut(one.lead)) for one in split_parts(text)]
+
+
+def test_a_row_has_its_header_and_the_headings_above_it():
+    assert parts(DOCUMENT)[0] == (Shape.ROW, "| Yearly | 4p |", "# Terms\n\n## Prices", "| Plan | Minute |")
+
+
+def test_items_and_clauses_stand_alone_under_the_line_that_leads_them_in():
+    found = [(text, lead) for shape, text, _, lead in parts(DOCUMENT) if shape is Shape.ITEM]
+    assert found[:2] == [("- a lamp", "You bring:"), ("- 1,200 matches", "You bring:")]
+    assert [text for text, _ in found[2:]] == ["1.1 The key stays here.", "1.2 The dog does not."]
+
+
+def test_a_turn_after_a_question_or_a_short_one_is_led_in_by_the_one_before():
+    turns = parts(CHAT)
+    assert [shape for shape, *_ in turns] == [Shape.TURN] * 3
+    assert turns[1][3] == "07:01 noor: any deploys?"
+    assert turns[2][3] == turns[1][1]
+
+
+def test_parts_stand_in_order_and_no_text_but_headings_is_lost():
+    spans = [(one.start, one.end) for one in split_parts(DOCUMENT)]
+    assert all(one[1] <= other[0] for one, other in pairwise(spans))
+    assert split_parts("") == []
+    assert parts("One sentence.") == [(Shape.PROSE, "One sentence.", None, None)]

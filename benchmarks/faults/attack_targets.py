@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 
-from bookwheel.serve.engine.keys import add_key
+from bookwheel.serve.engine.access import add_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

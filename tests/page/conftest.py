@@ -23,7 +23,7 @@ from bookwheel.journal import Journal
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Plan
 from bookwheel.serve.app import build_app
-from bookwheel.serve.engine.keys import Key, KeyRing
+from bookwheel.serve.engine.access import Key, KeyRing
 from bookwheel.serve.server import Server, bind_socket
 
 CHROMIUMS = tuple(map(Path, ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")))

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from bookwheel.serve.engine.keys import Key, KeyRing, hash_secret
+from bookwheel.serve.engine.access import Key, KeyRing, hash_secret
 from bookwheel.serve.engine.settings import Limits, ServerSettings
 
 NAMES = ("ada", "eve")

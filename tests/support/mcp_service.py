@@ -11,7 +11,7 @@ from mcp import Client
 from bookwheel.journal import Journal
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Plan
-from bookwheel.serve.engine.access_policy import AccessPolicy
+from bookwheel.serve.engine.access import AccessPolicy
 from bookwheel.serve.engine.service import Service
 from bookwheel.serve.mcp.server import build_server
 

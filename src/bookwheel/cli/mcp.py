@@ -18,8 +18,7 @@ from bookwheel.plugins import require_extra
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from bookwheel.serve.engine.access_policy import AccessPolicy
-    from bookwheel.serve.engine.keys import KeyRing
+    from bookwheel.serve.engine.access import AccessPolicy, KeyRing
     from bookwheel.serve.engine.service import Service
 
 _INTERRUPTED: Final = 130
@@ -65,7 +64,7 @@ def mcp(
     from bookwheel.cli.runner import run_command
 
     require_extra("the MCP server", "mcp", "mcp", "mcp_types", "starlette", "uvicorn", "sse_starlette", "anyio")
-    from bookwheel.serve.engine.access_policy import AccessPolicy
+    from bookwheel.serve.engine.access import AccessPolicy
 
     serve = serve or McpOptions()
     access = AccessPolicy.from_roots(serve.root, allow_private=serve.allow_private)

@@ -19,7 +19,7 @@ from bookwheel.errors import InputError
 from bookwheel.plugins import require_extra
 
 if TYPE_CHECKING:
-    from bookwheel.serve.engine.keys import KeyRing
+    from bookwheel.serve.engine.access import KeyRing
     from bookwheel.serve.engine.settings import ServerSettings
 
 _SERVER: Final = Group("Server", sort_key=1)
@@ -85,7 +85,7 @@ def serve(
     require_extra(
         "serving", "serve", "starlette", "uvicorn", "sse_starlette", "python_multipart", "prometheus_client", "anyio"
     )
-    from bookwheel.serve.engine.keys import Key, KeyRing, add_key, hash_secret, read_keys
+    from bookwheel.serve.engine.access import Key, KeyRing, add_key, hash_secret, read_keys
 
     if new_key is not None:
         if key_file is None:

@@ -21,9 +21,10 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from bookwheel.errors import BookwheelError
-from bookwheel.serve.engine.access_policy import AccessPolicy
+from bookwheel.serve.engine.access import AccessPolicy
 from bookwheel.serve.engine.errors import ApiError, not_found
 from bookwheel.serve.engine.service import Service
+from bookwheel.serve.engine.starting import continue_readings
 from bookwheel.serve.http.answers import JsonResponse, error_response
 from bookwheel.serve.http.documents import DocumentRoutes
 from bookwheel.serve.http.guard import GuardMiddleware
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from bookwheel.journal import Journal
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan
-    from bookwheel.serve.engine.keys import KeyRing
+    from bookwheel.serve.engine.access import KeyRing
     from bookwheel.serve.engine.settings import ServerSettings
     from bookwheel.session import WayRequest
 
@@ -69,7 +70,7 @@ def build_app(
 
     @asynccontextmanager
     async def lifespan() -> AsyncGenerator[None]:
-        await service.resume_interrupted()
+        await continue_readings(service)
         async with tool_lifespan():
             try:
                 yield

@@ -12,8 +12,8 @@ from bookwheel.documents.opening import TextDocument
 from bookwheel.errors import BudgetReached
 from bookwheel.journal import Journal
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
+from bookwheel.serve.engine.access import Key, KeyRing
 from bookwheel.serve.engine.errors import ApiError
-from bookwheel.serve.engine.keys import Key, KeyRing
 from bookwheel.serve.engine.service import Caller, ReadingSpec, Service
 from bookwheel.serve.engine.usage import UsageEntry
 
@@ -46,9 +46,9 @@ def test_a_reading_beyond_the_days_quota_is_refused_before_its_document_is_opene
     async def open_document() -> TextDocument:
         raise AssertionError("the document was opened")
 
-    spec = ReadingSpec(question="Who?", model="scripted", plan=service.plans["scripted"])
+    spec = ReadingSpec(model="scripted", plan=service.plans["scripted"])
     with pytest.raises(BudgetReached, match="ada"):
-        asyncio.run(service.prepare(spec, open_document, Caller(key=ADA)))
+        asyncio.run(service.prepare(spec, "Who?", open_document, Caller(key=ADA)))
 
 
 @pytest.mark.parametrize("sha", ["last", "../journal", SHA.upper(), SHA[:-1], SHA + "0", "0" * 64])

@@ -14,7 +14,7 @@ import httpx2
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from bookwheel.serve.engine.keys import Key, KeyRing
+from bookwheel.serve.engine.access import Key, KeyRing
 from bookwheel.serve.engine.settings import Limits, ServerSettings
 from bookwheel.types import Status
 
@@ -158,6 +158,7 @@ def test_a_connected_client_does_not_hold_up_the_servers_end(serving, caplog: py
 @pytest.mark.slow
 def test_a_reading_that_is_ended_while_its_document_is_opened_is_not_kept(serving, words) -> None:
     from bookwheel.serve.engine.service import Caller, ReadingSpec
+    from bookwheel.serve.engine.starting import start_readings
 
     with serving() as up:
         service = up.service
@@ -165,8 +166,9 @@ def test_a_reading_that_is_ended_while_its_document_is_opened_is_not_kept(servin
         async def never():
             await asyncio.Event().wait()
 
-        wanted = ReadingSpec(question=words[1], model="scripted", plan=service.plans["scripted"])
-        running = asyncio.run_coroutine_threadsafe(service.start(wanted, never, Caller()), up.loop).result(10)
+        wanted = ReadingSpec(model="scripted", plan=service.plans["scripted"])
+        starting = start_readings(service, wanted, [words[1]], never, Caller())
+        (running,) = asyncio.run_coroutine_threadsafe(starting, up.loop).result(10)
         id_ = running.reading.id
         assert tool(up, "wait", reading=id_, wait_seconds=0).structured_content["status"] == "opening"
         ended = tool(up, "cancel", reading=id_).structured_content

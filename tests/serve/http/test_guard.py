@@ -15,8 +15,8 @@ import pytest
 
 from bookwheel.cli import main
 from bookwheel.errors import InputError
+from bookwheel.serve.engine.access import Key, KeyRing, add_key, read_keys
 from bookwheel.serve.engine.documents import safe_name
-from bookwheel.serve.engine.keys import Key, KeyRing, add_key, read_keys
 from bookwheel.serve.engine.settings import LOOPBACK, Limits, ServerSettings
 
 SECRET = "bw-a-long-secret-that-nobody-guesses"

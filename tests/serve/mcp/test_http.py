@@ -17,7 +17,7 @@ from mcp_service import QUESTION, TEXT, call, service_of
 
 from bookwheel.errors import InputError
 from bookwheel.serve.app import wrap_app
-from bookwheel.serve.engine.access_policy import AccessPolicy
+from bookwheel.serve.engine.access import AccessPolicy
 from bookwheel.serve.mcp.server import make_key_ring, mount_tools
 from bookwheel.serve.server import Server, bind_socket
 

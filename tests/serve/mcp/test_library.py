@@ -66,7 +66,7 @@ def test_another_question_keeps_the_plan_and_the_way_of_the_first(tmp_path: Path
         async with service_of(tmp_path) as service:
             from mcp import Client
 
-            from bookwheel.serve.engine.access_policy import AccessPolicy
+            from bookwheel.serve.engine.access import AccessPolicy
             from bookwheel.serve.mcp.server import build_server
 
             async with Client(build_server(service, AccessPolicy())) as client:

@@ -12,7 +12,7 @@ pytest.importorskip("mcp")
 
 from mcp_service import QUESTION, TEXT, call, client_of, refused
 
-from bookwheel.serve.engine.access_policy import AccessPolicy
+from bookwheel.serve.engine.access import AccessPolicy
 
 
 @pytest.fixture

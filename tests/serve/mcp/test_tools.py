@@ -19,9 +19,10 @@ from bookwheel.errors import Refused
 from bookwheel.journal import Journal
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Budget
-from bookwheel.serve.engine.access_policy import AccessPolicy
+from bookwheel.serve.engine.access import AccessPolicy
 from bookwheel.serve.engine.service import Caller, ReadingSpec
 from bookwheel.serve.engine.settings import Limits, ServerSettings
+from bookwheel.serve.engine.starting import start_readings
 from bookwheel.serve.mcp.server import build_server
 from bookwheel.types import Status
 
@@ -180,8 +181,9 @@ def test_hostile_text_arrives_without_control_characters_and_json_stays_valid(tm
             async def opened():
                 return service.journal.keep(TextDocument(text))
 
-            wanted = ReadingSpec(question=QUESTION, model="scripted", plan=SMALL)
-            id_ = (await service.start(wanted, opened, Caller())).reading.id
+            wanted = ReadingSpec(model="scripted", plan=SMALL)
+            (running,) = await start_readings(service, wanted, [QUESTION], opened, Caller())
+            id_ = running.reading.id
             async with Client(build_server(service, AccessPolicy())) as client:
                 said = await call(client, "wait", reading=id_)
                 told = await call(client, "timeline", reading=id_)

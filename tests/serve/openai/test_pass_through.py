@@ -15,8 +15,8 @@ from bookwheel.models.openai import OpenAIModel
 from bookwheel.models.patience import Patience
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Budget, Plan
+from bookwheel.serve.engine.access import Key, KeyRing, TokenQuota, hash_secret
 from bookwheel.serve.engine.errors import ApiError
-from bookwheel.serve.engine.keys import Key, KeyRing, TokenQuota, hash_secret
 from bookwheel.serve.engine.metrics import Metrics
 from bookwheel.serve.engine.usage import UsageStore
 from bookwheel.serve.openai import pass_through

@@ -6,7 +6,6 @@ so that the step the way then makes shows whether the prompt is the one that was
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NoReturn
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 
     from bookwheel.models.base import Embeddings, Judgement, Likelihood, Model
     from bookwheel.plan import Sampling
+    from bookwheel.serve.engine.reading_loop import ReadingLoop
     from bookwheel.serve.engine.running_reading import CallKind
     from bookwheel.types import Document, Message, Reading, Step
 
@@ -88,12 +88,13 @@ class _CatchingModel(ModelWrapper):
         raise _CaughtError
 
 
-async def rebuild_call(reading: Reading, number: int, document: Document, model: Model) -> RebuiltCall:
+async def rebuild_call(
+    reading: Reading, number: int, document: Document, model: Model, loop: ReadingLoop
+) -> RebuiltCall:
     """Return the first call of step `number`, or of the answer where that is the number of steps."""
     conversation = _find_conversation(reading, number)
     caught = _CatchingModel(model, conversation.reply)
-    # A thread with a loop of its own: cutting counts tokens, and a server's tokenizer waits for the network.
-    same = await asyncio.to_thread(lambda: asyncio.run(_replay(reading, number, document, caught)))
+    same = await loop.run(_replay(reading, number, document, caught))
     if not caught.kind:
         raise ApiError(409, "the prompt of this step cannot be rebuilt", kind="not_rebuilt")
     return RebuiltCall(

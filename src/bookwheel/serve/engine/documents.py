@@ -19,7 +19,7 @@ from bookwheel.documents.web import fetch
 from bookwheel.errors import JournalFull, SourceError
 from bookwheel.journal.documents import measure_journal
 from bookwheel.serve.engine.errors import ApiError
-from bookwheel.serve.engine.fair_queue import FairQueue
+from bookwheel.serve.engine.sharing import FairQueue
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator

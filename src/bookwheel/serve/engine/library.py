@@ -1,4 +1,4 @@
-"""The documents and readings that a client has: listed, searched, named, starred and deleted."""
+"""The documents and readings that a client has: listed, searched, named, starred, deleted, begun with again."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.errors import JournalError
 from bookwheel.journal.shelf import LabelKind, Reach
 from bookwheel.serve.engine.errors import ApiError, not_found
+from bookwheel.types import Status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,9 +18,12 @@ if TYPE_CHECKING:
     from bookwheel.journal import StoredDocument
     from bookwheel.journal.search import SearchHit
     from bookwheel.journal.shelf import Label, ShelvedDocument
-    from bookwheel.serve.engine.keys import Key
+    from bookwheel.serve.engine.access import Key
     from bookwheel.serve.engine.service import Service
+    from bookwheel.types import Reading
 
+# Readings of one document among which a memory is looked for.
+_MOST_FINISHED: Final = 20
 # Characters that are searched at a time: a document may not fit into memory.
 _PIECE: Final = 1 << 18
 
@@ -71,6 +75,21 @@ class Library:
     async def load_labels(self, key: Key | None, ids: Sequence[str]) -> Mapping[str, Label]:
         """Return the labels of readings that have one."""
         return await asyncio.to_thread(self._shelf.load_labels, self.owner(key), LabelKind.READING, ids)
+
+    async def find_finished(self, key: Key | None, sha: str, model: str, said: Sequence[str] = ()) -> Reading | None:
+        """Return the newest answered reading of a document that left a memory; None where there is none.
+
+        One whose question has a text of `said` goes before the others.
+        """
+        return await asyncio.to_thread(self._find_finished, self.owner(key), sha, model, said)
+
+    def _find_finished(self, owner: str, sha: str, model: str, said: Sequence[str]) -> Reading | None:
+        journal, ids = self._service.journal, self._service.usage.list_owned(owner) if owner else None
+        listed = journal.readings(limit=_MOST_FINISHED, ids=ids, document=sha)
+        answered = [one for one in listed if one.status is Status.ANSWERED and one.model == model]
+        answered.sort(key=lambda one: not any(text in one.question for text in said))
+        readings = (journal.reading(one.id) for one in answered)
+        return next((reading for reading in readings if reading.memory.text), None)
 
     async def delete_reading(self, id_: str) -> None:
         """Delete a reading, and its document when no other reading is of it."""

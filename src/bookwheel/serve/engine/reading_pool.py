@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.serve.engine.errors import ApiError, too_many_requests
+from bookwheel.serve.engine.reading_loop import ReadingLoop
 from bookwheel.serve.engine.reading_runner import ReadingRunner
 from bookwheel.serve.engine.running_reading import LiveCall, ReadingRequest, RunningReading, Waiting
 
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
 
     from bookwheel.journal import Journal, StoredDocument
     from bookwheel.models.base import Model
-    from bookwheel.serve.engine.fair_queue import FairQueue
     from bookwheel.serve.engine.metrics import Metrics
     from bookwheel.serve.engine.running_reading import DocumentOpener
+    from bookwheel.serve.engine.sharing import FairQueue
     from bookwheel.serve.engine.usage import UsageStore
     from bookwheel.types import Answer, Reading, Step
 
@@ -60,7 +61,10 @@ class ReadingPool:
         self._running: dict[str, RunningReading] = {}
         self._recent: dict[str, RunningReading] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._runner = ReadingRunner(journal=journal, models=models, usage=usage, queue=queue, metrics=metrics)
+        self.loop = ReadingLoop()
+        self._runner = ReadingRunner(
+            journal=journal, models=models, loop=self.loop, usage=usage, queue=queue, metrics=metrics
+        )
         self._is_closing = False
 
     def __len__(self) -> int:
@@ -100,30 +104,13 @@ class ReadingPool:
             running.interrupt()
             await running.done.wait()
 
-    async def stream(self, id_: str, first: int = 0) -> AsyncGenerator[Step | Answer | Reading | Waiting]:
+    async def stream(
+        self, id_: str, first: int = 0, *, is_live: bool = False
+    ) -> AsyncGenerator[Step | Answer | Reading | Waiting | LiveCall]:
         """Yield every step from number `first` on, then the answer, then the reading with its final status.
 
-        In between, yield each wait for a model that fails.
+        In between, yield each wait for a model that fails and, with `is_live`, the calls that are under way.
         """
-        async with aclosing(self._follow(id_, first)) as events:
-            async for event in events:
-                if not isinstance(event, LiveCall):
-                    yield event
-
-    async def watch(self, id_: str, first: int = 0) -> AsyncGenerator[Step | Answer | Reading | Waiting | LiveCall]:
-        """Yield what `stream` does, and the calls of the model while they are under way."""
-        running = self._running.get(id_)
-        if running:
-            running.watchers += 1
-        try:
-            async with aclosing(self._follow(id_, first)) as events:
-                async for event in events:
-                    yield event
-        finally:
-            if running:
-                running.watchers -= 1
-
-    async def _follow(self, id_: str, first: int) -> AsyncGenerator[Step | Answer | Reading | Waiting | LiveCall]:
         running = self._running.get(id_)
         if running is None:
             ended = await asyncio.to_thread(self._journal.reading, id_)
@@ -131,26 +118,13 @@ class ReadingPool:
                 yield event
             yield replace(ended, steps=ended.gaps)
             return
-        number = first
-        shown: dict[type, Waiting | LiveCall] = {}
-        while True:
-            # Both are read before the steps, so that a change during a `yield` is not missed.
-            changed, is_done = running.changed, running.done.is_set()
-            while number < len(running.steps):
-                number += 1
-                yield running.steps[number - 1]
-            if is_done:
-                break
-            for event in (running.waiting, running.call):
-                if event and shown.get(type(event)) is not event:
-                    shown[type(event)] = event
+        running.watchers += is_live
+        try:
+            async with aclosing(_follow(running, first, is_live=is_live)) as events:
+                async for event in events:
                     yield event
-            await changed.wait()
-        if running.answer:
-            yield running.answer
-        if running.result:
-            # Of its steps, only the gaps are still unsaid.
-            yield replace(running.result, steps=running.result.gaps)
+        finally:
+            running.watchers -= is_live
 
     async def wait_for_result(self, running: RunningReading) -> Reading:
         """Return the reading as it ended. Raise the error that a way of reading raised about its input."""
@@ -161,8 +135,10 @@ class ReadingPool:
         return running.result
 
     async def leave_lockstep(self, request: ReadingRequest) -> None:
-        """Let the other questions go on without this one."""
-        await self._runner.leave_lockstep(request)
+        """Let the other questions go on without this one, also where its way never began."""
+        if request.lockstep:
+            # In the loop where the others wait.
+            await self.loop.run(request.lockstep.leave(request.member))
 
     def document_opener(self, id_: str) -> DocumentOpener:
         """Return a function that opens the document of a stored reading."""
@@ -180,7 +156,7 @@ class ReadingPool:
             running.interrupt()
         while self._tasks:
             await asyncio.gather(*self._tasks)
-        await self._runner.close()
+        await asyncio.to_thread(self.loop.close)
         self.closed.set()
 
     def check_capacity(self, key_name: str, count: int = 1) -> None:
@@ -220,3 +196,27 @@ class ReadingPool:
         if ended:
             self._metrics.count_end(ended.status)
         running.finish(ended)
+
+
+async def _follow(
+    running: RunningReading, number: int, *, is_live: bool
+) -> AsyncGenerator[Step | Answer | Reading | Waiting | LiveCall]:
+    shown: dict[type, Waiting | LiveCall] = {}
+    while True:
+        # Both are read before the steps, so that a change during a `yield` is not missed.
+        changed, is_done = running.changed, running.done.is_set()
+        while number < len(running.steps):
+            number += 1
+            yield running.steps[number - 1]
+        if is_done:
+            break
+        for event in (running.waiting, running.call if is_live else None):
+            if event and shown.get(type(event)) is not event:
+                shown[type(event)] = event
+                yield event
+        await changed.wait()
+    if running.answer:
+        yield running.answer
+    if running.result:
+        # Of its steps, only the gaps are still unsaid.
+        yield replace(running.result, steps=running.result.gaps)

@@ -13,10 +13,10 @@ from bookwheel.reading import runner
 from bookwheel.reading.several import follow
 from bookwheel.reading.structured import apply_schema
 from bookwheel.serve.engine.errors import ApiError
+from bookwheel.serve.engine.reading_loop import JobCancelled
 from bookwheel.serve.engine.running_reading import Waiting
-from bookwheel.serve.engine.shared_model import SharedModel
+from bookwheel.serve.engine.sharing import SharedModel
 from bookwheel.serve.engine.usage import UsageEntry
-from bookwheel.serve.engine.worker_loop import JobCancelled, WorkerLoop
 from bookwheel.session import find_way, settle_way
 from bookwheel.types import Answer, Reading, Status, Step
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from bookwheel.journal import Journal, StoredDocument
     from bookwheel.models.base import Model
     from bookwheel.models.patience import Retry
-    from bookwheel.serve.engine.fair_queue import FairQueue
     from bookwheel.serve.engine.metrics import Metrics
+    from bookwheel.serve.engine.reading_loop import LoopJob, ReadingLoop
     from bookwheel.serve.engine.running_reading import ReadingRequest, RunningReading
+    from bookwheel.serve.engine.sharing import FairQueue
     from bookwheel.serve.engine.usage import UsageStore
-    from bookwheel.serve.engine.worker_loop import WorkerJob
 
 # Details go to the log, where only whoever runs the server sees them.
 _INTERNAL_ERROR: Final = "an error of the server; its log says more"
@@ -41,13 +41,14 @@ _log: Final = logging.getLogger(__name__)
 
 
 class ReadingRunner:
-    """Runs readings: opens and records them in the server's event loop, and reads in a second one."""
+    """Runs readings: opens and records them in the server's own event loop, and reads in that of readings."""
 
     def __init__(
         self,
         *,
         journal: Journal,
         models: Mapping[str, Model],
+        loop: ReadingLoop,
         usage: UsageStore,
         queue: FairQueue,
         metrics: Metrics,
@@ -57,7 +58,7 @@ class ReadingRunner:
         self._usage = usage
         self._queue = queue
         self._metrics = metrics
-        self._worker = WorkerLoop()
+        self._loop = loop
 
     async def run(self, running: RunningReading) -> Reading | None:
         """Run from the opening of the document to the end, whatever ends it; return None if it did not start."""
@@ -75,17 +76,6 @@ class ReadingRunner:
             running.error = ApiError(500, _INTERNAL_ERROR, kind="server_error")
             _log.exception("reading %s broke", id_)
         return ended
-
-    async def leave_lockstep(self, request: ReadingRequest) -> None:
-        """Let the other questions go on, also where this one's way never began."""
-        if request.lockstep:
-            # In the loop where the others wait.
-            job = self._worker.submit(request.lockstep.leave(request.member))
-            await asyncio.wrap_future(job.outcome)
-
-    async def close(self) -> None:
-        """End the second event loop; every reading must have ended."""
-        await asyncio.to_thread(self._worker.close)
 
     async def _start(self, running: RunningReading) -> StoredDocument:
         """Open the document, record the reading in the usage store and the journal, and return the document."""
@@ -127,9 +117,10 @@ class ReadingRunner:
 
     async def _open_document(self, running: RunningReading) -> StoredDocument:
         # A task of its own, so that an interruption can cancel the opening alone.
-        running.opening = asyncio.create_task(running.request.open_document())
+        opening = asyncio.create_task(running.request.open_document())
+        running.cancel_work = opening.cancel
         try:
-            return await running.opening
+            return await opening
         except asyncio.CancelledError:
             if not running.is_interrupted:
                 raise
@@ -137,7 +128,7 @@ class ReadingRunner:
             raise ApiError(409, message, kind="cancelled") from None
 
     async def _read(self, running: RunningReading, document: StoredDocument) -> Reading:
-        """Run the way of reading in the worker's loop; return the reading as the journal has it in the end."""
+        """Run the way of reading in the loop of readings; return the reading as the journal has it in the end."""
         request, reading, loop = running.request, running.reading, asyncio.get_running_loop()
         model = SharedModel(
             self._models[reading.model],
@@ -166,15 +157,16 @@ class ReadingRunner:
             patience=_make_patience(running, loop),
             counted=request.counted,
         )
-        running.job = self._worker.submit(work)
+        job = self._loop.submit(work)
+        running.cancel_work = job.cancel
         if running.is_interrupted:  # while the reading was being recorded, when there was no job to cancel yet
-            running.job.cancel()
-        ended = await self._wait_for_job(running, running.job)
+            job.cancel()
+        ended = await self._wait_for_job(running, job)
         if ended.status is not Status.READING:
             await asyncio.to_thread(self._usage.set_ended, reading.id)
         return ended
 
-    async def _wait_for_job(self, running: RunningReading, job: WorkerJob[Reading]) -> Reading:
+    async def _wait_for_job(self, running: RunningReading, job: LoopJob[Reading]) -> Reading:
         id_ = running.reading.id
         try:
             return await asyncio.wrap_future(job.outcome)

@@ -13,8 +13,7 @@ from bookwheel.types import Answer, Usage
 if TYPE_CHECKING:
     from bookwheel.errors import BookwheelError
     from bookwheel.reading.several import Lockstep
-    from bookwheel.serve.engine.keys import TokenQuota
-    from bookwheel.serve.engine.worker_loop import WorkerJob
+    from bookwheel.serve.engine.access import TokenQuota
     from bookwheel.session import WayRequest
     from bookwheel.types import Reading, Step
 
@@ -96,8 +95,8 @@ class RunningReading:
     is_paused: bool = False
     """Interrupted by the server's end and not by a person, so it stays open."""
     is_interrupted: bool = False
-    opening: asyncio.Task[StoredDocument] | None = None
-    job: WorkerJob[Reading] | None = None
+    cancel_work: Callable[[], object] | None = None
+    """Ends the opening of the document, or the reading of it, whichever is under way."""
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     done: asyncio.Event = field(default_factory=asyncio.Event)
     _clients: int = 0
@@ -141,9 +140,8 @@ class RunningReading:
         """End the reading after its last finished step, or before its document is open."""
         if not self.is_interrupted:
             self.is_interrupted = True
-            for work in (self.opening, self.job):
-                if work:
-                    work.cancel()
+            if self.cancel_work:
+                self.cancel_work()
 
     def add_client(self) -> None:
         """Count a client that waits for this reading on its connection."""

@@ -4,39 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import re
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Self
 from weakref import WeakValueDictionary
 
 from bookwheel.errors import JournalError, PlanError
 from bookwheel.reading.prompts import shipped_prompt_sets
-from bookwheel.serve.engine.budgets import lower_limits, raise_limits
+from bookwheel.serve.engine.access import KeyRing, TokenQuota
 from bookwheel.serve.engine.documents import DocumentStore
 from bookwheel.serve.engine.errors import ApiError, not_found
-from bookwheel.serve.engine.fair_queue import FairQueue
-from bookwheel.serve.engine.keys import KeyRing, TokenQuota
 from bookwheel.serve.engine.metrics import Metrics
 from bookwheel.serve.engine.reading_pool import ReadingPool
-from bookwheel.serve.engine.restart import continue_readings
 from bookwheel.serve.engine.running_reading import ReadingRequest, RunningReading
 from bookwheel.serve.engine.settings import ServerSettings
+from bookwheel.serve.engine.sharing import FairQueue
 from bookwheel.serve.engine.usage import UsageStore
 from bookwheel.session import WayRequest, make_reading, settle_way
 from bookwheel.types import DocumentInfo, Reading, Status, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping
+    from collections.abc import Mapping
 
     from bookwheel.journal import Journal, StoredDocument
     from bookwheel.models.base import Model
-    from bookwheel.plan import Plan
-    from bookwheel.serve.engine.keys import Key
+    from bookwheel.plan import Budget, Plan
+    from bookwheel.serve.engine.access import Key
     from bookwheel.serve.engine.running_reading import DocumentOpener
 
 _READING_ID: Final = re.compile(r"[0-9A-Za-z_-]{4,64}")
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
-_LONGEST_IDEMPOTENCY_KEY: Final = 255
 _SECONDS_BETWEEN_DROPS: Final = 3600
 # Stands in a new reading until its document is open.
 _NO_DOCUMENT: Final = DocumentInfo(id="", name="", length=0)
@@ -44,9 +40,8 @@ _NO_DOCUMENT: Final = DocumentInfo(id="", name="", length=0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadingSpec:
-    """A question, and how to read for it; the document is opened later."""
+    """How to read for a question."""
 
-    question: str
     model: str
     plan: Plan
     way: str = ""
@@ -92,7 +87,7 @@ class Service:
     metrics: Metrics
     _quotas: dict[str, TokenQuota] = field(default_factory=dict)
     # Weak values: a lock lives as long as a request holds it, so the table does not grow.
-    _locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = field(default_factory=WeakValueDictionary)
+    request_locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     @classmethod
     def create(
@@ -144,14 +139,10 @@ class Service:
         await self.readings.close()
         self.usage.close()
 
-    async def resume_interrupted(self) -> None:
-        """Continue the readings that the last server's end interrupted, or its model's."""
-        await continue_readings(self, self._apply_limits)
-
-    def _apply_limits(self, reading: Reading) -> Reading:
+    def apply_limits(self, reading: Reading) -> Reading:
         """Return the reading within the limits that the server has now."""
         limits = self.plans[self.readings.get_model(reading.model).name].budget
-        budget = lower_limits(reading.plan.budget, limits)
+        budget = _lower_limits(reading.plan.budget, limits)
         return replace(reading, plan=replace(reading.plan, budget=budget))
 
     def quota(self, key: Key | None) -> TokenQuota | None:
@@ -174,7 +165,7 @@ class Service:
             raise PlanError(
                 f"prompts is one of {', '.join(sorted(shipped_prompt_sets()))} here; a request cannot name a file"
             )
-        return replace(plan, budget=lower_limits(plan.budget, base.budget))
+        return replace(plan, budget=_lower_limits(plan.budget, base.budget))
 
     def sees_all(self, key: Key | None) -> bool:
         """Return True where a client sees what others have asked and uploaded."""
@@ -245,71 +236,26 @@ class Service:
             raise not_found("reading of that name; list_readings lists what there is")
         return matches[0]
 
-    async def start_or_find(
-        self, spec: ReadingSpec, open_document: DocumentOpener, caller: Caller, *, survives_restart: bool = True
-    ) -> tuple[RunningReading | None, Reading]:
-        """Start a reading, or find the one that this Idempotency-Key started; None where it has its answer."""
-        async with self.hold_request(caller):
-            reading = await self.find_started(caller)
-            if reading is None:
-                running = await self.start(spec, open_document, caller, survives_restart=survives_restart)
-                return running, await running.wait_until_started()
-            if reading.status is Status.ANSWERED:
-                return None, reading
-            # The same request gets no second budget.
-            return await self.continue_reading(
-                reading, caller, survives_restart=survives_restart, counted=reading.usage
-            )
-
-    @asynccontextmanager
-    async def hold_request(self, caller: Caller) -> AsyncGenerator[None]:
-        """Let the same request, by its Idempotency-Key, wait until this one has started its readings."""
-        key = caller.idempotency_key
-        if key is None:
-            yield
-            return
-        if not 0 < len(key) <= _LONGEST_IDEMPOTENCY_KEY:
-            raise ApiError(400, "an Idempotency-Key has 1 to 255 characters", kind="invalid_request")
-        async with self._locks.setdefault((caller.key_name, key), asyncio.Lock()):
-            yield
-
-    async def find_started(self, caller: Caller) -> Reading | None:
-        """Return the reading that the Idempotency-Key started. Raise a 422 when that was another request's."""
-        if caller.idempotency_key is None:
-            return None
-        entry = await asyncio.to_thread(self.usage.find_reading, caller.key_name, caller.idempotency_key)
-        if entry is None:
-            return None
-        try:
-            reading = await self.get_reading(entry.id, caller.key)
-        except ApiError:  # the server was killed between the entry and the journal
-            await asyncio.to_thread(self.usage.delete_reading, entry.id)
-            return None
-        if entry.fingerprint != caller.fingerprint:
-            message = "this Idempotency-Key was used for another request; take a new one"
-            raise ApiError(422, message, kind="idempotency_key_reused")
-        return reading
-
-    async def start(
-        self, spec: ReadingSpec, open_document: DocumentOpener, caller: Caller, *, survives_restart: bool = True
-    ) -> RunningReading:
-        """Start a reading whose document is yet to be opened. Raise what is wrong with everything else."""
-        return self.readings.start(await self.prepare(spec, open_document, caller, survives_restart=survives_restart))
-
     async def prepare(
-        self, spec: ReadingSpec, open_document: DocumentOpener, caller: Caller, *, survives_restart: bool = True
+        self,
+        spec: ReadingSpec,
+        question: str,
+        open_document: DocumentOpener,
+        caller: Caller,
+        *,
+        survives_restart: bool = True,
     ) -> ReadingRequest:
         """Return the request of a new reading. Raise what is wrong with everything but its document."""
         model = self.readings.get_model(spec.model)
         # A memory that is carried on was made in chunks.
         has_chunks = spec.has_chunks or self.way.has_chunks or spec.finished is not None
         way = WayRequest(way=spec.way or self.way.way, has_chunks=has_chunks)
-        choice = await settle_way(way, None, spec.question, model, spec.plan)
+        choice = await settle_way(way, None, question, model, spec.plan)
         quota = self.quota(caller.key)
         if quota:
             quota.check()
         await self.documents.check_disk()
-        reading = await make_reading(_NO_DOCUMENT, spec.question, model, spec.plan, choice.way, finished=spec.finished)
+        reading = await make_reading(_NO_DOCUMENT, question, model, spec.plan, choice.way, finished=spec.finished)
         request = _request(reading, open_document, caller, quota, is_stored=False, survives_restart=survives_restart)
         return replace(request, way=way)
 
@@ -318,17 +264,23 @@ class Service:
     ) -> tuple[RunningReading, Reading]:
         """Continue a stored reading after its last step, with the same model, within the server's limits."""
         request = self.prepare_next(reading, caller, survives_restart=survives_restart, counted=counted)
+        running = self.readings.start(request)
+        return running, await self.wait_until_started(running)
+
+    async def wait_until_started(self, running: RunningReading) -> Reading:
+        """Return the reading once the journal has it. Raise a 409 where another process holds a stored one."""
         try:
-            running = self.readings.start(request)
-            return running, await running.wait_until_started()
+            return await running.wait_until_started()
         except JournalError as error:
+            if not running.request.is_stored:
+                raise
             raise ApiError(409, str(error), kind="JournalError") from error
 
     def prepare_next(
         self, reading: Reading, caller: Caller, *, survives_restart: bool = True, counted: Usage | None = None
     ) -> ReadingRequest:
         """Return the request that continues a stored reading."""
-        reading = self._apply_limits(reading)
+        reading = self.apply_limits(reading)
         open_document, quota = self.readings.document_opener(reading.id), self.quota(caller.key)
         request = _request(reading, open_document, caller, quota, is_stored=True, survives_restart=survives_restart)
         return replace(request, counted=counted or Usage())
@@ -344,7 +296,7 @@ class Service:
             return reading
         limits, counted = self.make_plan(reading.model, {"budget": budget}).budget, Usage()
         if self.plans[reading.model].budget.has_limits:
-            limits, counted = raise_limits(limits, reading.usage), reading.usage
+            limits, counted = _raise_limits(limits, reading.usage), reading.usage
         reading = replace(reading, plan=replace(reading.plan, budget=limits))
         _, reading = await self.continue_reading(
             reading, Caller(key=key), survives_restart=survives_restart, counted=counted
@@ -371,3 +323,25 @@ def _request(
         idempotency_key=caller.idempotency_key,
         fingerprint=caller.fingerprint,
     )
+
+
+def _raise_limits(budget: Budget, spent: Usage) -> Budget:
+    """Return the limits of a run as limits of the whole reading."""
+    cost = budget.price(spent.prompt_tokens, spent.completion_tokens)
+    return replace(
+        budget,
+        tokens=None if budget.tokens is None else budget.tokens + spent.tokens,
+        seconds=None if budget.seconds is None else budget.seconds + spent.seconds,
+        cost=None if budget.cost is None else budget.cost + cost,
+    )
+
+
+def _lower_limits(budget: Budget, limits: Budget) -> Budget:
+    """Return the smaller of each limit; prices are the server's."""
+    least = {
+        name: min(
+            (value for value in (getattr(budget, name), getattr(limits, name)) if value is not None), default=None
+        )
+        for name in ("tokens", "seconds", "cost")
+    }
+    return replace(budget, **least, price_in=limits.price_in, price_out=limits.price_out)

@@ -44,8 +44,7 @@ async def _generate_events(
     number = min(first, len(reading.steps)) if readings.get_running(reading.id) is None else first
     before = reading.steps[number - 1].after if 0 < number <= len(reading.steps) else None
     before = before or Memory.blank(reading.plan.memory_tokens)
-    follow = readings.watch if is_live else readings.stream
-    async with aclosing(follow(reading.id, number)) as events:
+    async with aclosing(readings.stream(reading.id, number, is_live=is_live)) as events:
         async for event in events:
             if isinstance(event, Step):
                 number += 1

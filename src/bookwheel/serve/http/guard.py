@@ -22,7 +22,7 @@ from bookwheel.serve.http.answers import error_response
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from bookwheel.serve.engine.keys import Key
+    from bookwheel.serve.engine.access import Key
     from bookwheel.serve.engine.service import Service
 
 COOKIE: Final = "bookwheel_session"

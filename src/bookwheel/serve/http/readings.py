@@ -14,9 +14,9 @@ from bookwheel.record import ListedReadingJson, ReadingJson, reading_to_json, su
 from bookwheel.serve.engine.calls import rebuild_call
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.library import Library
-from bookwheel.serve.engine.lockstep import start_or_find_several
 from bookwheel.serve.engine.running_reading import CallKind, Waiting
 from bookwheel.serve.engine.service import Caller, ReadingSpec
+from bookwheel.serve.engine.starting import start_or_find
 from bookwheel.serve.http.answers import JsonResponse
 from bookwheel.serve.http.events import stream_events
 from bookwheel.serve.http.operations import IDEMPOTENCY, operation
@@ -119,15 +119,11 @@ class ReadingRoutes:
             raise ApiError(400, "give one of question and questions", kind="invalid_request", param="question")
         model = body.model or next(iter(self._service.models))
         plan = self._service.make_plan(model, body.plan)
-        spec = ReadingSpec(
-            question=body.question or "", model=model, plan=plan, way=body.way, has_chunks=names_chunks(body.plan)
-        )
+        spec = ReadingSpec(model=model, plan=plan, way=body.way, has_chunks=names_chunks(body.plan))
         caller = await identify_caller(request)
         opener = self._document_opener(body, caller)
-        if body.questions is not None:
-            started = await start_or_find_several(self._service, spec, body.questions, opener, caller)
-        else:
-            started = [await self._service.start_or_find(spec, opener, caller)]
+        questions = [body.question] if body.question is not None else body.questions or []
+        started = await start_or_find(self._service, spec, questions, opener, caller)
         is_new = any(running is not None and not reading.steps for running, reading in started)
         payload = [reading_to_json(reading) for _, reading in started]
         return JsonResponse(payload[0] if body.questions is None else {"readings": payload}, 201 if is_new else 200)
@@ -253,7 +249,7 @@ class ReadingRoutes:
             raise ApiError(404, f"the reading has no step {number[:20]}", kind="not_found")
         model = self._service.readings.get_model(reading.model)
         document = await asyncio.to_thread(self._service.journal.document_of, reading.id)
-        call = await rebuild_call(reading, int(number), document, model)
+        call = await rebuild_call(reading, int(number), document, model, self._service.readings.loop)
         payload: CallJson = {
             "messages": [{"role": message.role, "content": message.content} for message in call.messages],
             "reply": call.reply,

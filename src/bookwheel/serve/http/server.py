@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from bookwheel.models.base import Ability
-    from bookwheel.serve.engine.keys import Key, KeyRing
+    from bookwheel.serve.engine.access import Key, KeyRing
     from bookwheel.serve.engine.service import Service
 
 _SESSION_SECONDS: Final = 30 * 24 * 3600

@@ -16,7 +16,7 @@ from mcp_types import Resource, ToolAnnotations
 
 from bookwheel.errors import BookwheelError, InputError
 from bookwheel.record import reading_to_json
-from bookwheel.serve.engine.keys import Key, KeyRing, hash_secret
+from bookwheel.serve.engine.access import Key, KeyRing, hash_secret
 from bookwheel.serve.engine.settings import is_loopback
 from bookwheel.serve.mcp.results import reading_summary, reading_text
 from bookwheel.serve.mcp.tools import ReadingTools, get_key
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from starlette.routing import BaseRoute
 
-    from bookwheel.serve.engine.access_policy import AccessPolicy
+    from bookwheel.serve.engine.access import AccessPolicy
     from bookwheel.serve.engine.service import Service
     from bookwheel.serve.mcp.results import ReadingSummary
     from bookwheel.types import Reading

@@ -9,7 +9,7 @@ The MCP SDK reads the annotations of the tools at run time, so this file does no
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated, Any, Final, TypeAlias
@@ -20,12 +20,11 @@ from pydantic import Field
 from bookwheel.errors import InputError, SourceError
 from bookwheel.journal import StoredDocument
 from bookwheel.reading.ways.registry import is_known
-from bookwheel.serve.engine.access_policy import AccessPolicy, SourceRequest
-from bookwheel.serve.engine.keys import Key
+from bookwheel.serve.engine.access import AccessPolicy, Key, SourceRequest
 from bookwheel.serve.engine.library import Library
-from bookwheel.serve.engine.lockstep import start_several
 from bookwheel.serve.engine.running_reading import DocumentOpener, RunningReading
 from bookwheel.serve.engine.service import Caller, ReadingSpec, Service
+from bookwheel.serve.engine.starting import start_readings
 from bookwheel.serve.http.requests import BudgetValues, PlanValues
 from bookwheel.serve.mcp.results import (
     ReadingList,
@@ -127,7 +126,8 @@ class ReadingTools:
         edited.
         """
         opener = await self._find_opener(ctx, SourceRequest(path=path, url=url, text=text, name=name), document)
-        return await self._start(ctx, opener, self._make_spec(question, plan, way), wait=wait_seconds)
+        (state,) = await self._start(ctx, opener, self._make_spec(plan, way), [question], wait_seconds)
+        return state
 
     async def read_several(
         self,
@@ -155,15 +155,7 @@ class ReadingTools:
             opener = self._readings.document_opener(await self._find_id(ctx, reading))
         else:
             opener = await self._find_opener(ctx, SourceRequest(path=path, url=url, text=text, name=name), document)
-        spec, caller = self._make_spec("", plan, way), Caller(key=get_key(ctx))
-        running = await start_several(
-            self._service, spec, questions, opener, caller, survives_restart=self._survives_restart
-        )
-        end, report = time.monotonic() + min(wait_seconds, LONGEST_WAIT), _make_reporter(ctx)
-        states = [
-            await self._wait_for_state(ctx, one.reading.id, max(0.0, end - time.monotonic()), report) for one in running
-        ]
-        return {"readings": states}
+        return {"readings": await self._start(ctx, opener, self._make_spec(plan, way), questions, wait_seconds)}
 
     async def wait(self, ctx: Context, *, reading: ReadingId, wait_seconds: WaitSeconds = 45.0) -> ReadingState:
         """Wait for a reading, with progress notifications at each step; wait_seconds=0 returns its state at once."""
@@ -194,10 +186,11 @@ class ReadingTools:
         """
         id_ = await self._find_id(ctx, reading)
         old = await asyncio.to_thread(self._journal.reading, id_)
-        spec = self._make_spec(question, plan, way, old)
+        spec = self._make_spec(plan, way, old)
         if from_memory and old.status is Status.ANSWERED and old.memory.text:
             spec = replace(spec, finished=old)
-        return await self._start(ctx, self._readings.document_opener(id_), spec, wait=wait_seconds)
+        (state,) = await self._start(ctx, self._readings.document_opener(id_), spec, [question], wait_seconds)
+        return state
 
     async def resume(
         self, ctx: Context, *, reading: ReadingId, budget: BudgetField = None, wait_seconds: WaitSeconds = 10.0
@@ -297,12 +290,20 @@ class ReadingTools:
 
         return open_document
 
-    async def _start(self, ctx: Context, opener: DocumentOpener, spec: ReadingSpec, *, wait: float) -> ReadingState:
+    async def _start(
+        self, ctx: Context, opener: DocumentOpener, spec: ReadingSpec, questions: Sequence[str], wait: float
+    ) -> list[ReadingState]:
+        """Start a reading for each question; return their states when they have ended, or after so many seconds."""
         caller = Caller(key=get_key(ctx))
-        running = await self._service.start(spec, opener, caller, survives_restart=self._survives_restart)
-        return await self._wait_for_state(ctx, running.reading.id, wait)
+        started = await start_readings(
+            self._service, spec, questions, opener, caller, survives_restart=self._survives_restart
+        )
+        end, report = time.monotonic() + min(wait, LONGEST_WAIT), _make_reporter(ctx)
+        return [
+            await self._wait_for_state(ctx, one.reading.id, max(0.0, end - time.monotonic()), report) for one in started
+        ]
 
-    def _make_spec(self, question: str, plan: PlanValues | None, way: str, old: Reading | None = None) -> ReadingSpec:
+    def _make_spec(self, plan: PlanValues | None, way: str, old: Reading | None = None) -> ReadingSpec:
         """Return how to read: by the plan and the way of an earlier reading, if there is one, with these changes."""
         model, kept = next(iter(self._service.models)), {}
         if old:
@@ -311,7 +312,7 @@ class ReadingTools:
             kept = {name: value for name, value in old.plan.to_json().items() if name not in {"budget", "prompts"}}
             way = way or (old.way if is_known(old.way) else "")
         values = self._service.make_plan(model, kept, plan or {})
-        return ReadingSpec(question=question, model=model, plan=values, way=way, has_chunks=names_chunks(plan or {}))
+        return ReadingSpec(model=model, plan=values, way=way, has_chunks=names_chunks(plan or {}))
 
     async def _wait_for_state(
         self, ctx: Context, id_: str, seconds: float, report: ProgressReport | None = None

@@ -19,8 +19,9 @@ from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.early_exit import asks_for_all
 from bookwheel.reading.ways.question_words import QuestionWords
 from bookwheel.serve.engine.errors import ApiError, not_found
-from bookwheel.serve.engine.finished import find_finished
+from bookwheel.serve.engine.library import Library
 from bookwheel.serve.engine.service import ReadingSpec
+from bookwheel.serve.engine.starting import start_or_find
 from bookwheel.serve.http.requests import identify_caller
 from bookwheel.serve.openai.completions import ChatResult, make_chunks, make_completion, make_first_chunks
 from bookwheel.serve.openai.conversation import USER
@@ -65,7 +66,6 @@ class ChatReader:
         if finished and finished.memory.tokens > planned.plan.memory_tokens:
             finished = None
         spec = ReadingSpec(
-            question=planned.question,
             model=name,
             plan=planned.plan,
             way=chat.way,
@@ -73,7 +73,9 @@ class ChatReader:
             finished=finished,
         )
         opener = self._make_opener(text, sha, conversation.name, caller)
-        running, reading = await self._service.start_or_find(spec, opener, caller, survives_restart=False)
+        ((running, reading),) = await start_or_find(
+            self._service, spec, [planned.question], opener, caller, survives_restart=False
+        )
         headers = {"X-Bookwheel-Reading": reading.id}
         if running:
             running.add_client()
@@ -94,7 +96,7 @@ class ChatReader:
         if wanted == "read" or not conversation.is_follow_up or asks_for_all(typed):
             return None
         said = [turn.text.strip() for turn in conversation.earlier if turn.role == USER]
-        return await find_finished(self._service, sha, name, caller.key, said)
+        return await Library(self._service).find_finished(caller.key, sha, name, said)
 
     def _make_opener(self, text: str | None, sha: str, name: str | None, caller: Caller) -> DocumentOpener:
         async def open_document() -> StoredDocument:

@@ -15,7 +15,7 @@ from bookwheel.errors import BudgetReached, ModelError
 from bookwheel.reading.follow_up import count_carried
 from bookwheel.record import to_plain
 from bookwheel.serve.engine.errors import ApiError
-from bookwheel.serve.engine.running_reading import Waiting
+from bookwheel.serve.engine.running_reading import LiveCall, Waiting
 from bookwheel.serve.http.answers import EventStream, JsonResponse, code_of, openai_error, status_of
 from bookwheel.serve.openai.requests import build_message, name_words
 from bookwheel.types import Answer, Status, Step, Usage
@@ -141,7 +141,7 @@ def make_first_chunks(reading: Reading, chat: ChatShape) -> Iterator[dict[str, A
 
 
 def make_chunks(
-    event: Step | Answer | Reading | Waiting, begun: Reading, chat: ChatShape, notes: Sequence[str]
+    event: Step | Answer | Reading | Waiting | LiveCall, begun: Reading, chat: ChatShape, notes: Sequence[str]
 ) -> list[dict[str, Any]]:
     """Return the chunks for one event of a reading."""
     id_ = completion_id(begun)
@@ -150,7 +150,7 @@ def make_chunks(
     if isinstance(event, Answer):
         message, _ = build_message(chat, event.text, begun.id)
         return [chunk_to_json(id_, chat.model, _to_delta(message, chat))]
-    if isinstance(event, Waiting):
+    if isinstance(event, Waiting | LiveCall):
         return []
     if event.status is not Status.ANSWERED:
         error = explain_no_answer(event)

@@ -22,7 +22,7 @@ from bookwheel.models.patience import Patience, PatientModel, persist
 from bookwheel.models.sdk_errors import request_errors, translate_error
 from bookwheel.reading.budget import worst_usage
 from bookwheel.serve.engine.errors import ApiError
-from bookwheel.serve.engine.shared_model import SharedModel
+from bookwheel.serve.engine.sharing import SharedModel
 from bookwheel.serve.http.answers import code_of, openai_error, status_of
 from bookwheel.serve.openai.completions import ChatResult, cut_at_stop, make_reply
 from bookwheel.serve.openai.requests import check_supported, reply_limit, window_tokens
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
     from bookwheel.models.base import Model
     from bookwheel.plan import Budget
-    from bookwheel.serve.engine.fair_queue import FairQueue
-    from bookwheel.serve.engine.keys import Key, TokenQuota
+    from bookwheel.serve.engine.access import Key, TokenQuota
     from bookwheel.serve.engine.metrics import Metrics
     from bookwheel.serve.engine.service import Service
+    from bookwheel.serve.engine.sharing import FairQueue
     from bookwheel.serve.openai.conversation import ChatContents
     from bookwheel.serve.openai.requests import ChatShape
 

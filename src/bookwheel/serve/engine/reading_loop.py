@@ -1,9 +1,16 @@
-"""A second event loop, in a thread of its own, where readings run.
+"""The two event loops of a server: its own, and the one of readings, in a thread beside it.
 
-The reading loop cuts chunks and counts tokens between its calls of the model. Both are synchronous: they take time, and
-a server's tokenizer even waits for the network. They happen lazily inside the reading's coroutine, so no single
-function can be sent to a thread; the whole coroutine is. Here it delays other readings at most, never a request, a
-stream or a page.
+The server's own loop is uvicorn's. It has every connection: of clients, of MCP sessions, to the endpoints of models.
+Nothing in it takes long: SQLite, conversions and comparisons go to threads or to children.
+
+The code of a way of reading runs in the second loop. It cuts chunks and counts tokens between its calls of the model.
+Both are synchronous: they take time, and a server's tokenizer even waits for the network. They happen lazily inside
+the reading's coroutine, so no single function can be sent to a thread; the whole coroutine is. Here it delays other
+readings at most, never a request, a stream or a page. Its calls of the model go back to the first loop (`SharedModel`),
+where the model's connections are, and its steps are announced there.
+
+A tokenizer behind HTTP belongs to its model and brings a loop for its requests (`bookwheel.models.server_tokenizer`):
+whoever counts waits for the answer, in either loop or in a thread, so the request can be in none of them.
 """
 
 from __future__ import annotations
@@ -23,7 +30,7 @@ class JobCancelled(Exception):
     """The job was cancelled, and its cleanup has finished."""
 
 
-class WorkerJob(Generic[_T]):
+class LoopJob(Generic[_T]):
     """Work in the other loop.
 
     `asyncio.run_coroutine_threadsafe` does not serve: its future counts as cancelled at once. This `outcome` is set
@@ -57,20 +64,24 @@ class WorkerJob(Generic[_T]):
             self.outcome.set_result(task.result())
 
 
-class WorkerLoop:
+class ReadingLoop:
     """The loop and its thread, which start with the first job."""
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
 
-    def submit(self, work: Coroutine[Any, Any, _T]) -> WorkerJob[_T]:
+    def submit(self, work: Coroutine[Any, Any, _T]) -> LoopJob[_T]:
         """Start the work in the other loop."""
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
             self._thread = threading.Thread(target=self._loop.run_forever, name="bookwheel readings", daemon=True)
             self._thread.start()
-        return WorkerJob(work, self._loop)
+        return LoopJob(work, self._loop)
+
+    async def run(self, work: Coroutine[Any, Any, _T]) -> _T:
+        """Return the result of work in the other loop."""
+        return await asyncio.wrap_future(self.submit(work).outcome)
 
     def close(self) -> None:
         """Stop the loop; every job must have ended."""

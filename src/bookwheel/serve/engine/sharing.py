@@ -1,31 +1,91 @@
-"""The server's model as one reading sees it: its calls wait in the queue and count against its key's quota."""
+"""What clients share: turns in a queue, round robin, and the model as one reading sees it, within its key's quota."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import nullcontext
+from collections import OrderedDict, deque
+from contextlib import asynccontextmanager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from bookwheel.errors import ModelError
 from bookwheel.models.base import REPLY_WATCHER, Embeddings, Judgement, Likelihood, ModelWrapper, most_scored_tokens
 from bookwheel.reading.budget import lost_usage, texts_to_messages, worst_usage
+from bookwheel.serve.engine.errors import too_many_requests
 from bookwheel.types import Reply, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Sequence
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 
     from bookwheel.models.base import Ability, Model
     from bookwheel.plan import Sampling
-    from bookwheel.serve.engine.fair_queue import FairQueue
-    from bookwheel.serve.engine.keys import TokenQuota
+    from bookwheel.serve.engine.access import TokenQuota
     from bookwheel.serve.engine.metrics import Metrics
     from bookwheel.serve.engine.running_reading import CallKind, RunningReading
     from bookwheel.types import Message
 
 _T = TypeVar("_T", Reply, Judgement, Likelihood, Embeddings)
 _R = TypeVar("_R")
+_SECONDS_TO_RETRY: Final = 5
+
+
+class FairQueue:
+    """A semaphore that admits waiting clients in turn, however many calls each one has."""
+
+    def __init__(self, slots: int, *, most_waiting: int) -> None:
+        self.waiting = 0
+        self._free = slots
+        self._most_waiting = most_waiting
+        # Ordered by last turn: the client at the front has waited longest since it was served.
+        self._queues: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
+
+    def check_capacity(self) -> None:
+        """Raise a 429 while too many calls wait."""
+        # Only new requests are checked. A reading that has started waits as long as it takes.
+        if self.waiting >= self._most_waiting:
+            raise too_many_requests(
+                f"{self.waiting} calls wait for the model already; try again in a moment", _SECONDS_TO_RETRY
+            )
+
+    @asynccontextmanager
+    async def slot(self, client: str) -> AsyncGenerator[None]:
+        """Hold one of the slots."""
+        await self.acquire(client)
+        try:
+            yield
+        finally:
+            self.release()
+
+    async def acquire(self, client: str) -> None:
+        """Wait for a slot; the caller must release it."""
+        if self._free > 0:
+            self._free -= 1
+            return
+        grant = asyncio.get_running_loop().create_future()
+        self._queues.setdefault(client, deque()).append(grant)
+        self.waiting += 1
+        try:
+            await grant
+        except asyncio.CancelledError:
+            # The slot may have been granted just before the cancellation; pass it on, or it is lost.
+            if grant.done() and not grant.cancelled():
+                self.release()
+            raise
+        finally:
+            self.waiting -= 1
+
+    def release(self) -> None:
+        """Give the slot to the client that has waited longest since its last turn."""
+        while self._queues:
+            client, queue = self._queues.popitem(last=False)
+            grant = queue.popleft()
+            if queue:
+                self._queues[client] = queue
+            if not grant.done():
+                grant.set_result(None)
+                return
+        self._free += 1
 
 
 class SharedModel(ModelWrapper):

@@ -1,11 +1,15 @@
-"""The keys of a server's clients, stored as hashes, each with a rate limit and a daily token quota of its own.
+"""What a server's clients may do: their keys, with rates and quotas, and the documents that they may have opened.
 
-A key file is TOML; `bookwheel serve --new-key NAME --key-file FILE` adds to it and shows the key once:
+Keys are stored as hashes. A key file is TOML; `bookwheel serve --new-key NAME --key-file FILE` adds to it and shows the
+key once:
 
     [keys.reading-group]
     sha256 = "…"
     requests_per_minute = 120
     tokens_per_day = 2_000_000
+
+A path is judged by where it leads after every link and `..` is resolved. Hidden files and folders inside a root
+(`.ssh`, `.env`) stay hidden. Everything else is refused in the same words whether or not it exists.
 """
 
 from __future__ import annotations
@@ -16,17 +20,18 @@ import hmac
 import os
 import re
 import secrets
+import stat
 import time
 import tomllib
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
-from bookwheel.errors import BudgetReached, InputError
+from bookwheel.errors import BudgetReached, InputError, SourceError
 from bookwheel.serve.engine.usage import today
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from bookwheel.serve.engine.usage import UsageStore
@@ -37,6 +42,7 @@ _HASH: Final = re.compile(r"[0-9a-f]{64}")
 _MOST_SESSIONS: Final = 10_000
 _SECONDS_PER_MINUTE: Final = 60.0
 _SECRET_BYTES: Final = 32
+_WEB: Final = re.compile(r"https?://", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,3 +207,73 @@ def add_key(path: Path, name: str) -> str:
 def hash_secret(secret: str) -> str:
     """Return the SHA-256 of a key or a session's token, in hex."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceRequest:
+    """The document that a client asks for: exactly one of path, url and text."""
+
+    path: str | None = None
+    url: str | None = None
+    text: str | None = None
+    name: str | None = None
+    """A name for the text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessPolicy:
+    """The roots and addresses that may be opened for clients."""
+
+    roots: tuple[Path, ...] = ()
+    """Folders (or files) that may be read; resolved."""
+    allow_private: bool = False
+    """Addresses inside this network may be fetched."""
+
+    @classmethod
+    def from_roots(cls, roots: Iterable[Path], *, allow_private: bool = False) -> Self:
+        """Resolve the roots. Raise SourceError for one that does not exist."""
+        resolved = []
+        for root in roots:
+            try:
+                resolved.append(root.expanduser().resolve(strict=True))
+            except OSError as error:
+                raise SourceError(f"the root {root} cannot be opened: {error.strerror}. Give a folder.") from error
+        return cls(roots=tuple(resolved), allow_private=allow_private)
+
+    def check(self, source: SourceRequest) -> None:
+        """Raise SourceError for a source that may not be opened, before anything is."""
+        given = [name for name in ("path", "url", "text") if getattr(source, name) is not None]
+        if len(given) != 1:
+            raise SourceError(f"give one of path, url and text, not {' and '.join(given) or 'none of them'}")
+        if source.path is not None:
+            self.resolve(source.path)
+        if source.url is not None and not _WEB.match(source.url):
+            raise SourceError(f"{source.url!r} is not an address: it must begin with http:// or https://")
+        if source.text is not None and not source.text.strip():
+            raise SourceError("the text is empty: give some text to read")
+
+    def resolve(self, path: str) -> Path:
+        """Return where a path leads, if that is inside a root; look for a relative path in each of them."""
+        if not self.roots:
+            raise SourceError("no files may be read here: start the server with --root FOLDER, or send the text")
+        candidates = [real for root in self.roots if (real := _resolve_in(root, path))]
+        if not candidates:
+            names = ", ".join(root.name for root in self.roots)
+            raise SourceError(f"{path} is not inside what may be read here ({names}), or is hidden there")
+        for real in candidates:
+            with suppress(OSError):
+                mode = real.stat().st_mode
+                # Devices and pipes could block for ever, or never end.
+                if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+                    return real
+        raise SourceError(f"{path} does not exist, or is neither a file nor a folder: check the path")
+
+
+def _resolve_in(root: Path, path: str) -> Path | None:
+    """Follow all links; return the path when it stays inside the root and outside its hidden places."""
+    try:
+        real = (root / path).resolve()
+        inside = real.relative_to(root)
+    except (OSError, ValueError, RuntimeError):
+        return None
+    return None if any(part.startswith(".") for part in inside.parts) else real

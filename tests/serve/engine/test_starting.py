@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from bookwheel.serve.engine.keys import Key, KeyRing
+from bookwheel.serve.engine.access import Key, KeyRing
 from bookwheel.serve.engine.settings import Limits, ServerSettings
 
 OTHER = "What circles over the pier?"

@@ -92,30 +92,17 @@ async def rebuild_call(
     reading: Reading, number: int, document: Document, model: Model, loop: ReadingLoop
 ) -> RebuiltCall:
     """Return the first call of step `number`, or of the answer where that is the number of steps."""
-    conversation = _find_conversation(reading, number)
-    caught = _CatchingModel(model, conversation.reply)
-    same = await loop.run(_replay(reading, number, document, caught))
-    if not caught.kind:
-        raise ApiError(409, "the prompt of this step cannot be rebuilt", kind="not_rebuilt")
-    return RebuiltCall(
-        messages=caught.messages, kind=caught.kind, reply=conversation.reply, calls=conversation.calls, same=same
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _StoredCall:
-    reply: str
-    calls: int
-
-
-def _find_conversation(reading: Reading, number: int) -> _StoredCall:
     if number < len(reading.steps):
         reply = reading.steps[number].conversation.reply
     elif number == len(reading.steps) and reading.answer:
         reply = reading.answer.conversation.reply
     else:
         raise ApiError(404, f"the reading has no step {number}", kind="not_found")
-    return _StoredCall(reply=reply.text, calls=reply.usage.calls)
+    caught = _CatchingModel(model, reply.text)
+    same = await loop.run(_replay(reading, number, document, caught))
+    if not caught.kind:
+        raise ApiError(409, "the prompt of this step cannot be rebuilt", kind="not_rebuilt")
+    return RebuiltCall(messages=caught.messages, kind=caught.kind, reply=reply.text, calls=reply.usage.calls, same=same)
 
 
 async def _replay(reading: Reading, number: int, document: Document, caught: _CatchingModel) -> bool:

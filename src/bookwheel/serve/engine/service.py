@@ -296,7 +296,14 @@ class Service:
             return reading
         limits, counted = self.make_plan(reading.model, {"budget": budget}).budget, Usage()
         if self.plans[reading.model].budget.has_limits:
-            limits, counted = _raise_limits(limits, reading.usage), reading.usage
+            counted = reading.usage
+            cost = limits.price(counted.prompt_tokens, counted.completion_tokens)
+            limits = replace(
+                limits,
+                tokens=None if limits.tokens is None else limits.tokens + counted.tokens,
+                seconds=None if limits.seconds is None else limits.seconds + counted.seconds,
+                cost=None if limits.cost is None else limits.cost + cost,
+            )
         reading = replace(reading, plan=replace(reading.plan, budget=limits))
         _, reading = await self.continue_reading(
             reading, Caller(key=key), survives_restart=survives_restart, counted=counted
@@ -325,23 +332,10 @@ def _request(
     )
 
 
-def _raise_limits(budget: Budget, spent: Usage) -> Budget:
-    """Return the limits of a run as limits of the whole reading."""
-    cost = budget.price(spent.prompt_tokens, spent.completion_tokens)
-    return replace(
-        budget,
-        tokens=None if budget.tokens is None else budget.tokens + spent.tokens,
-        seconds=None if budget.seconds is None else budget.seconds + spent.seconds,
-        cost=None if budget.cost is None else budget.cost + cost,
-    )
-
-
 def _lower_limits(budget: Budget, limits: Budget) -> Budget:
     """Return the smaller of each limit; prices are the server's."""
-    least = {
-        name: min(
-            (value for value in (getattr(budget, name), getattr(limits, name)) if value is not None), default=None
-        )
-        for name in ("tokens", "seconds", "cost")
-    }
+    least: dict[str, Any] = {}
+    for name in ("tokens", "seconds", "cost"):
+        given = [value for value in (getattr(budget, name), getattr(limits, name)) if value is not None]
+        least[name] = min(given, default=None)
     return replace(budget, **least, price_in=limits.price_in, price_out=limits.price_out)

@@ -72,7 +72,10 @@ async def start_or_find(
         opener = _open_once(open_document, questions)
         planned: list[ReadingRequest | Reading] = []
         for number, question in enumerate(questions):
-            member = _name_member(caller, number)
+            member = caller
+            if caller.idempotency_key is not None and number:
+                # One key stands for all. No header can hold a line break, so no client's own key is the same.
+                member = replace(caller, idempotency_key=f"{caller.idempotency_key}\n{number}")
             old = await _find_started(service, member)
             if old is None:
                 planned.append(await service.prepare(spec, question, opener, member, survives_restart=survives_restart))
@@ -116,14 +119,6 @@ async def _find_started(service: Service, caller: Caller) -> Reading | None:
         message = "this Idempotency-Key was used for another request; take a new one"
         raise ApiError(422, message, kind="idempotency_key_reused")
     return reading
-
-
-def _name_member(caller: Caller, number: int) -> Caller:
-    """Return the caller of one of several readings: one Idempotency-Key stands for all of them."""
-    if caller.idempotency_key is None or not number:
-        return caller
-    # No header can hold a line break, so no client's own key is the same.
-    return replace(caller, idempotency_key=f"{caller.idempotency_key}\n{number}")
 
 
 def _open_once(open_document: DocumentOpener, questions: Sequence[str]) -> DocumentOpener:

@@ -17,8 +17,7 @@ from bookwheel.serve.engine.library import Library
 from bookwheel.serve.engine.running_reading import CallKind, Waiting
 from bookwheel.serve.engine.service import Caller, ReadingSpec
 from bookwheel.serve.engine.starting import start_or_find
-from bookwheel.serve.http.answers import JsonResponse
-from bookwheel.serve.http.events import stream_events
+from bookwheel.serve.http.answers import JsonResponse, stream_events
 from bookwheel.serve.http.operations import IDEMPOTENCY, operation
 from bookwheel.serve.http.requests import (
     ForkShape,

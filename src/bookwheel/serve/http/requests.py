@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import tempfile
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 from urllib.parse import unquote
@@ -21,7 +20,7 @@ from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.service import Caller
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
 
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
     from pydantic.json_schema import JsonSchemaValue
@@ -157,16 +156,12 @@ def _validate(shape: type[_Shape], body: bytes) -> _Shape:
     try:
         return shape.model_validate_json(body or b"{}")
     except ValidationError as error:
-        raise _validation_error(error) from None
+        # The value is left out of the message: it may be a secret or a whole document.
+        first = error.errors(include_input=False, include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"]) or "the body"
+        raise ApiError(400, f"{place}: {first['msg']}", kind="invalid_request", param=place) from None
     except RecursionError:
         raise ApiError(400, "the JSON is nested too deeply", kind="invalid_request") from None
-
-
-def _validation_error(error: ValidationError) -> ApiError:
-    # The value is left out of the message: it may be a secret or a whole document.
-    first = error.errors(include_input=False, include_url=False)[0]
-    place = ".".join(str(part) for part in first["loc"]) or "the body"
-    return ApiError(400, f"{place}: {first['msg']}", kind="invalid_request", param=place)
 
 
 async def identify_caller(request: Request) -> Caller:
@@ -196,8 +191,12 @@ def wants_changes(request: Request) -> bool:
 async def store_upload(request: Request, documents: DocumentStore) -> tuple[StoredDocument, int]:
     """Store the uploaded document; return it and its size in bytes."""
     client = Caller(key=request.state.key).key_name
-    # A folder of its own, which only this user may enter; mkdtemp makes it so.
-    with _make_folder() as folder:
+    try:
+        # A folder of its own, which only this user may enter; mkdtemp makes it so.
+        made = tempfile.TemporaryDirectory(prefix="bookwheel-")
+    except OSError as error:
+        raise _disk_error(error) from error
+    with made as folder:
         async with documents.receive_upload(client):
             path, size = await _receive(request, Path(folder))
         return await documents.store_path(path, client), size
@@ -234,16 +233,6 @@ async def _write(blocks: AsyncIterator[bytes], path: Path) -> tuple[Path, int]:
     if not size:
         raise SourceError(f"{path.name} is empty: give a document with text in it")
     return path, size
-
-
-@contextmanager
-def _make_folder() -> Iterator[str]:
-    try:
-        folder = tempfile.TemporaryDirectory(prefix="bookwheel-")
-    except OSError as error:
-        raise _disk_error(error) from error
-    with folder as path:
-        yield path
 
 
 def _disk_error(error: OSError) -> ApiError:

@@ -229,7 +229,15 @@ def reading_state(reading: Reading, waiting: Waiting | None = None) -> ReadingSt
         "tokens": reading.usage.tokens,
         "error": reading.error,
         "waiting": "",
-        "gaps": [_gap_info(step) for step in reading.gaps],
+        "gaps": [
+            {
+                "start": step.chunk.start,
+                "end": step.chunk.end,
+                "pages": list(step.chunk.pages),
+                "flags": list(step.flags),
+            }
+            for step in reading.gaps
+        ],
         "notes": _list_notes(reading),
         "resource": resource_uri(reading.id),
         "next": _NEXT[reading.status],
@@ -253,11 +261,6 @@ def _list_notes(reading: Reading) -> list[str]:
         for step in reading.gaps
     ]
     return [*reading.document.notes, *share, *gaps]
-
-
-def _gap_info(step: Step) -> GapInfo:
-    chunk = step.chunk
-    return {"start": chunk.start, "end": chunk.end, "pages": list(chunk.pages), "flags": list(step.flags)}
 
 
 def _claim_info(claim: Claim, reading: Reading) -> ClaimInfo:

@@ -264,29 +264,25 @@ class ReadingTools:
             "origins": [origin_info(line) for line in origins],
         }
 
-    def _make_opener(self, source: SourceRequest, ctx: Context) -> DocumentOpener:
-        client, documents = Caller(key=get_key(ctx)).key_name, self._service.documents
+    async def _find_opener(self, ctx: Context, source: SourceRequest, document: str | None) -> DocumentOpener:
+        """Return what opens the document that the caller names; it is checked first."""
+        kept, key, documents = None, get_key(ctx), self._service.documents
+        client = Caller(key=key).key_name
+        if document is None:
+            self._access.check(source)
+        elif (source.path, source.url, source.text) != (None, None, None):
+            raise SourceError("give one of path, url, text and document")
+        else:
+            kept = await self._service.get_document(document, key)
 
         async def open_document() -> StoredDocument:
+            if kept is not None:
+                return kept
             if source.text is not None:
                 return await documents.store_text(source.text, source.name, client)
             if source.url is not None:
                 return await documents.store_url(source.url, client, allow_private=self._access.allow_private)
             return await documents.store_path(self._access.resolve(source.path or ""), client)
-
-        return open_document
-
-    async def _find_opener(self, ctx: Context, source: SourceRequest, document: str | None) -> DocumentOpener:
-        """Return what opens the document that the caller names; it is checked first."""
-        if document is None:
-            self._access.check(source)
-            return self._make_opener(source, ctx)
-        if (source.path, source.url, source.text) != (None, None, None):
-            raise SourceError("give one of path, url, text and document")
-        kept = await self._service.get_document(document, get_key(ctx))
-
-        async def open_document() -> StoredDocument:
-            return kept
 
         return open_document
 

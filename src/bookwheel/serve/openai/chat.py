@@ -121,7 +121,9 @@ class OpenAIRoutes:
         model, contents = self._service.readings.get_model(name), parse_messages(chat.messages)
         has_document, key = chat.document is not None or bool(contents.files), request.state.key
         is_task = not has_document and is_chat_task(chat.messages)
-        if is_task and (answer := self._answer_from_words(chat, model)):
+        # A model that only quotes writes no titles; the chat's own words make one.
+        only_quotes = is_task and prompts_for(self._service.plans[model.name], "").quotes
+        if only_quotes and (answer := answer_from_words(chat.messages)):
             return make_reply(chat, model.name, answer)
         if is_task and not chat.limit:
             limit = min(_TASK_TOKENS, reply_limit(chat, model))
@@ -136,11 +138,6 @@ class OpenAIRoutes:
             return await self._answer_task(chat, model, request)
         conversation = find_conversation(contents, chat.document, is_outgrown=not fits)
         return await self._reader.answer(request, chat, contents, conversation, name)
-
-    def _answer_from_words(self, chat: ChatShape, model: Model) -> str | None:
-        """Return the answer to a prompt about the chat where the model only quotes, and the chat's words make one."""
-        only_quotes = prompts_for(self._service.plans[model.name], "").quotes
-        return answer_from_words(chat.messages) if only_quotes else None
 
     async def _answer_task(self, chat: ChatShape, model: Model, request: Request) -> ChatResult:
         """Answer what a client asks about the chat from its newest turns."""

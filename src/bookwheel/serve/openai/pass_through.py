@@ -11,7 +11,7 @@ import json
 import secrets
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, get_args
+from typing import TYPE_CHECKING, Any, Final
 
 from anyio import CancelScope
 
@@ -46,7 +46,12 @@ if TYPE_CHECKING:
 _ROUTE: Final = "/chat/completions"
 # Fields of a chat body that no other endpoint knows.
 _READING_FIELDS: Final = ("document", "plan", "way", "follow_up")
-_ROLES: Final[dict[str, Any]] = {"developer": "system", "function": "tool"}
+# The roles of a chat, as a model in this process knows them.
+_ROLES: Final[dict[str, Any]] = {
+    **{role: role for role in ("system", "user", "assistant", "tool")},
+    "developer": "system",
+    "function": "tool",
+}
 # A client waits for the answer, so an endpoint in trouble is given less time than by a reading.
 _PATIENCE: Final = Patience(seconds=20.0)
 # Roles and separators that a chat template puts around each message.
@@ -108,7 +113,10 @@ class PassThrough:
             metrics=self._service.metrics,
             quota=self._service.quota(key),
         )
-        messages = [Message(role=_map_role(text.role), content=text.text) for text in contents.texts]
+        if unknown := {text.role for text in contents.texts} - _ROLES.keys():
+            message = f"unknown role {min(unknown)!r}; the roles are: {', '.join(_ROLES)}"
+            raise ApiError(400, message, kind="invalid_request", param="messages")
+        messages = [Message(role=_ROLES[text.role], content=text.text) for text in contents.texts]
         sampling = model.plan.with_values({"sampling": chat.sampling}).sampling
         limit = reply_limit(chat, model)
         budget = self._service.plans[model.name].budget
@@ -235,16 +243,6 @@ def _find_status_error(error: BaseException | None) -> APIStatusError | None:
     while error is not None and not isinstance(error, APIStatusError):
         error = error.__cause__
     return error
-
-
-def _map_role(role: str) -> Any:
-    known = get_args(Message.__annotations__.get("role")) or ("system", "user", "assistant", "tool")
-    role = _ROLES.get(role, role)
-    if role not in known:
-        raise ApiError(
-            400, f"unknown role {role!r}; the roles are: {', '.join(known)}", kind="invalid_request", param="messages"
-        )
-    return role
 
 
 def worst_prompt_tokens(contents: ChatContents, body: Mapping[str, Any], model: Model, room: int) -> int:

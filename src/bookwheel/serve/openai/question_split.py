@@ -117,7 +117,7 @@ def _split_first(text: str) -> tuple[str, str] | None:
     text = text.lstrip()
     paragraph, line = _cut_at(text, "\n\n"), _cut_at(text, "\n")
     for cut in (paragraph, line):
-        if cut and _ends_as_opening(cut[1]):
+        if cut and (_ENDS_AS_QUESTION.search(cut[1]) or _is_colon(cut[1])):
             return cut
     return _cut_sentence(text) or paragraph or line
 
@@ -136,10 +136,6 @@ def _cut_sentence(text: str) -> tuple[str, str] | None:
     asked = next((end for end in ends if text[:end].rstrip()[-1] in "?？"), None)
     end = opening or asked
     return (text[end:], text[:end].rstrip()) if end and text[end:].strip() else None
-
-
-def _ends_as_opening(paragraph: str) -> bool:
-    return bool(_ENDS_AS_QUESTION.search(paragraph)) or _is_colon(paragraph)
 
 
 def _is_colon(text: str) -> bool:

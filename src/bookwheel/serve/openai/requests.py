@@ -161,17 +161,13 @@ def is_schema_optional(chat: ChatShape) -> bool:
 
 def name_words(chat: ChatShape, answer: str) -> tuple[str, ...]:
     """Return a note where tools were offered and the answer stayed in words."""
-    if not is_schema_optional(chat) or _is_json(answer):
+    if not is_schema_optional(chat):
         return ()
-    return ("no tool could be called: the model wrote no JSON of the tools' schema, or it does not fit its window",)
-
-
-def _is_json(text: str) -> bool:
     try:
-        json.loads(text)
+        json.loads(answer)
     except ValueError:
-        return False
-    return True
+        return ("no tool could be called: the model wrote no JSON of the tools' schema, or it does not fit its window",)
+    return ()
 
 
 def _find_format_schema(chat: ChatShape) -> str | None:

@@ -75,7 +75,7 @@ def test_the_lock_has_every_declared_package_and_names_no_registry(name):
     lock = (ROOT / "requirements" / f"{name}.txt").read_text("utf-8")
     extras = {"setup": (), "tools": ("dev",), "train": ("train",)}[name]
     if name != "train":
-        extras += ("documents", "local", "evaluation", "serve", "mcp")
+        extras += ("documents", "local", "serve", "mcp")
         pins = re.findall(r"^[\w.-]+==.*(?:\n    .*)*", lock, re.MULTILINE)
         assert all("--hash=sha256:" in pin for pin in pins)
     declared = BASE.union(*(packages_of(PROJECT["optional-dependencies"][extra]) for extra in extras))

@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 from bookwheel.lab.tasks import make_samples
 from bookwheel.models.local import LocalModel
-from bookwheel.reading.ways.bm25 import PASSAGE_TOKENS, score_passages
+from bookwheel.reading.ways.bm25 import PASSAGE_TOKENS
 from bookwheel.reading.ways.dense import fuse_ranks, join_neighbours
 from bookwheel.text.chunks import split
+from bookwheel.text.ranking import score_texts
 from bookwheel.text.tokens import WordTokenizer
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ def measure(sample: Sample, embedders: dict[str, Embed], costs: dict[str, float]
     for overlap in (True, False):
         texts, pieces = cut(sample, overlap=overlap)
         name = "overlapping" if overlap else "side by side"
-        matches = score_passages(texts, sample.question)
+        matches = score_texts(texts, sample.question)
         by_words = sorted((at for at in range(len(texts)) if matches[at] > 0), key=lambda at: -matches[at])
         shares[f"bm25, {name}"] = find_share(sample, by_words, pieces)
         for label, embed in embedders.items():

@@ -22,13 +22,10 @@ import hashlib
 import json
 import random
 import time
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from statistics import fmean as mean
 from typing import TYPE_CHECKING, Any
-
-import bm25s
 
 from bookwheel.lab.scoring import load_metric
 from bookwheel.lab.tasks import Sample, read_samples
@@ -36,10 +33,10 @@ from bookwheel.models.base import Likelihood
 from bookwheel.models.local import LocalModel
 from bookwheel.reading import loop
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.reading.ways.bm25 import WORD
 from bookwheel.reading.ways.question_scorer import QuestionScorer
 from bookwheel.reading.ways.quotes import quotes
 from bookwheel.reading.ways.windows import split_windows
+from bookwheel.text.ranking import score_texts
 from bookwheel.text.sentences import split_sentences
 from bookwheel.types import Flag, Memory, Usage
 
@@ -114,11 +111,8 @@ async def measure(sample: Sample, model: LocalModel | ScoreStore, beside: dict[s
 
 def rank_first(texts: list[str], question: str) -> str:
     """Return the text that BM25 ranks first."""
-    tokenize = partial(bm25s.tokenize, token_pattern=WORD, stopwords="en", show_progress=False)
-    index = bm25s.BM25(method="lucene")
-    index.index(tokenize(texts), show_progress=False)
-    found, _ = index.retrieve(tokenize([question]), k=1, show_progress=False)
-    return texts[int(found[0, 0])]
+    scores = score_texts(texts, question)
+    return texts[scores.index(max(scores))]
 
 
 async def measure_bm25(sample: Sample, model: LocalModel | ScoreStore) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from bookwheel.lab.tasks.documents_qa import load_documents, load_questions
 from bookwheel.reading.ways.passage_index import FEATURES, PassageIndex
-from bookwheel.reading.ways.question_words import QuestionWords
+from bookwheel.text.ranking import QuestionWords
 
 
 def collect(part: str) -> tuple[list[np.ndarray], list[np.ndarray], list[Any]]:

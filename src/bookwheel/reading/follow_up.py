@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.reading import loop
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.reread import is_rereading, reread
-from bookwheel.reading.ways.question_words import QuestionWords
+from bookwheel.text.ranking import QuestionWords
 from bookwheel.text.remarks import is_absence
 from bookwheel.types import Answer, Flag, Step, Usage, Verdict
 from bookwheel.verdict.judge import judge_answer

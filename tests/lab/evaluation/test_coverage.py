@@ -9,14 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bookwheel.lab.commands.data import show_coverage
-from bookwheel.lab.evaluation.coverage import find_constant, find_share, measure_coverage
+from bookwheel.lab.evaluation.coverage import find_constant, find_share, measure_coverage, tile_text
 from bookwheel.lab.evaluation.layout import build_sections
 from bookwheel.lab.evaluation.report import build_report, report_to_json
 from bookwheel.lab.evaluation.run import evaluate
-from bookwheel.lab.evaluation.search import score_words, tile_text
 from bookwheel.lab.evaluation.sections import to_markdown
 from bookwheel.lab.tasks import GoldEvidence, Sample, SampleDocument, write_samples
-from bookwheel.reading.ways.bm25 import _tokenize, score_passages
 from bookwheel.text.tokens import WordTokenizer
 
 WORDS = WordTokenizer()
@@ -55,17 +53,6 @@ def test_passages_tile_the_text_within_their_size(text, size):
     passages = list(tile_text(text, size))
     assert "".join(text[one.start : one.end] for one in passages) == text
     assert all(0 < one.end - one.start <= size for one in passages)
-
-
-@given(text=WORDY, size=st.integers(60, 120))
-def test_passages_rank_as_bm25s_ranks_them(text, size):
-    pytest.importorskip("bm25s")
-    passages = list(tile_text(text, size))
-    question = "Where is the lamp in the harbour, 灯?"
-    lengths = [len(_tokenize([text[one.start : one.end]])[0]) for one in passages]
-    ours = score_words(text, passages, question, lengths)
-    theirs = score_passages([text[one.start : one.end] for one in passages], question)
-    assert ours == pytest.approx(theirs, rel=1e-5, abs=1e-6)
 
 
 def test_characters_that_change_their_length_in_lower_case_move_no_passage():

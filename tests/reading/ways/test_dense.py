@@ -50,7 +50,6 @@ def read(way, model, *, text=TEXT, question=QUESTION, done=()):
 
 
 def test_embeddings_find_what_shares_no_word_with_the_question():
-    pytest.importorskip("bm25s")
     shown = {way: read(way, Embedding())[-1].conversation.messages[-1].content for way in ("dense", "hybrid", "bm25")}
     assert FACT.strip() in shown["dense"]
     assert FACT.strip() in shown["hybrid"]
@@ -90,7 +89,6 @@ def test_two_orders_are_fused_by_their_ranks():
 
 @pytest.mark.parametrize("way", ["dense", "hybrid"])
 def test_an_empty_document_and_a_short_one_are_answered(way):
-    pytest.importorskip("bm25s")
     for text in ("", "One line only."):
         assert text in read(way, Embedding(), text=text)[-1].conversation.messages[-1].content
 

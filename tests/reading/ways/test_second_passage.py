@@ -13,8 +13,8 @@ from bookwheel.documents.opening import TextDocument
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Budget, Plan
 from bookwheel.reading.budget import BudgetedModel
-from bookwheel.reading.ways.question_words import QuestionWords
 from bookwheel.reading.ways.quotes import quotes
+from bookwheel.text.ranking import QuestionWords
 from bookwheel.types import Flag, Memory
 
 PLAN = Plan(chunk_tokens=60, memory_tokens=80, answer_tokens=40, prompts="small", least_gain=0.4, judgement_weight=0.1)

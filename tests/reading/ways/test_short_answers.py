@@ -2,8 +2,8 @@
 
 import pytest
 
-from bookwheel.reading.ways.question_words import QuestionWords
 from bookwheel.reading.ways.short_answers import choose_answer, find_spans, find_style
+from bookwheel.text.ranking import QuestionWords
 
 PASSAGE = "## Customs … A boat came at noon. The customs men counted sixty-four barrels in the cellar."
 

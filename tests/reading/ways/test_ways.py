@@ -10,7 +10,6 @@ from bookwheel.errors import DocumentTooLong, InputError, PlanError, PromptError
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Plan
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.reading.ways.bm25 import rank_passages
 from bookwheel.reading.ways.compose import ComposedWay
 from bookwheel.reading.ways.registry import BUILT_IN, load_way
 from bookwheel.types import Answer, Flag, Message, Reply, Step
@@ -161,15 +160,6 @@ def test_bm25_shows_passages_in_the_documents_order_and_fills_the_window():
     assert FACT in heard[0]
     assert numbers == sorted(numbers)
     assert model.tokenizer.count(heard[0]) > 0.7 * (900 - PLAN.answer_tokens)
-
-
-def test_bm25_ranks_chinese_by_characters():
-    assert rank_passages(["今天下雨。", "水车是朱红色的。", "田里有麦子。"], "水车是什么颜色?")[0] == 1
-
-
-@pytest.mark.parametrize("passages", [[], ["one"], ["", "  "], ["alpha", "beta"]])
-def test_bm25_ranks_whatever_there_is(passages):
-    assert sorted(rank_passages(passages, "gamma ?")) == list(range(len(passages)))
 
 
 def test_refine_shows_the_answer_so_far_with_every_further_section():

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Protocol
 
-from bookwheel.lab.evaluation.search import find_passages
 from bookwheel.lab.scoring import Score, score_answer
+from bookwheel.reading.ways.bm25 import PASSAGE_TOKENS
+from bookwheel.text.ranking import score_texts
 from bookwheel.text.tokens import WordTokenizer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from bookwheel.lab.evaluation.records import Record
     from bookwheel.lab.tasks.base import Sample
@@ -27,6 +28,19 @@ SEARCH_TOKENS: Final = 1024
 # Answers to try beside the golds, and how many of the most frequent golds are tried.
 _STOCK: Final = ("yes", "no", "not in the document", "文中没有提到", "withdrawn", "已撤回")
 _MOST_GOLDS: Final = 50
+_ENDS: Final = ("\n", ". ", "? ", "! ", "。", "？", "！")
+# A passage is filled to this share before it may end.
+_LEAST_SHARE: Final = 0.8
+# Characters that tell how many of them a token has.
+_GLANCE: Final = 16_384
+
+
+@dataclass(frozen=True, slots=True)
+class SearchPassage:
+    """A span of the text."""
+
+    start: int
+    end: int
 
 
 class Judged(Protocol):
@@ -110,6 +124,35 @@ def find_share(sample: Sample, tokenizer: Tokenizer, budget: int) -> float | Non
     taken = find_passages(sample.text, sample.question, tokenizer, budget)
     overlaps = (max(0, min(one.end, p.end) - max(one.start, p.start)) for one in sample.evidence for p in taken)
     return sum(overlaps) / total
+
+
+def find_passages(text: str, question: str, tokenizer: Tokenizer, budget: int) -> list[SearchPassage]:
+    """Return the best passages for the question, best first, as many as the budget of tokens holds."""
+    glance = text[:_GLANCE]
+    size = max(1, round(PASSAGE_TOKENS * len(glance) / max(1, tokenizer.count(glance))))
+    passages = list(tile_text(text, size))
+    scores = score_texts([text[one.start : one.end] for one in passages], question)
+    taken: list[SearchPassage] = []
+    for place in sorted(range(len(passages)), key=lambda place: -scores[place]):
+        passage = passages[place]
+        budget -= tokenizer.count(text[passage.start : passage.end])
+        if budget < 0:
+            break
+        taken.append(passage)
+    return taken
+
+
+def tile_text(text: str, size: int) -> Iterator[SearchPassage]:
+    """Yield passages of at most `size` characters that tile the text."""
+    start = 0
+    while start < len(text):
+        end = start + size
+        if end < len(text):
+            least = start + int(size * _LEAST_SHARE)
+            ends = (place + len(mark) for mark in _ENDS if (place := text.rfind(mark, least, end)) >= 0)
+            end = max(ends, default=0) or text.rfind(" ", least, end) + 1 or end
+        yield SearchPassage(start, min(end, len(text)))
+        start = end
 
 
 def _summarize(key: tuple[str, int], group: Sequence[tuple[Judged, float | None]]) -> TaskCoverage:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.lab.scoring import contains
 from bookwheel.lab.training.errors import ConfigError
-from bookwheel.reading.ways.question_words import QuestionWords
 from bookwheel.reading.ways.windows import overlaps, split_windows
 from bookwheel.text.chunks import split
+from bookwheel.text.ranking import QuestionWords
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

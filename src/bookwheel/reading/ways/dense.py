@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Final
 from bookwheel.models.base import ModelWrapper
 from bookwheel.models.embeddings import BATCH as TEXTS_OF_REQUEST
 from bookwheel.reading.estimate import CallCost, CostInputs
-from bookwheel.reading.ways.bm25 import PACKAGE, PASSAGE_TOKENS, score_passages
+from bookwheel.reading.ways.bm25 import PASSAGE_TOKENS
 from bookwheel.reading.ways.nearest import BATCH, build_step, compare_vectors, find_ranking
 from bookwheel.reading.ways.single_turn import ask_once, count_one_call, join_chunks, text_budget
 from bookwheel.reading.ways.spec import WaySpec
 from bookwheel.text.chunks import split
+from bookwheel.text.ranking import score_texts
 from bookwheel.text.sanitize import escape_markup
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ async def _retrieve(
         ranking = step.ranking
     order = sorted(range(len(passages)), key=lambda place: -ranking[place])
     if is_hybrid:
-        matches = await asyncio.to_thread(score_passages, passages, question)
+        matches = await asyncio.to_thread(score_texts, passages, question)
         # A passage without a word of the question has no place among those that have some.
         by_words = sorted((place for place in order if matches[place] > 0), key=lambda place: -matches[place])
         order = fuse_ranks([order, by_words])
@@ -146,4 +147,4 @@ def _embed_always(_plan: Plan) -> bool:
 
 
 DENSE = WaySpec(run=dense, embeds=_embed_always, list_calls=_list_calls)
-HYBRID = replace(DENSE, run=hybrid, package=PACKAGE)
+HYBRID = replace(DENSE, run=hybrid)

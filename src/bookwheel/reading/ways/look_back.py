@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from math import ceil, log
+from math import ceil
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.reading.ways.compose import ComposedWay, ReadingContext, Review
 from bookwheel.reading.ways.gated import is_near
 from bookwheel.text.matching import Passage, parse_words
+from bookwheel.text.ranking import weigh_rarity
 from bookwheel.types import Flag
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def _rank_by_memory(context: ReadingContext, steps: Sequence[Step], memory: str)
     known = {word.index_key for line in memory.splitlines() for word in parse_words(line) if word.is_exact} - asked
     held = [known & Passage(context.document.slice(step.chunk.start, step.chunk.end)).index_keys for step in steps]
     holders = Counter(key for keys in held for key in keys)
-    weights = [sum(log((len(steps) + 1) / holders[key]) for key in keys) for keys in held]
+    weights = [sum(weigh_rarity(holders[key], len(steps)) for key in sorted(keys)) for keys in held]
     ranked = sorted(range(len(steps)), key=lambda place: -weights[place])
     return [steps[place] for place in ranked if weights[place] > 0]
 

@@ -35,8 +35,8 @@ from bookwheel.text.structure import Shape
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from bookwheel.reading.ways.question_words import QuestionWords
     from bookwheel.reading.ways.windows import Window
+    from bookwheel.text.ranking import QuestionWords
     from bookwheel.text.tokens import Tokenizer
     from bookwheel.types import Chunk, Document
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.reading.ways.judging import ask_judgement, score_question
-from bookwheel.reading.ways.question_words import QuestionWords
+from bookwheel.text.ranking import QuestionWords
 from bookwheel.types import Usage
 
 if TYPE_CHECKING:

@@ -53,9 +53,9 @@ if TYPE_CHECKING:
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan
     from bookwheel.reading.prompts import Prompts
-    from bookwheel.reading.ways.question_words import QuestionWords
     from bookwheel.reading.ways.second_passage import SecondPassage
     from bookwheel.reading.ways.windows import Window
+    from bookwheel.text.ranking import QuestionWords
     from bookwheel.types import Document
 
 # Windows are searched in the best chunks only; one more costs seconds and rarely has the answer.

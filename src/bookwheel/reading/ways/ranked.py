@@ -13,15 +13,12 @@ that its names lead to. The steps stand in the order of reading; what was not re
 from __future__ import annotations
 
 import asyncio
-import re
-from collections import Counter
 from dataclasses import replace
-from math import log
+from math import inf
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.models.base import Ability
 from bookwheel.plan import Rank
-from bookwheel.reading.ways.bm25 import WORD
 from bookwheel.reading.ways.compose import (
     ComposedWay,
     Course,
@@ -36,17 +33,14 @@ from bookwheel.reading.ways.early_exit import EXIT, asks_for_all
 from bookwheel.reading.ways.nearest import find_ranking, list_calls, rank_chunks
 from bookwheel.text.chunks import split
 from bookwheel.text.matching import parse_words
+from bookwheel.text.ranking import WordIndex, list_words
 from bookwheel.types import Answer, Chunk, Flag, Memory, Step, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 
     from bookwheel.reading.estimate import CallCost, CostInputs
 
-_WORD: Final = re.compile(WORD)
-# The constants of BM25 as everyone uses them.
-_K1: Final = 1.2
-_B: Final = 0.75
 # Names in the memory lead to the next fact, but most of them are of facts that are known already.
 _MEMORY_SHARE: Final = 0.5
 
@@ -56,52 +50,35 @@ class ChunkIndex:
 
     def __init__(self, chunks: Iterable[Chunk]) -> None:
         self.chunks: list[Chunk] = []
-        self._words: list[Counter[str]] = []
+        self._words = WordIndex(self._drop_texts(chunks))
+
+    def _drop_texts(self, chunks: Iterable[Chunk]) -> Iterator[str]:
         for chunk in chunks:
             self.chunks.append(replace(chunk, text=""))
-            self._words.append(Counter(_list_words(chunk.text)))
-        self._lengths = [sum(words.values()) for words in self._words]
-        self._mean = max(1.0, sum(self._lengths) / max(1, len(self._lengths)))
-        self._holders = Counter(key for words in self._words for key in words)
-
-    def score(self, place: int, keys: Iterable[str]) -> float:
-        """Return the BM25 score of a chunk for some words."""
-        words, total = self._words[place], 0.0
-        spread = _K1 * (1 - _B + _B * self._lengths[place] / self._mean)
-        for key in keys:
-            if count := words.get(key, 0):
-                holders = self._holders[key]
-                rarity = log(1 + (len(self.chunks) - holders + 0.5) / (holders + 0.5))
-                total += rarity * count * (_K1 + 1) / (count + spread)
-        return total
+            yield chunk.text
 
     def find_best(
-        self, unread: Iterable[int], question: str, memory: str, scores: Sequence[float] | None = None
+        self, unread: Iterable[int], question: str, memory: str, ranking: Sequence[float] | None = None
     ) -> int:
         """Return the best unread chunk for question and memory; of equal ones, the first.
 
-        With scores, those stand in place of the question's words.
+        A ranking stands in place of the question's words.
         """
-        asked = {key for word in parse_words(question) if word.is_distinctive for key in _list_words(word.text)}
+        asked = {key for word in parse_words(question) if word.is_distinctive for key in list_words(word.text)}
         exact = [word for line in memory.splitlines() for word in parse_words(line) if word.is_exact]
-        known = {key for word in exact for key in _list_words(word.text)} - asked
-        left = sorted(unread)
-        mine = {place: self.score(place, asked) if scores is None else scores[place] for place in left}
-        led = {place: self.score(place, known) for place in left}
-        if scores is not None:
+        left, led = sorted(unread), self._words.score({key for word in exact for key in list_words(word.text)} - asked)
+        mine = self._words.score(asked) if ranking is None else ranking
+        if ranking is not None:
             # Cosines and BM25 have scales of their own.
-            mine, led = _spread(mine), _spread({**led, -1: 0.0})
+            mine, led = _spread(mine, left), _spread(led, left, least=0.0)
         return max(left, key=lambda place: mine[place] + _MEMORY_SHARE * led[place])
 
 
-def _spread(values: Mapping[int, float]) -> dict[int, float]:
-    """Return the values between 0 and 1."""
-    least, most = min(values.values()), max(values.values())
-    return {place: (value - least) / (most - least or 1.0) for place, value in values.items()}
-
-
-def _list_words(text: str) -> list[str]:
-    return [word.casefold() for word in _WORD.findall(text)]
+def _spread(values: Sequence[float], places: Sequence[int], least: float = inf) -> list[float]:
+    """Return the values, those of these places between 0 and 1; a least value may be given."""
+    mine = [values[place] for place in places]
+    least, most = min(least, *mine), max(mine)
+    return [(value - least) / (most - least or 1.0) for value in values]
 
 
 async def read_by_rank(

@@ -10,7 +10,6 @@ import asyncio
 from dataclasses import dataclass
 from functools import reduce
 from importlib import import_module
-from importlib.util import find_spec as find_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -150,8 +149,6 @@ def sort_ways(
     for name in BUILT_IN:
         spec = load_spec(name)
         lacking = spec.find_lacking(abilities, gate)
-        if not lacking and spec.package and not find_module(spec.package.partition(" ")[0]):
-            lacking = spec.package
         if not lacking and embeds is False and spec.embeds(Plan()):
             lacking = "embeddings"
         has_gate = {None: True, Threshold.MODEL: gate is not None, Threshold.JUDGE: has_judge}

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan
     from bookwheel.reading.ways.question_scorer import QuestionScorer, ScoredQuote
-    from bookwheel.reading.ways.question_words import QuestionWords
+    from bookwheel.text.ranking import QuestionWords
     from bookwheel.types import Chunk, Document
 
 # Chunks whose windows are looked through for the words; that costs no call.

@@ -26,7 +26,7 @@ from bookwheel.text.sentences import split_sentences
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from bookwheel.reading.ways.question_words import QuestionWords
+    from bookwheel.text.ranking import QuestionWords
 
 _MONTH: Final = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
 _UNIT: Final = (

@@ -58,8 +58,6 @@ class WaySpec:
     """Reads in the order of the plan's `rank`."""
     embeds: Callable[[Plan], bool] = embed_never
     """Whether it needs embeddings under a plan."""
-    package: str = ""
-    """A package that it needs, and how to install it, as `NAME (ADVICE)`."""
     list_calls: Callable[[CostInputs], list[CallCost]] | None = None
     """The calls that it takes; None are the loop's."""
     measure: Callable[[Document, str, Model, Plan], DocumentSize] = measure_document

@@ -17,7 +17,6 @@ from bookwheel.reading.follow_up import count_carried, find_newest_turn
 from bookwheel.reading.loop import template_tokens
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.early_exit import asks_for_all
-from bookwheel.reading.ways.question_words import QuestionWords
 from bookwheel.serve.engine.errors import ApiError, not_found
 from bookwheel.serve.engine.library import Library
 from bookwheel.serve.engine.service import ReadingSpec
@@ -27,6 +26,7 @@ from bookwheel.serve.openai.completions import ChatResult, make_chunks, make_com
 from bookwheel.serve.openai.conversation import USER
 from bookwheel.serve.openai.requests import check_supported, find_answer_schema, is_schema_optional, name_unused
 from bookwheel.session import names_chunks
+from bookwheel.text.ranking import QuestionWords
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterator

@@ -1,0 +1,192 @@
+"""Rank texts by the words that they share with a question or a memory, the rare ones counting most.
+
+    rarity(w)   = log(1 + (N - n + 0.5) / (n + 0.5))           n of the N texts have w
+    score(text) = sum of rarity(w) * c / (c + 1.2 * (0.25 + 0.75 * length / mean length))      c counts w in the text
+
+That is BM25 with its usual constants. Lengths are characters. Chinese is searched by characters, everything else by
+words. `QuestionWords` knows the forms of a word, and asks only whether a text has it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from math import log
+from typing import TYPE_CHECKING, Final
+
+from bookwheel.text import lexicon
+from bookwheel.text.matching import Passage, parse_words
+from bookwheel.text.stems import FORMS, stem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from bookwheel.types import Chunk, Document
+
+_HAN: Final = "\u4e00-\u9fff\u3400-\u4dbf"
+_WORD: Final = re.compile(f"[{_HAN}]|[^\\W{_HAN}]+")
+_LETTER: Final = re.compile(f"[^\\W{_HAN}]")
+_NOTHING: Final = re.compile("(?!)")
+# Words of English questions and statements that say nothing about where an answer stands.
+_STOP_WORDS: Final = lexicon.words(
+    "a an and are as at be but by for if in into is it no not of on or such that the their then there these they this "
+    "to was will with"
+)
+# Words that ask, whatever is asked for.
+_ASKING: Final = frozenset(map(stem, lexicon.ASKING)) | lexicon.LIGHT
+_K1: Final = 1.2
+_B: Final = 0.75
+
+
+def list_words(text: str) -> list[str]:
+    """Return the words of a text in one form of their letters.
+
+    >>> list_words("The Lamp, 灯塔")
+    ['the', 'lamp', '灯', '塔']
+    """
+    return _WORD.findall(text.casefold())
+
+
+def weigh_rarity(holders: int, total: int) -> float:
+    """Return the weight of a word that so many of all texts have."""
+    return log(1 + (total - holders + 0.5) / (holders + 0.5))
+
+
+class WordIndex:
+    """Which words stand in which texts, and how often, for many searches; the texts themselves are not held."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._lengths: list[int] = []
+        self._holders: dict[str, dict[int, int]] = {}
+        for place, text in enumerate(texts):
+            self._lengths.append(len(text))
+            for word, count in Counter(list_words(text)).items():
+                self._holders.setdefault(word, {})[place] = count
+
+    def score(self, words: Iterable[str]) -> list[float]:
+        """Return the score of each text for some words."""
+        return _score((self._holders.get(word, {}) for word in words), self._lengths)
+
+
+def score_texts(texts: Sequence[str], question: str) -> list[float]:
+    """Return the score of each text for a question; 0 for one that shares no word with it.
+
+    Only the question's words are counted, which for one search takes a tenth of what a `WordIndex` takes.
+    """
+    folded = [text.casefold() for text in texts]
+    joined, ends = "\n".join(folded), list(accumulate(len(text) + 1 for text in folded))
+    words = [word for word in list_words(question) if word not in _STOP_WORDS]
+    return _score((_count(joined, ends, word) for word in words), [len(text) for text in folded])
+
+
+def _score(counts: Iterable[Mapping[int, int]], lengths: Sequence[int]) -> list[float]:
+    """Return the score of each text, given for each word how often it stands in the texts that have it."""
+    mean = sum(lengths) / max(1, len(lengths)) or 1.0
+    scores = [0.0] * len(lengths)
+    for holders in counts:
+        rarity = weigh_rarity(len(holders), len(lengths))
+        for place, count in holders.items():
+            scores[place] += rarity * count / (count + _K1 * (1 - _B + _B * lengths[place] / mean))
+    return scores
+
+
+def _count(joined: str, ends: Sequence[int], word: str) -> Counter[int]:
+    """Return how often a word stands in each of the joined texts that has it."""
+    counts: Counter[int] = Counter()
+    # Chinese characters are words wherever they stand.
+    borders = _LETTER if _LETTER.match(word) else _NOTHING
+    place, at = 0, joined.find(word)
+    while at >= 0:
+        end = at + len(word)
+        if not (borders.match(joined, end) or (at and borders.match(joined, at - 1))):
+            while ends[place] <= at:
+                place += 1
+            counts[place] += 1
+        at = joined.find(word, end)
+    return counts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WordCounts:
+    """In how many windows of a document words stand; those that stand in none are left out."""
+
+    windows: int
+    counts: Mapping[str, int]
+
+
+class QuestionWords:
+    """The words of a question that say something by themselves, in the form that "count" and "counted" share.
+
+    >>> QuestionWords("How many barrels did the customs men count?").share("They counted sixty-four barrels.")
+    0.5
+    """
+
+    def __init__(self, question: str, stems: set[str] | None = None) -> None:
+        parsed = (word for word in parse_words(question) if word.is_distinctive)
+        self.order = [stem(word.index_key) for word in parsed] if stems is None else sorted(stems)
+        """The stems as they stand in the question."""
+        self._stems = set(self.order)
+        self.question = question
+
+    @property
+    def stems(self) -> set[str]:
+        """The stems of the words that say something, save those that only ask; all of them where no other is left."""
+        return self._stems - _ASKING or self._stems
+
+    def beyond(self, text: str) -> QuestionWords:
+        """Return the words to look for beside a text: those that it lacks, and the names and numbers that it adds."""
+        added = {stem(word.index_key) for word in parse_words(text) if word.is_exact}
+        return QuestionWords("", (self._stems - _ASKING - self.find(text)) | (added - self._stems))
+
+    @property
+    def has_subject(self) -> bool:
+        """True where a word says what is asked about, unlike those of "And when?"."""
+        return bool(self._stems - _ASKING)
+
+    def find(self, text: str) -> set[str]:
+        """Return those of the words that stand in a text."""
+        return self._stems & {stem(key) for key in Passage(text).index_keys}
+
+    def share(self, text: str) -> float:
+        """Return the share of the words that stand in a text."""
+        return len(self.find(text)) / max(1, len(self._stems))
+
+    def count_windows(self, document: Document, size: int, *, beside: set[str]) -> WordCounts:
+        """Count the windows of `size` characters with each word, save words that only ask and those in `beside`."""
+        wanted = self._stems - beside - _ASKING
+        # Most windows hold none of the words, which a search for their letters shows a hundred times as fast.
+        forms = [form for word in wanted for form in (word, *FORMS.get(word, ()))]
+        counts, windows = Counter[str](), 0
+        for part in document.parts() if wanted else ():
+            for start in range(0, len(part.text), size):
+                text = part.text[start : start + size]
+                folded = text.casefold()
+                windows += 1
+                if any(form in folded for form in forms):
+                    counts.update(wanted & self.find(text))
+        return WordCounts(windows=windows, counts=counts)
+
+    def choose(self, windows: Sequence[str], most: int) -> list[str]:
+        """Return the windows with the rarest of the words, best first; all windows if none has any."""
+        weights = _weigh([self.find(window) for window in windows])
+        best = sorted(range(len(windows)), key=lambda at: -weights[at])[:most]
+        return [windows[at] for at in best] if any(weights) else list(windows)
+
+    def rank(self, chunks: Iterable[Chunk]) -> list[Chunk]:
+        """Return the chunks without their texts, those with the rarest of the words first, else in their order."""
+        places: list[Chunk] = []
+        found: list[set[str]] = []
+        for chunk in chunks:
+            found.append(self.find(chunk.text))
+            places.append(replace(chunk, text=""))
+        weights = _weigh(found)
+        return [places[at] for at in sorted(range(len(places)), key=lambda at: -weights[at])]
+
+
+def _weigh(found: Sequence[set[str]]) -> list[float]:
+    """Return the weight of each text, given the words that it has."""
+    holders = Counter(word for words in found for word in words)
+    # Summed in a fixed order: a set's own differs from run to run, and so would the last digits.
+    return [sum(weigh_rarity(holders[word], len(found)) for word in sorted(words)) for words in found]

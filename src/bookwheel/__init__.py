@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bookwheel.models.base import Model
     from bookwheel.plan import Budget, Layout, Plan, Sampling
     from bookwheel.reading.loop import Way
+    from bookwheel.tables.api import acollect, collect
     from bookwheel.types import (
         Answer,
         Chunk,
@@ -63,14 +64,18 @@ __all__ = [
     "Verdict",
     "Way",
     "__version__",
+    "acollect",
     "aread",
     "aresume",
+    "collect",
     "read",
     "resume",
 ]
 
 # Names are imported when they are first used, so that `import bookwheel` stays fast.
 _HOMES = {
+    "acollect": "tables.api",
+    "collect": "tables.api",
     "aread": "api",
     "aresume": "api",
     "read": "api",

@@ -173,7 +173,7 @@ def read(
         watch=watch,
         **settings,
     )
-    return _run(work)
+    return run_blocking(work)
 
 
 def resume(
@@ -186,10 +186,11 @@ def resume(
     **settings: Any,
 ) -> Reading:
     """Go on with a reading of the journal; see `aresume`. Works inside a notebook's event loop too."""
-    return _run(aresume(reading, model=model, way=way, journal=journal, watch=watch, **settings))
+    return run_blocking(aresume(reading, model=model, way=way, journal=journal, watch=watch, **settings))
 
 
-def _run(work: Coroutine[Any, Any, _T]) -> _T:
+def run_blocking(work: Coroutine[Any, Any, _T]) -> _T:
+    """Run a coroutine to its end, inside a running event loop too."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -130,6 +130,7 @@ def test_every_answer_is_as_the_description_says(serving, runs, words) -> None:
             ask("GET", path)
         _ask_openai(ask, text, question)
         _ask_runs(ask)
+        _ask_rows(ask, up)
         ask("GET", "/readings/{id}", status=404, id="nothing")
         ask("POST", "/readings", status=400, json={"question": "Q?", "text": "x", "plan": {"chunk_tokens": "many"}})
         ask("POST", "/v1/chat/completions", status=400, json={"model": "scripted", "messages": []})
@@ -147,6 +148,13 @@ def _ask_openai(ask: Described, text: str, question: str) -> None:
     for messages in (short, long):
         ask("POST", "/v1/chat/completions", json={"model": "scripted", "messages": messages})
         ask("POST", "/v1/responses", json={"model": "scripted", "input": messages})
+
+
+def _ask_rows(ask: Described, up) -> None:
+    body = {"text": "Ada pays 5 crowns.", "question": "every payment: who, amount", "way": "collect"}
+    id_ = ask("POST", "/readings", status=201, json=body).json()["reading"]
+    up.events(id_)
+    ask("GET", "/readings/{id}/rows", id=id_)
 
 
 def _ask_runs(ask: Described) -> None:

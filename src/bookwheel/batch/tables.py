@@ -18,8 +18,8 @@ Row = dict[str, Any]
 FORMATS: Final = (".csv", ".jsonl", ".parquet")
 # Spreadsheets and some editors write a mark of their own at the beginning of a file.
 _ENCODING: Final = "utf-8-sig"
-# What a spreadsheet runs as a formula; a negative number it shows as it is.
-_FORMULA: Final = re.compile(r"[=+@\t\r]|-(?!\d+(?:[.,]\d+)*\Z)")
+# What a spreadsheet runs as a formula, also in full width; a negative number it shows as it is.
+_FORMULA: Final = re.compile(r"[\s\u200b\ufeff]*(?:[=+@\t\r\n＝＋＠－]|-(?!\d+(?:[.,]\d+)*\Z))")
 
 
 def check_format(path: Path) -> str:
@@ -44,10 +44,13 @@ def read_table(path: Path) -> list[Row]:
     return rows
 
 
-def write_table(path: Path, rows: Sequence[Row]) -> None:
-    """Write the rows, with every column that any of them has. The old file stays until the new one is whole."""
+def write_table(path: Path, rows: Sequence[Row], columns: Sequence[str] = ()) -> None:
+    """Write the rows, with these columns and every other that any of them has.
+
+    The old file stays until the new one is whole.
+    """
     kind = check_format(path)
-    columns = list(dict.fromkeys(name for row in rows for name in row))
+    columns = list(dict.fromkeys((*columns, *(name for row in rows for name in row))))
     new = path.with_name(f"{path.name}.new")
     try:
         _WRITERS[kind](new, rows, columns)
@@ -83,9 +86,10 @@ def _read_parquet(path: Path) -> list[Row]:
 
 def _write_csv(path: Path, rows: Sequence[Row], columns: Sequence[str]) -> None:
     with path.open("w", encoding="utf-8", newline="", errors="replace") as file:
-        writer = csv.DictWriter(file, columns)
-        writer.writeheader()
-        writer.writerows({name: _to_cell(value) for name, value in row.items()} for row in rows)
+        writer = csv.writer(file)
+        # A column's name is a cell too.
+        writer.writerow([_to_cell(name) for name in columns])
+        writer.writerows([_to_cell(row.get(name, "")) for name in columns] for row in rows)
 
 
 def _to_cell(value: Any) -> Any:

@@ -65,7 +65,7 @@ class QuestionOptions:
         if self.template is None:
             if self.fill:
                 raise InputError("--fill needs a template: --template NAME")
-            return _split_words(words)
+            return split_words(words)
         question = settings.fill_template(self.template, {name: text for name, _, text in values})
         return _find_sources(["-" if word == STDIN else word for word in words], question), question
 
@@ -92,7 +92,7 @@ def ask(*words: str, asking: QuestionOptions | None = None, options: ReadingOpti
     return run_command(_ask(sources, question, asking, options or ReadingOptions(), settings))
 
 
-def _split_words(words: tuple[str, ...]) -> tuple[list[str], str]:
+def split_words(words: tuple[str, ...]) -> tuple[list[str], str]:
     """Return the sources and the question. Piped input is the source if no other is named."""
     if not words:
         raise InputError('say what to read and what to ask: bookwheel ask FILE "QUESTION"')
@@ -117,7 +117,7 @@ def _find_sources(sources: list[str], question: str) -> list[str]:
     return sources
 
 
-async def _open(sources: list[str], *, everything: bool, is_silent: bool) -> Document:
+async def open_sources(sources: list[str], *, everything: bool, is_silent: bool) -> Document:
     """Open the sources, in a thread that Ctrl-C ends at once."""
     from bookwheel.cli.progress import show_opening
     from bookwheel.documents.cancellation import run_cancellable
@@ -146,8 +146,10 @@ async def _ask(
     given = list_given(options.plan, options.budget)
     request = WayRequest.from_settings(options.way, given, settings)
     schema = load_answer_schema(asking.schema) if asking.schema else None
-    old = _find_reading_name(sources)
-    document = None if old else await _open(sources, everything=asking.everything, is_silent=options.output.is_silent)
+    old = find_reading_name(sources)
+    document = (
+        None if old else await open_sources(sources, everything=asking.everything, is_silent=options.output.is_silent)
+    )
     with _open_journal(options.output, old) as journal:
         address = options.models.find_address(settings, _find_address(journal, old) if old else None)
         async with options.models.open_session(address, journal) as session:
@@ -180,7 +182,7 @@ def _copy_answers(readings: Sequence[Reading]) -> None:
         stderr().print(Line("note: nothing to copy to: install wl-copy, xclip or xsel", style="yellow"))
 
 
-def _find_reading_name(sources: list[str]) -> str:
+def find_reading_name(sources: list[str]) -> str:
     """Return the one source if it names a reading of the journal, else an empty text. A file of that name wins."""
     is_reading = len(sources) == 1 and _READING.fullmatch(sources[0]) and not Path(sources[0]).exists()
     return sources[0] if is_reading else ""

@@ -34,6 +34,13 @@ COMMANDS = {
         'cat minutes.txt | bookwheel ask "What was decided?" --json',
         "bookwheel ask contract.pdf --template parties --schema parties.json",
     ),
+    "collect": Command(
+        "bookwheel.cli.collect:collect",
+        '[SOURCE...] "EVERY …: COLUMNS"',
+        "Collect every row of a kind into a table.",
+        'bookwheel collect lease.pdf "every obligation: who, what, until when, amount" --out rows.csv',
+        'bookwheel collect last --sql "select who, count(*) from rows group by who"',
+    ),
     "batch": Command(
         "bookwheel.cli.batch:batch",
         "TABLE|FOLDER",

@@ -75,18 +75,8 @@ def _handle(kinds: Iterable[signal.Signals], handler: Callable[[int, FrameType |
 async def read_to_end(
     session: Session, readings: Sequence[Reading], document: Document, way: Way, output: OutputOptions
 ) -> int:
-    """Read from where the readings stand, print their answers in order, and return the first exit code but 0.
-
-    The first reading's progress stands for all: they are never a chunk apart.
-    """
-    try:
-        with _watch(readings[0], output) as watch:
-            waits = replace(session.patience, on_retry=watch.report_retry)
-            ended = await replace(session, patience=waits).read_on(readings, document, way, watch)
-    except asyncio.CancelledError:
-        # The runner has kept the interrupted readings; the user is told how to resume them.
-        assert session.journal
-        ended = [session.journal.reading(reading.id) for reading in readings]
+    """Read from where the readings stand, print their answers in order, and return the first exit code but 0."""
+    ended = await read_shown(session, readings, document, way, output)
     if len(ended) == 1:
         return print_answer(ended[0], output)
     if output.as_json:
@@ -95,6 +85,23 @@ async def read_to_end(
     else:
         codes = [_print_one(reading, output) for reading in ended]
     return next((code for code in codes if code), 0)
+
+
+async def read_shown(
+    session: Session, readings: Sequence[Reading], document: Document, way: Way, output: OutputOptions
+) -> list[Reading]:
+    """Read from where the readings stand, and show the progress; return them as they ended, interrupted ones too.
+
+    The first reading's progress stands for all: they are never a chunk apart.
+    """
+    try:
+        with _watch(readings[0], output) as watch:
+            waits = replace(session.patience, on_retry=watch.report_retry)
+            return await replace(session, patience=waits).read_on(readings, document, way, watch)
+    except asyncio.CancelledError:
+        # The runner has kept the interrupted readings; the user is told how to resume them.
+        assert session.journal
+        return [session.journal.reading(reading.id) for reading in readings]
 
 
 def _print_one(reading: Reading, output: OutputOptions) -> int:

@@ -1,0 +1,145 @@
+"""What a table is about: the sentence that asks for it, and its columns.
+
+    "every obligation: who, what, until when, amount"     four columns
+    "每一项义务：谁，什么，期限，金额"                        the same in Chinese
+
+The sentence is the question of the reading, so that a reading that goes on knows its columns. Columns of a JSON Schema
+stand in it as JSON, after the sentence.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from bookwheel.errors import InputError
+from bookwheel.text.dates import find_dates
+from bookwheel.text.numbers import normalize_number
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+QUOTE: Final = "quote"
+"""The key of a row under which a model writes the words that the row rests on."""
+_MOST_COLUMNS: Final = 40
+_SEPARATOR: Final = re.compile(r"\s*[,，、;；]\s*")
+_COLON: Final = re.compile(r"[:：]")
+_DATES: Final = re.compile(
+    r"\b(date|day|when|until|deadline|due|since|from|expir\w*)\b|日期|期限|时间|何时", re.IGNORECASE
+)
+_NUMBERS: Final = re.compile(
+    r"\b(amount|price|cost|fee|sum|total|value|count|number|quantity|how many|how much|salary|rent)\b"
+    r"|金额|价格|费用|数量|数目|总计|工资|租金",
+    re.IGNORECASE,
+)
+_NUMBER: Final = re.compile(r"[-−]?\d[\d,.\u00a0']*\d|[-−]?\d")
+_SCHEMA_KINDS: Final = {"number": "number", "integer": "number", "boolean": "text", "string": "text"}
+
+
+class Kind(StrEnum):
+    """What the values of a column are."""
+
+    TEXT = "text"
+    NUMBER = "number"
+    """A number, with whatever unit or currency stands beside it."""
+    DATE = "date"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One column of a table."""
+
+    name: str
+    kind: Kind = Kind.TEXT
+    about: str = ""
+    """What its values are, for the model; empty where the name says it."""
+
+    def normalize(self, value: str | None) -> str | float | None:
+        """Return the value as its kind: a number, an ISO date, or the text; None where it has none of the kind."""
+        if value is None or self.kind is Kind.TEXT:
+            return value
+        if self.kind is Kind.DATE:
+            return next(iter(find_dates(value)), None)
+        found = _NUMBER.search(value)
+        try:
+            return float(normalize_number(found[0].replace("−", "-"))) if found else None
+        except ValueError:  # 1.234,50 and the like: two readings, so none
+            return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableRequest:
+    """A sentence, and the columns that it names."""
+
+    sentence: str
+    columns: tuple[Column, ...]
+
+    @classmethod
+    def parse(cls, question: str) -> Self:
+        """Return the request that a question states; InputError where it names no columns."""
+        sentence, brace, tail = question.partition("\n{")
+        if brace:
+            return cls.from_schema(sentence, json.loads("{" + tail))
+        _, *parts = _COLON.split(question, maxsplit=1)
+        names = [name for name in _SEPARATOR.split(parts[0].strip(" .。")) if name] if parts else []
+        if not names:
+            kind = question.strip(" .:：")
+            raise InputError(f'say which columns the table has: "{kind}: name, date, amount", or give --schema FILE')
+        columns = [Column(name=name, kind=_guess_kind(name)) for name in names]
+        return cls(sentence=question, columns=_make_columns(columns))
+
+    @classmethod
+    def from_schema(cls, sentence: str, schema: Mapping[str, Any]) -> Self:
+        """Return the request of a JSON Schema of one row."""
+        properties = schema.get("properties")
+        if not isinstance(properties, dict) or not properties:
+            raise InputError('a row\'s JSON Schema is an object with "properties", one for each column')
+        return cls(
+            sentence=sentence,
+            columns=_make_columns([_read_property(name, one) for name, one in properties.items()]),
+        )
+
+    def to_question(self) -> str:
+        """Return the request as the question of a reading; `parse` reads it again."""
+        if all(column.kind is _guess_kind(column.name) and not column.about for column in self.columns):
+            return self.sentence
+        properties = {
+            column.name: {"type": "string", "kind": column.kind.value, "description": column.about}
+            for column in self.columns
+        }
+        return f"{self.sentence}\n{json.dumps({'properties': properties}, ensure_ascii=False)}"
+
+    def describe(self) -> str:
+        """Return the columns for a prompt, a line each."""
+        return "\n".join(f"- {column.name}{': ' if column.about else ''}{column.about}" for column in self.columns)
+
+
+def _make_columns(columns: list[Column]) -> tuple[Column, ...]:
+    names = [column.name.casefold() for column in columns]
+    for name in names:
+        if name == QUOTE:
+            raise InputError(f"no column can be called {QUOTE!r}: each row has its quote under that name")
+        if names.count(name) > 1:
+            raise InputError(f"the column {name!r} is named twice")
+    if len(columns) > _MOST_COLUMNS:
+        raise InputError(f"a table has {_MOST_COLUMNS} columns at most, not {len(columns)}")
+    return tuple(columns)
+
+
+def _guess_kind(name: str) -> Kind:
+    if _DATES.search(name):
+        return Kind.DATE
+    return Kind.NUMBER if _NUMBERS.search(name) else Kind.TEXT
+
+
+def _read_property(name: str, schema: Any) -> Column:
+    if not isinstance(schema, dict):
+        raise InputError(f"the column {name!r} of the schema is no object")
+    given = schema.get("kind") or ("date" if schema.get("format") in {"date", "date-time"} else "")
+    kind = given or _SCHEMA_KINDS.get(str(schema.get("type", "string")), "text")
+    if kind not in set(Kind):
+        raise InputError(f"the column {name!r}: kind is one of {', '.join(Kind)}, not {kind!r}")
+    return Column(name=name, kind=Kind(kind), about=str(schema.get("description", "")))

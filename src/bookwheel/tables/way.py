@@ -1,0 +1,241 @@
+"""The way of reading that collects: rows leave the memory for a table; the memory keeps what the next section needs.
+
+    rows_k, m_k = model(columns, m_{k-1}, chunk_k)      one fresh conversation a chunk
+    table       = rows_1 + … + rows_K                   unbounded; the memory stays fixed
+
+The memory holds rows that are still open, aliases ("the Tenant" = Ada Quill) and the running heading. A reply that was
+cut off at its limit is not used: the section is read again in two halves, so that no row is lost. Rows whose quote does
+not stand in the section are asked for once more; what is then not proven stays in the table and is counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from bookwheel.errors import InputError, PlanError
+from bookwheel.reading.estimate import CallCost, measure_document
+from bookwheel.reading.guards import trim
+from bookwheel.reading.loop import check_question, converse
+from bookwheel.reading.prompts import prompts_for
+from bookwheel.reading.ways.spec import WaySpec
+from bookwheel.tables.columns import TableRequest
+from bookwheel.tables.rows import SectionRows, UnreadableRowsError, parse_rows, place_rows
+from bookwheel.text.ahead import split_ahead
+from bookwheel.text.sentences import find_ends
+from bookwheel.types import Answer, Conversation, Finish, Flag, Memory, Message, Reply, Step, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Sequence
+
+    from bookwheel.models.base import Model
+    from bookwheel.plan import Plan
+    from bookwheel.reading.estimate import CostInputs, DocumentSize
+    from bookwheel.reading.prompts import Prompts
+    from bookwheel.types import Chunk, Document
+
+NAME: Final = "collect"
+_TRIES: Final = 3
+# A section that is shorter than this is not halved again: its reply is too long for another reason.
+_LEAST_CHARACTERS: Final = 60
+_LEAST_CHUNK: Final = 20
+_AGAIN: Final = "That is not what was asked for: {fault}. Reply with the corrected JSON object alone."
+_UNPROVEN: Final = (
+    "These rows have no quote that stands in the section word for word, or values that stand neither there nor in the "
+    "memory: {rows}. Reply with the whole JSON object again, with verbatim quotes; leave a row out if the section does "
+    "not say it."
+)
+
+
+async def collect_rows(
+    document: Document, question: str, model: Model, plan: Plan, done: Sequence[Step] = ()
+) -> AsyncGenerator[Step | Answer]:
+    """Yield a step for each chunk, whose reply holds its rows, then their number as the answer."""
+    check_request(question, model, plan)
+    collector = _Collector(
+        request=TableRequest.parse(question),
+        model=model,
+        plan=plan,
+        prompts=prompts_for(plan, question),
+        room=find_room(question, model, plan),
+    )
+    memory = done[-1].after if done else Memory.blank(plan.memory_tokens)
+    position = done[-1].chunk.end if done else 0
+    count = sum(len(collector.parse(step.conversation.reply.text).rows) for step in done)
+    async for chunk in split_ahead(document, model.tokenizer, collector.room.chunk, start=position, index=len(done)):
+        step = await collector.read(chunk, memory)
+        yield step
+        memory = step.after
+        count += len(collector.parse(step.conversation.reply.text).rows)
+    said = Conversation(messages=(), reply=Reply(text=str(count)))
+    noun = "行" if collector.prompts.language == "zh" else "rows"
+    yield Answer(text=f"{count} {noun}", conversation=said)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """How the window is shared: rows can be as long as the section that they come from."""
+
+    chunk: int
+    reply: int
+    """Tokens of a reply: the rows of a section, and the memory."""
+
+
+def find_room(question: str, model: Model, plan: Plan) -> Room:
+    """Return the room of a section and its reply; PlanError where the window has none."""
+    tokens = check_question(question, model, plan)
+    if model.window is None:
+        return Room(chunk=max(1, plan.chunk_tokens // 2), reply=plan.memory_tokens + plan.chunk_tokens // 2)
+    words = prompts_for(plan, question).turn(NAME, question=TableRequest.parse(question).describe())
+    template = sum(model.tokenizer.count(message.content) for message in words) + model.template_tokens
+    room = model.window - template - tokens - plan.memory_tokens
+    chunk = min(plan.chunk_tokens, (room - plan.memory_tokens) // 2)
+    if chunk < _LEAST_CHUNK:
+        raise PlanError(
+            f"the window of {model.name} has {model.window} tokens: question and memory leave {max(0, chunk)} for a "
+            f"section; lower --memory-tokens {plan.memory_tokens} or name fewer columns"
+        )
+    return Room(chunk=chunk, reply=room - chunk)
+
+
+def check_request(question: str, model: Model, plan: Plan) -> None:
+    """Refuse a question without columns, a model that only quotes, and a plan beyond the model's window."""
+    TableRequest.parse(question)
+    if prompts_for(plan, question).quotes:
+        raise InputError(
+            f"{model.name} only quotes and cannot write rows: name a model that can, with --base-url URL --model NAME"
+        )
+    find_room(question, model, plan)
+
+
+@dataclass(kw_only=True)
+class _Collector:
+    request: TableRequest
+    model: Model
+    plan: Plan
+    prompts: Prompts
+    room: Room
+    usage: Usage = field(default_factory=Usage)
+    """Of the calls about one chunk."""
+
+    def parse(self, text: str) -> SectionRows:
+        """Return the rows of a stored reply."""
+        try:
+            return parse_rows(text, self.request.columns)
+        except UnreadableRowsError:
+            return SectionRows()
+
+    async def read(self, chunk: Chunk, before: Memory) -> Step:
+        """Read one chunk, in as many calls as it takes."""
+        self.usage = Usage()
+        flags: list[Flag] = []
+        said, first = await self._read_section(chunk.text, before.text, flags)
+        text, tokens, is_trimmed = trim(said.memory or before.text, before.limit, self.model.tokenizer)
+        if is_trimmed:
+            flags.append(Flag.TRIMMED)
+        reply = Reply(text=said.to_json(self.request.columns), usage=self.usage)
+        return Step(
+            chunk=chunk,
+            before=before,
+            after=Memory(text=text, tokens=tokens, limit=before.limit),
+            conversation=replace(first, reply=reply),
+            flags=tuple(dict.fromkeys(flags)),
+        )
+
+    async def _read_section(self, section: str, memory: str, flags: list[Flag]) -> tuple[SectionRows, Conversation]:
+        """Return what a section holds, and the first conversation about it."""
+        question = f"{self.request.sentence}\n{self.request.describe()}"
+        messages = self.prompts.turn(NAME, question=question, memory=memory, section=section)
+        first, said = await self._ask(messages, section, memory)
+        if said is not None:
+            return said, first
+        if first.reply.finish is Finish.LENGTH and len(section) > _LEAST_CHARACTERS:
+            cut = _find_middle(section)
+            left, _ = await self._read_section(section[:cut], memory, flags)
+            between, *_ = trim(left.memory or memory, self.plan.memory_tokens, self.model.tokenizer)
+            right, _ = await self._read_section(section[cut:], between, flags)
+            return SectionRows(rows=(*left.rows, *right.rows), memory=right.memory or left.memory), first
+        # The section was not taken in, which is a gap of the reading.
+        flags.append(Flag.FILTERED if first.reply.finish is Finish.FILTER else Flag.KEPT_EMPTY)
+        return SectionRows(), first
+
+    async def _ask(
+        self, messages: tuple[Message, ...], section: str, memory: str
+    ) -> tuple[Conversation, SectionRows | None]:
+        """Ask until the reply can be used; None where it cannot. Unproven rows are asked for once more."""
+        first: Conversation | None = None
+        said: SectionRows | None = None
+        for _ in range(_TRIES):
+            limit = self._find_limit(messages)
+            if limit < self.plan.memory_tokens:
+                break  # There is no room to ask again.
+            talk = await converse(messages, self.model, limit, self.plan.sampling)
+            self.usage += talk.reply.usage
+            first = first or talk
+            if talk.reply.finish is Finish.LENGTH:
+                # Half a table is none; the caller takes half the section.
+                first = replace(first, reply=replace(first.reply, finish=Finish.LENGTH))
+                break
+            try:
+                better = parse_rows(talk.reply.text, self.request.columns)
+            except UnreadableRowsError as fault:
+                advice = _AGAIN.format(fault=fault)
+            else:
+                is_second, said = said is not None, _keep_proven(said, better, section, memory)
+                unproven = [placed.row for placed in place_rows(said.rows, section, memory) if not placed.is_proven]
+                if is_second or not unproven:
+                    break
+                advice = _UNPROVEN.format(rows=SectionRows(rows=tuple(unproven)).to_json(self.request.columns))
+            again = (Message(role="assistant", content=talk.reply.text), Message(role="user", content=advice))
+            messages = (*messages, *again)
+        assert first is not None
+        return first, said
+
+    def _find_limit(self, messages: Sequence[Message]) -> int:
+        """Return the tokens that a reply to these messages may have."""
+        if self.model.window is None:
+            return self.room.reply
+        tokens = sum(self.model.tokenizer.count(message.content) for message in messages)
+        return min(self.room.reply, self.model.window - tokens - self.model.template_tokens)
+
+
+def _keep_proven(old: SectionRows | None, new: SectionRows, section: str, memory: str) -> SectionRows:
+    """Return the newer reply, with the proven rows of the older one that it left out."""
+    if old is None:
+        return new
+    kept = [placed.row for placed in place_rows(old.rows, section, memory) if placed.is_proven]
+    known = {row.cells for row in new.rows}
+    return SectionRows(rows=(*(row for row in kept if row.cells not in known), *new.rows), memory=new.memory)
+
+
+def _find_middle(text: str) -> int:
+    """Return the end of a line or sentence near the middle of a text."""
+    middle = len(text) // 2
+    quarter = len(text) // 4
+    lines = [text.rfind("\n", quarter, middle) + 1, text.find("\n", middle, len(text) - quarter) + 1]
+    ends = [at for at in lines if at > 0] or list(find_ends(text, quarter, len(text) - quarter))
+    return min(ends, key=lambda at: abs(at - middle), default=middle)
+
+
+def _list_calls(given: CostInputs) -> list[CallCost]:
+    """Return a call for each chunk at least, and for each of its halves and corrections at most."""
+    chunks, plan = given.size.chunks, given.plan
+    call = CallCost(
+        least=chunks,
+        most=_TRIES * chunks,
+        words=given.count_turn(NAME),
+        reply=find_room(given.question, given.model, plan).reply,
+        memory=plan.memory_tokens,
+        least_text=given.size.tokens,
+        most_text=_TRIES * given.size.tokens,
+    )
+    return [call]
+
+
+def _measure(document: Document, question: str, model: Model, plan: Plan) -> DocumentSize:
+    """Return the size of a document in this way's own chunks."""
+    own = replace(plan, chunk_tokens=find_room(question, model, plan).chunk)
+    return measure_document(document, question, model, own)
+
+
+COLLECT: Final = WaySpec(run=collect_rows, check=check_request, list_calls=_list_calls, measure=_measure)

@@ -1,0 +1,205 @@
+"""Rows leave the memory for a table: all of them, once each, with quote and place, whatever ends the reading."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from table_model import FILLER, PLAN, SENTENCE, extract, make_model, write_document
+
+from bookwheel import TextDocument, collect, resume
+from bookwheel.errors import InputError, Overloaded
+from bookwheel.models.scripted import ScriptedModel
+from bookwheel.plan import Budget, Plan
+from bookwheel.tables.api import load_table
+from bookwheel.tables.columns import Kind, TableRequest
+from bookwheel.tables.rows import SectionRows, UnreadableRowsError, WrittenRow, parse_rows
+from bookwheel.text.dates import find_dates
+
+
+@pytest.mark.parametrize("count", [0, 1, 40, 179])
+def test_every_row_is_found_once_with_its_quote(count: int, tmp_path: Path) -> None:
+    text = write_document(count) or FILLER
+    table = collect(TextDocument(text), SENTENCE, model=make_model(), journal=tmp_path / "j.sqlite")
+    assert [row.cells[0] for row in table.rows] == [f"Tenant {n}" for n in range(count)]
+    assert table.unproven == 0
+    for row in table.rows:
+        (place,) = row.places
+        assert text[place.start : place.end] == place.quote.rstrip(".") or text[place.start : place.end] == place.quote
+
+
+def test_what_a_word_stands_for_is_carried_by_the_memory(tmp_path: Path) -> None:
+    text = 'Tenant 7 (the "debtor") signed.\n' + FILLER * 40 + "The debtor pays 90 crowns by 3 June 2027.\n"
+    table = collect(TextDocument(text), SENTENCE, model=make_model(), journal=tmp_path / "j.sqlite")
+    assert [row.cells for row in table.rows] == [("Tenant 7", "90 crowns", "3 June 2027")]
+    assert table.rows[0].is_proven
+
+
+def test_a_reply_that_is_cut_off_loses_no_row(tmp_path: Path) -> None:
+    text = "".join(f"Tenant {n} pays {n} crowns by 3 June 2027.\n" for n in range(60))
+    small = ScriptedModel(extract, plan=PLAN, window=500)
+    table = collect(TextDocument(text), SENTENCE, model=small, journal=tmp_path / "j.sqlite")
+    assert len(table.rows) == 60
+    assert table.reading.usage.calls > len(table.reading.steps)
+
+
+def test_an_invented_row_is_asked_for_again_and_then_marked(tmp_path: Path) -> None:
+    asked = []
+
+    def invent(messages) -> str:
+        asked.append(len(messages))
+        rows = json.loads(extract(messages[:1]))
+        rows["rows"].append({"who": "Bo Fell", "amount": "5,000 crowns", "quote": "Bo Fell pays 5,000 crowns"})
+        return json.dumps(rows)
+
+    table = collect(TextDocument(write_document(2)), SENTENCE, model=make_model(invent), journal=tmp_path / "j.sqlite")
+    assert asked == [1, 3]
+    invented = [row for row in table.rows if not row.is_proven]
+    assert [row.cells[0] for row in invented] == ["Bo Fell"]
+    assert invented[0].places[0].start is None
+    assert "1 of 3 rows are unproven" in table.list_notes()[0]
+
+
+def test_a_wrong_number_beside_a_true_quote_is_unproven(tmp_path: Path) -> None:
+    def distort(messages) -> str:
+        return extract(messages[:1]).replace('"100 crowns"', '"1,000 crowns"')
+
+    table = collect(TextDocument(write_document(1)), SENTENCE, model=make_model(distort), journal=tmp_path / "j.sqlite")
+    assert (table.rows[0].is_proven, table.rows[0].missing) == (False, ("1,000",))
+
+
+def test_a_model_that_writes_no_json_leaves_a_gap_that_is_counted(tmp_path: Path) -> None:
+    model = make_model(lambda _: "I could not find any.")
+    table = collect(TextDocument(write_document(2)), SENTENCE, model=model, journal=tmp_path / "j.sqlite")
+    assert len(table.reading.gaps) == len(table.reading.steps) > 0
+    assert "not taken in" in table.list_notes()[-1]
+
+
+def test_a_reading_that_stops_goes_on_and_ends_with_the_same_table(tmp_path: Path) -> None:
+    text, journal = TextDocument(write_document(60)), tmp_path / "j.sqlite"
+    whole = collect(text, SENTENCE, model=make_model(), journal=tmp_path / "whole.sqlite")
+    half = collect(text, SENTENCE, model=make_model(), journal=journal, max_tokens_total=6000)
+    assert half.reading.status == "stopped"
+    assert 0 < len(half.rows) < 60
+    resume(half.reading.id, model=make_model(), journal=journal)
+    after = load_table(half.reading.id, journal=journal)
+    assert [(row.cells, row.places) for row in after.rows] == [(row.cells, row.places) for row in whole.rows]
+
+
+def test_a_failing_call_is_tried_again(tmp_path: Path) -> None:
+    model = make_model(faults={1: Overloaded("busy")})
+    table = collect(TextDocument(write_document(30)), SENTENCE, model=model, journal=tmp_path / "j.sqlite", patience=1)
+    assert len(table.rows) == 30
+
+
+def test_the_same_row_twice_is_one_with_two_places_and_other_values_contradict(tmp_path: Path) -> None:
+    text = (
+        "Tenant 1 pays 5 crowns by 3 June 2027.\n"
+        + FILLER * 30
+        + "Tenant 1 pays 5 crowns by 3 June 2027.\nTenant 1 pays 6 crowns by 3 June 2027.\n"
+    )
+    table = collect(TextDocument(text), SENTENCE, model=make_model(), key=["who"], journal=tmp_path / "j.sqlite")
+    assert [(row.cells[1], len(row.places), row.contradicts) for row in table.rows] == [
+        ("5 crowns", 2, True),
+        ("6 crowns", 1, True),
+    ]
+
+
+def test_sql_counts_what_the_rows_say(tmp_path: Path) -> None:
+    table = collect(TextDocument(write_document(10)), SENTENCE, model=make_model(), journal=tmp_path / "j.sqlite")
+    names, rows = table.query("select count(*) as n, sum(amount_number), max(due_date_date) from rows")
+    assert (names[0], rows) == ("n", [(10, 1045.0, "2027-06-10")])
+
+
+@pytest.mark.parametrize(
+    "sql", ["drop table rows", "select nothing from rows", "attach 'x' as y", "pragma user_version"]
+)
+def test_sql_only_reads_and_a_mistake_names_the_columns(sql: str, tmp_path: Path) -> None:
+    table = collect(TextDocument(write_document(1)), SENTENCE, model=make_model(), journal=tmp_path / "j.sqlite")
+    with pytest.raises(InputError, match="due_date_date"):
+        table.query(sql)
+
+
+def test_a_table_in_csv_runs_no_formula(tmp_path: Path) -> None:
+    def dangerous(_messages) -> str:
+        return json.dumps({"rows": [{"=who": "=1+1", "quote": "=1+1"}], "memory": ""})
+
+    model = make_model(dangerous)
+    table = collect(TextDocument("=1+1 is here"), "every cell: =who", model=model, journal=tmp_path / "j.sqlite")
+    table.write(tmp_path / "rows.csv")
+    with (tmp_path / "rows.csv").open() as file:
+        header, row = list(csv.reader(file))
+    assert (header[0], row[0]) == ("'=who", "'=1+1")
+
+
+@pytest.mark.parametrize(
+    ("sentence", "advice"),
+    [("every payment", "which columns"), ("every payment: who, who", "named twice"), ("every payment: quote", "quote")],
+)
+def test_a_sentence_without_good_columns_is_refused_with_advice(sentence: str, advice: str) -> None:
+    with pytest.raises(InputError, match=advice):
+        collect(TextDocument("x"), sentence, model=make_model())
+
+
+def test_a_model_that_only_quotes_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="only quotes"):
+        collect(TextDocument("x"), SENTENCE, model=make_model(), prompts="small", journal=tmp_path / "j.sqlite")
+
+
+def test_a_schema_names_columns_kinds_and_what_they_mean() -> None:
+    schema = {
+        "properties": {
+            "party": {"type": "string", "description": "who owes"},
+            "sum": {"type": "number"},
+            "end": {"type": "string", "format": "date"},
+        }
+    }
+    request = TableRequest.from_schema("every obligation", schema)
+    assert [column.kind for column in request.columns] == [Kind.TEXT, Kind.NUMBER, Kind.DATE]
+    assert TableRequest.parse(request.to_question()).columns == request.columns
+
+
+def test_budget_and_estimate_hold(tmp_path: Path) -> None:
+    plan = Plan(chunk_tokens=120, memory_tokens=60, answer_tokens=40, question_tokens=60, budget=Budget(tokens=1))
+    table = collect(TextDocument(write_document(5)), SENTENCE, model=make_model(), plan=plan, journal=tmp_path / "j.db")
+    assert (table.reading.status, table.rows) == ("stopped", [])
+
+
+COLUMNS = TableRequest.parse(SENTENCE).columns
+CELL = st.none() | st.text(min_size=1, max_size=20).map(lambda text: " ".join(text.split())).filter(bool)
+
+
+@given(st.lists(st.tuples(CELL, CELL, CELL).filter(any), max_size=5), CELL)
+def test_rows_survive_being_stored(cells, quote) -> None:
+    rows = tuple(WrittenRow(cells=row, quote=quote or "") for row in cells)
+    assert parse_rows(SectionRows(rows=rows, memory="m").to_json(COLUMNS), COLUMNS).rows == rows
+
+
+@pytest.mark.parametrize(
+    "reply", ["", "{", "[]", '{"rows": 5}', '{"rows": [5]}', "[" * 10_000, '{"rows": ' + "[" * 10_000]
+)
+def test_a_reply_that_is_no_table_says_why(reply: str) -> None:
+    with pytest.raises(UnreadableRowsError):
+        parse_rows(reply, COLUMNS)
+
+
+@pytest.mark.parametrize(
+    ("text", "dates"),
+    [
+        ("by 30 June 2027", ["2027-06-30"]),
+        ("on the 1st of May 1999", ["1999-05-01"]),
+        ("June 3rd, 2027", ["2027-06-03"]),
+        ("2027年6月30日前", ["2027-06-30"]),
+        ("30.06.2027", ["2027-06-30"]),
+        ("13/06/2027 and 06/13/2027", ["2027-06-13"]),
+        ("06/07/2027", []),
+        ("31 June 2027", []),
+        ("nothing", []),
+    ],
+)
+def test_dates_have_one_form(text: str, dates: list[str]) -> None:
+    assert find_dates(text) == dates

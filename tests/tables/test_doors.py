@@ -1,0 +1,98 @@
+"""Tables over HTTP and on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("starlette")
+
+from table_model import SENTENCE, make_model, write_document
+
+from bookwheel.cli import main
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    async def open_model(*_words: object, **_settings: object):
+        return make_model()
+
+    monkeypatch.setattr("bookwheel.models.registry.open_model", open_model)
+    monkeypatch.setenv("BOOKWHEEL_JOURNAL", str(tmp_path / "journal.sqlite"))
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+
+    def call(*words: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as ended:
+            main(list(words))
+        output = capsys.readouterr()
+        return int(ended.value.code or 0), output.out, output.err
+
+    return call
+
+
+def test_the_command_writes_shows_and_asks_a_table(run, tmp_path: Path) -> None:
+    book, out = tmp_path / "book.txt", tmp_path / "rows.jsonl"
+    book.write_text(write_document(12))
+    code, printed, _ = run("collect", str(book), SENTENCE, "--out", str(out), "--quiet")
+    assert (code, printed.strip()) == (0, str(out))
+    assert [json.loads(line)["who"] for line in out.read_text().splitlines()] == [f"Tenant {n}" for n in range(12)]
+    code, printed, _ = run("collect", "last", "--sql", "select count(*) from rows", "--json")
+    assert (code, json.loads(printed)["rows"]) == (0, [[12]])
+    code, printed, _ = run("collect", "last", "--json")
+    table = json.loads(printed)
+    assert (code, table["count"], table["unproven"], table["gaps"]) == (0, 12, 0, [])
+    code, printed, _ = run("collect", "last")
+    assert printed.splitlines()[0] == "who\tamount\tdue date\tquote"
+    assert len(printed.splitlines()) == 13
+
+
+def test_the_estimate_reads_nothing(run, tmp_path: Path) -> None:
+    book = tmp_path / "book.txt"
+    book.write_text(write_document(12))
+    code, printed, _ = run("collect", str(book), SENTENCE, "--estimate")
+    assert code == 0
+    assert "calls" in printed
+    assert run("list", "--json")[1].strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("words", "advice"),
+    [
+        (["collect", "{book}", "every payment"], "which columns"),
+        (["collect", "{book}", SENTENCE, "--key", "whom"], "no column 'whom'"),
+        (["collect", "{book}", SENTENCE, "--out", "rows.doc"], ".csv"),
+        (["collect", "{book}", SENTENCE, "--way", "edits"], "leave out --way"),
+    ],
+)
+def test_bad_input_is_refused_before_anything_is_read(words: list[str], advice: str, run, tmp_path: Path) -> None:
+    book = tmp_path / "book.txt"
+    book.write_text(write_document(2))
+    code, _, error = run(*(word.format(book=book) for word in words))
+    assert code == 2
+    assert advice in error
+    assert run("list", "--json")[1].strip() == "[]"
+
+
+def test_a_reading_of_another_way_has_no_table(run, tmp_path: Path) -> None:
+    book = tmp_path / "book.txt"
+    book.write_text(write_document(2))
+    run("ask", str(book), "Who pays?", "--quiet")
+    code, _, error = run("collect", "last")
+    assert code == 2
+    assert "has no table" in error
+
+
+@pytest.mark.slow  # a real server
+def test_rows_are_served_as_json_csv_and_sql(serving) -> None:
+    with serving(make_model()) as up, up.client() as client:
+        body = {"text": write_document(9), "question": SENTENCE, "way": "collect"}
+        id_ = client.post("/readings", json=body).json()["reading"]
+        up.events(id_)
+        table = client.get(f"/readings/{id_}/rows").json()
+        lines = client.get(f"/readings/{id_}/rows", params={"format": "csv"}).text.splitlines()
+        counted = client.get(f"/readings/{id_}/rows", params={"sql": "select count(*) from rows"}).json()
+        refused = client.get(f"/readings/{id_}/rows", params={"sql": "drop table rows"})
+    assert (table["count"], table["unproven"]) == (9, 0)
+    assert (len(lines), counted["rows"], refused.status_code) == (10, [[9]], 400)

@@ -48,7 +48,7 @@ class Place:
 
 
 @dataclass(slots=True, kw_only=True)
-class Row:
+class TableRow:
     """One row; the same row in two places is one with both."""
 
     cells: tuple[str | None, ...]
@@ -87,7 +87,7 @@ class Table:
 
     reading: Reading
     request: TableRequest
-    rows: list[Row]
+    rows: list[TableRow]
     key: tuple[str, ...] = ()
     """Columns whose values name a row; none: all of them."""
 
@@ -244,7 +244,7 @@ def check_key(request: TableRequest, key: Sequence[str]) -> list[int]:
     return [names.index(name.casefold()) for name in key]
 
 
-def _list_rows(steps: Sequence[Step], request: TableRequest, document: Document) -> Iterator[Row]:
+def _list_rows(steps: Sequence[Step], request: TableRequest, document: Document) -> Iterator[TableRow]:
     for step in steps:
         try:
             said = parse_rows(step.conversation.reply.text, request.columns)
@@ -255,7 +255,7 @@ def _list_rows(steps: Sequence[Step], request: TableRequest, document: Document)
         chunk = step.chunk
         section = document.slice(chunk.start, chunk.end)
         for placed in place_rows(said.rows, section, step.before.text):
-            yield Row(
+            yield TableRow(
                 cells=placed.row.cells,
                 places=[_make_place(placed, step, section)],
                 is_proven=placed.is_proven,
@@ -280,9 +280,9 @@ def _make_place(placed: PlacedRow, step: Step, section: str) -> Place:
     )
 
 
-def _join_rows(rows: Iterator[Row]) -> list[Row]:
+def _join_rows(rows: Iterator[TableRow]) -> list[TableRow]:
     """Return each row once, with all of its places."""
-    known: dict[tuple[str, ...], Row] = {}
+    known: dict[tuple[str, ...], TableRow] = {}
     for row in rows:
         same = known.setdefault(tuple((value or "").casefold() for value in row.cells), row)
         if same is not row:
@@ -292,10 +292,10 @@ def _join_rows(rows: Iterator[Row]) -> list[Row]:
     return list(known.values())
 
 
-def _mark_contradictions(rows: Sequence[Row], key: Sequence[int]) -> None:
+def _mark_contradictions(rows: Sequence[TableRow], key: Sequence[int]) -> None:
     if not key:
         return
-    groups: dict[tuple[str, ...], list[Row]] = {}
+    groups: dict[tuple[str, ...], list[TableRow]] = {}
     for row in rows:
         groups.setdefault(tuple((row.cells[at] or "").casefold() for at in key), []).append(row)
     for group in groups.values():

@@ -11,7 +11,7 @@ from bookwheel.errors import JournalError
 from bookwheel.lab.evaluation.memory_sections import build_memory_sections, list_memory_failures
 from bookwheel.lab.evaluation.plots import draw_plots
 from bookwheel.lab.evaluation.report import describe_cells, format_seeds
-from bookwheel.lab.evaluation.sections import Section, Table, format_length, format_percent, to_html, to_markdown
+from bookwheel.lab.evaluation.sections import ReportTable, Section, format_length, format_percent, to_html, to_markdown
 from bookwheel.views.html import render_page
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _build_accuracy(report: Report) -> Section:
     return Section(title="Accuracy", words=(_SCORES,), tables=tuple(tables))
 
 
-def _score_table(cells: Sequence[Cell], report: Report) -> Table:
+def _score_table(cells: Sequence[Cell], report: Report) -> ReportTable:
     """Return a table with a row for each model and way, and a column for each length."""
     lengths = sorted({cell.length for cell in cells})
     by_place = {(cell.model, cell.way, cell.length): cell for cell in cells}
@@ -118,7 +118,7 @@ def _score_table(cells: Sequence[Cell], report: Report) -> Table:
         for model, way in series
     ]
     caption = f"{describe_cells(cells, report)} Columns: tokens of the document."
-    return Table(caption=caption, header=("model", "way", *map(format_length, lengths)), rows=tuple(rows))
+    return ReportTable(caption=caption, header=("model", "way", *map(format_length, lengths)), rows=tuple(rows))
 
 
 def _format_score(cell: Cell | None) -> str:
@@ -144,7 +144,7 @@ _PAIRED: Final = (
 )
 
 
-def _contrast_table(contrasts: Iterable[Contrast]) -> Table:
+def _contrast_table(contrasts: Iterable[Contrast]) -> ReportTable:
     header = (
         *("first", "second", "task", "length", "pairs", "questions", "ahead", "95 % interval"),
         *("wins", "losses", "p", "interval by"),
@@ -161,7 +161,7 @@ def _contrast_table(contrasts: Iterable[Contrast]) -> Table:
                 *(str(one.ahead), str(one.behind), p, one.method),
             )
         )
-    return Table(caption="Paired differences.", header=header, rows=tuple(rows))
+    return ReportTable(caption="Paired differences.", header=header, rows=tuple(rows))
 
 
 def _build_cells(report: Report, *, also_official: bool) -> Section:
@@ -190,7 +190,7 @@ def _build_cells(report: Report, *, also_official: bool) -> Section:
         *([_OFFICIAL] if also_official else ()),
         *([_JUDGE.format(", ".join(judges))] if judges else ()),
     ]
-    table = Table(caption=f"Every cell. {format_seeds(report)}", header=header, rows=rows)
+    table = ReportTable(caption=f"Every cell. {format_seeds(report)}", header=header, rows=rows)
     return Section(title="Cells", words=tuple(paragraphs), tables=(table,))
 
 
@@ -230,7 +230,7 @@ def _build_choices(effects: Sequence[ChoiceEffect]) -> list[Section]:
         )
         for one in effects
     )
-    table = Table(caption="Scores in per cent, all lengths together.", header=header, rows=rows)
+    table = ReportTable(caption="Scores in per cent, all lengths together.", header=header, rows=rows)
     return [Section(title="Yes or no, either or", words=(_CHOICES,), tables=(table,))]
 
 
@@ -257,7 +257,7 @@ def _build_coverage(report: Report) -> Section:
         for row in report.coverage
     )
     return Section(
-        title="What the tasks can show", words=(_CAN_SHOW,), tables=(Table(caption="", header=header, rows=rows),)
+        title="What the tasks can show", words=(_CAN_SHOW,), tables=(ReportTable(caption="", header=header, rows=rows),)
     )
 
 
@@ -278,14 +278,14 @@ def _build_failures(report: Report) -> list[Section]:
     if len(counted) > _FAILURE_ROWS:
         paragraphs.append(f"{len(counted) - _FAILURE_ROWS} rarer errors are only in the results file.")
     header = ("model", "way", "outcome", "error", "samples", "for example")
-    table = Table(caption="", header=header, rows=rows)
+    table = ReportTable(caption="", header=header, rows=rows)
     return [Section(title="No answer", words=tuple(paragraphs), tables=(table,))]
 
 
 def _build_provenance(report: Report) -> Section:
     runs = report.results.runs
     rows = tuple((run.created, run.version, run.command) for run in runs)
-    runs_table = Table(
+    runs_table = ReportTable(
         caption="Runs that this results file comes from.", header=("started", "bookwheel", "command"), rows=rows
     )
     settings = {
@@ -297,7 +297,7 @@ def _build_provenance(report: Report) -> Section:
             for name, value in model.items()
         },
     }
-    settings_table = Table(
+    settings_table = ReportTable(
         caption="What the numbers depend on.",
         header=("setting", "value"),
         rows=tuple(row for name, value in settings.items() for row in _list_settings(name, value)),

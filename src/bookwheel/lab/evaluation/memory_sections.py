@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.lab.evaluation.sections import Section, Table, format_length, format_percent
+from bookwheel.lab.evaluation.sections import ReportTable, Section, format_length, format_percent
 from bookwheel.lab.tasks.memories import MemoryOutcome
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def build_memory_sections(report: Report, pages: Collection[str] = ()) -> list[S
     return [Section(title="Where the memory failed", words=(_EXPLANATION, _LIST), tables=tuple(tables))]
 
 
-def _outcome_table(cells: list[Cell]) -> Table:
+def _outcome_table(cells: list[Cell]) -> ReportTable:
     header = ("model", "way", "task", "length", "n", *_OUTCOMES.values(), "captured", "kept")
     rows: list[tuple[str, ...]] = []
     for cell in cells:
@@ -61,7 +61,7 @@ def _outcome_table(cells: list[Cell]) -> Table:
         place = (cell.model, cell.way, cell.task, format_length(cell.length), str(n))
         rows.append((*place, *shares, *map(format_percent, (cell.captured, cell.kept))))
     caption = "What became of the evidence, in per cent of the samples whose evidence could be followed (n)."
-    return Table(caption=caption, header=header, rows=tuple(rows))
+    return ReportTable(caption=caption, header=header, rows=tuple(rows))
 
 
 def list_memory_failures(report: Report) -> list[Record]:
@@ -71,7 +71,7 @@ def list_memory_failures(report: Report) -> list[Record]:
     return list(islice(in_turn, _MOST_SAMPLES))
 
 
-def _sample_table(records: list[Record], pages: Collection[str]) -> Table:
+def _sample_table(records: list[Record], pages: Collection[str]) -> ReportTable:
     header = ("failure", "step", "reading", "sample", "way", "model", "depth", "golds", "answer", "question")
     rows = tuple(
         (
@@ -89,7 +89,7 @@ def _sample_table(records: list[Record], pages: Collection[str]) -> Table:
         for record in records
     )
     links = {record.reading: f"readings/{record.reading}.html" for record in records if record.reading in pages}
-    return Table(
+    return ReportTable(
         caption=f"Samples whose memory failed, at most {_MOST_SAMPLES}.", header=header, rows=rows, links=links
     )
 

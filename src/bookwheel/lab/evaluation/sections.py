@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class ReportTable:
     """A table of finished texts, with a caption that explains its numbers."""
 
     caption: str
@@ -34,7 +34,7 @@ class Section:
 
     title: str
     words: tuple[str, ...] = ()
-    tables: tuple[Table, ...] = ()
+    tables: tuple[ReportTable, ...] = ()
 
 
 def format_length(tokens: int) -> str:
@@ -109,7 +109,7 @@ def to_html(title: str, sections: Iterable[Section], plots: Mapping[str, str]) -
     )
 
 
-def _html_table(table: Table) -> str:
+def _html_table(table: ReportTable) -> str:
     head = "".join(f"<th>{_escape_html(cell)}</th>" for cell in table.header)
     rows = "".join(f"<tr>{''.join(_html_cell(cell, table.links) for cell in row)}</tr>\n" for row in table.rows)
     return (

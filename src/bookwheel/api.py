@@ -5,11 +5,9 @@
 
 from __future__ import annotations
 
-import asyncio
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from bookwheel.arguments import (
     BUDGET,
@@ -24,6 +22,7 @@ from bookwheel.arguments import (
     refuse_unknown,
     renew_budget,
     resolve_journal,
+    run_now,
     split_model,
 )
 from bookwheel.configuration import load_configuration
@@ -35,7 +34,7 @@ from bookwheel.session import WayRequest, find_way, open_session
 from bookwheel.types import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from bookwheel.arguments import Source
@@ -43,8 +42,6 @@ if TYPE_CHECKING:
     from bookwheel.plan import Plan
     from bookwheel.reading.loop import Way
     from bookwheel.types import Answer, Reading, Step
-
-_T = TypeVar("_T")
 
 
 async def aread(
@@ -173,7 +170,7 @@ def read(
         watch=watch,
         **settings,
     )
-    return run_blocking(work)
+    return run_now(work)
 
 
 def resume(
@@ -186,15 +183,4 @@ def resume(
     **settings: Any,
 ) -> Reading:
     """Go on with a reading of the journal; see `aresume`. Works inside a notebook's event loop too."""
-    return run_blocking(aresume(reading, model=model, way=way, journal=journal, watch=watch, **settings))
-
-
-def run_blocking(work: Coroutine[Any, Any, _T]) -> _T:
-    """Run a coroutine to its end, inside a running event loop too."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work)
-    # `asyncio.run` refuses to run inside a running loop, so the work gets a thread and a loop of its own.
-    with ThreadPoolExecutor(1) as executor:
-        return executor.submit(asyncio.run, work).result()
+    return run_now(aresume(reading, model=model, way=way, journal=journal, watch=watch, **settings))

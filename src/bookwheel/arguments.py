@@ -6,9 +6,10 @@ The functions take the options of `bookwheel ask` by their names. A wrong name o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar, cast
 
 from bookwheel.configuration import Configuration, choose_address
 from bookwheel.errors import InputError
@@ -17,11 +18,15 @@ from bookwheel.models.patience import Patience
 from bookwheel.plan import Plan, Sampling, load_preset_plan, merge_tables
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
     from bookwheel.models.base import Model
     from bookwheel.plan import Budget
     from bookwheel.types import Document
 
     Source = str | Path | Sequence[str | Path] | Document
+
+_T = TypeVar("_T")
 
 BUDGET: Final = {"max_tokens_total": "tokens", "max_seconds": "seconds", "max_cost": "cost"}
 PRICES: Final = ("price_in", "price_out")
@@ -183,3 +188,16 @@ def open_source(source: object, *, everything: bool = False) -> Document:
     if not hasattr(source, "parts"):
         raise InputError(f"{type(source).__name__} is no document: give a path, a URL, a folder or TextDocument(text)")
     return cast("Document", source)
+
+
+def run_now(work: Coroutine[Any, Any, _T]) -> _T:
+    """Run a coroutine to its end, also inside a notebook's event loop."""
+    import asyncio
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    # `asyncio.run` refuses to run inside a running loop, so the work gets a thread and a loop of its own.
+    with ThreadPoolExecutor(1) as executor:
+        return executor.submit(asyncio.run, work).result()

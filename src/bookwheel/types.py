@@ -105,6 +105,8 @@ class Verdict(StrEnum):
 
 NOT_TAKEN_IN: Final = frozenset({Flag.KEPT_EMPTY, Flag.KEPT_REFUSAL, Flag.FILTERED})
 """The flags of a step whose section the memory knows nothing of."""
+GAPS: Final = NOT_TAKEN_IN | {Flag.TRIMMED, Flag.TRUNCATED}
+"""Those, and the flags of a step after which the memory was full: some of what it said was cut off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -387,8 +389,13 @@ class Reading:
 
     @property
     def gaps(self) -> tuple[Step, ...]:
-        """The sections that were not taken in, also when they were read again: the newest step of each."""
-        return find_gaps(self.steps)
+        """The sections that were not taken in whole, also when they were read again: the newest step of each."""
+        return find_gaps(self.steps, GAPS)
+
+    @property
+    def is_overfull(self) -> bool:
+        """True where the memory was full at some step, so that part of what it said was cut off."""
+        return any({Flag.TRIMMED, Flag.TRUNCATED} & set(step.flags) for step in self.gaps)
 
     @property
     def share_read(self) -> float:

@@ -79,6 +79,15 @@ COMMANDS = {
         'bookwheel edit last --step 5 --memory "The lady doctor was Miss Frayne."',
         "bookwheel edit 3fa9 --step 5",
     ),
+    "memory": Command(
+        "bookwheel.cli.memory:app",
+        None,
+        "A memory that goes on: append, ask, look back, correct, forget.",
+        'bookwheel memory new ada --about "Everything about the customer Ada"',
+        "bookwheel memory add ada mails/ --source mail-17",
+        'bookwheel memory ask ada "Where does she live now?"',
+        "bookwheel memory forget ada --source mail-17",
+    ),
     "serve": Command(
         "bookwheel.cli.serve:serve",
         "",

@@ -71,7 +71,7 @@ async def _edit(
             raise InputError(f"reading {old.id[:8]} has no steps, so it has no memory to change")
         if not 0 <= step < len(old.steps):
             raise InputError(f"--step {step}: the reading has steps 0 to {len(old.steps) - 1}")
-        text = _choose_memory(old.steps[step].after.text, *replacement)
+        text = choose_memory(old.steps[step].after.text, *replacement)
         model = await models.open(models.find_address(load_configuration(), journal.address_of(old.id)))
         try:
             tokens = model.tokenizer.count(text)
@@ -84,7 +84,8 @@ async def _edit(
         return await continue_reading(fork, journal, models, budget, output, find_way(fork))
 
 
-def _choose_memory(old: str, text: str | None, file: Path | None) -> str:
+def choose_memory(old: str, text: str | None, file: Path | None) -> str:
+    """Return the new memory: the text, the file's, or what $EDITOR makes of the old one."""
     if text is not None and file is not None:
         raise InputError("give the new memory with --memory or --memory-file, not both")
     if text is not None:

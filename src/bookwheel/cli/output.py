@@ -119,17 +119,22 @@ def find_exit_code(reading: Reading) -> int:
 
 
 def _print_gaps(console: Console, reading: Reading, output: OutputOptions) -> None:
-    """List the sections that were not taken in, and say how to read them again."""
+    """List the sections that were not taken in whole, and say what to do about it."""
+    from bookwheel.types import find_gaps
+    from bookwheel.views.verdicts import advise_room
+
     if not (gaps := reading.gaps):
         return
-    console.print(Text(f"not taken in: {len(gaps)} of {len(reading.steps)} sections", style="bold yellow"))
+    console.print(Text(f"not taken in whole: {len(gaps)} of {len(reading.steps)} sections", style="bold yellow"))
     for step in gaps[:_MOST_GAPS]:
         pages = f"p. {', '.join(map(str, step.chunk.pages))} · " if step.chunk.pages else ""
         why = ", ".join(step.flags)
         console.print(Text(f"  {pages}characters {step.chunk.start:,}–{step.chunk.end:,} · {why}", style="yellow"))
     if len(gaps) > _MOST_GAPS:
         console.print(Text(f"  and {len(gaps) - _MOST_GAPS} more; --json lists all", style="yellow"))
-    if reading.status == "answered":
+    if reading.is_overfull:
+        console.print(Text(f"the memory was full: {advise_room(reading.plan.memory_tokens)}"))
+    if reading.status == "answered" and find_gaps(reading.steps):
         console.print(Text(f"read them again with: {output.format_resume(reading.id)} --flagged"))
 
 

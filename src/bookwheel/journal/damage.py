@@ -32,6 +32,15 @@ _NAMES: Final = {
     "texts": "'text ' || id",
     "pieces": "'text ' || text || ' from character ' || start",
 }
+_MEMORY_TABLES: Final = (
+    "memories",
+    "memory_texts",
+    "memory_versions",
+    "memory_replays",
+    "memory_answers",
+    "memory_forgets",
+    "memory_follows",
+)
 # Rows in a row that cannot be read before a table is given up.
 _MOST_MISSES: Final = 10_000
 
@@ -119,6 +128,7 @@ def _copy(source: sqlite3.Connection, target: sqlite3.Connection) -> list[str]:
     _cut_broken_chains(target, lost)
     _drop_orphans(target, lost)
     _copy_labels(source, target, lost)
+    _copy_memories(source, target, lost)
     target.execute("COMMIT")
     return lost
 
@@ -175,6 +185,18 @@ def _copy_labels(source: sqlite3.Connection, target: sqlite3.Connection, lost: l
     target.executemany("INSERT OR IGNORE INTO labels VALUES (?, ?, ?, ?, ?)", rows)
     for kind, there in (("reading", "SELECT id FROM readings"), ("document", "SELECT sha256 FROM texts")):
         target.execute(f"DELETE FROM labels WHERE kind = ? AND id NOT IN ({there})", (kind,))
+
+
+def _copy_memories(source: sqlite3.Connection, target: sqlite3.Connection, lost: list[str]) -> None:
+    """Copy the lasting memories. Their rows have no checksums: what SQLite can read is copied."""
+    for table in _MEMORY_TABLES:
+        try:
+            rows = source.execute(f"SELECT * FROM {table}").fetchall()
+        except sqlite3.Error:
+            lost.append(f"the table {table}")
+            continue
+        if rows:
+            target.executemany(f"INSERT OR IGNORE INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
 
 
 def _drop_broken_texts(target: sqlite3.Connection, lost: list[str]) -> None:

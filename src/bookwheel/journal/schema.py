@@ -131,7 +131,105 @@ CREATE TRIGGER labels_of_texts AFTER DELETE ON texts BEGIN
 END;
 """
 
-MIGRATIONS: list[str] = [_FIRST, _SCORES, _VERDICTS, _ADDRESS, CHECKSUMS, _LABELS, add_later_column("steps", "TEXT")]
+# Memories that outlive a question. `memory_replays` holds what a forgetting under way has read again.
+_VERSION_COLUMNS: Final = """
+    memory INTEGER NOT NULL REFERENCES memories(number) ON DELETE CASCADE,
+    version INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    text INTEGER,
+    start INTEGER NOT NULL,
+    stop INTEGER NOT NULL,
+    content TEXT NOT NULL,
+    tokens INTEGER NOT NULL,
+    flags TEXT NOT NULL,
+    reply TEXT NOT NULL,
+    finish TEXT NOT NULL,
+    calls INTEGER NOT NULL,
+    prompt_tokens INTEGER NOT NULL,
+    completion_tokens INTEGER NOT NULL,
+    seconds REAL NOT NULL,
+    scores TEXT NOT NULL,
+    changes TEXT NOT NULL,
+    kept TEXT NOT NULL,
+    PRIMARY KEY (memory, version)
+"""
+_MEMORIES: Final = f"""
+CREATE TABLE memories (
+    number INTEGER PRIMARY KEY,
+    owner TEXT NOT NULL DEFAULT '',
+    name TEXT NOT NULL,
+    about TEXT NOT NULL,
+    model TEXT NOT NULL,
+    way TEXT NOT NULL,
+    plan TEXT NOT NULL,
+    address TEXT,
+    limits TEXT NOT NULL,
+    created TEXT NOT NULL,
+    texts INTEGER NOT NULL DEFAULT 0,
+    characters INTEGER NOT NULL DEFAULT 0,
+    newest TEXT NOT NULL DEFAULT '',
+    UNIQUE (owner, name)
+);
+CREATE TABLE memory_texts (
+    memory INTEGER NOT NULL REFERENCES memories(number) ON DELETE CASCADE,
+    number INTEGER NOT NULL,
+    source TEXT NOT NULL,
+    at TEXT NOT NULL,
+    arrived TEXT NOT NULL,
+    sha256 TEXT NOT NULL,
+    characters INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    is_late INTEGER NOT NULL,
+    content TEXT NOT NULL,
+    PRIMARY KEY (memory, number)
+);
+CREATE INDEX memory_texts_known ON memory_texts(memory, source, sha256);
+CREATE INDEX memory_texts_waiting ON memory_texts(memory, number) WHERE position < characters;
+CREATE TABLE memory_versions ({_VERSION_COLUMNS});
+CREATE INDEX memory_versions_kept ON memory_versions(memory, kept);
+CREATE TABLE memory_replays ({_VERSION_COLUMNS});
+CREATE TABLE memory_answers (
+    memory INTEGER NOT NULL REFERENCES memories(number) ON DELETE CASCADE,
+    number INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    record TEXT NOT NULL,
+    prompt_tokens INTEGER NOT NULL,
+    completion_tokens INTEGER NOT NULL,
+    asked TEXT NOT NULL,
+    PRIMARY KEY (memory, number)
+);
+CREATE TABLE memory_forgets (
+    memory INTEGER NOT NULL REFERENCES memories(number) ON DELETE CASCADE,
+    number INTEGER NOT NULL,
+    scope TEXT NOT NULL,
+    sources TEXT NOT NULL,
+    texts TEXT NOT NULL,
+    masks TEXT NOT NULL,
+    began TEXT NOT NULL,
+    ended TEXT NOT NULL DEFAULT '',
+    replayed INTEGER NOT NULL DEFAULT 0,
+    lines INTEGER NOT NULL DEFAULT 0,
+    purged INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (memory, number)
+);
+CREATE TABLE memory_follows (
+    memory INTEGER NOT NULL REFERENCES memories(number) ON DELETE CASCADE,
+    source TEXT NOT NULL,
+    place TEXT NOT NULL,
+    PRIMARY KEY (memory, source)
+);
+"""
+
+MIGRATIONS: list[str] = [
+    _FIRST,
+    _SCORES,
+    _VERDICTS,
+    _ADDRESS,
+    CHECKSUMS,
+    _LABELS,
+    add_later_column("steps", "TEXT"),
+    _MEMORIES,
+]
 """Script k takes a journal of version k to version k + 1."""
 
 

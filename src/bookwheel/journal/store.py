@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
+    from bookwheel.journal.memories import MemoryTables
     from bookwheel.journal.search import SearchHit
     from bookwheel.journal.shelf import Shelf
     from bookwheel.plan import Plan
@@ -291,6 +292,13 @@ class Journal:
         from bookwheel.journal.shelf import Shelf
 
         return Shelf(self._reader, self._writer)
+
+    @property
+    def memories(self) -> MemoryTables:
+        """The lasting memories."""
+        from bookwheel.journal.memories import MemoryTables
+
+        return MemoryTables(self._reader, self._writer)
 
     def forget_deleted(self) -> None:
         """Clear the search index if it has anything that was deleted."""

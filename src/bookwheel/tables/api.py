@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from bookwheel.api import aread, run_blocking
-from bookwheel.arguments import resolve_journal
+from bookwheel.api import aread
+from bookwheel.arguments import resolve_journal, run_now
 from bookwheel.journal import Journal
 from bookwheel.tables.columns import TableRequest
 from bookwheel.tables.table import Table, build_table, check_key
@@ -60,4 +60,4 @@ def collect(
     **settings: Any,
 ) -> Table:
     """Read documents and return every row of a kind; see `acollect`. Works inside a notebook's event loop too."""
-    return run_blocking(acollect(source, sentence, schema=schema, key=key, model=model, journal=journal, **settings))
+    return run_now(acollect(source, sentence, schema=schema, key=key, model=model, journal=journal, **settings))

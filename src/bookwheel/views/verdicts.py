@@ -36,6 +36,11 @@ def describe_share(reading: Reading) -> str:
     return f"read {share:.0%} of the document, {order}, until the memory was enough"
 
 
+def advise_room(tokens: int) -> str:
+    """Return what to do about a memory of so many tokens that was full."""
+    return f"it has {tokens} tokens; give it more (--memory-tokens), or ask for less at once"
+
+
 def _is_beginning(reading: Reading) -> bool:
     """Return True if what was read is the beginning of the document, in its order."""
     end = 0

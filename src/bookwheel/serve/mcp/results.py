@@ -16,7 +16,7 @@ from bookwheel.text.sanitize import sanitize
 from bookwheel.types import Claim, Evidence, Flag, Reading, Status, Step, Verdict
 from bookwheel.verdict.provenance import LineOrigin
 from bookwheel.views.diff import ChangeKind, diff_memories, mark_words
-from bookwheel.views.verdicts import describe_claim, describe_share
+from bookwheel.views.verdicts import advise_room, describe_claim, describe_share
 
 _T = TypeVar("_T")
 _MARKS: Final = {ChangeKind.NEW: "+", ChangeKind.GONE: "-", ChangeKind.REWORDED: "~"}
@@ -257,10 +257,11 @@ def _list_notes(reading: Reading) -> list[str]:
     """Return what a client should know of the reading: how its document was opened, and what was not read."""
     share = [describe_share(reading)] if reading.share_read < 1 else []
     gaps = [
-        f"characters {step.chunk.start}-{step.chunk.end} were not taken in: {', '.join(step.flags)}"
+        f"characters {step.chunk.start}-{step.chunk.end} were not taken in whole: {', '.join(step.flags)}"
         for step in reading.gaps
     ]
-    return [*reading.document.notes, *share, *gaps]
+    full = [f"the memory was full: {advise_room(reading.plan.memory_tokens)}"] if reading.is_overfull else []
+    return [*reading.document.notes, *share, *gaps, *full]
 
 
 def _claim_info(claim: Claim, reading: Reading) -> ClaimInfo:

@@ -1,0 +1,341 @@
+"""Ask a lasting memory: from the memory first, else from the texts themselves.
+
+    passages    of all texts, those with the rarest words of the question, the newest of equal ones first
+    memory      answers, where it has the question's words, says that it knows, and a passage bears the answer out
+                that no newer one contradicts
+    else        the question is put to the passages, as to any document, newest first
+
+A sentence with the question's words and another value than the answer's is `superseded` where it is older, and `newer`
+where it is not. A model that only quotes answers with the newest of the passages that have the most of the question's
+words. `as_of` answers as it was known then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from bookwheel.errors import InputError
+from bookwheel.journal.memories import blank_version
+from bookwheel.memory.append import format_header, read_time, subtract_usage
+from bookwheel.reading import loop
+from bookwheel.reading.follow_up import asks_for_more
+from bookwheel.reading.prompts import prompts_for
+from bookwheel.reading.runner import new_reading, run_reading
+from bookwheel.reading.ways.registry import load_way
+from bookwheel.session import WayRequest, settle_way
+from bookwheel.text.matching import parse_words
+from bookwheel.text.ranking import QuestionWords
+from bookwheel.text.remarks import is_absence
+from bookwheel.text.sentences import split_sentences
+from bookwheel.text.stems import stem
+from bookwheel.types import Chunk, DocumentInfo, Flag, Part, Status, Usage, Verdict
+from bookwheel.verdict.judge import judge_answer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from bookwheel.journal.memory_rows import MemoryText, MemoryVersion
+    from bookwheel.memory.opened import OpenMemory
+    from bookwheel.types import Claim
+
+# Characters of a passage of a text.
+_PASSAGE: Final = 1200
+# Two sentences are about the same where they share this part of the words of the shorter one.
+_SAME: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatedQuote:
+    """The words of a text, with where and when they are from."""
+
+    quote: str
+    source: str
+    at: str
+    start: int
+    """Character offset into the text."""
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryAnswer:
+    """The answer to a question put to a lasting memory."""
+
+    question: str
+    answer: str
+    origin: str
+    """`memory` or `texts`."""
+    version: int
+    verdict: Verdict | None
+    claims: tuple[Claim, ...] = ()
+    evidence: tuple[DatedQuote, ...] = ()
+    superseded: tuple[DatedQuote, ...] = ()
+    """What older texts say in its place, newest first."""
+    newer: tuple[DatedQuote, ...] = ()
+    """What newer texts say in its place."""
+    usage: Usage = field(default_factory=Usage)
+    status: Status = Status.ANSWERED
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Passage:
+    """A passage of a text, and where it stands in the document of passages."""
+
+    text: MemoryText
+    start: int
+    words: str
+    place: int = 0
+    """The character of the document where its words begin."""
+
+
+class PassageDocument:
+    """The passages that a question is put to, newest first, each below a line with its source and date."""
+
+    def __init__(self, passages: Sequence[_Passage], *, has_headers: bool) -> None:
+        self.name = "passages"
+        self.passages: list[_Passage] = []
+        self._parts: list[Part] = []
+        length = 0
+        for passage in sorted(passages, key=lambda one: (one.text.instant, one.text.number, -one.start), reverse=True):
+            header = format_header(passage.text) if has_headers else ""
+            self.passages.append(replace(passage, place=length + len(header)))
+            self._parts.append(Part(text=f"{header}{passage.words.rstrip()}\n\n", source=passage.text.source))
+            length += len(self._parts[-1].text)
+        self.length = length
+
+    def parts(self, start: int = 0) -> Iterator[Part]:
+        """Yield the text from character `start` on."""
+        for part in self._parts:
+            if start < len(part.text):
+                yield replace(part, text=part.text[start:]) if start > 0 else part
+            start = max(0, start - len(part.text))
+
+    def slice(self, start: int, end: int) -> str:
+        """Return the characters from `start` up to `end`."""
+        return "".join(part.text for part in self.parts())[start:end]
+
+    def pages(self, start: int, end: int) -> tuple[int, ...]:
+        """Return no pages."""
+        del start, end
+        return ()
+
+    def find(self, place: int) -> _Passage | None:
+        """Return the passage at a character."""
+        return next((one for one in reversed(self.passages) if one.place <= place), None)
+
+    def quote(self, start: int, end: int) -> DatedQuote | None:
+        """Return a span of the document as words of a text."""
+        # A sentence may begin in the header line above its passage.
+        if (passage := self.find(end - 1)) is None:
+            return None
+        start = max(start, passage.place)
+        words = passage.words[start - passage.place : end - passage.place]
+        at = passage.start + start - passage.place
+        return DatedQuote(quote=words, source=passage.text.source, at=passage.text.at, start=at, end=at + len(words))
+
+
+async def ask(opened: OpenMemory, question: str, *, as_of: datetime | str | None = None) -> MemoryAnswer:
+    """Answer a question, and keep the answer."""
+    record, tables = opened.record, opened.tables
+    if not question.strip():
+        raise InputError("the question is empty")
+    opened.check_day()
+    limit = record.plan.memory_tokens
+    until: datetime | None = None
+    known: int | None = None
+    if as_of is not None:
+        when = read_time(as_of)
+        until, known = datetime.fromisoformat(when).astimezone(UTC), tables.find_known(record.number, when)
+    version = tables.newest_version(record.number, limit, known) or blank_version(limit)
+    prompts = prompts_for(record.plan, question)
+    passages = await asyncio.to_thread(_rank_passages, opened, question, until)
+    document = PassageDocument(passages, has_headers=not prompts.quotes)
+    spent = opened.model.spent
+    answer: MemoryAnswer | None = None
+    # Passages that were quoted for the brief say nothing about a question.
+    if version.memory.text and not prompts.quotes:
+        answer = await _ask_memory(opened, question, version, document)
+    if answer is None and document.length:
+        answer = await _ask_texts(opened, question, version, document)
+    if answer is None:
+        answer = MemoryAnswer(
+            question=question,
+            answer=prompts.not_found or "The memory is empty.",
+            origin="memory",
+            version=version.version,
+            verdict=Verdict.ABSENT,
+        )
+    answer = replace(answer, usage=subtract_usage(opened.model.spent, spent))
+    if as_of is None and answer.status is Status.ANSWERED:
+        from bookwheel.memory.record import answer_to_json
+
+        tokens = answer.usage.prompt_tokens, answer.usage.completion_tokens
+        kept: dict[str, Any] = dict(answer_to_json(record.name, answer))
+        await asyncio.to_thread(tables.add_answer, record.number, version.version, kept, tokens)
+    return answer
+
+
+def _rank_passages(opened: OpenMemory, question: str, until: datetime | None) -> list[_Passage]:
+    """Return the passages with the rarest words of the question that fit a chunk; without any, the newest ones."""
+    memory, plan = opened.record.number, opened.record.plan
+    texts = [one for one in opened.tables.list_texts(memory) if until is None or one.instant <= until]
+    texts.sort(key=lambda one: (one.instant, one.number), reverse=True)
+    found = [
+        _Passage(text=one, start=start, words=words)
+        for one in texts
+        for start, words in _cut_passages(opened.tables.load_text(memory, one.number))
+    ]
+    asked = QuestionWords(question)
+    chunks = (
+        Chunk(index=at, start=0, end=0, text=passage.words, tokens=int(bool(asked.find(passage.words))))
+        for at, passage in enumerate(found)
+    )
+    ranked = asked.rank(chunks)
+    ranked = [chunk for chunk in ranked if chunk.tokens] or ranked
+    chosen, room = list[_Passage](), plan.chunk_tokens
+    for chunk in ranked:
+        passage = found[chunk.index]
+        room -= opened.session.model.tokenizer.count(format_header(passage.text) + passage.words) + 2
+        if room < 0 and chosen:
+            break
+        chosen.append(passage)
+    return chosen
+
+
+def _cut_passages(content: str) -> Iterator[tuple[int, str]]:
+    """Yield the passages of a text, cut at line ends where there are any."""
+    start = 0
+    while start < len(content):
+        end = min(len(content), start + _PASSAGE)
+        if end < len(content):
+            line_end = content.rfind("\n", start + _PASSAGE // 2, end)
+            end = line_end + 1 if line_end > 0 else end
+        if content[start:end].strip():
+            yield start, content[start:end]
+        start = end
+
+
+async def _ask_memory(
+    opened: OpenMemory, question: str, version: MemoryVersion, document: PassageDocument
+) -> MemoryAnswer | None:
+    """Answer from the memory; None where the texts are to be asked."""
+    plan, memory = opened.record.plan, version.memory
+    if await asyncio.to_thread(asks_for_more, question, memory.text, document):
+        return None
+    prompts = prompts_for(plan, question)
+    loop.check(question, opened.session.model, plan, prompts)
+    said = await loop.answer(question, memory, opened.reader, plan, prompts)
+    if Flag.NO_ANSWER in said.flags or is_absence(said.text.casefold()):
+        return None
+    answer = await asyncio.to_thread(_judge, said.text, question, version, document, "memory")
+    is_borne_out = answer.claims and not any(
+        claim.missing or claim.verdict in {Verdict.ABSENT, Verdict.NOT_FOUND} for claim in answer.claims
+    )
+    return answer if is_borne_out and not answer.newer else None
+
+
+async def _ask_texts(
+    opened: OpenMemory, question: str, version: MemoryVersion, document: PassageDocument
+) -> MemoryAnswer:
+    """Put the question to the passages, as to any document."""
+    model, plan = opened.session.model, opened.record.plan
+    choice = await settle_way(WayRequest(), document, question, model, plan)
+    info = DocumentInfo(id="", name=document.name, length=document.length)
+    reading = new_reading(info, question, model, plan, choice.way)
+    ended = await run_reading(
+        reading, document, opened.model, way=load_way(choice.way), patience=opened.session.patience
+    )
+    if ended.status is not Status.ANSWERED or ended.answer is None:
+        return MemoryAnswer(
+            question=question,
+            answer="",
+            origin="texts",
+            version=version.version,
+            verdict=None,
+            status=ended.status,
+            error=ended.error,
+        )
+    text = ended.answer.text
+    if prompts_for(plan, question).quotes and not is_absence(text.casefold()):
+        text = await asyncio.to_thread(_choose_newest, text, question, ended.memory.text, document)
+    return await asyncio.to_thread(_judge, text, question, version, document, "texts")
+
+
+def _judge(text: str, question: str, version: MemoryVersion, document: PassageDocument, origin: str) -> MemoryAnswer:
+    """Return the answer with its verdict, its quotes, and what other texts say in its place."""
+    evidence, claims = judge_answer(text, question, (), document)
+    quotes = [document.quote(piece.start, piece.end) for piece in evidence]
+    found = tuple(quote for quote in quotes if quote)
+    rivals = _find_rivals(found, question, document)
+    times = [datetime.fromisoformat(quote.at) for quote in found]
+    newest = max(times) if times else None
+    newer = [one for one in rivals if newest and datetime.fromisoformat(one.at) > newest]
+    return MemoryAnswer(
+        question=question,
+        answer=text,
+        origin=origin,
+        version=version.version,
+        verdict=_sum_up(claims),
+        claims=claims,
+        evidence=found,
+        superseded=tuple(one for one in rivals if one not in newer),
+        newer=tuple(newer),
+    )
+
+
+def _sum_up(claims: Sequence[Claim]) -> Verdict | None:
+    verdicts = {claim.verdict for claim in claims}
+    if len(verdicts) <= 1:
+        return next(iter(verdicts), None)
+    return Verdict.PARTLY if verdicts & {Verdict.FOUND, Verdict.PARTLY} else Verdict.NOT_FOUND
+
+
+def _find_rivals(quotes: Sequence[DatedQuote], question: str, document: PassageDocument) -> list[DatedQuote]:
+    """Return the sentences that have the question's words, and another value than the quotes; newest first."""
+    asked = QuestionWords(question)
+    rivals: list[DatedQuote] = []
+    for quote in quotes:
+        mine, wanted = _list_stems(quote.quote), asked.find(quote.quote)
+        if not wanted:
+            continue
+        for passage in document.passages:
+            if passage.text.source == quote.source and passage.text.at == quote.at:
+                continue
+            for start, end in split_sentences(passage.words):
+                words = passage.words[start:end].strip()
+                theirs = _list_stems(words)
+                shared = len(mine & theirs) / max(1, min(len(mine), len(theirs)))
+                if wanted <= asked.find(words) and shared >= _SAME and mine - theirs and theirs - mine:
+                    at = passage.start + start
+                    rivals.append(
+                        DatedQuote(
+                            quote=words, source=passage.text.source, at=passage.text.at, start=at, end=at + len(words)
+                        )
+                    )
+    return list(dict.fromkeys(rivals))
+
+
+def _choose_newest(best: str, question: str, memory: str, document: PassageDocument) -> str:
+    """Return, of the passages with at least as many of the question's words as the best one, the newest."""
+    asked = QuestionWords(question)
+    text = document.slice(0, document.length)
+    wanted = asked.find(best)
+    candidates: list[tuple[int, str]] = []
+    for line in (best, *memory.splitlines()):
+        for start, end in split_sentences(line):
+            sentence = line[start:end].strip()
+            place = text.find(sentence)
+            if place >= 0 and wanted and wanted <= asked.find(sentence):
+                candidates.append((place, sentence))
+    newest = min(candidates, default=None)
+    home = document.find(text.find(best)) if best in text else None
+    if newest is None or home is document.find(newest[0]):
+        return best
+    return newest[1]
+
+
+def _list_stems(text: str) -> set[str]:
+    return {stem(word.index_key) for word in parse_words(text) if word.is_distinctive}

@@ -1,0 +1,201 @@
+"""Forget: the memory as if a source had never been there, and a file without its words.
+
+    base      the version before the first piece of what is forgotten
+    replay    each later piece, without it, from the base on          kept in a table of its own: it can be interrupted
+              where the memory equals the stored version again, the stored ones behind it hold, up to the next
+              forgotten piece
+    swap      new versions in the place of old ones; texts and answers go       one transaction
+    purge     the file is rewritten, its log emptied                  the words stand nowhere in it any more
+
+A fact that another source says too is read from there again, so it stays. A correction by hand is made again where the
+line that it corrected is there. A tombstone says when, which sources, how many pieces were read again and how many
+lines of the newest memory changed; it holds no words.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from bookwheel.errors import InputError
+from bookwheel.journal.memories import blank_version
+from bookwheel.journal.memory_rows import MemoryText, MemoryVersion, Tombstone, VersionKind
+from bookwheel.memory.append import ignore_version, read_piece
+from bookwheel.memory.editing import apply_changes, make_edit
+from bookwheel.reading.guards import trim
+from bookwheel.types import Chunk
+from bookwheel.views.diff import ChangeKind, diff_memories
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from bookwheel.memory.opened import OpenMemory
+
+# The number under which the masks of a forgetting hold the words to forget, until it has ended.
+_PHRASE = 0
+_MASK = " "
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForgetPreview:
+    """What would be forgotten."""
+
+    scope: str
+    texts: tuple[MemoryText, ...]
+    masks: Mapping[int, str | None]
+    versions: int
+    """The versions that were made of it."""
+    later: int
+    """The pieces behind it that may have to be read again."""
+
+
+def preview(
+    opened: OpenMemory, *, source: str | None = None, before: str | None = None, text: str | None = None
+) -> ForgetPreview:
+    """Find what a source said, what is from before a time, or what holds some words; InputError where nothing is."""
+    given = {"source": source, "before": before, "text": text}
+    scopes = [name for name, value in given.items() if value]
+    if len(scopes) != 1:
+        raise InputError("say what to forget: one of --source, --before and --text")
+    scope, memory = scopes[0], opened.record.number
+    texts = opened.tables.list_texts(memory)
+    masks: dict[int, str | None] = {}
+    if text:
+        pattern = re.compile(re.escape(text), re.IGNORECASE)
+        for one in texts:
+            content = opened.tables.load_text(memory, one.number)
+            if pattern.search(content):
+                masks[one.number] = pattern.sub(lambda found: _MASK * len(found[0]), content)
+    elif source:
+        masks = {one.number: None for one in texts if one.source == source}
+    else:
+        limit = datetime.fromisoformat(before or "").astimezone(UTC)
+        masks = {one.number: None for one in texts if one.instant < limit}
+    if not masks:
+        sources = ", ".join(dict.fromkeys(one.source for one in texts[-10:]))
+        raise InputError(f"nothing to forget there; the newest sources are: {sources or 'none'}")
+    versions = opened.tables.list_versions(memory, opened.record.plan.memory_tokens)
+    first = next((at for at, version in enumerate(versions) if version.text in masks), len(versions))
+    own = sum(version.text in masks for version in versions)
+    return ForgetPreview(
+        scope=scope,
+        texts=tuple(one for one in texts if one.number in masks),
+        masks={**masks, **({_PHRASE: text} if text else {})},
+        versions=own,
+        later=len(versions) - first - own,
+    )
+
+
+async def forget(
+    opened: OpenMemory,
+    *,
+    source: str | None = None,
+    before: str | None = None,
+    text: str | None = None,
+    watch: Callable[[MemoryVersion], None] = ignore_version,
+) -> Tombstone:
+    """Forget one source, what is from before a time, or some words, with all that came of them."""
+    async with opened.hold():
+        await go_on_forgetting(opened)
+        found = await asyncio.to_thread(preview, opened, source=source, before=before, text=text)
+        names = tuple(dict.fromkeys(one.source for one in found.texts))
+        await asyncio.to_thread(opened.tables.begin_forgetting, opened.record.number, found.scope, names, found.masks)
+        await go_on_forgetting(opened, watch)
+        return opened.tables.list_tombstones(opened.record.number)[-1]
+
+
+async def go_on_forgetting(opened: OpenMemory, watch: Callable[[MemoryVersion], None] = ignore_version) -> None:
+    """End the forgettings that were begun. Whoever calls holds the memory."""
+    memory = opened.record.number
+    for tombstone in opened.tables.list_tombstones(memory):
+        if not tombstone.ended:
+            replay = _Replay(opened, tombstone, watch)
+            await replay.run()
+    if any(not tombstone.is_purged for tombstone in opened.tables.list_tombstones(memory)):
+        await asyncio.to_thread(opened.tables.purge)
+
+
+@dataclass(slots=True)
+class _Replay:
+    """One forgetting, from where it stands to its end."""
+
+    opened: OpenMemory
+    tombstone: Tombstone
+    watch: Callable[[MemoryVersion], None]
+    replays: list[MemoryVersion] = field(default_factory=list)
+    dropped: list[int] = field(default_factory=list)
+
+    async def run(self) -> None:
+        tables, memory, limit = self.opened.tables, self.opened.record.number, self.opened.record.plan.memory_tokens
+        masks = tables.load_masks(memory, self.tombstone)
+        phrase = masks.get(_PHRASE) or ""
+        texts = {text.number: text for text in tables.list_texts(memory)}
+        versions = tables.list_versions(memory, limit)
+        made = tables.load_replays(memory, limit)
+        newest = state = blank_version(limit)
+        is_same = True
+        for old in versions:
+            is_gone = old.text in masks and masks[old.text] is None
+            if is_gone:
+                self.dropped.append(old.version)
+            elif is_same and not self._is_touched(old, masks, phrase):
+                state = old
+            else:
+                state = made.get(old.version) or await self._make(old, state, masks, texts, phrase)
+                self.replays.append(state)
+            is_same = (state.memory.text, state.scores) == (old.memory.text, old.scores)
+            newest = old
+        lines = diff_memories(newest.memory.text, state.memory.text)
+        ended = replace(
+            self.tombstone,
+            replayed=sum(version.text is not None for version in self.replays),
+            lines=sum(line.kind is not ChangeKind.KEPT for line in lines),
+        )
+        since = min((texts[number].arrived for number in masks if number in texts), default="")
+        await asyncio.to_thread(tables.end_forgetting, memory, ended, self.replays, self.dropped, since)
+
+    def _is_touched(self, version: MemoryVersion, masks: Mapping[int, str | None], phrase: str) -> bool:
+        """Return whether a piece has other words now, or a correction holds words to forget."""
+        if version.text in masks and self._load_piece(version, masks) != self._load_piece(version, {}):
+            return True
+        return any(_holds(phrase, line) for pair in version.changes for line in pair)
+
+    def _load_piece(self, version: MemoryVersion, masks: Mapping[int, str | None]) -> str:
+        number = version.text or _PHRASE
+        content = masks.get(number) or self.opened.tables.load_text(self.opened.record.number, number)
+        return content[version.start : version.end]
+
+    async def _make(
+        self,
+        old: MemoryVersion,
+        before: MemoryVersion,
+        masks: Mapping[int, str | None],
+        texts: Mapping[int, MemoryText],
+        phrase: str,
+    ) -> MemoryVersion:
+        """Return a version made anew: a piece read again, or a correction made again."""
+        opened = self.opened
+        if old.kind is VersionKind.EDIT or old.text is None:
+            changes = [pair for pair in old.changes if not any(_holds(phrase, line) for line in pair)]
+            # Of a correction that is not made again, no word stays.
+            text, changes = apply_changes(before.memory.text, changes)
+            text = trim(text, before.memory.limit, opened.session.model.tokenizer)[0]
+            new = make_edit(opened, before, old.version, text, changes)
+        else:
+            opened.check_day()
+            piece = self._load_piece(old, masks)
+            tokens = opened.session.model.tokenizer.count(piece)
+            chunk = Chunk(index=0, start=old.start, end=old.end, text=piece, tokens=tokens)
+            new = await read_piece(opened, before, texts[old.text], chunk)
+        # The time stays that of the old one: what was known when is not changed by who is forgotten.
+        new = replace(new, version=old.version, kept=old.kept)
+        await asyncio.to_thread(opened.tables.add_replay, opened.record.number, new)
+        self.watch(new)
+        return new
+
+
+def _holds(phrase: str, line: str) -> bool:
+    return bool(phrase) and phrase.casefold() in line.casefold()

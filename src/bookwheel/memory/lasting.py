@@ -1,0 +1,192 @@
+"""A lasting memory from Python: each method in two forms, `read` for scripts and `aread` for async programs.
+
+>>> memory = LastingMemory("ada", about="Everything about Ada")     # doctest: +SKIP
+>>> memory.read("Ada moved to Este.", source="mail-17").steps       # doctest: +SKIP
+1
+>>> memory.ask("Where does Ada live?").answer                       # doctest: +SKIP
+'Este'
+"""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bookwheel.arguments import (
+    BUDGET,
+    CONNECTION,
+    PRICES,
+    build_patience,
+    build_plan,
+    find_address,
+    open_source,
+    refuse_unknown,
+    renew_budget,
+    resolve_journal,
+    run_now,
+    split_model,
+)
+from bookwheel.configuration import load_configuration
+from bookwheel.documents.cancellation import run_cancellable
+from bookwheel.errors import InputError
+from bookwheel.journal import Journal
+from bookwheel.journal.memories import blank_version
+from bookwheel.memory import append, asking, editing, forgetting
+from bookwheel.memory.opened import begin_memory, open_memory
+from bookwheel.session import open_session
+from bookwheel.views.diff import diff_memories
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from bookwheel.journal.memory_rows import MemoryRecord, MemoryVersion, Tombstone
+    from bookwheel.memory.append import MemoryUpdate
+    from bookwheel.memory.asking import MemoryAnswer
+    from bookwheel.memory.opened import OpenMemory
+    from bookwheel.models.base import Model
+    from bookwheel.session import Session
+    from bookwheel.types import Document
+    from bookwheel.views.diff import LineChange
+
+
+class LastingMemory:
+    """A memory that goes on. Any number of programs may use one at once; writers take turns."""
+
+    def __init__(
+        self,
+        name_or_path: str | Path,
+        *,
+        about: str = "",
+        tokens: int | None = None,
+        model: str | Model | None = None,
+        way: str = "",
+        journal: str | Path | None = None,
+        **settings: Any,
+    ) -> None:
+        """Open the memory of this name, or begin it where there is none; then `about` says what it notes.
+
+        A path with an ending, such as `ada.sqlite`, is a journal of its own, as `export` writes it. `model` is a name
+        or a Model; a Model is not closed. `settings` are those of `bookwheel.read`.
+        """
+        is_file = isinstance(name_or_path, Path) or Path(name_or_path).suffix in {".sqlite", ".db"}
+        self.name = Path(name_or_path).stem if is_file else str(name_or_path)
+        self._path = Path(name_or_path) if is_file else resolve_journal(journal)
+        self._about, self._way, self._model = about, way, model
+        self._settings = settings if tokens is None else {**settings, "memory_tokens": tokens}
+
+    @property
+    def text(self) -> str:
+        """What the memory says now."""
+        return self.at(None).memory.text
+
+    @property
+    def versions(self) -> list[MemoryVersion]:
+        """All versions, oldest first."""
+        with Journal(self._path) as journal:
+            record = journal.memories.find(self.name)
+            return journal.memories.list_versions(record.number, record.plan.memory_tokens)
+
+    def at(self, when: int | datetime | None) -> MemoryVersion:
+        """Return the memory at a version, or as it was known at a time."""
+        with Journal(self._path) as journal:
+            tables = journal.memories
+            record = tables.find(self.name)
+            limit = record.plan.memory_tokens
+            until = tables.find_known(record.number, append.read_time(when)) if isinstance(when, datetime) else when
+            return tables.newest_version(record.number, limit, until) or blank_version(limit)
+
+    def diff(self, old: int, new: int) -> tuple[LineChange, ...]:
+        """Return the lines of two versions, each kept, reworded, new or gone."""
+        return diff_memories(self.at(old).memory.text, self.at(new).memory.text)
+
+    async def aread(
+        self, source_or_text: str | Path | Document, *, source: str = "", at: datetime | str | None = None
+    ) -> MemoryUpdate:
+        """Read what is new: a text, or the text of a file (a Path) or document."""
+        content, named = source_or_text, source
+        if not isinstance(content, str):
+            document = await run_cancellable(lambda: open_source(source_or_text))
+            named = source or document.name
+            content = "".join(part.text for part in document.parts())
+        async with self._open() as opened:
+            return await append.append(opened, content, source=named, at=at)
+
+    async def aask(self, question: str, *, as_of: datetime | str | None = None) -> MemoryAnswer:
+        """Answer a question, from the memory or else from the texts."""
+        async with self._open() as opened:
+            return await asking.ask(opened, question, as_of=as_of)
+
+    async def aedit(self, old: str, new: str) -> MemoryUpdate:
+        """Put some words of the newest memory right; with an empty `old`, `new` is the whole memory."""
+        async with self._open() as opened:
+            return await editing.edit(opened, old, new)
+
+    async def aforget(
+        self, *, source: str | None = None, before: datetime | str | None = None, text: str | None = None
+    ) -> Tombstone:
+        """Forget a source, what is from before a time, or some words, with all that came of them."""
+        until = append.read_time(before) if before is not None else None
+        async with self._open() as opened:
+            return await forgetting.forget(opened, source=source, before=until, text=text)
+
+    def read(
+        self, source_or_text: str | Path | Document, *, source: str = "", at: datetime | str | None = None
+    ) -> MemoryUpdate:
+        """Read what is new; see `aread`."""
+        return run_now(self.aread(source_or_text, source=source, at=at))
+
+    def ask(self, question: str, *, as_of: datetime | str | None = None) -> MemoryAnswer:
+        """Answer a question; see `aask`."""
+        return run_now(self.aask(question, as_of=as_of))
+
+    def edit(self, old: str, new: str) -> MemoryUpdate:
+        """Correct the newest memory; see `aedit`."""
+        return run_now(self.aedit(old, new))
+
+    def forget(
+        self, *, source: str | None = None, before: datetime | str | None = None, text: str | None = None
+    ) -> Tombstone:
+        """Forget; see `aforget`."""
+        return run_now(self.aforget(source=source, before=before, text=text))
+
+    def export(self, path: str | Path) -> None:
+        """Write the memory to a journal of its own, which opens elsewhere."""
+        with Journal(self._path) as journal:
+            export_memory(journal, journal.memories.find(self.name), Path(path))
+
+    @asynccontextmanager
+    async def _open(self) -> AsyncGenerator[OpenMemory]:
+        """Open the journal, the memory and its model; begin the memory where there is none."""
+        settings = dict(self._settings)
+        connection = {name: settings.pop(name) for name in CONNECTION if name in settings}
+        limits = {name: settings.pop(name) for name in (*BUDGET, *PRICES) if name in settings}
+        with Journal(self._path) as journal:
+            names = {record.name: record for record in journal.memories.list_all()}
+            record = names.get(self.name)
+            configuration = load_configuration()
+            address = find_address(self._model, connection, configuration, record.address if record else None)
+            own, opening = split_model(self._model, connection)
+            patience = build_patience(connection)
+            async with open_session(address, journal, model=own, patience=patience, connection=opening) as session:
+                if record is None:
+                    record = await self._begin(session, settings)
+                else:
+                    refuse_unknown({name: 0 for name in settings if name != "memory_tokens"}, (*CONNECTION, *BUDGET))
+                yield open_memory(session, self.name, budget=renew_budget(record.plan.budget, limits))
+
+    async def _begin(self, session: Session, settings: dict[str, Any]) -> MemoryRecord:
+        if not self._about:
+            raise InputError(f"there is no memory {self.name!r} yet: say what it is about, with about=TEXT")
+        plan = build_plan(None, session.model, settings, load_configuration(), session.address)
+        return await begin_memory(session, self.name, self._about, plan, way=self._way)
+
+
+def export_memory(journal: Journal, record: MemoryRecord, path: Path) -> None:
+    """Copy a memory to a journal of its own; InputError where the file is there already."""
+    if path.exists():
+        raise InputError(f"{path} is there already; name a new file")
+    with Journal(path) as fresh:
+        journal.memories.copy_to(fresh.memories, replace(record, owner="", name=path.stem))

@@ -1,0 +1,164 @@
+"""Begin a lasting memory, and open it with what reads into it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from bookwheel.errors import BudgetReached, InputError
+from bookwheel.journal.locks import LockTaken
+from bookwheel.journal.memories import MemoryTables, blank_version
+from bookwheel.journal.memory_rows import MemoryLimits, MemoryRecord, MemoryVersion
+from bookwheel.models.patience import PatientModel
+from bookwheel.reading.budget import BudgetedModel
+from bookwheel.reading.choice import find_default_way
+from bookwheel.reading.guards import is_empty
+from bookwheel.reading.prompts import prompts_for
+from bookwheel.reading.ways.compose import ComposedWay
+from bookwheel.reading.ways.registry import check_abilities, load_way
+from bookwheel.session import make_reading
+from bookwheel.types import DocumentInfo
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from bookwheel.plan import Budget, Plan
+    from bookwheel.reading.loop import Way
+    from bookwheel.session import Session
+
+_NAME: Final = re.compile(r"[^\W_][\w.@-]{0,63}")
+_NOTE: Final = {
+    "en": "Date every fact. The newest value holds; older ones are superseded.",
+    "zh": "每条事实都注明日期。以最新的为准；旧的已被取代。",
+}
+# Seconds between two looks at a memory that another writer holds.
+_TURN_SECONDS: Final = 0.02
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenMemory:
+    """A lasting memory with the model that reads into it, for one run of calls under one budget."""
+
+    tables: MemoryTables
+    record: MemoryRecord
+    session: Session
+    model: BudgetedModel
+    """Counts what the run costs."""
+    way: Way
+
+    @property
+    def brief(self) -> str:
+        """The question of its readings: what to note, and that facts have dates."""
+        prompts = prompts_for(self.record.plan, self.record.about)
+        return self.record.about if prompts.quotes else f"{self.record.about}\n{_NOTE[prompts.language]}"
+
+    @property
+    def reader(self) -> PatientModel:
+        """The model, tried again while that can mend a failure."""
+        return PatientModel(self.model, self.session.patience, is_empty=is_empty, sleep=self.model.sleep)
+
+    def newest(self) -> MemoryVersion:
+        """Return the newest version; version 0 is blank."""
+        limit = self.record.plan.memory_tokens
+        return self.tables.newest_version(self.record.number, limit) or blank_version(limit)
+
+    def check_day(self) -> None:
+        """Raise BudgetReached where the memory has cost what it may on a day."""
+        most = self.record.limits.max_tokens_per_day
+        if most is not None and self.tables.count_tokens_today(self.record.number) >= most:
+            raise BudgetReached(
+                f"the memory {self.record.name!r} has used its {most:,} tokens of today; it goes on at 0:00 UTC"
+            )
+
+    @asynccontextmanager
+    async def hold(self) -> AsyncGenerator[None]:
+        """Wait until no other process writes, and hold the memory until the end of the block."""
+        while True:
+            claim = self.tables.claim(self.record.number)
+            try:
+                claim.__enter__()
+            except LockTaken:
+                await asyncio.sleep(_TURN_SECONDS)
+            else:
+                break
+        try:
+            yield
+        finally:
+            claim.__exit__(None, None, None)
+
+
+def check_name(name: str) -> None:
+    """Raise InputError for a name that could not stand in a path, an address or a model's name."""
+    if not _NAME.fullmatch(name):
+        raise InputError(f"the name {name!r} will not do: letters, digits and . - _ @, 64 at most, and no blank")
+
+
+async def begin_memory(
+    session: Session,
+    name: str,
+    about: str,
+    plan: Plan,
+    *,
+    way: str = "",
+    limits: MemoryLimits | None = None,
+    owner: str = "",
+) -> MemoryRecord:
+    """Begin a memory; raise what is wrong with brief, plan, way and model before anything is stored."""
+    check_name(name)
+    if not about.strip():
+        raise InputError("say what the memory is about: --about TEXT")
+    model = session.model
+    chosen = way or find_default_way(model)
+    _load_way(chosen)
+    await check_abilities(chosen, model, plan)
+    reading = await make_reading(DocumentInfo(id="", name=name, length=0), about, model, plan, chosen)
+    # What was enough for one question is not enough for those to come, so every text is read to its end.
+    settled = replace(reading.plan, enough_gain=0.0)
+    record = MemoryRecord(
+        name=name,
+        about=about,
+        model=model.name,
+        way=chosen,
+        plan=settled,
+        address=session.address.complete(model),
+        limits=limits or MemoryLimits(),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        owner=owner,
+    )
+    return _tables(session).begin(record)
+
+
+def open_memory(session: Session, name: str, *, owner: str = "", budget: Budget | None = None) -> OpenMemory:
+    """Open a memory with the session's model, under a budget that counts from zero."""
+    tables = _tables(session)
+    record = tables.find(name, owner)
+    return OpenMemory(
+        tables=tables,
+        record=record,
+        session=session,
+        model=BudgetedModel(session.model, budget or record.plan.budget),
+        way=_load_way(record.way),
+    )
+
+
+def _tables(session: Session) -> MemoryTables:
+    if session.journal is None:
+        raise InputError("this session has no journal to keep a memory in")
+    return session.journal.memories
+
+
+def _load_way(name: str) -> Way:
+    """Return the way; InputError for one that does not go on from a memory."""
+    way = load_way(name)
+    goes_on = name in {"sequential", "quotes"} or (
+        isinstance(way, ComposedWay) and not (way.preface or way.course or way.exit or way.review)
+    )
+    if not goes_on:
+        raise InputError(
+            f"the way {name!r} does not read on from a memory; take sequential, edits, heads or gated+edits"
+        )
+    return way

@@ -1,0 +1,191 @@
+"""Lasting memories as JSON: the shapes that the command line, HTTP, MCP and Python share."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from typing_extensions import TypedDict
+
+from bookwheel.journal.memories import blank_version
+from bookwheel.record import to_plain
+from bookwheel.views.diff import ChangeKind, diff_memories
+
+if TYPE_CHECKING:
+    from bookwheel.journal.memories import MemoryTables
+    from bookwheel.journal.memory_rows import MemoryRecord, MemoryText, MemoryVersion, Tombstone
+    from bookwheel.memory.append import MemoryUpdate
+    from bookwheel.memory.asking import MemoryAnswer
+
+
+class MemoryGapJson(TypedDict):
+    """A piece of a text that the memory did not take in whole."""
+
+    version: int
+    start: int
+    end: int
+    flags: list[str]
+
+
+class MemoryJson(TypedDict, total=False):
+    """A version of a lasting memory, and how it came to be."""
+
+    memory: str
+    version: int
+    tokens: int
+    text: str
+    changes: list[dict[str, Any]]
+    """The lines that differ from before: `kind` and `text`."""
+    steps: int
+    """Pieces of text that were read."""
+    source: str
+    at: str
+    known: bool
+    """The source has said the same before; it was not read again."""
+    late: bool
+    """A text of a later time had been read before."""
+    gaps: list[MemoryGapJson]
+    usage: dict[str, Any]
+
+
+def changes_to_json(before: str, after: str) -> list[dict[str, Any]]:
+    """Return the lines that differ."""
+    return [
+        {"kind": str(line.kind), "text": line.text, **({"old": line.old_text} if line.words else {})}
+        for line in diff_memories(before, after)
+        if line.kind is not ChangeKind.KEPT
+    ]
+
+
+def version_to_json(name: str, version: MemoryVersion, before: MemoryVersion | None = None) -> MemoryJson:
+    """Return a version, with what it changed where the one before is given."""
+    changes = changes_to_json(before.memory.text, version.memory.text) if before else []
+    return {
+        "memory": name,
+        "version": version.version,
+        "tokens": version.memory.tokens,
+        "text": version.memory.text,
+        "changes": changes,
+        "steps": int(version.text is not None),
+    }
+
+
+def update_to_json(name: str, update: MemoryUpdate) -> MemoryJson:
+    """Return what an append or a correction came to."""
+    values = version_to_json(name, update.after, update.before)
+    values["steps"] = sum(version.text is not None for version in update.versions)
+    values["gaps"] = [
+        {"version": gap.version, "start": gap.start, "end": gap.end, "flags": list(gap.flags)} for gap in update.gaps
+    ]
+    values["usage"] = to_plain(update.usage)
+    if update.text:
+        values |= {
+            "source": update.text.source,
+            "at": update.text.at,
+            "known": update.is_known,
+            "late": update.text.is_late,
+        }
+    return values
+
+
+def answer_to_json(name: str, answer: MemoryAnswer) -> dict[str, Any]:
+    """Return an answer."""
+    return {
+        "memory": name,
+        "version": answer.version,
+        "question": answer.question,
+        "answer": answer.answer,
+        "from": answer.origin,
+        "status": str(answer.status),
+        "error": answer.error,
+        "verdict": answer.verdict and str(answer.verdict),
+        "claims": [to_plain(claim) for claim in answer.claims],
+        "evidence": [asdict(quote) for quote in answer.evidence],
+        "superseded": [asdict(quote) for quote in answer.superseded],
+        "newer": [asdict(quote) for quote in answer.newer],
+        "usage": to_plain(answer.usage),
+    }
+
+
+def tombstone_to_json(name: str, tombstone: Tombstone) -> dict[str, Any]:
+    """Return what remains of a forgetting."""
+    return {
+        "memory": name,
+        "scope": tombstone.scope,
+        "sources": list(tombstone.sources),
+        "began": tombstone.began,
+        "ended": tombstone.ended,
+        "replayed": tombstone.replayed,
+        "lines": tombstone.lines,
+        "purged": tombstone.is_purged,
+    }
+
+
+def memory_to_json(record: MemoryRecord, version: MemoryVersion, texts: int) -> dict[str, Any]:
+    """Return a memory for a list."""
+    return {
+        "memory": record.name,
+        "about": record.about,
+        "model": record.model,
+        "way": record.way,
+        "version": version.version,
+        "tokens": version.memory.tokens,
+        "limit": record.plan.memory_tokens,
+        "texts": texts,
+        "created": record.created,
+        "limits": asdict(record.limits),
+    }
+
+
+def text_to_json(text: MemoryText) -> dict[str, Any]:
+    """Return a text without its words."""
+    return {
+        "text": text.number,
+        "source": text.source,
+        "at": text.at,
+        "arrived": text.arrived,
+        "characters": text.characters,
+        "read": text.position,
+        "late": text.is_late,
+    }
+
+
+def summary_of(tables: MemoryTables, record: MemoryRecord) -> dict[str, Any]:
+    """Return a memory for a list, as it stands now."""
+    limit = record.plan.memory_tokens
+    version = tables.newest_version(record.number, limit) or blank_version(limit)
+    return memory_to_json(record, version, tables.count_texts(record.number))
+
+
+def log_to_json(tables: MemoryTables, record: MemoryRecord) -> dict[str, Any]:
+    """Return all that happened to a memory: texts, versions, answers, and what was forgotten."""
+    limit = record.plan.memory_tokens
+    texts = tables.list_texts(record.number)
+    known = {text.number: text for text in texts}
+    rows, before = list[dict[str, Any]](), blank_version(limit)
+    for version in tables.list_versions(record.number, limit):
+        text = known.get(version.text or 0)
+        rows.append(
+            {
+                "version": version.version,
+                "kind": str(version.kind),
+                "source": text.source if text else "by hand",
+                "at": text.at if text else version.kept,
+                "late": bool(text and text.is_late),
+                "start": version.start,
+                "end": version.end,
+                "tokens": version.memory.tokens,
+                "flags": list(version.flags),
+                "changes": changes_to_json(before.memory.text, version.memory.text),
+                "usage": to_plain(version.usage),
+                "kept": version.kept,
+            }
+        )
+        before = version
+    return {
+        **summary_of(tables, record),
+        "versions": rows,
+        "sources": [text_to_json(text) for text in texts],
+        "answers": tables.list_answers(record.number),
+        "forgotten": [tombstone_to_json(record.name, stone) for stone in tables.list_tombstones(record.number)],
+    }

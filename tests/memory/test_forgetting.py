@@ -1,0 +1,137 @@
+"""What was forgotten is gone: the memory is the one that never had it, and the file has none of its words."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from value_notes import PLAN, note_values
+
+from bookwheel.errors import InputError, Rejected
+from bookwheel.journal import Journal
+from bookwheel.memory.append import append
+from bookwheel.memory.asking import ask
+from bookwheel.memory.editing import edit
+from bookwheel.memory.forgetting import forget
+from bookwheel.memory.opened import begin_memory, open_memory
+from bookwheel.models.patience import Patience
+from bookwheel.models.scripted import ScriptedModel
+from bookwheel.session import Session
+
+pytestmark = pytest.mark.anyio
+
+
+def count_bytes(path: Path, words: str) -> int:
+    return sum(file.read_bytes().count(words.encode()) for file in path.parent.glob(f"{path.name}*") if file.is_file())
+
+
+async def test_the_words_stand_nowhere_in_the_file(session, begin, journal):
+    opened = await begin(session)
+    await append(opened, "pin = wombat", source="mail-1")
+    await append(opened, "room = 12", source="mail-2")
+    await ask(opened, "pin?")
+    await edit(opened, "wombat", "wombats")
+    assert count_bytes(journal.path, "wombat")
+    stone = await forget(opened, source="mail-1")
+    assert (stone.sources, stone.replayed, stone.is_purged) == (("mail-1",), 1, True)
+    assert opened.newest().memory.text == "room = 12"
+    assert count_bytes(journal.path, "wombat") == 0
+
+
+async def test_a_fact_that_another_source_says_too_stays(session, begin):
+    opened = await begin(session)
+    for number in (1, 2, 3):
+        await append(opened, "pet = cat", source=f"mail-{number}")
+    calls = session.model.calls
+    await forget(opened, source="mail-1")
+    assert opened.newest().memory.text == "pet = cat"
+    # The stored versions hold from where the memory is the same again.
+    assert session.model.calls - calls == 1
+
+
+async def test_a_superseded_value_comes_back_with_the_one_in_its_place_forgotten(session, begin):
+    opened = await begin(session)
+    await append(opened, "room = 12", source="mail-1")
+    await append(opened, "room = 31", source="mail-2")
+    await forget(opened, source="mail-2")
+    assert opened.newest().memory.text == "room = 12"
+
+
+async def test_some_words_are_blotted_out_of_every_text(session, begin, journal):
+    opened = await begin(session)
+    await append(opened, "pin = wombat\nroom = 12", source="mail-1")
+    await append(opened, "note = the Wombat is grey\npet = cat", source="mail-2")
+    await forget(opened, text="wombat")
+    assert "pet = cat" in opened.newest().memory.text
+    assert count_bytes(journal.path, "wombat") + count_bytes(journal.path, "Wombat") == 0
+
+
+async def test_what_is_from_before_a_time_goes(session, begin):
+    opened = await begin(session)
+    await append(opened, "a = 1", source="one", at="2026-01-01")
+    await append(opened, "b = 2", source="two", at="2026-03-01")
+    await forget(opened, before="2026-02-01T00:00+00:00")
+    assert opened.newest().memory.text == "b = 2"
+
+
+async def test_an_interrupted_forgetting_goes_on_with_the_next_append(make_session, begin, journal):
+    session = make_session(faults={4: Rejected("no")})
+    opened = await begin(session)
+    await append(opened, "pin = wombat", source="mail-0")
+    for number in (1, 2):
+        await append(opened, f"k{number} = {number}", source=f"mail-{number}")
+    with pytest.raises(Rejected):
+        await forget(opened, source="mail-0")
+    assert "wombat" in opened.newest().memory.text
+    calls = session.model.calls
+    await append(open_memory(session, "ada"), "k3 = 3", source="mail-3")
+    assert session.model.calls - calls == 2  # one of the replay is done already
+    assert opened.newest().memory.text == "k1 = 1\nk2 = 2\nk3 = 3"
+    assert count_bytes(journal.path, "wombat") == 0
+
+
+async def test_nothing_to_forget_is_an_error(session, begin):
+    opened = await begin(session)
+    await append(opened, "a = 1", source="one")
+    with pytest.raises(InputError, match="newest sources are: one"):
+        await forget(opened, source="two")
+
+
+texts = st.lists(
+    st.tuples(st.sampled_from("abc"), st.lists(st.tuples(st.sampled_from("pqrs"), st.integers(0, 3)), max_size=3)),
+    min_size=2,
+    max_size=7,
+)
+
+
+async def replay(path: Path, entries, forgotten: str | None) -> str:
+    with Journal(path) as journal:
+        session = Session(model=ScriptedModel(note_values, plan=PLAN), journal=journal, patience=Patience(seconds=0))
+        await begin_memory(session, "m", "Everything", PLAN)
+        opened = open_memory(session, "m")
+        for at, (source, pairs) in enumerate(entries):
+            content = f"text {at}\n" + "\n".join(f"{key} = {value}" for key, value in pairs)
+            if source != forgotten or forgotten is None:
+                await append(opened, content, source=source)
+        return opened.newest().memory.text
+
+
+@settings(max_examples=25, deadline=None)
+@given(entries=texts)
+def test_forgetting_a_source_is_never_having_had_it(entries):
+    async def compare() -> tuple[str, str]:
+        with tempfile.TemporaryDirectory() as folder:
+            without = await replay(Path(folder) / "a.sqlite", entries, "a")
+            await replay(Path(folder) / "b.sqlite", [*entries, ("a", [("p", 9)])], None)
+            with Journal(Path(folder) / "b.sqlite") as journal:
+                model = ScriptedModel(note_values, plan=PLAN)
+                opened = open_memory(Session(model=model, journal=journal), "m")
+                await forget(opened, source="a")
+                return without, opened.newest().memory.text
+
+    without, forgot = asyncio.run(compare())
+    assert forgot == without

@@ -14,7 +14,6 @@ such text, so records are parsed by hand.
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import (
-    TYPE_CHECKING,
     Annotated,
     Any,
     NotRequired,  # pydantic cannot read TypedDict of typing before Python 3.12
@@ -46,9 +45,6 @@ from bookwheel.types import (
     WayChoice,
 )
 from bookwheel.views.diff import ChangeKind, changed_share, diff_memories
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
 
 UsageJson: TypeAlias = Annotated[dict[str, Any], SchemaOf(Usage)]
 ClaimJson: TypeAlias = Annotated[dict[str, Any], SchemaOf(Claim)]
@@ -296,9 +292,10 @@ def _answer_turn_to_json(answer: Answer) -> AnswerTurnJson:
     }
 
 
-def to_plain(value: "DataclassInstance") -> dict[str, Any]:
+def to_plain(value: Any) -> dict[str, Any]:
     """Return a dataclass as plain values, with lists for its tuples."""
-    return asdict(value, dict_factory=_list_tuples)
+    plain: dict[str, Any] = asdict(value, dict_factory=_list_tuples)
+    return plain
 
 
 def _list_tuples(fields: Sequence[tuple[str, Any]]) -> dict[str, Any]:

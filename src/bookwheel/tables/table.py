@@ -11,6 +11,7 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -156,9 +157,7 @@ class Table:
 
     def to_pandas(self) -> Any:
         """Return the table as a pandas DataFrame; pandas is yours to install."""
-        import pandas as pd
-
-        return pd.DataFrame(list(self.list_records()), columns=self.fields)
+        return import_module("pandas").DataFrame(list(self.list_records()), columns=self.fields)
 
     def list_notes(self) -> list[str]:
         """Return what is to be known of the table before it is relied on."""

@@ -223,7 +223,7 @@ def test_judgements_order_the_passages_of_the_memory() -> None:
     assert "other island" in steps[-1].after.text.splitlines()[1]
     assert "sixty-four" in plain.text
     steps, answer = read(reader(judge=judge_by("other island")), JUDGED)
-    assert "The customs men of the other island count nothing." in answer.passage
+    assert "The customs men of the other island count nothing." in (answer.passage or answer.text)
     assert "other island" in steps[-1].after.text.splitlines()[0]
 
 

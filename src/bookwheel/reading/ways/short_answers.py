@@ -2,7 +2,8 @@
 
     how, why, lists                 the sentence that answers, or the whole passage: a gist cannot be copied
     yes or no                       the passage, for the weights here do not tell yes from no
-    all others                      of the spans that can be an answer, the one with the greatest sum of weights
+    all others                      of the spans that can be an answer, the one with the greatest sum of weights,
+                                    where it is far ahead of the others; else the passage
 
 Spans: numbers with their units, dates, names, quoted words, cells, clauses, sentences. Features: what is asked for with
 the form of the span, how near it stands to the question's words, how many of these it repeats, its length. The weights
@@ -16,7 +17,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from math import log
+from math import exp, log
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.reading.ways.passage_index import find_kind, find_stems
@@ -90,6 +91,9 @@ _POLAR: Final = re.compile(
 _GAP: Final = " … "
 _EDGE: Final = ' \t,;:.，。；：、()（）*`"“”|?!'
 _MOST: Final = 80
+# Share of exp(sum of weights) that the best span must have. Below it as many are wrong as right, and a wrong word in the
+# answer's place misleads.
+_SURE: Final = 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +125,12 @@ def choose_answer(passage: str, words: QuestionWords) -> str:
         return _choose_sentence(body, words)
     spans = list(find_spans(body))
     weights = _load_weights()
-    scored = [
-        (sum(weights.get(name, 0.0) * value for name, value in describe(one, body, words).items()), one)
-        for one in spans
+    scores = [
+        sum(weights.get(name, 0.0) * value for name, value in describe(one, body, words).items()) for one in spans
     ]
-    return max(scored, key=lambda pair: pair[0])[1].text if scored else body
+    best = max(scores, default=0.0)
+    share = 1 / sum(exp(score - best) for score in scores) if scores else 0.0
+    return spans[scores.index(best)].text if share >= _SURE else body
 
 
 def _choose_sentence(body: str, words: QuestionWords) -> str:

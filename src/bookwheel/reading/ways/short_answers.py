@@ -91,8 +91,8 @@ _POLAR: Final = re.compile(
 _GAP: Final = " … "
 _EDGE: Final = ' \t,;:.，。；：、()（）*`"“”|?!'
 _MOST: Final = 80
-# Share of exp(sum of weights) that the best span must have. Below it as many are wrong as right, and a wrong word in the
-# answer's place misleads.
+# Share of exp(sum of weights) that the best span must have. Below it as many are wrong as right, and a wrong word
+# in the answer's place misleads.
 _SURE: Final = 0.6
 
 

@@ -71,7 +71,7 @@ test-all: .venv/.verl
 test-verl: .venv-verl/.ready
 	OMP_NUM_THREADS=1 PYTHONPATH=$(CURDIR)/tests/lab/training/verl VERL_USE_EXTERNAL_MODULES=cpu_bed VERL_PLATFORM=cpu \
 	  VERL_ENGINE_DEVICE=cuda .venv-verl/bin/python -m pytest tests/lab/training/verl/test_engine.py \
-	  tests/lab/training/verl/test_end_to_end.py tests/lab/commands/test_trackers.py
+	  tests/lab/training/verl/test_end_to_end.py tests/lab/commands/test_training_view.py
 
 # verifiers needs an mcp that the extra [mcp] excludes.
 .venv-extras/.ready: pyproject.toml
@@ -82,7 +82,7 @@ test-verl: .venv-verl/.ready
 	@touch $@
 
 test-extras: .venv-extras/.ready
-	.venv-extras/bin/python -m pytest tests/lab/test_verifiers.py tests/lab/commands/test_trackers.py
+	.venv-extras/bin/python -m pytest tests/lab/test_verifiers.py tests/lab/commands/test_training_view.py
 
 check: tools
 	$(BIN)/ruff check .

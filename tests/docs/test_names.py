@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
-GROUPS = {"bookwheel.ways", "bookwheel.tasks", "bookwheel.metrics", "bookwheel.models"}
+GROUPS = {"bookwheel.ways", "bookwheel.tasks", "bookwheel.metrics", "bookwheel.models", "bookwheel.routes"}
 PATH = re.compile(r"\b(?:src|tests|examples|benchmarks|lab|requirements)/[\w/.*-]*\w")
 DOTTED = re.compile(r"\bbookwheel(?:\.[A-Za-z_]\w*)+")
 LINK = re.compile(r"\]\((?![a-z]+:)([^)\s#]*)(?:#[^)]*)?\)")

@@ -183,9 +183,9 @@ class StoneRoutes:
     def __init__(self, service):
         self._service = service
 
-    @operation("GET", "/stones/{id}", "A stone", dict[str, int], query={"side": str})
+    @operation("GET", "/stones/{stone}", "A stone", dict[str, int], query={"side": str})
     async def get_stone(self, request):
-        return JSONResponse({request.path_params["id"]: len(self._service.models)})
+        return JSONResponse({request.path_params["stone"]: len(self._service.models)})
 """
 
 
@@ -195,11 +195,11 @@ def test_another_package_adds_operations_that_are_served_and_described(serving, 
     try:
         with serving() as up, up.client() as client:
             assert client.get("/stones/flint").json() == {"flint": 1}
-            described = client.get("/openapi.json").json()["paths"]["/stones/{id}"]["get"]
+            described = client.get("/openapi.json").json()["paths"]["/stones/{stone}"]["get"]
     finally:
         build_openapi.cache_clear()
     assert described["summary"] == "A stone"
-    assert [(one["name"], one["in"]) for one in described["parameters"]] == [("id", "path"), ("side", "query")]
+    assert [(one["name"], one["in"]) for one in described["parameters"]] == [("stone", "path"), ("side", "query")]
 
 
 def test_no_json_answer_is_described_as_a_bare_object() -> None:

@@ -121,7 +121,7 @@ def _describe(one: Operation, path: str, schemas: Mapping[Any, Any]) -> dict[str
     described: dict[str, Any] = {
         "summary": one.summary,
         "parameters": [
-            *(_parameter(name, "path", _TEXT, _PATH_PARAMETERS[name], required=True) for name in names),
+            *(_parameter(name, "path", _TEXT, _PATH_PARAMETERS.get(name, ""), required=True) for name in names),
             *(_parameter(name, "query", _query_schema(type_)) for name, type_ in one.query.items()),
             *(_parameter(name, "header", _TEXT, about) for name, about in one.headers.items()),
         ],

@@ -18,7 +18,7 @@ FACT = "The new clock was made in\nHamburg."
 TEXT = (
     "The old clock was made in Lyme. Nobody knows when. It was sold.\n\n"
     + "Rain fell on the mole. The gulls were loud. " * 8
-    + f"\n\nA boat came at noon. {FACT} It is the best clock on the coast.\n\n"
+    + f"\n\nA boat came at noon. {FACT} It is the best clock on the coast. The town is proud of it.\n\n"
     + "Rain fell again. The clock of the church stood still. " * 6
 )
 START = TEXT.index(FACT)
@@ -65,7 +65,7 @@ def test_wrong_passages_are_those_that_share_words_with_the_question() -> None:
 
 def test_a_sample_poses_the_same_choice_every_time_and_another_something_else() -> None:
     assert passages() == passages()
-    assert any(passages(replace(SAMPLE, id=f"clock-{at}")) != passages() for at in range(2, 9))
+    assert any(passages(replace(SAMPLE, id=f"clock-{at}")) != passages() for at in range(2, 20))
 
 
 def test_a_fact_across_two_chunks_is_chosen_as_its_sentence() -> None:

@@ -59,7 +59,10 @@ def _list_wrong(texts: Sequence[str], sample: Sample) -> list[str]:
     """Return the texts without a gold answer that share the most words with the question."""
     words = QuestionWords(sample.question)
     others = [text for text in texts if not contains(text, sample.golds).score]
-    return list(_drop_overlaps(words.choose(others, 4 * _WRONG)))[:_WRONG]
+    chosen = words.choose(others, 4 * _WRONG)
+    # A passage without any of the words would be no hard choice.
+    near = [text for text in chosen if words.find(text)]
+    return list(_drop_overlaps(near or chosen))[:_WRONG]
 
 
 def _drop_overlaps(texts: Sequence[str]) -> Iterator[str]:

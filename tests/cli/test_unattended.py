@@ -51,7 +51,7 @@ def test_a_section_that_stays_empty_is_a_gap_that_exit_code_and_output_name(ask,
     reads_with(Mute())
     ran = ask("--way", "sequential")
     assert ran.code == 5
-    assert "not taken in: 1 of" in ran.err
+    assert "not taken in whole: 1 of" in ran.err
     assert "kept-empty" in ran.err
     assert "--flagged" in ran.err
     record = ask("--way", "sequential", "--json")

@@ -6,6 +6,13 @@ import pytest
 
 from bookwheel.memory.append import append
 from bookwheel.memory.asking import ask
+from bookwheel.memory.opened import begin_memory, open_memory
+from bookwheel.models.patience import Patience
+from bookwheel.models.scripted import ScriptedModel, keyword_likelihood
+from bookwheel.plan import Plan
+from bookwheel.session import Session
+
+QUOTING = Plan(prompts="small", chunk_tokens=200, memory_tokens=120, answer_tokens=60, question_tokens=60)
 
 pytestmark = pytest.mark.anyio
 
@@ -48,3 +55,20 @@ async def test_answers_are_kept(session, begin):
     await append(opened, "room = 12", source="mail-1")
     await ask(opened, "room?")
     assert [one["answer"] for one in opened.tables.list_answers(opened.record.number)] == ["room = 12"]
+
+
+async def test_a_model_that_quotes_gives_the_newest_value(journal):
+    model = ScriptedModel(lambda _: "", plan=QUOTING, likelihood=keyword_likelihood)
+    model.default_way = "quotes"
+    quoting = Session(model=model, journal=journal, patience=Patience(seconds=0))
+    await begin_memory(quoting, "harbour", "what the harbour decides", QUOTING)
+    opened = open_memory(quoting, "harbour")
+    await append(opened, "The council met.\nThe fee for visitors is 14 crowns.\n", source="mail-1", at="2031-05-03")
+    await append(opened, "Later.\nThe fee for visitors is now 17 crowns.\n", source="mail-2", at="2031-06-03")
+    answer = await ask(opened, "What is the fee for visitors?")
+    assert "17 crowns" in answer.answer
+    assert [quote.quote for quote in answer.superseded] == ["The fee for visitors is 14 crowns."]
+    assert answer.newer == ()
+    then = await ask(opened, "What is the fee for visitors?", as_of="2031-05-10")
+    assert "17" not in then.answer
+    assert "14" in then.answer

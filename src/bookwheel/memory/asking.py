@@ -259,9 +259,18 @@ async def _ask_texts(
             error=ended.error,
         )
     text = ended.answer.text
-    if prompts_for(plan, question).quotes and not is_absence(text.casefold()):
-        text = await asyncio.to_thread(_choose_newest, text, question, ended.memory.text, document)
-    return await asyncio.to_thread(_judge, text, question, version, document, "texts")
+    is_quoted = prompts_for(plan, question).quotes and not is_absence(text.casefold())
+    if is_quoted:
+        # A short answer has none of the question's words; the passage that it is from has.
+        passage = ended.answer.passage or text
+        newest = await asyncio.to_thread(_choose_newest, passage, question, ended.memory.text, document)
+        text = text if newest == passage else newest
+    answer = await asyncio.to_thread(_judge, text, question, version, document, "texts")
+    if is_quoted and answer.newer:
+        # Who quotes cannot weigh: of sentences that say the same of another value, the newest holds.
+        newer = max(answer.newer, key=lambda quote: datetime.fromisoformat(quote.at))
+        answer = await asyncio.to_thread(_judge, newer.quote, question, version, document, "texts")
+    return answer
 
 
 def _judge(text: str, question: str, version: MemoryVersion, document: PassageDocument, origin: str) -> MemoryAnswer:

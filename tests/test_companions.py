@@ -5,8 +5,7 @@ import json
 
 import pytest
 
-from bookwheel.calibrations import Calibration, load_calibration, store_calibration
-from bookwheel.companions import UserCompanions, accompany
+from bookwheel.companions import Calibration, UserCompanions, accompany, load_calibration, store_calibration
 from bookwheel.errors import InputError
 from bookwheel.models.companions import find_companions
 from bookwheel.models.scripted import ScriptedModel, keyword_reader

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar, cast
 
 from bookwheel.configuration import Configuration, choose_address
 from bookwheel.errors import InputError
-from bookwheel.models.address import ModelAddress
 from bookwheel.models.patience import Patience
+from bookwheel.models.registry import ModelAddress
 from bookwheel.plan import Plan, Sampling, load_preset_plan, merge_tables
 
 if TYPE_CHECKING:

@@ -1,30 +1,104 @@
 """What the user's settings put beside a model: its calibration, the judge of `cascade`, the endpoint of embeddings.
 
 The one place where ways of reading get anything of settings files and the environment. Each is looked up only when a
-reading needs it, so that a mistake in one disturbs no other reading.
+reading needs it, so that a mistake in one disturbs no other reading. A model's plan can carry its threshold; for every
+other model `bookwheel calibrate` measures one, which is kept in one JSON file beside the journal, by the model's name.
 """
 
 from __future__ import annotations
 
+import json
 import os
-from typing import TYPE_CHECKING, Final
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from bookwheel.calibrations import load_calibration
+from annotated_types import Ge, Gt, Le
+
 from bookwheel.configuration import choose_address, load_configuration
 from bookwheel.errors import InputError
-from bookwheel.models.address import ModelAddress
 from bookwheel.models.companions import AccompaniedModel, Companions
 from bookwheel.models.embeddings import VARIABLE as EMBEDDINGS_VARIABLE
 from bookwheel.models.embeddings import ServerEmbedder
 from bookwheel.models.endpoint import Endpoint
+from bookwheel.models.registry import ModelAddress
 from bookwheel.models.server_models import find_only_model
+from bookwheel.plan import GatePlan, Scorer
+from bookwheel.schema import check_bounds, parse
 
 if TYPE_CHECKING:
     from bookwheel.models.base import Model
-    from bookwheel.plan import GatePlan
 
+CALIBRATIONS_VARIABLE: Final = "BOOKWHEEL_CALIBRATIONS"
 JUDGE_VARIABLE: Final = "BOOKWHEEL_JUDGE"
 _BUILT_IN: Final = "local"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """What one model's judgements were measured to be worth."""
+
+    model: str
+    scorer: Scorer
+    threshold: Annotated[float, Ge(-1e6), Le(1e6)]
+    recall: Annotated[float, Gt(0), Le(1)]
+    """The share of the chunks that matter which was wanted, and kept on these samples."""
+    read: Annotated[float, Ge(0), Le(1)]
+    """The share of all chunks that a gate with this threshold lets through."""
+    auc: Annotated[float, Ge(0), Le(1)]
+    """The probability that a chunk that matters scores above one that does not."""
+    chunks: Annotated[int, Ge(1)]
+    positives: Annotated[int, Ge(1)]
+    """Chunks that matter."""
+    command: str
+    """What measured it, to measure it again."""
+
+    def __post_init__(self) -> None:
+        check_bounds(self)
+
+    @property
+    def gate(self) -> GatePlan:
+        """The gate to read with."""
+        return GatePlan(scorer=self.scorer, threshold=self.threshold)
+
+
+def calibration_path() -> Path:
+    """Return $BOOKWHEEL_CALIBRATIONS, or calibrations.json in the user's data folder."""
+    if named := os.environ.get(CALIBRATIONS_VARIABLE):
+        return Path(named).expanduser()
+    data = os.environ.get("XDG_DATA_HOME")
+    return (Path(data) if data else Path.home() / ".local" / "share") / "bookwheel" / "calibrations.json"
+
+
+def load_calibration(model: str, path: Path | None = None) -> Calibration | None:
+    """Return a model's calibration; None if it has none."""
+    path = path or calibration_path()
+    entry = _load_file(path).get(model)
+    return None if entry is None else parse(Calibration, entry, where=str(path), table=model)
+
+
+def store_calibration(calibration: Calibration, path: Path | None = None) -> Path:
+    """Store a calibration in place of the model's older one, and return the file."""
+    path = path or calibration_path()
+    entries = {**_load_file(path), calibration.model: asdict(calibration)}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_suffix(f".{os.getpid()}.tmp")
+    draft.write_text(json.dumps(entries, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    # Another process sees the old file or the new one, never half of one.
+    draft.replace(path)
+    return path
+
+
+def _load_file(path: Path) -> dict[str, Any]:
+    if not path.exists():
+        return {}
+    try:
+        entries = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read: {error}; move it away and calibrate again") from error
+    if not isinstance(entries, dict):
+        raise InputError(f"{path} is no file of calibrations; move it away and calibrate again")
+    return entries
 
 
 def accompany(model: Model) -> Model:

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 from annotated_types import Ge
 
 from bookwheel.errors import InputError
-from bookwheel.models.address import ModelAddress, is_built_in
+from bookwheel.models.registry import ModelAddress, is_built_in
 from bookwheel.plan import Budget, Plan, Price, list_presets, merge_tables
 from bookwheel.schema import check_bounds, parse
 

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from bookwheel.companions import accompany
 from bookwheel.errors import InputError
-from bookwheel.models.address import ModelAddress
 from bookwheel.models.patience import Patience
+from bookwheel.models.registry import ModelAddress
 from bookwheel.reading import runner
 from bookwheel.reading.choice import choose_way, find_default_way
 from bookwheel.reading.follow_up import carry_steps, continue_way

@@ -10,7 +10,7 @@ from bookwheel.batch.cluster import ActorSettings, BudgetKeeper, read_on_cluster
 from bookwheel.batch.documents import BatchSettings
 from bookwheel.batch.rows import make_rows
 from bookwheel.cli import main
-from bookwheel.models.address import ModelAddress
+from bookwheel.models.registry import ModelAddress
 from bookwheel.plan import Budget, Plan
 
 FACTS = {name: f"The rent of the {name} is {price} crowns." for name, price in (("pier", "nine"), ("mill", "four"))}

@@ -12,7 +12,7 @@ from journal_readings import MILL, QUESTION, begin_reading, read_to_end, step
 from bookwheel.errors import JournalError
 from bookwheel.journal import Journal, journal_path, schema
 from bookwheel.journal.schema import SYNCHRONOUS
-from bookwheel.models.address import ModelAddress
+from bookwheel.models.registry import ModelAddress
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.types import Memory, Status
 

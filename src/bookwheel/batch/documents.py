@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from bookwheel.batch.rows import BatchRow
     from bookwheel.journal import Journal, StoredDocument
-    from bookwheel.models.address import ModelAddress
+    from bookwheel.models.registry import ModelAddress
     from bookwheel.plan import Plan
     from bookwheel.types import Reading
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from bookwheel.cli.options import OutputOptions
     from bookwheel.journal import Journal
-    from bookwheel.models.address import ModelAddress
+    from bookwheel.models.registry import ModelAddress
     from bookwheel.types import Document, Reading
 
 _READING: Final = re.compile(r"last|[0-9a-f]{4,12}")

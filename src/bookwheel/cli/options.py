@@ -14,7 +14,7 @@ from cyclopts import Group, Parameter
 from bookwheel.cli.option_types import FilePath, PositiveInt, Text, require_bounds
 from bookwheel.configuration import Configuration, choose_address, load_configuration
 from bookwheel.errors import JournalError
-from bookwheel.models.address import ModelAddress
+from bookwheel.models.registry import ModelAddress
 from bookwheel.plan import (
     Layout,
     Positive,

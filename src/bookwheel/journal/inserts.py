@@ -19,7 +19,7 @@ from bookwheel.journal.rows import (
 from bookwheel.types import Memory
 
 if TYPE_CHECKING:
-    from bookwheel.models.address import ModelAddress
+    from bookwheel.models.registry import ModelAddress
     from bookwheel.types import Reading, Step
 
 NEWEST_DOCUMENT: Final = (

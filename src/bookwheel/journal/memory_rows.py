@@ -19,7 +19,7 @@ from bookwheel.types import Finish, Flag, Memory, Usage
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from bookwheel.models.address import ModelAddress
+    from bookwheel.models.registry import ModelAddress
 
 MEMORY_COLUMNS: Final = "name, about, model, way, plan, address, limits, created, owner"
 TEXT_COLUMNS: Final = "number, source, at, arrived, sha256, characters, position, is_late"

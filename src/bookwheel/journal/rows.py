@@ -7,7 +7,7 @@ import struct
 import zlib
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.models.address import ModelAddress
+from bookwheel.models.registry import ModelAddress
 from bookwheel.plan import Plan
 from bookwheel.record import claim_from_json, evidence_from_json, findings_from_json, findings_to_json, to_plain
 from bookwheel.types import (

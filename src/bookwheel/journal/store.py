@@ -32,7 +32,7 @@ from bookwheel.journal.rows import (
 )
 from bookwheel.journal.schema import connect, connect_read_only, prepare_file, translate_errors
 from bookwheel.journal.writer import Writer
-from bookwheel.models.address import ModelAddress
+from bookwheel.models.registry import ModelAddress
 from bookwheel.types import DocumentInfo, Flag, Memory, Reading, Status, Step, Usage
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from bookwheel.calibrations import load_calibration
 from bookwheel.cli import main
+from bookwheel.companions import load_calibration
 from bookwheel.plan import Scorer
 
 

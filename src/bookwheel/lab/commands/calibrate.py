@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from rich.status import Status
 
-    from bookwheel.calibrations import Calibration
+    from bookwheel.companions import Calibration
     from bookwheel.lab.evaluation.calibration import ScoredChunk
     from bookwheel.lab.tasks import Sample
     from bookwheel.models.base import Model
@@ -69,8 +69,8 @@ def calibrate(
 
 
 async def _calibrate(wanted: CalibrationOptions, models: ModelOptions, plan_options: PlanOptions) -> int:
-    from bookwheel.calibrations import store_calibration
     from bookwheel.cli.output import print_line, stderr
+    from bookwheel.companions import store_calibration
     from bookwheel.lab.evaluation.calibration import list_scorers, make_calibration, score_samples
 
     model = await models.open()

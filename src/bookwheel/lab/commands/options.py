@@ -16,7 +16,7 @@ from cyclopts import Group, Parameter
 from bookwheel.cli.option_types import PositiveInt, Text
 from bookwheel.cli.options import BudgetOptions, OutputOptions, PlanOptions, list_given
 from bookwheel.errors import InputError
-from bookwheel.models.address import is_built_in
+from bookwheel.models.registry import is_built_in
 
 if TYPE_CHECKING:
     from bookwheel.lab.evaluation.settings import Evaluation, ModelSpec

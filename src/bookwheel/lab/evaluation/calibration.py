@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from math import floor
 from typing import TYPE_CHECKING
 
-from bookwheel.calibrations import Calibration
+from bookwheel.companions import Calibration
 from bookwheel.errors import InputError
 from bookwheel.lab.tasks.memories import ideal_memories
 from bookwheel.models.base import Ability, find_abilities, require_ability

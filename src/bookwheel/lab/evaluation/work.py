@@ -18,9 +18,9 @@ from bookwheel.lab.evaluation.coverage import find_default_share
 from bookwheel.lab.evaluation.settings import ModelSpec, SettingsError, fingerprint, model_settings
 from bookwheel.lab.tasks.base import MissingSample, Sample
 from bookwheel.lab.tasks.definition import make_sample
-from bookwheel.models.address import is_built_in
 from bookwheel.models.base import Model, ModelWrapper
 from bookwheel.models.patience import Patience, PatientModel
+from bookwheel.models.registry import is_built_in
 from bookwheel.reading.prompts import prompts_for
 
 if TYPE_CHECKING:

@@ -215,3 +215,9 @@ class WindowExceeded(ModelError):
 
 class NoWeights(ModelError):
     """The local model's weights cannot be downloaded, stored or loaded."""
+
+
+def is_passing_kind(kind: str) -> bool:
+    """Return True if waiting can mend an error of this kind: a stored reading has the kind alone."""
+    found = globals().get(kind)
+    return isinstance(found, type) and issubclass(found, ModelError) and found.most_tries == inf

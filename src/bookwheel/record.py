@@ -145,6 +145,8 @@ class ListedReadingJson(TypedDict):
     cost: float | None
     """In the currency of the plan's prices; null without prices."""
     error: str
+    error_kind: NotRequired[str]
+    """What kind of error it was, such as `Unreachable`; not there without one."""
     parent: str
     """The reading that this one was forked from; empty where there is none."""
     created: str
@@ -209,6 +211,8 @@ def summary_to_json(reading: Reading) -> ListedReadingJson:
     }
     if reading.answer and reading.answer.passage:
         values["passage"] = reading.answer.passage
+    if reading.error_kind:
+        values["error_kind"] = reading.error_kind
     return values
 
 
@@ -326,6 +330,7 @@ def reading_from_json(values: Mapping[str, Any]) -> Reading:
         evidence=tuple(evidence_from_json(evidence) for evidence in values.get("evidence", ())),
         claims=tuple(claim_from_json(claim) for claim in values.get("claims", ())),
         error=values["error"],
+        error_kind=values.get("error_kind", ""),
         parent=values["parent"],
         created=values["created"],
     )

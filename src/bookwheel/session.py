@@ -218,7 +218,7 @@ class Session:
         with journal.claim(old.id):
             journal.keep_address(old.id, self.address.complete(self.model))
         plan = replace(old.plan, budget=budget)
-        return replace(old, plan=plan, status=Status.READING, model=self.model.name, error="")
+        return replace(old, plan=plan, status=Status.READING, model=self.model.name, error="", error_kind="")
 
     def _require_journal(self) -> Journal:
         if self.journal is None:

@@ -11,6 +11,7 @@ from journal_readings import MILL, QUESTION, begin_reading, read_to_end, step
 
 from bookwheel.errors import JournalError
 from bookwheel.journal import Journal, journal_path, schema
+from bookwheel.journal.listing import list_rows
 from bookwheel.journal.schema import SYNCHRONOUS
 from bookwheel.models.registry import ModelAddress
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
@@ -55,6 +56,30 @@ def test_a_journal_without_addresses_gets_them(tmp_path, monkeypatch):
         assert journal.address_of("old") == ModelAddress(model="scripted")
         journal.keep_address("old", ModelAddress(model="m", url="http://host/v1"))
         assert journal.address_of("old").url == "http://host/v1"
+
+
+def test_a_failed_reading_of_a_journal_without_kinds_stays_sound_and_gets_one_when_it_fails_again(
+    tmp_path, monkeypatch
+):
+    path = tmp_path / "journal.sqlite"
+    monkeypatch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:8])
+    Journal(path).close()
+    with closing(schema.connect(path)) as old:
+        old.execute("INSERT INTO texts (id, sha256, characters) VALUES (1, 'x', 0)")
+        old.execute("INSERT INTO documents (id, text, name, digest, used) VALUES (1, 1, 'mill', '', 0)")
+        columns = "id, question, model, way, language, plan, status, evidence, error, parent, created"
+        values = "'old', 'Who?', 'scripted', 'sequential', 'en', '{}', 'failed', '[]', 'no server', '', '2026'"
+        old.execute(
+            f"INSERT INTO readings (document, calls, prompt_tokens, completion_tokens, seconds, {columns}) "
+            f"VALUES (1, 0, 0, 0, 0.0, {values})"
+        )
+    monkeypatch.undo()
+    with Journal(path) as journal:
+        reading = journal.reading("old")
+        assert (reading.error, reading.error_kind) == ("no server", "")
+        asyncio.run(journal.end(replace(reading, error_kind="Unreachable")))
+        assert journal.reading("old").error_kind == "Unreachable"
+    assert [row.error_kind for row in list_rows(path)] == ["Unreachable"]
 
 
 def test_steps_of_a_journal_without_findings_stay_sound_and_later_ones_have_them(tmp_path, monkeypatch):

@@ -69,7 +69,7 @@ def test_a_resumed_reading_cuts_the_same_chunks(journal, stop) -> None:
     whole = read(journal, make_model())
     broken = read(journal, make_model(faults={stop: ServerFault("worker died")}))
     assert (broken.status, len(broken.steps)) == (Status.FAILED, stop)
-    stored = replace(journal.reading(broken.id), status=Status.READING, error="")
+    stored = replace(journal.reading(broken.id), status=Status.READING, error="", error_kind="")
     resumed = read(journal, make_model(), stored)
     assert resumed.status is Status.ANSWERED
     assert spans(resumed) == spans(whole)

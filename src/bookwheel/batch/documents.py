@@ -98,7 +98,9 @@ class GroupReader:
         plan = self.settings.plan
         old = self._find(self.begun.get(row.number, ""))
         if old and old.document.id == group.document.id and old.way == group.way:
-            return replace(old, status=Status.READING, error="", plan=replace(old.plan, budget=plan.budget))
+            return replace(
+                old, status=Status.READING, error="", error_kind="", plan=replace(old.plan, budget=plan.budget)
+            )
         reading = await make_reading(group.document.info, row.question, self.session.model, plan, group.way)
         await asyncio.to_thread(self.session.begin, [reading])
         return reading

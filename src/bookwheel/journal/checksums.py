@@ -28,8 +28,8 @@ _COLUMNS: Final = {
         "reply, finish, calls, prompt_tokens, completion_tokens, seconds, record, score"
     ),
 }
-# A column that came later. Where it is NULL, as in older rows, the checksum is what it was.
-_LATER: Final = {"steps": "findings"}
+# Columns that came later. Where one is NULL, as in older rows, the checksum is what it was.
+_LATER: Final = {"steps": "findings", "readings": "error_kind"}
 
 
 def _call(table: str, prefix: str, later: str = "") -> str:

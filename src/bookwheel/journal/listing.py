@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _COLUMNS: Final = (
     "readings.id, created, status, documents.name, question, coalesce(answer, error), plan, "
-    "prompt_tokens, completion_tokens"
+    "prompt_tokens, completion_tokens, error_kind"
 )
 SEARCH_CONDITION: Final = (
     "("
@@ -39,6 +39,7 @@ class ListedReading(NamedTuple):
     """The answer, or why there is none."""
     cost: float | None
     """None without prices."""
+    error_kind: str = ""
 
 
 def list_rows(path: Path, *, limit: int | None = None, search: str | None = None) -> list[ListedReading]:
@@ -68,8 +69,9 @@ def _name_damaged(id_: str) -> ListedReading:
 
 
 def _row_to_reading(
-    id_: str, created: str, status: str, document: str | bytes, question: str | bytes, outcome: str | bytes, *paid: Any
+    id_: str, created: str, status: str, document: str | bytes, question: str | bytes, outcome: str | bytes, *rest: Any
 ) -> ListedReading:
+    *paid, error_kind = rest
     return ListedReading(
         id=id_,
         created=created,
@@ -78,6 +80,7 @@ def _row_to_reading(
         question=_to_text(question),
         outcome=_to_text(outcome),
         cost=_find_cost(*paid),
+        error_kind=error_kind or "",
     )
 
 

@@ -35,7 +35,7 @@ STEP_COLUMNS: Final = (
 )
 READING_COLUMNS: Final = (
     "id, question, model, way, language, plan, created, parent, status, answer, answer_turn, answer_record, evidence, "
-    "claims, error, calls, prompt_tokens, completion_tokens, seconds"
+    "claims, error, error_kind, calls, prompt_tokens, completion_tokens, seconds"
 )
 FIXED_COLUMNS: Final = 8
 """The first columns of READING_COLUMNS, which do not change when a reading ends."""
@@ -138,6 +138,7 @@ def reading_to_row(reading: Reading) -> tuple[Any, ...]:
         _to_json([to_plain(piece) for piece in reading.evidence]),
         _to_json([to_plain(claim) for claim in reading.claims]),
         store_text(reading.error),
+        reading.error_kind or None,
         *usage_to_row(reading.usage),
     )
 
@@ -145,7 +146,7 @@ def reading_to_row(reading: Reading) -> tuple[Any, ...]:
 def reading_from_row(row: Sequence[Any], document: DocumentInfo, steps: tuple[Step, ...] = ()) -> Reading:
     """Return the reading of a row."""
     id_, question, model, way, language, plan, created, parent, status, answer, turn, record = row[:12]
-    evidence, claims, error = row[12:15]
+    evidence, claims, error, kind = row[12:16]
     return Reading(
         id=id_,
         document=document,
@@ -157,10 +158,11 @@ def reading_from_row(row: Sequence[Any], document: DocumentInfo, steps: tuple[St
         status=Status(status),
         steps=steps,
         answer=_answer_from_json(load_text(answer), _from_json(turn), record) if turn else None,
-        usage=_usage_from_row(row[15:19]),
+        usage=_usage_from_row(row[16:20]),
         evidence=tuple(evidence_from_json(piece) for piece in _from_json(evidence)),
         claims=tuple(claim_from_json(claim) for claim in _from_json(claims)),
         error=load_text(error),
+        error_kind=kind or "",
         parent=parent,
         created=created,
     )

@@ -229,6 +229,7 @@ MIGRATIONS: list[str] = [
     _LABELS,
     add_later_column("steps", "TEXT"),
     _MEMORIES,
+    add_later_column("readings", "TEXT"),
 ]
 """Script k takes a journal of version k to version k + 1."""
 

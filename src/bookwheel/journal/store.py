@@ -251,6 +251,7 @@ class Journal:
             evidence=(),
             claims=(),
             error="",
+            error_kind="",
             usage=sum((step.conversation.reply.usage for step in steps), Usage()),
             created=datetime.now(UTC).isoformat(timespec="seconds"),
         )

@@ -59,13 +59,6 @@ _NO_ROUTE: Final = frozenset({404, 405, 501})
 _BAD_REQUEST: Final = frozenset({400, 413, 422})
 _NO_KEY: Final = frozenset({401, 403, 407})
 _REJECTED: Final = frozenset({400, 406, 410, 411, 413, 414, 415, 417, 422, 431, 451})
-# The sentences below, and those of `openai` and `completion`, whose errors pass with time.
-_PASSING: Final = re.compile(
-    r"no server answers at |there is no OpenAI-compatible API at | sent nothing for | sent no whole reply within "
-    r"| broke in mid-reply: | is overloaded \(HTTP 429\): | sent a reply that is not JSON | failed in mid-reply: "
-    rf"| failed with HTTP (?!{'|'.join(map(str, sorted(_REJECTED)))})\d|the server's reply (?:is not|has no) "
-    r"|the server aborted its reply |the reply's content is "
-)
 
 
 def request_errors() -> tuple[type[Exception], ...]:
@@ -230,11 +223,6 @@ def window_error(message: str) -> WindowExceeded:
         f"the prompt and its reply do not fit the model's window. The server says: {message} "
         f"Lower --chunk-tokens or --memory-tokens, or serve the model with a longer window."
     )
-
-
-def is_passing_message(message: str) -> bool:
-    """Return True if the error of this message passes with time. A stored reading has the message alone."""
-    return bool(_PASSING.search(message))
 
 
 def is_html(text: str) -> bool:

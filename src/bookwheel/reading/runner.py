@@ -14,7 +14,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, Protocol
 
-from bookwheel.errors import BudgetReached, InputError, ModelError
+from bookwheel.errors import BookwheelError, BudgetReached, EmptyReply, InputError, ModelError, WorkCancelled
 from bookwheel.models.patience import Patience, PatientModel, persist
 from bookwheel.reading import loop
 from bookwheel.reading.budget import BudgetedModel
@@ -100,17 +100,18 @@ async def run_reading(
     try:
         await run.read(document, way, patience or Patience())
     except BudgetReached as reached:
-        return await run.end(Status.STOPPED, str(reached))
+        return await run.end(Status.STOPPED, reached)
     except ModelError as fault:
-        return await run.end(Status.FAILED, str(fault))
+        return await run.end(Status.FAILED, fault)
     except asyncio.CancelledError:
-        await run.end(Status.CANCELLED, "interrupted")
+        await run.end(Status.CANCELLED, WorkCancelled("interrupted"))
         raise
     except InputError as fault:
-        await run.end(Status.FAILED, str(fault))
+        await run.end(Status.FAILED, fault)
         raise
     if run.answer and not run.answer.text:
-        return await run.end(Status.FAILED, "the model gave no answer, however often it was asked; resume asks again")
+        unanswered = EmptyReply("the model gave no answer, however often it was asked; resume asks again")
+        return await run.end(Status.FAILED, unanswered)
     try:
         await run.judge(document)
     except asyncio.CancelledError:
@@ -196,7 +197,7 @@ class _Run:
             step = step.without_texts()
         self.steps.append(step)
 
-    async def end(self, status: Status, error: str = "") -> Reading:
+    async def end(self, status: Status, error: BookwheelError | None = None) -> Reading:
         """Store and return the reading as it ended."""
         ended = replace(
             self._reading,
@@ -205,7 +206,8 @@ class _Run:
             evidence=self.evidence,
             claims=self.claims,
             status=status,
-            error=error,
+            error=str(error or ""),
+            error_kind=type(error).__name__ if error else "",
             usage=self._reading.usage + self.model.spent,
         )
         if self._journal:

@@ -144,10 +144,9 @@ def test_a_reading_that_failed_for_a_passing_reason_goes_on_at_the_next_start(se
         ids = {name: up.begin()["reading"] for name in ("passing", "awaited", "old")}
         for id_ in ids.values():
             assert up.events(id_)[-1][2]["status"] == "answered"
-        # As an older server stored it.
-        unreachable = "no server answers at http://127.0.0.1:9/v1: refused. Is it running?"
+        passing = {"status": Status.FAILED, "error": "no server answers", "error_kind": "Unreachable", "answer": None}
         for id_ in ids.values():
-            reading = replace(up.journal.reading(id_), status=Status.FAILED, error=unreachable, answer=None)
+            reading = replace(up.journal.reading(id_), **passing)
             asyncio.run(up.journal.end(reading))
         up.service.usage._execute("UPDATE readings SET open = -1 WHERE id = ?", (ids["awaited"],))
         old = "2020-01-01T00:00:00+00:00"

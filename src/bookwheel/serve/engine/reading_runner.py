@@ -94,7 +94,7 @@ class ReadingRunner:
         await asyncio.to_thread(self._usage.save_reading, entry)
         if request.is_stored:
             stored = await asyncio.to_thread(self._journal.reading, id_)
-            running.reading = replace(stored, plan=request.reading.plan, status=Status.READING, error="")
+            running.reading = replace(stored, plan=request.reading.plan, status=Status.READING, error="", error_kind="")
             running.steps.extend(stored.steps)
             await self._journal.end(running.reading)
         else:
@@ -181,7 +181,7 @@ class ReadingRunner:
             _log.exception("reading %s broke", id_)
             status, message = Status.FAILED, _INTERNAL_ERROR
         stored = await asyncio.to_thread(self._journal.reading, id_)
-        ended = replace(stored, status=status, error=message)
+        ended = replace(stored, status=status, error=message, error_kind="")
         await self._journal.end(ended)
         return ended
 

@@ -15,9 +15,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.errors import BookwheelError, JournalError
+from bookwheel.errors import BookwheelError, JournalError, is_passing_kind
 from bookwheel.journal.listing import list_rows
-from bookwheel.models.sdk_errors import is_passing_message
 from bookwheel.reading.several import Lockstep
 from bookwheel.reading.ways.registry import load_way
 from bookwheel.serve.engine.errors import ApiError
@@ -215,9 +214,8 @@ def _list_failed(service: Service) -> list[UsageEntry]:
     """Return the server's readings of the last days that failed for a passing reason, oldest first."""
     since = (datetime.now(UTC) - _PICKED_UP).isoformat(timespec="seconds")
     rows = list_rows(service.journal.path)
-    failed = [row.id for row in rows if row.status == Status.FAILED and row.created >= since]
-    passing = {row.id for row in rows if is_passing_message(row.outcome)}
-    return service.usage.list_ended([id_ for id_ in failed if id_ in passing])
+    failed = [row for row in rows if row.status == Status.FAILED and row.created >= since]
+    return service.usage.list_ended([row.id for row in failed if is_passing_kind(row.error_kind)])
 
 
 async def _request_again(service: Service, entry: UsageEntry) -> ReadingRequest | None:

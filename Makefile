@@ -3,6 +3,8 @@
 # make test-all   run every test, those with PyTorch and Chromium too; AFTER_TEST=1 leaves out what `make test` has run
 # make test-verl  test --engine verl with all of verl: its engine, and whole runs on Ray, in an environment of its own
 # make test-extras  test the adapters to verifiers and Weights & Biases with the real packages, in an environment of its own
+# make dist       build the wheel and the source archive into dist/
+# make test-dist  install the wheel into empty environments, one extra at a time, and run it there
 # make check      lint, types, import floors
 # make docs       build the site of the documentation into site/
 # make lock       write requirements/ anew from pyproject.toml; UPGRADE=1 takes the newest versions
@@ -15,7 +17,7 @@ WORKERS ?= logical
 # One thread each: workers that took all cores would fight for them.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-.PHONY: help setup tools all ask test test-all test-verl test-extras check docs lock clean
+.PHONY: help setup tools all ask test test-all test-verl test-extras dist test-dist check docs lock clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -84,6 +86,13 @@ test-verl: .venv-verl/.ready
 test-extras: .venv-extras/.ready
 	.venv-extras/bin/python -m pytest tests/lab/test_verifiers.py tests/lab/commands/test_training_view.py
 
+dist: setup
+	rm -rf dist
+	$(BIN)/python -m hatchling build
+
+test-dist: dist tools
+	WHEEL=$$(echo dist/*.whl) $(PYTEST) tests/installed
+
 check: tools
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -111,4 +120,4 @@ lock: setup
 	$(COMPILE) --extra train -c requirements/tools.txt pyproject.toml requirements/train.in -o requirements/train.txt
 
 clean:
-	rm -rf .venv .venv-verl .venv-extras
+	rm -rf .venv .venv-verl .venv-extras dist

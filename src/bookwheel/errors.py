@@ -89,7 +89,27 @@ class MissingExtra(InputError):
     """An optional dependency that is not installed."""
 
     def __init__(self, purpose: str, extra: str) -> None:
-        super().__init__(f"{purpose} needs optional packages: pip install 'bookwheel[{extra}]'")
+        super().__init__(f"{purpose} needs optional packages: {find_install_command(extra)}")
+
+
+def find_install_command(extra: str) -> str:
+    """Return the command that adds an extra to this very installation: a checkout, a wheel, or the package index."""
+    import json
+    import sys
+    from importlib.metadata import PackageNotFoundError, distribution
+    from pathlib import Path
+    from shlex import quote
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+
+    try:
+        origin = json.loads(distribution("bookwheel").read_text("direct_url.json") or "{}")
+    except PackageNotFoundError:  # run from its sources
+        origin = {}
+    place = url2pathname(urlsplit(origin.get("url", "")).path)
+    name = place if place and Path(place).exists() else "bookwheel"
+    editable = "-e " if origin.get("dir_info", {}).get("editable") and name == place else ""
+    return f"{quote(sys.executable)} -m pip install {editable}{quote(f'{name}[{extra}]')}"
 
 
 class MissingAbility(InputError):

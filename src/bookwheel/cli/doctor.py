@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from cyclopts import Parameter
 
 from bookwheel.cli.options import ModelOptions, OutputOptions
-from bookwheel.errors import BookwheelError
+from bookwheel.errors import BookwheelError, find_install_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -109,7 +109,7 @@ def _check_extras() -> Iterator[CheckResult]:
     for extra, (purpose, packages) in _EXTRAS.items():
         missing = [package for package in packages if find_spec(package) is None]
         if missing:
-            message = f"{purpose} needs pip install 'bookwheel[{extra}]' (missing: {', '.join(missing)})"
+            message = f"{purpose} needs: {find_install_command(extra)} (missing: {', '.join(missing)})"
             yield CheckResult(subject=extra, status=CheckStatus.NOTE, message=message)
         else:
             yield CheckResult(subject=extra, status=CheckStatus.OK, message=f"{purpose}: installed")

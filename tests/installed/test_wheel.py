@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("hatchling")
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "bookwheel"
 
 

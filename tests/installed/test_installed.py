@@ -1,0 +1,127 @@
+"""The wheel as people install it: into an empty environment, with one extra at a time. Run by `make test-dist`."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+WHEEL = os.environ.get("WHEEL", "")
+QUESTION = "How many barrels did the customs men count?"
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not WHEEL, reason="run by `make test-dist`, which builds the wheel")]
+
+
+@pytest.fixture(scope="module")
+def versions(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the locked versions, without the hashes that pip would want of the wheel too."""
+    lock = (ROOT / "requirements" / "tools.txt").read_text()
+    file = tmp_path_factory.mktemp("lock") / "versions.txt"
+    file.write_text("\n".join(re.findall(r"^[\w.\[\]-]+==\S+(?: ;[^\\\n]+)?", lock, re.MULTILINE)))
+    return file
+
+
+class Installed:
+    """An environment with the wheel and nothing of the checkout."""
+
+    def __init__(self, folder: Path, versions: Path, extra: str) -> None:
+        self.folder = folder
+        self.python = folder / "env" / "bin" / "python"
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "env"], check=True)
+        self.install(f"{Path(WHEEL).resolve()}[{extra}]" if extra else str(Path(WHEEL).resolve()), "-c", str(versions))
+
+    def install(self, *words: str) -> None:
+        pip = [sys.executable, "-m", "pip", "--python", str(self.python), "install", "--quiet", "--no-compile", *words]
+        subprocess.run(pip, check=True, cwd=self.folder)
+
+    def start(self, *words: str | Path, **options) -> subprocess.Popen[str]:
+        """Start the installed command in a folder without a checkout."""
+        environment = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "WHEEL"}}
+        environment["BOOKWHEEL_JOURNAL"] = str(self.folder / "journal.sqlite")
+        command = [str(self.python.with_name("bookwheel")), *map(str, words)]
+        pipe = subprocess.PIPE
+        return subprocess.Popen(
+            command, cwd=self.folder, env=environment, text=True, stdout=pipe, stderr=pipe, **options
+        )
+
+    def run(self, *words: str | Path, code: int = 0) -> tuple[str, str]:
+        """Return what the command printed and complained of."""
+        with self.start(*words) as process:
+            said, complaint = process.communicate(timeout=300)
+        assert process.returncode == code, complaint
+        return said, complaint
+
+    def ask(self, source: Path, model: str = "scripted", *words: str) -> dict:
+        return json.loads(self.run("ask", source, QUESTION, "--model", model, "--json", "--quiet", *words)[0])
+
+
+@pytest.fixture
+def install(tmp_path: Path, versions: Path):
+    return lambda extra="": Installed(tmp_path, versions, extra)
+
+
+def test_without_an_extra_it_reads_text_takes_plug_ins_and_says_what_is_missing(install) -> None:
+    installed = install()
+    assert installed.ask(ROOT / "examples" / "lighthouse.md")["status"] == "answered"
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", installed.folder]
+    subprocess.run(build, check=True, cwd=ROOT / "examples" / "plugins" / "ways", capture_output=True)
+    installed.install("--no-deps", *map(str, installed.folder.glob("*.whl")))
+    assert installed.ask(ROOT / "examples" / "lighthouse.md", "scripted", "--way", "until-done")["way"] == "until-done"
+    _, complaint = installed.run("serve", code=2)
+    assert f"-m pip install {Path(WHEEL).resolve()}[serve]" in complaint.replace("'", "").replace("\n", " ")
+
+
+def test_with_documents_it_reads_a_pdf(install, tmp_path: Path) -> None:
+    from reportlab.pdfgen.canvas import Canvas
+
+    page = Canvas(str(tmp_path / "a.pdf"))
+    page.drawString(72, 700, "The customs men count sixty-four barrels.")
+    page.save()
+    reading = install("documents").ask(tmp_path / "a.pdf", "scripted", "--way", "sequential")
+    assert "sixty-four" in reading["steps"][0]["memory"]
+
+
+@pytest.mark.weights
+def test_with_local_it_answers_by_the_built_in_model(install) -> None:
+    reading = install("local").ask(ROOT / "examples" / "lighthouse.md", "local")
+    assert "sixty-four" in (reading["answer"] + reading.get("passage", "")).lower()
+
+
+def test_with_serve_it_serves(install) -> None:
+    installed = install("serve")
+    with installed.start("serve", "--model", "scripted", "--port", "0", "--no-token") as process:
+        address = ""
+        while not address:
+            line = process.stderr.readline()
+            assert line, "the server ended"
+            address = next(iter(re.findall(r"http://[\w.:]+", line)), "")
+        with urllib.request.urlopen(f"{address}/healthz", timeout=60) as answer:
+            assert answer.status == 200
+        with urllib.request.urlopen(address, timeout=60) as page:
+            assert b"<title>" in page.read()
+        process.terminate()
+
+
+def test_with_mcp_it_lists_its_tools(install) -> None:
+    client = install("mcp")
+    script = client.folder / "client.py"
+    script.write_text(
+        "import asyncio, sys\n"
+        "from mcp import Client, StdioServerParameters\n"
+        "from mcp.client.stdio import stdio_client\n"
+        "async def main():\n"
+        "    server = StdioServerParameters(command=sys.argv[1], args=['mcp', '--model', 'scripted'])\n"
+        "    async with Client(stdio_client(server)) as client:\n"
+        "        print(len((await client.list_tools()).tools))\n"
+        "asyncio.run(main())\n"
+    )
+    command = [client.python, script, client.python.with_name("bookwheel")]
+    listed = subprocess.run(command, check=True, capture_output=True, text=True, cwd=client.folder, timeout=300)
+    assert int(listed.stdout) > 3

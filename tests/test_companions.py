@@ -12,7 +12,7 @@ from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Budget, GatePlan, Plan, Scorer
 from bookwheel.reading.budget import BudgetedModel
 from bookwheel.reading.runner import new_reading
-from bookwheel.reading.ways.gated import find_gate
+from bookwheel.reading.ways.gates import find_gate
 from bookwheel.types import DocumentInfo
 
 

@@ -111,7 +111,7 @@ SPEC = """
 from dataclasses import replace
 from bookwheel.models.base import Ability
 from bookwheel.reading.loop import read
-from bookwheel.reading.ways.edits import EDITS
+from bookwheel.reading.ways.writers import EDITS
 from bookwheel.reading.ways.spec import WaySpec
 
 def list_calls(given):

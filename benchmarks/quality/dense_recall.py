@@ -18,10 +18,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bookwheel.lab.baselines.one_call import PASSAGE_TOKENS, fuse_ranks, join_neighbours
 from bookwheel.lab.tasks import make_samples
 from bookwheel.models.local import LocalModel
-from bookwheel.reading.ways.bm25 import PASSAGE_TOKENS
-from bookwheel.reading.ways.dense import fuse_ranks, join_neighbours
 from bookwheel.text.chunks import split
 from bookwheel.text.ranking import score_texts
 from bookwheel.text.tokens import WordTokenizer

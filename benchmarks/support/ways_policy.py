@@ -17,7 +17,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.documents.opening import TextDocument
-from bookwheel.reading.ways.heads import PARTS
+from bookwheel.reading.ways.writers import PARTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

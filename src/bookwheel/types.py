@@ -222,6 +222,11 @@ class Chunk:
     sources: tuple[str, ...] = ()
     pages: tuple[int, ...] = ()
 
+    @classmethod
+    def empty(cls, place: int = 0) -> Self:
+        """Return the empty span at a place, of a step that reads no text."""
+        return cls(index=0, start=place, end=place, text="", tokens=0)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:

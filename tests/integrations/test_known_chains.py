@@ -9,10 +9,10 @@ from zlib import crc32
 import pytest
 from way_runs import make_pages, run_way
 
+from bookwheel.lab.baselines.chains import group_notes
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Plan
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.reading.ways.map_reduce import group_notes
 from bookwheel.text.tokens import WordTokenizer
 from bookwheel.types import Message
 

@@ -16,7 +16,7 @@ from bookwheel.models.local import READER, LocalModel
 from bookwheel.models.weights import ensure_weights, find_local_weights, weights_from_environment
 from bookwheel.plan import load_preset_plan
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.reading.ways.judging import score_question
+from bookwheel.reading.ways.gates import score_question
 from bookwheel.reading.ways.question_scorer import QuestionScorer
 
 CARD = Path(__file__).parents[2] / "docs" / "reader.md"

@@ -12,7 +12,7 @@ from bookwheel.models.base import Embeddings
 from bookwheel.models.embeddings import BATCH
 from bookwheel.models.scripted import ScriptedModel, keyword_judge, keyword_likelihood, keyword_reader
 from bookwheel.plan import Budget, GatePlan, Plan, Scorer
-from bookwheel.reading.ways.registry import BUILT_IN, estimate_cost, load_way
+from bookwheel.reading.ways.registry import estimate_cost, list_ways, load_way
 from bookwheel.types import Answer, Usage
 
 PLAN = Plan(question_tokens=60, chunk_tokens=100, memory_tokens=60, answer_tokens=60, gate=GatePlan(), language="en")
@@ -22,7 +22,7 @@ TEXT = "".join(
     for n in range(90)
 )
 QUESTION = "What is the colour of the wheel?"
-WAYS = [name for name in BUILT_IN if name not in {"auto", "cascade", "whole"}]
+WAYS = [name for name in list_ways() if name not in {"auto", "cascade", "whole", "collect"}]
 SUMS = [
     "gated+edits",
     "gated+heads+look-back",

@@ -10,10 +10,10 @@ import pytest
 from bookwheel.documents.opening import TextDocument
 from bookwheel.errors import ServerFault
 from bookwheel.journal import Journal
+from bookwheel.lab.baselines.chains import map_reduce
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Plan
 from bookwheel.reading import runner
-from bookwheel.reading.ways.map_reduce import map_reduce
 from bookwheel.text.tokens import EstimatingTokenizer, WordTokenizer
 from bookwheel.types import Finish, Reply, Status, Usage
 

@@ -54,7 +54,7 @@ async def report_model(options: ModelOptions) -> ModelReport:
     from bookwheel.models.embeddings import check_embeddings
     from bookwheel.models.offers import find_offers, list_abilities
     from bookwheel.plan import find_family_preset
-    from bookwheel.reading.ways.gated import find_known_gate
+    from bookwheel.reading.ways.gates import find_known_gate
     from bookwheel.reading.ways.registry import sort_ways
 
     address = options.find_address(load_configuration())

@@ -10,8 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bookwheel.errors import PlanError, PromptError
-from bookwheel.reading.ways.single_turn import text_budget
-from bookwheel.reading.ways.whole import load_if_fits
+from bookwheel.reading.ways.whole import load_if_fits, text_budget
 from bookwheel.types import WayChoice
 
 if TYPE_CHECKING:

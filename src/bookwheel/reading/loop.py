@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from bookwheel.errors import QuestionError
 from bookwheel.reading.guards import clean, next_memory
 from bookwheel.reading.prompts import Prompts, prompts_for
-from bookwheel.text.ahead import split_ahead
+from bookwheel.text.chunks import split_ahead
 from bookwheel.types import Answer, Chunk, Conversation, Document, Finish, Flag, Memory, Message, Step
 
 if TYPE_CHECKING:

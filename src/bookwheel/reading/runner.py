@@ -21,7 +21,7 @@ from bookwheel.reading.budget import BudgetedModel
 from bookwheel.reading.guards import is_empty
 from bookwheel.reading.prompts import language_of
 from bookwheel.reading.token_scale import ScaledModel, measure_scale
-from bookwheel.reading.ways.gated import find_gate
+from bookwheel.reading.ways.gates import find_gate
 from bookwheel.reading.ways.registry import find_spec
 from bookwheel.reading.ways.spec import Threshold
 from bookwheel.types import Answer, Reading, Status, Step

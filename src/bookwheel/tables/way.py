@@ -21,7 +21,7 @@ from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.spec import WaySpec
 from bookwheel.tables.columns import TableRequest
 from bookwheel.tables.rows import SectionRows, UnreadableRowsError, parse_rows, place_rows
-from bookwheel.text.ahead import split_ahead
+from bookwheel.text.chunks import split_ahead
 from bookwheel.text.sentences import find_ends
 from bookwheel.types import Answer, Conversation, Finish, Flag, Memory, Message, Reply, Step, Usage
 
@@ -238,4 +238,6 @@ def _measure(document: Document, question: str, model: Model, plan: Plan) -> Doc
     return measure_document(document, question, model, own)
 
 
-COLLECT: Final = WaySpec(run=collect_rows, check=check_request, list_calls=_list_calls, measure=_measure)
+COLLECT: Final = WaySpec(
+    run=collect_rows, check=check_request, list_calls=_list_calls, measure=_measure, is_general=False
+)

@@ -10,6 +10,7 @@ words. `QuestionWords` knows the forms of a word, and asks only whether a text h
 from __future__ import annotations
 
 import re
+from array import array
 from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -57,17 +58,27 @@ def weigh_rarity(holders: int, total: int) -> float:
 class WordIndex:
     """Which words stand in which texts, and how often, for many searches; the texts themselves are not held."""
 
-    def __init__(self, texts: Iterable[str]) -> None:
-        self._lengths: list[int] = []
-        self._holders: dict[str, dict[int, int]] = {}
-        for place, text in enumerate(texts):
-            self._lengths.append(len(text))
-            for word, count in Counter(list_words(text)).items():
-                self._holders.setdefault(word, {})[place] = count
+    def __init__(self) -> None:
+        self.lengths = array("I")
+        self.words: dict[str, array[int]] = {}
+        """For each word the places of the texts that have it; a text is there as often as it has the word."""
 
-    def score(self, words: Iterable[str]) -> list[float]:
-        """Return the score of each text for some words."""
-        return _score((self._holders.get(word, {}) for word in words), self._lengths)
+    def add(self, words: Iterable[str], length: int) -> None:
+        """Add the next text, of these words and this length."""
+        place = len(self.lengths)
+        self.lengths.append(length)
+        for word in words:
+            if (places := self.words.get(word)) is None:
+                places = self.words[word] = array("I")
+            places.append(place)
+
+    def find(self, word: str) -> Counter[int]:
+        """Return the texts that have a word, and how often."""
+        return Counter(self.words.get(word, ()))
+
+    def score(self, words: Iterable[str], weights: Sequence[float] = ()) -> dict[int, float]:
+        """Return the scores of the texts that have some of the words. Weights stand in place of the words' rarity."""
+        return _score([self.find(word) for word in words], self.lengths, weights)
 
 
 def score_texts(texts: Sequence[str], question: str) -> list[float]:
@@ -78,17 +89,21 @@ def score_texts(texts: Sequence[str], question: str) -> list[float]:
     folded = [text.casefold() for text in texts]
     joined, ends = "\n".join(folded), list(accumulate(len(text) + 1 for text in folded))
     words = [word for word in list_words(question) if word not in _STOP_WORDS]
-    return _score((_count(joined, ends, word) for word in words), [len(text) for text in folded])
+    scores = _score([_count(joined, ends, word) for word in words], [len(text) for text in folded])
+    return [scores.get(place, 0.0) for place in range(len(texts))]
 
 
-def _score(counts: Iterable[Mapping[int, int]], lengths: Sequence[int]) -> list[float]:
-    """Return the score of each text, given for each word how often it stands in the texts that have it."""
+def _score(
+    counts: Sequence[Mapping[int, int]], lengths: Sequence[int], weights: Sequence[float] = ()
+) -> dict[int, float]:
+    """Return the scores of the texts that have some words, given how often each word stands in which texts."""
     mean = sum(lengths) / max(1, len(lengths)) or 1.0
-    scores = [0.0] * len(lengths)
-    for holders in counts:
-        rarity = weigh_rarity(len(holders), len(lengths))
+    scores: dict[int, float] = {}
+    weights = weights or [weigh_rarity(len(holders), len(lengths)) for holders in counts]
+    for weight, holders in zip(weights, counts, strict=True):
         for place, count in holders.items():
-            scores[place] += rarity * count / (count + _K1 * (1 - _B + _B * lengths[place] / mean))
+            share = count / (count + _K1 * (1 - _B + _B * lengths[place] / mean))
+            scores[place] = scores.get(place, 0.0) + weight * share
     return scores
 
 

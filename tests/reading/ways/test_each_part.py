@@ -13,7 +13,7 @@ from bookwheel.errors import InputError, ServerFault
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import GatePlan
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.reading.ways.early_exit import is_borne_out
+from bookwheel.reading.ways.ranked import is_borne_out
 from bookwheel.reading.ways.registry import load_way
 from bookwheel.types import Answer, Chunk, Conversation, Flag, Memory, Message, Reply, Step
 

@@ -11,7 +11,7 @@ from bookwheel.errors import MissingAbility
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import GatePlan
 from bookwheel.reading.ways.compose import Decision
-from bookwheel.reading.ways.gated import let_through
+from bookwheel.reading.ways.gates import let_through
 from bookwheel.reading.ways.registry import check_abilities
 from bookwheel.types import Chunk, Conversation, Flag, Memory, Reply, Step, Usage
 

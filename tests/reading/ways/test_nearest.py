@@ -17,7 +17,7 @@ from bookwheel.models.base import Embeddings
 from bookwheel.models.scripted import ScriptedModel, keyword_judge, keyword_reader
 from bookwheel.plan import Budget, Plan, Rank
 from bookwheel.reading.budget import BudgetedModel
-from bookwheel.reading.ways.nearest import find_ranking
+from bookwheel.reading.ways.ranked import find_ranking
 from bookwheel.reading.ways.registry import check_abilities, estimate_cost, load_way
 from bookwheel.types import Answer, Conversation, Flag, Reply, Usage
 

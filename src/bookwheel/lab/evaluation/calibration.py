@@ -20,7 +20,7 @@ from bookwheel.lab.tasks.memories import ideal_memories
 from bookwheel.models.base import Ability, find_abilities, require_ability
 from bookwheel.plan import Scorer
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.reading.ways.cascade import HalvingScorer
+from bookwheel.reading.ways.gates import HalvingScorer
 from bookwheel.text.chunks import split
 from bookwheel.types import Memory
 

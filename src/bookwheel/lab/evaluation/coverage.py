@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Protocol
 
+from bookwheel.lab.baselines.one_call import PASSAGE_TOKENS
 from bookwheel.lab.scoring import Score, score_answer
-from bookwheel.reading.ways.bm25 import PASSAGE_TOKENS
 from bookwheel.text.ranking import score_texts
 from bookwheel.text.tokens import WordTokenizer
 

@@ -14,10 +14,11 @@ from bookwheel.models.base import Ability, find_abilities
 from bookwheel.reading.choice import choose_way
 from bookwheel.reading.loop import check
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.reading.ways.early_exit import asks_for_all
-from bookwheel.reading.ways.gated import find_known_gate
+from bookwheel.reading.ways.compose import build_idle_step
+from bookwheel.reading.ways.gates import find_known_gate
+from bookwheel.reading.ways.ranked import asks_for_all
 from bookwheel.reading.ways.spec import WaySpec
-from bookwheel.types import Chunk, Conversation, Memory, Reply, Step, WayChoice
+from bookwheel.types import Chunk, Memory, Step, WayChoice
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
@@ -72,9 +73,8 @@ async def auto(
         check(question, model, plan, prompts_for(plan, question))
         choice = await choose_parts(document, question, model, plan)
         blank = Memory.blank(plan.memory_tokens)
-        conversation = Conversation(messages=(), reply=Reply(text=f"{choice.way}: {choice.reason}"))
-        place = Chunk(index=0, start=0, end=0, text="", tokens=0)
-        yield Step(chunk=place, before=blank, after=blank, conversation=conversation, choice=choice)
+        step = build_idle_step(Chunk.empty(), blank, note=f"{choice.way}: {choice.reason}")
+        yield replace(step, choice=choice)
     else:
         choice = find_choice(done[0])
     events = load_way(choice.way)(document, question, model, plan, [_shift(step, -1) for step in done[1:]])

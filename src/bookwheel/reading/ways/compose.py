@@ -1,14 +1,5 @@
 """Ways that are put together from parts: `gated+edits`, `parallel+heads`, `ranked+gated+edits+look-back`.
 
-Every reading answers the same few questions, and a part answers one of them:
-
-    preface   what comes before the first chunk                     planned
-    course    which chunks, in which order                          parallel, ranked; else the document's order
-    gate      whether a chunk is read into memory at all            gated, cascade; else always
-    writer    how memory and chunk become the next memory           edits, heads; else the loop's own update
-    exit      whether the memory suffices before the end            early-exit, ranked; else never
-    review    which chunks are read once more after the last one    look-back; else none
-
 `ComposedWay` is both a part and the sum of parts: a field that is None leaves its question to the others. Two parts
 that answer the same question are refused. The steps and the answer are those of the loop, so journal, page and
 provenance need to know nothing of any of this.
@@ -16,120 +7,38 @@ provenance need to know nothing of any of this.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
-from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
+from contextlib import aclosing, nullcontext
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from bookwheel.errors import InputError
 from bookwheel.models.base import Ability, require_ability
 from bookwheel.plan import Layout, Rank
 from bookwheel.reading import loop
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.reading.ways.spec import WaySpec
-from bookwheel.text.ahead import split_ahead
+from bookwheel.reading.ways.spec import (
+    Course,
+    Decision,
+    Exit,
+    Gate,
+    Leave,
+    MemoryWriter,
+    Preface,
+    ReadingContext,
+    Review,
+    WaySpec,
+    Write,
+)
+from bookwheel.text.chunks import split_ahead
 from bookwheel.types import Answer, Chunk, Conversation, Flag, Memory, Reply, Step, Usage
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Iterable, Sequence
+
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan
     from bookwheel.reading.estimate import CallCost, CostInputs
-    from bookwheel.reading.prompts import Prompts
-    from bookwheel.reading.ways.spec import Threshold
     from bookwheel.types import Document
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadingContext:
-    """What stays the same from the first step of a reading to its answer."""
-
-    document: Document
-    question: str
-    model: Model
-    plan: Plan
-    prompts: Prompts
-    template: int
-    """Tokens of the longest prompt of this way with nothing filled in."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
-    """What a judgement came to."""
-
-    score: float
-    """The higher, the more a chunk is worth reading or a memory suffices."""
-    usage: Usage
-    answer: Answer | None = None
-    """The answer that a sufficient memory gave."""
-
-
-Write: TypeAlias = Callable[[ReadingContext, Memory, Chunk], Awaitable[Step]]
-Leave: TypeAlias = Callable[[ReadingContext, Memory, Sequence[Step]], Awaitable[Decision | None]]
-
-
-def none_of(_given: CostInputs) -> list[CallCost]:
-    """Return no calls."""
-    return []
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Preface:
-    """What comes before the first chunk: a step, and what it changes for the rest of the reading."""
-
-    write: Callable[[ReadingContext], Awaitable[Step]]
-    apply: Callable[[ReadingContext, Step], ReadingContext]
-    estimate: Callable[[CostInputs], CallCost]
-    """The call of `write`. The question's budget is taken to be full afterwards."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Course:
-    """Which chunks are read, in which order, with the gated writer; the plain one is for everything else."""
-
-    read: Callable[[ReadingContext, Write, Write, Leave | None, Sequence[Step]], AsyncGenerator[Step | Answer]]
-    ranks: bool = False
-    """In the order of the plan's `rank`."""
-    count_merges: Callable[[int], int] = lambda _chunks: 0
-    """How many memories are merged after so many chunks."""
-    list_calls: Callable[[CostInputs], list[CallCost]] = none_of
-    """Calls that find the order."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gate:
-    """Whether a chunk is read into memory at all: a writer that writes only what the gate lets through."""
-
-    open: Callable[[ReadingContext, Write], AbstractAsyncContextManager[Write]]
-    threshold: Threshold
-    estimate: Callable[[CostInputs, int, int], CallCost]
-    """The judgements of chunks, at least and at most so many."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryWriter:
-    """How memory and chunk become the next memory."""
-
-    write: Write
-    shorten: Callable[[CostInputs, CallCost], CallCost]
-    """The calls that are tried first, given those that rewrite the memory."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exit:
-    """Whether the memory suffices before the end."""
-
-    leave: Leave
-    list_calls: Callable[[CostInputs], list[CallCost]]
-    """The judgements, and the answers that were not borne out; none where the whole document must be read."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Review:
-    """Which chunks are read once more after the last one."""
-
-    choose: Callable[[ReadingContext, Sequence[Step]], Sequence[Chunk]]
-    count: Callable[[int], int]
-    """At most so many after so many steps."""
 
 
 async def rewrite(context: ReadingContext, memory: Memory, chunk: Chunk) -> Step:
@@ -137,10 +46,23 @@ async def rewrite(context: ReadingContext, memory: Memory, chunk: Chunk) -> Step
     return await loop.update(context.question, memory, chunk, context.model, context.plan, context.prompts)
 
 
-async def rewrite_after_all(context: ReadingContext, memory: Memory, chunk: Chunk) -> Step:
-    """Write the memory anew where another writer's reply cannot be used."""
-    step = await rewrite(context, memory, chunk)
+async def rewrite_after_all(context: ReadingContext, memory: Memory, chunk: Chunk, usage: Usage | None = None) -> Step:
+    """Write the memory anew where another writer's reply, which cost so much, cannot be used."""
+    step = add_usage(await rewrite(context, memory, chunk), usage)
     return replace(step, flags=(*step.flags, Flag.REWRITTEN))
+
+
+def add_usage(step: Step, usage: Usage | None) -> Step:
+    """Return the step with the cost of other calls that were made for it."""
+    return replace(step, conversation=step.conversation.add_usage(usage)) if usage else step
+
+
+def build_idle_step(
+    chunk: Chunk, memory: Memory, *, usage: Usage | None = None, note: str = "", flags: tuple[Flag, ...] = ()
+) -> Step:
+    """Return a step that leaves the memory as it is and has no conversation, only what it cost and a note on it."""
+    said = Conversation(messages=(), reply=Reply(text=note, usage=usage or Usage()))
+    return Step(chunk=chunk, before=memory, after=memory, conversation=said, flags=flags)
 
 
 async def read_in_order(
@@ -159,8 +81,7 @@ async def read_in_order(
             yield leave_unread(replace(chunk, end=end), memory, verdict)
             yield verdict.answer
             return
-        step = await gated(context, memory, chunk)
-        step = add_usage(step, verdict.usage) if verdict else step
+        step = add_usage(await gated(context, memory, chunk), verdict.usage if verdict else None)
         if leave:
             steps.append(step.without_texts())
         yield step
@@ -169,11 +90,8 @@ async def read_in_order(
 
 def leave_unread(span: Chunk, memory: Memory, verdict: Decision) -> Step:
     """Return the step that says that a span was not read, as the memory was enough."""
-    conversation = Conversation(messages=(), reply=Reply(text="", usage=verdict.usage))
     span = replace(span, text="", tokens=0, pages=(), sources=())
-    return Step(
-        chunk=span, before=memory, after=memory, conversation=conversation, flags=(Flag.UNREAD,), score=verdict.score
-    )
+    return replace(build_idle_step(span, memory, usage=verdict.usage, flags=(Flag.UNREAD,)), score=verdict.score)
 
 
 def list_unread(left: Iterable[Chunk], memory: Memory, verdict: Decision, done: Sequence[Step] = ()) -> list[Step]:
@@ -333,11 +251,6 @@ class ComposedWay:
 def number_step(step: Step, index: int) -> Step:
     """Return the step with this index. A chunk that is read twice has two steps."""
     return step if step.chunk.index == index else replace(step, chunk=replace(step.chunk, index=index))
-
-
-def add_usage(step: Step, usage: Usage) -> Step:
-    """Return the step with the cost of judgements that were made for it."""
-    return replace(step, conversation=step.conversation.add_usage(usage))
 
 
 def _count_repeats(steps: Sequence[Step]) -> int:

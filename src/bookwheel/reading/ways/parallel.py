@@ -18,10 +18,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import InputError
-from bookwheel.reading.ways.compose import ComposedWay, Course, Leave, ReadingContext, Write
-from bookwheel.text.ahead import split_ahead
-from bookwheel.text.chunks import split
-from bookwheel.types import Chunk, Conversation, Document, Memory, Part, Reply, Step
+from bookwheel.reading.ways.compose import ComposedWay, build_idle_step
+from bookwheel.reading.ways.spec import Course, Leave, ReadingContext, Write
+from bookwheel.text.chunks import split, split_ahead
+from bookwheel.types import Chunk, Document, Memory, Part, Step
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator, Sequence
@@ -32,7 +32,6 @@ SEGMENTS: Final = 8
 _LEAST_CHUNKS: Final = 3
 # Characters after the ideal boundary in which a paragraph, line or word may end.
 _REACH: Final = 2000
-_NOTHING: Final = Reply(text="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +89,9 @@ async def read_side_by_side(
     if leave:
         raise InputError("parallel and early-exit do not go together: no segment knows what the others found")
     _check_merges(context)
-    length = _find_length(context.document)
+    length = context.document.length
+    if length is None:
+        length = sum(len(part.text) for part in context.document.parts())
     bounds = find_bounds(context, length)
     segments = [Segment(context, gated, start, end, done) for start, end in itertools.pairwise(bounds)]
     # Closed with this course: calls that are under way would go on, and cost.
@@ -100,10 +101,10 @@ async def read_side_by_side(
     merged = [step for step in done if step.chunk.start == step.chunk.end]
     memories = [segment.memory for segment in segments if segment.memory.text]
     memory = merged[-1].after if merged else next(iter(memories), Memory.blank(context.plan.memory_tokens))
-    place = Chunk(index=0, start=length, end=length, text="", tokens=0)
+    place = Chunk.empty(length)
     if not merged:
         # Costs no call, and makes the memory that merging begins with the newest one of the reading.
-        yield Step(chunk=place, before=memory, after=memory, conversation=Conversation(messages=(), reply=_NOTHING))
+        yield build_idle_step(place, memory)
     for other in memories[max(1, len(merged)) :]:
         step = await plain(context, memory, replace(place, text=other.text, tokens=other.tokens))
         yield step
@@ -141,10 +142,6 @@ def _find_boundary(document: Document, place: int) -> int:
     return place
 
 
-def _find_length(document: Document) -> int:
-    return document.length if document.length is not None else sum(len(part.text) for part in document.parts())
-
-
 async def _run(segments: Sequence[Segment]) -> AsyncGenerator[Step]:
     """Yield the steps of all segments as they end. What ended beside a failing call is yielded before the failure."""
     under_way = {asyncio.ensure_future(segment.read_next()): segment for segment in segments}
@@ -167,8 +164,7 @@ async def _run(segments: Sequence[Segment]) -> AsyncGenerator[Step]:
         await asyncio.gather(*under_way, return_exceptions=True)
 
 
-def _count_merges(chunks: int) -> int:
-    return max(0, count_segments(chunks) - 1)
-
-
-PARALLEL = ComposedWay(name="parallel", course=Course(read=read_side_by_side, count_merges=_count_merges))
+PARALLEL = ComposedWay(
+    name="parallel",
+    course=Course(read=read_side_by_side, count_merges=lambda chunks: max(0, count_segments(chunks) - 1)),
+)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.reading.ways.judging import ask_judgement, score_question
+from bookwheel.reading.ways.gates import ask_judgement, score_question
 from bookwheel.text.ranking import QuestionWords
 from bookwheel.types import Usage
 

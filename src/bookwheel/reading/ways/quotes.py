@@ -38,12 +38,12 @@ from bookwheel.models.base import Ability, require_ability
 from bookwheel.reading import loop
 from bookwheel.reading.estimate import CallCost, CostInputs
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.reading.ways.compose import Decision, list_unread, number_step
+from bookwheel.reading.ways.compose import list_unread, number_step
 from bookwheel.reading.ways.passage_index import cut_chunks, index_document
 from bookwheel.reading.ways.question_scorer import QuestionScorer, ScoredQuote
 from bookwheel.reading.ways.second_passage import JUDGED, MEASURED, find_second
 from bookwheel.reading.ways.short_answers import choose_answer
-from bookwheel.reading.ways.spec import WaySpec
+from bookwheel.reading.ways.spec import Decision, WaySpec
 from bookwheel.reading.ways.windows import fit, overlaps, split_windows
 from bookwheel.types import Answer, Chunk, Conversation, Flag, Memory, Reply, ScoredLine, Step, Usage
 

@@ -1,84 +1,122 @@
-"""Ranked: the chunks that share the rarest words with question and memory are read first, and an exit stops.
+"""Ranked and early exit: the likeliest chunks are read first, and reading stops when the memory is enough.
 
     next chunk = argmax over the unread ones of BM25(question) + half of BM25(names and numbers of the memory)
 
 With `rank = "embeddings"` in the plan, the nearness of the chunk's embeddings to the question's stands in place of
-BM25(question), both terms spread from 0 to 1.
+BM25(question), both terms spread from 0 to 1; a chunk is as near as its nearest passage. Passages are short, because
+embedding models have short windows and a long text has a blurred embedding. The nearness of all chunks is a step, an
+empty span at the document's beginning, so it is paid for once: a resumed reading reads its order from there.
 
-Rank decides on the order alone, never on what is left out: reading stops only when the memory suffices and the text
-that was read bears the answer out, and goes on to the last chunk otherwise. A fact found early thus leads to the chunk
-that its names lead to. The steps stand in the order of reading; what was not read has steps with the flag `unread`.
+The exit: after a step that changed the memory, one token says whether the memory answers the question. If it does, the
+answer is asked for, and stands only when its numbers and names are borne out by the chunks that were read. Otherwise
+reading goes on, to the last chunk. What was not read has steps with the flag `unread`. A question about the whole
+document ("how many", "list all") is read in order and never stops early: no part of a document can show that nothing
+more follows.
+
+Rank decides on the order alone, never on what is left out. A fact found early leads to the chunk that its names lead
+to. The steps stand in the order of reading.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
+from bisect import bisect_right
 from dataclasses import replace
-from math import inf
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.models.base import Ability
+from bookwheel.errors import InputError
+from bookwheel.models.base import Ability, ModelWrapper, require_ability
+from bookwheel.models.embeddings import measure_similarity
 from bookwheel.plan import Rank
-from bookwheel.reading.ways.compose import (
-    ComposedWay,
-    Course,
-    Decision,
-    Leave,
-    ReadingContext,
-    Write,
-    add_usage,
-    list_unread,
-)
-from bookwheel.reading.ways.early_exit import EXIT, asks_for_all
-from bookwheel.reading.ways.nearest import find_ranking, list_calls, rank_chunks
+from bookwheel.reading.estimate import CallCost, CostInputs
+from bookwheel.reading.loop import answer
+from bookwheel.reading.ways.compose import ComposedWay, add_usage, build_idle_step, list_unread
+from bookwheel.reading.ways.gates import decide
+from bookwheel.reading.ways.spec import Course, Decision, Exit, Leave, ReadingContext, Write
 from bookwheel.text.chunks import split
 from bookwheel.text.matching import parse_words
 from bookwheel.text.ranking import WordIndex, list_words
-from bookwheel.types import Answer, Chunk, Flag, Memory, Step, Usage
+from bookwheel.text.remarks import is_absence
+from bookwheel.text.tokens import EstimatingTokenizer
+from bookwheel.types import Answer, Chunk, Flag, Memory, Part, Step, Usage, Verdict
+from bookwheel.verdict.judge import judge_answer
+from bookwheel.verdict.statements import parse_statement
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+    from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 
-    from bookwheel.reading.estimate import CallCost, CostInputs
+    from bookwheel.models.base import Vector
+    from bookwheel.plan import Plan
+    from bookwheel.types import Claim, Document
 
 # Names in the memory lead to the next fact, but most of them are of facts that are known already.
 _MEMORY_SHARE: Final = 0.5
+# Estimated on the high side, so that a passage fits the 512 tokens of the smallest common embedding models.
+_PASSAGE_TOKENS: Final = 400
+BATCH: Final = 128
+"""Passages that are embedded together: a failed batch is sent again, and vectors are dropped when they are compared."""
+_NOTE: Final = "nearness of each chunk to the question, by embeddings"
+_DIGITS: Final = 4
+# To stop one chunk too late costs a chunk, to stop too early costs the answer.
+_SURE: Final = 0.8
+_BORNE_OUT: Final = frozenset({Verdict.FOUND, Verdict.PARTLY})
+_NOT_READ: Final = frozenset({Flag.UNREAD, Flag.SKIPPED})
+_ASKS_FOR_ALL: Final = re.compile(
+    r"\b(?:all|every|each|both|list|enumerate|count|how (?:many|much|often|frequently)|number of|total|overall|most|"
+    r"least|longest|first|last|latest|final(?:ly)?|summar\w+|throughout|never|any(?:one|thing)? else|which .* are)\b|"
+    r"所有|全部|每[个一]|列出|多少|几[次个处人]|总[共计]|最|概括|总结|分别|哪些",
+    re.IGNORECASE,
+)
 
 
-class ChunkIndex:
-    """The chunks of a document with the words of each; the text itself is not held."""
+class ChunkOrder:
+    """The chunks of a document, best first for a question and for what the memory names; their texts are not held."""
 
-    def __init__(self, chunks: Iterable[Chunk]) -> None:
+    def __init__(self, context: ReadingContext) -> None:
         self.chunks: list[Chunk] = []
-        self._words = WordIndex(self._drop_texts(chunks))
-
-    def _drop_texts(self, chunks: Iterable[Chunk]) -> Iterator[str]:
-        for chunk in chunks:
+        self._words = WordIndex()
+        for chunk in split(context.document, context.model.tokenizer, context.plan.chunk_tokens):
             self.chunks.append(replace(chunk, text=""))
-            yield chunk.text
+            self._words.add(list_words(chunk.text), len(chunk.text))
+        distinctive = (word.text for word in parse_words(context.question) if word.is_distinctive)
+        self._asked = sorted({key for text in distinctive for key in list_words(text)})
+        self._led_by: tuple[list[str], Mapping[int, float]] = [], {}
 
-    def find_best(
-        self, unread: Iterable[int], question: str, memory: str, ranking: Sequence[float] | None = None
-    ) -> int:
-        """Return the best unread chunk for question and memory; of equal ones, the first.
+    def sort(self, ranking: Sequence[float] | None) -> None:
+        """Order the chunks by the question's words, or by a ranking in their place."""
+        scores = self._words.score(self._asked)
+        self._scores = [scores.get(place, 0.0) for place in range(len(self.chunks))]
+        # Cosines and BM25 have scales of their own.
+        self._is_spread = ranking is not None
+        if ranking:
+            least, most = min(ranking), max(ranking)
+            self._scores = [(score - least) / (most - least or 1.0) for score in ranking]
+        # The last one is the best; of equal ones, the first in the document.
+        self._order = sorted(range(len(self.chunks)), key=lambda place: (self._scores[place], -place))
 
-        A ranking stands in place of the question's words.
-        """
-        asked = {key for word in parse_words(question) if word.is_distinctive for key in list_words(word.text)}
-        exact = [word for line in memory.splitlines() for word in parse_words(line) if word.is_exact]
-        left, led = sorted(unread), self._words.score({key for word in exact for key in list_words(word.text)} - asked)
-        mine = self._words.score(asked) if ranking is None else ranking
-        if ranking is not None:
-            # Cosines and BM25 have scales of their own.
-            mine, led = _spread(mine, left), _spread(led, left, least=0.0)
-        return max(left, key=lambda place: mine[place] + _MEMORY_SHARE * led[place])
+    def find_best(self, unread: set[int], memory: str) -> int:
+        """Return the best unread chunk; of equal ones, the first in the document."""
+        while self._order[-1] not in unread:
+            self._order.pop()
+        first = self._order[-1]
+        best = self._scores[first], -first
+        # Only those that the memory leads to can come before it.
+        for place, led in self._follow(memory).items():
+            if place in unread:
+                best = max(best, (self._scores[place] + _MEMORY_SHARE * led, -place))
+        return -best[1]
 
-
-def _spread(values: Sequence[float], places: Sequence[int], least: float = inf) -> list[float]:
-    """Return the values, those of these places between 0 and 1; a least value may be given."""
-    mine = [values[place] for place in places]
-    least, most = min(least, *mine), max(mine)
-    return [(value - least) / (most - least or 1.0) for value in values]
+    def _follow(self, memory: str) -> Mapping[int, float]:
+        """Return the chunks that the names and numbers of the memory lead to; searched again for new names only."""
+        exact = (word for line in memory.splitlines() for word in parse_words(line) if word.is_exact)
+        names = sorted({key for word in exact for key in list_words(word.text)}.difference(self._asked))
+        if names != self._led_by[0]:
+            scores = self._words.score(names)
+            most = max(scores.values(), default=0.0) if self._is_spread else 1.0
+            self._led_by = names, {place: score / (most or 1.0) for place, score in scores.items()}
+        return self._led_by[1]
 
 
 async def read_by_rank(
@@ -86,8 +124,7 @@ async def read_by_rank(
 ) -> AsyncGenerator[Step | Answer]:
     """Read the best chunk next, until the exit or the last one. Questions about the whole are read in order."""
     del plain
-    chunks = split(context.document, context.model.tokenizer, context.plan.chunk_tokens)
-    index = await asyncio.to_thread(ChunkIndex, chunks)
+    index = await asyncio.to_thread(ChunkOrder, context)
     read = {(step.chunk.start, step.chunk.end) for step in done if Flag.UNREAD not in step.flags}
     unread = {place for place, chunk in enumerate(index.chunks) if (chunk.start, chunk.end) not in read}
     memory, steps = done[-1].after if done else Memory.blank(context.plan.memory_tokens), list(done)
@@ -99,9 +136,10 @@ async def read_by_rank(
     in_order = asks_for_all(context.question)
     ranking = find_ranking(done)
     if ranking is None and context.plan.rank is Rank.EMBEDDINGS and not in_order and not done:
-        order = await rank_chunks(context, index.chunks)
+        order = await _rank_by_embeddings(context, index.chunks)
         yield order
         ranking = order.ranking
+    index.sort(ranking)
     while unread:
         verdict = await leave(context, memory, steps) if leave else None
         if verdict and verdict.answer:
@@ -109,26 +147,156 @@ async def read_by_rank(
                 yield step
             yield verdict.answer
             return
-        place = min(unread) if in_order else index.find_best(unread, context.question, memory.text, ranking)
+        place = min(unread) if in_order else index.find_best(unread, memory.text)
         unread.remove(place)
         chunk = index.chunks[place]
         text = context.document.slice(chunk.start, chunk.end)
-        step = await gated(context, memory, replace(chunk, text=text))
-        step = add_usage(step, verdict.usage) if verdict else step
+        step = add_usage(await gated(context, memory, replace(chunk, text=text)), verdict.usage if verdict else None)
         steps.append(step.without_texts())
         yield step
         memory = step.after
 
 
-def _list_calls(given: CostInputs) -> list[CallCost]:
-    by_embeddings = given.plan.rank is Rank.EMBEDDINGS and not asks_for_all(given.question)
-    return list_calls(given) if by_embeddings else []
+async def _rank_by_embeddings(context: ReadingContext, chunks: Sequence[Chunk]) -> Step:
+    """Embed the question and all passages; return the step that holds the score of each chunk."""
+    model = ModelWrapper(context.model)
+    asked = await model.embed([context.question.strip()])
+    scores, usage = [-1.0] * len(chunks), asked.usage
+    passages = split(context.document, EstimatingTokenizer(), _find_passage_tokens(context.plan))
+    while batch := await asyncio.to_thread(lambda: list(islice(passages, BATCH))):
+        found = await model.embed([passage.text for passage in batch])
+        usage += found.usage
+        await asyncio.to_thread(_raise_scores, scores, chunks, batch, found.vectors, asked.vectors[0])
+    return build_ranking_step(scores, usage, context.plan.memory_tokens)
 
 
+def _raise_scores(
+    scores: list[float], chunks: Sequence[Chunk], passages: Sequence[Chunk], vectors: Sequence[Vector], asked: Vector
+) -> None:
+    """Raise the score of each chunk to that of its nearest passage."""
+    for passage, near in zip(passages, compare_vectors(asked, vectors), strict=True):
+        place = max(0, bisect_right(chunks, passage.start, key=lambda chunk: chunk.start) - 1)
+        while place < len(chunks) and chunks[place].start < passage.end:
+            scores[place] = max(scores[place], near)
+            place += 1
+
+
+def compare_vectors(asked: Vector, vectors: Sequence[Vector]) -> list[float]:
+    """Return how near each passage's vector is to the question's; InputError if they cannot be compared."""
+    if any(len(vector) != len(asked) for vector in vectors):
+        raise InputError("the embeddings of question and document have different lengths: was the model changed?")
+    return [measure_similarity(asked, vector) for vector in vectors]
+
+
+def _find_passage_tokens(plan: Plan) -> int:
+    # Half of a chunk at most, or a passage would say too little of where it is near.
+    return min(_PASSAGE_TOKENS, max(1, plan.chunk_tokens // 2))
+
+
+def build_ranking_step(scores: Sequence[float], usage: Usage, limit: int) -> Step:
+    """Return the step that holds the scores: an empty span at the document's beginning."""
+    step = build_idle_step(Chunk.empty(), Memory.blank(limit), usage=usage, note=_NOTE)
+    return replace(step, ranking=tuple(round(score, _DIGITS) for score in scores))
+
+
+def find_ranking(steps: Sequence[Step]) -> tuple[float, ...] | None:
+    """Return the scores that an earlier run of the reading has stored; None if there are none."""
+    for step in steps[:1]:
+        text = step.conversation.reply.text
+        if step.ranking or text == _NOTE:
+            return step.ranking
+        # Journals of versions before the ranking have it in the reply.
+        if text.startswith(f"{_NOTE}:"):
+            return tuple(float(score) for score in text.removeprefix(f"{_NOTE}:").split())
+    return None
+
+
+def asks_for_all(question: str) -> bool:
+    """Return whether only the whole document can answer the question.
+
+    >>> asks_for_all("How many barrels were counted?"), asks_for_all("Who wound the clock?")
+    (True, False)
+    """
+    return _ASKS_FOR_ALL.search(question) is not None
+
+
+async def leave_early(context: ReadingContext, memory: Memory, steps: Sequence[Step]) -> Decision | None:
+    """Return whether the memory suffices, with its answer; None where there is nothing new to judge."""
+    if not steps or steps[-1].after.text == steps[-1].before.text or asks_for_all(context.question):
+        return None
+    model = await require_ability(context.model, Ability.JUDGE, way="early-exit")
+    verdict = await decide(model, context.prompts, "suffices", question=context.question, memory=memory.text)
+    if verdict.score < _SURE:
+        return verdict
+    final = await answer(context.question, memory, context.model, context.plan, context.prompts)
+    if await asyncio.to_thread(is_borne_out, final, steps, context):
+        return replace(verdict, answer=final)
+    return replace(verdict, usage=verdict.usage + final.conversation.reply.usage)
+
+
+def is_borne_out(final: Answer, steps: Sequence[Step], context: ReadingContext) -> bool:
+    """Return whether the chunks that were read bear the answer out."""
+    # Words of absence anywhere: only the whole document can show that something is not there.
+    if Flag.NO_ANSWER in final.flags or is_absence(final.text.casefold()):
+        return False
+    _, claims = judge_answer(final.text, context.question, steps, _ReadText(context.document, steps))
+    return bool(claims) and all(map(_has_its_words, claims))
+
+
+class _ReadText:
+    """The chunks of a document that were read, in its order; no other text may bear an answer out."""
+
+    def __init__(self, document: Document, steps: Sequence[Step]) -> None:
+        self._document = document
+        spans = {(step.chunk.start, step.chunk.end) for step in steps if not _NOT_READ & set(step.flags)}
+        self._spans = sorted(span for span in spans if span[0] < span[1])
+
+    def parts(self) -> Iterator[Part]:
+        """Yield each chunk, with a break where text between two of them was not read."""
+        position = 0
+        for start, end in self._spans:
+            gap = "" if start == position else "\n\n"
+            yield Part(text=gap + self._document.slice(start, end), source=self._document.name)
+            position = end
+
+
+def _has_its_words(claim: Claim) -> bool:
+    """Return whether the names and numbers of a sentence were read; one without any must be said by the document.
+
+    An answer that follows from two places is not found in one, so the verdict alone would never let it stand.
+    """
+    if claim.verdict in _BORNE_OUT or claim.missing:
+        return not claim.missing
+    return claim.verdict is Verdict.NOT_FOUND and bool(parse_statement(claim.text).exact_keys)
+
+
+def _list_exit_calls(given: CostInputs) -> list[CallCost]:
+    """Return the judgements of the memory, and the answers that were not borne out."""
+    most = given.size.chunks - 1
+    if most < 1 or asks_for_all(given.question):
+        return []
+    words, memory = given.count_turn("suffices"), given.plan.memory_tokens
+    judging = CallCost(least=1, most=most, words=words, reply=1, memory=memory)
+    return [judging, replace(given.answering(), least=0, most=most)]
+
+
+def _list_ranking_calls(given: CostInputs) -> list[CallCost]:
+    """Return the calls that embed the question and every passage, where the order rests on embeddings."""
+    if given.plan.rank is not Rank.EMBEDDINGS or asks_for_all(given.question):
+        return []
+    # A passage can be half as long as it may be: it ends with a sentence. Its tokens are estimates, on the high side.
+    most = 3 + 4 * given.size.tokens // _find_passage_tokens(given.plan)
+    text = given.size.tokens + given.question_tokens
+    # Another tokenizer counts these.
+    return [CallCost(least=2, most=most, words=0, reply=0, least_text=given.size.tokens // 2, most_text=2 * text)]
+
+
+_EXIT: Final = Exit(leave=leave_early, list_calls=_list_exit_calls)
+EARLY_EXIT = ComposedWay(name="early-exit", exit=_EXIT, turns=("suffices",), needs=frozenset({Ability.JUDGE}))
 RANKED = ComposedWay(
     name="ranked",
-    course=Course(read=read_by_rank, ranks=True, list_calls=_list_calls),
-    exit=EXIT,
+    course=Course(read=read_by_rank, ranks=True, list_calls=_list_ranking_calls),
+    exit=_EXIT,
     turns=("suffices",),
     needs=frozenset({Ability.JUDGE}),
 )

@@ -1,7 +1,7 @@
 """Ways of reading by name: load them, check a model for them, say what they cost. Only the chosen one is imported.
 
-A way of another package registers through the entry point group `bookwheel.ways`. Parts of ways go together by "+":
-`gated+edits`.
+A way of another package registers through the entry point group `bookwheel.ways`, and so do the baselines of the lab.
+Parts of ways go together by "+": `gated+edits`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from bookwheel.reading.ways.compose import ComposedWay
 from bookwheel.reading.ways.spec import SEQUENTIAL, Threshold, WaySpec
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from bookwheel.models.base import Ability, Model
     from bookwheel.plan import GatePlan
@@ -37,22 +37,15 @@ BUILT_IN: Final[Mapping[str, str]] = MappingProxyType(
         "sequential": "spec:SEQUENTIAL",
         "quotes": "quotes:QUOTES",
         "whole": "whole:WHOLE",
-        "middle-cut": "middle_cut:MIDDLE_CUT",
-        "bm25": "bm25:BM25",
-        "dense": "dense:DENSE",
-        "hybrid": "dense:HYBRID",
-        "refine": "refine:REFINE",
-        "map-reduce": "map_reduce:MAP_REDUCE",
-        "closed-book": "closed_book:CLOSED_BOOK",
-        "edits": "edits:EDITS",
-        "heads": "heads:HEADS",
-        "gated": "gated:GATED",
-        "cascade": "cascade:CASCADE",
+        "edits": "writers:EDITS",
+        "heads": "writers:HEADS",
+        "gated": "gates:GATED",
+        "cascade": "gates:CASCADE",
         "parallel": "parallel:PARALLEL",
         "ranked": "ranked:RANKED",
-        "early-exit": "early_exit:EARLY_EXIT",
-        "look-back": "look_back:LOOK_BACK",
-        "planned": "planned:PLANNED",
+        "early-exit": "ranked:EARLY_EXIT",
+        "look-back": "passes:LOOK_BACK",
+        "planned": "passes:PLANNED",
         "auto": "auto:AUTO",
     }
 )
@@ -128,7 +121,7 @@ async def check_abilities(name: str, model: Model, plan: Plan) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfferedWays:
-    """The built-in ways that a model can and cannot read by."""
+    """The ways that a model can and cannot read by."""
 
     open: tuple[str, ...]
     uncalibrated: tuple[str, ...]
@@ -145,20 +138,29 @@ def sort_ways(
     `embeds` is False where neither the model nor an endpoint beside it gives embeddings, and None where nobody asked.
     `has_judge` is False where the judge of `cascade` has no threshold.
     """
-    ready, uncalibrated, closed = [], [], {}
-    for name in BUILT_IN:
-        spec = load_spec(name)
+    ready: list[str] = []
+    uncalibrated: list[str] = []
+    closed: dict[str, str] = {}
+    has_gate = {None: True, Threshold.MODEL: gate is not None, Threshold.JUDGE: has_judge}
+    for name, spec in _list_general():
         lacking = spec.find_lacking(abilities, gate)
         if not lacking and embeds is False and spec.embeds(Plan()):
             lacking = "embeddings"
-        has_gate = {None: True, Threshold.MODEL: gate is not None, Threshold.JUDGE: has_judge}
         if lacking:
             closed[name] = lacking
-        elif has_gate[spec.threshold]:
-            ready.append(name)
         else:
-            uncalibrated.append(name)
+            (ready if has_gate[spec.threshold] else uncalibrated).append(name)
     return OfferedWays(open=tuple(ready), uncalibrated=tuple(uncalibrated), closed=closed)
+
+
+def _list_general() -> Iterator[tuple[str, WaySpec]]:
+    for name in list_ways():
+        try:
+            spec = load_spec(name)
+        except InputError:  # a package that is broken; whoever names its way is told
+            continue
+        if spec.is_general:
+            yield name, spec
 
 
 async def estimate_reading(

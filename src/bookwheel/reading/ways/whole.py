@@ -1,14 +1,17 @@
-"""Whole: the whole document in the window, one turn. A document that does not fit is refused."""
+"""Whole: the whole document in the window, one turn. A document that does not fit is refused.
+
+The room for text in the window, and the turn itself, are also those of every other way that answers in one call.
+"""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from bookwheel.errors import DocumentTooLong
+from bookwheel.errors import DocumentTooLong, PlanError
 from bookwheel.reading.estimate import CallCost, CostInputs, DocumentSize
-from bookwheel.reading.loop import check_question
-from bookwheel.reading.ways.single_turn import ask_once, template_tokens, text_budget
+from bookwheel.reading.loop import check_question, conclude, converse
+from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.spec import WaySpec
 from bookwheel.text.chunks import split
 
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan
     from bookwheel.types import Answer, Document, Step
+
+_LEAST_ROOM: Final = 8
 
 
 async def whole(
@@ -49,6 +54,35 @@ def load_if_fits(document: Document, model: Model, limit: int) -> str | None:
     if first is None:
         return ""
     return first.text if next(chunks, None) is None else None
+
+
+def template_tokens(question: str, model: Model, plan: Plan, *templates: str) -> int:
+    """Return the tokens of the longest of these prompts with nothing filled in."""
+    prompts = prompts_for(plan, question)
+    turns = [prompts.baseline(name, question="", memory="", section="") for name in templates]
+    words = max(sum(model.tokenizer.count(message.content) for message in turn) for turn in turns)
+    return words + model.template_tokens
+
+
+def text_budget(question: str, model: Model, plan: Plan, template: str, reply: int) -> int:
+    """Return how many tokens of text fit beside the question and a reply of that length."""
+    tokens = check_question(question, model, plan)
+    words = template_tokens(question, model, plan, template)
+    # Where the model's window is unknown, it is the one that the plan's own reading needs.
+    window = plan.update_tokens(question=tokens, template=words) if model.window is None else model.window
+    left = window - words - tokens - reply
+    if left < _LEAST_ROOM:
+        raise PlanError(
+            f"the window of {window} tokens leaves no room for text beside the question ({tokens} tokens) and a reply "
+            f"of {reply}: shorten the question, or lower --answer-tokens"
+        )
+    return left
+
+
+async def ask_once(question: str, section: str, model: Model, plan: Plan, template: str) -> Answer:
+    """Ask the question about the text in one turn."""
+    messages = prompts_for(plan, question).baseline(template, question=question, section=section)
+    return conclude(await converse(messages, model, plan.answer_tokens, plan.sampling))
 
 
 def _measure(document: Document, question: str, model: Model, plan: Plan) -> DocumentSize:

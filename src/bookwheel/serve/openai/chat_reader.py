@@ -16,7 +16,7 @@ from bookwheel.errors import PlanError
 from bookwheel.reading.follow_up import count_carried, find_newest_turn
 from bookwheel.reading.loop import template_tokens
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.reading.ways.early_exit import asks_for_all
+from bookwheel.reading.ways.ranked import asks_for_all
 from bookwheel.serve.engine.errors import ApiError, not_found
 from bookwheel.serve.engine.library import Library
 from bookwheel.serve.engine.service import ReadingSpec

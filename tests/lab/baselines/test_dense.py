@@ -8,10 +8,10 @@ import pytest
 from way_runs import Text, run_way
 
 from bookwheel.errors import InputError, MissingAbility
+from bookwheel.lab.baselines.one_call import fuse_ranks, join_neighbours
 from bookwheel.models.base import Embeddings
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Plan
-from bookwheel.reading.ways.dense import fuse_ranks, join_neighbours
 from bookwheel.types import Chunk, Step, Usage
 
 PLAN = Plan(question_tokens=60, chunk_tokens=120, memory_tokens=60, answer_tokens=40)

@@ -1,10 +1,13 @@
-"""Map-reduce: take notes on every chunk by itself, then answer from all notes, as LangChain and LlamaIndex do.
+"""The chains of LangChain and LlamaIndex, with our words and guards, so that what is compared is the way of reading.
 
-    n_k    = model(question, chunk_k)                  side by side: a call begins when an earlier one ends
-    n'_j   = model(question, some n_k)                 only while the notes together are longer than the window
-    answer = model(question, all notes)
+    refine        a_1 = model(question, chunk_1)
+                  a_k = model(question, a_{k-1}, chunk_k)    the last one is the answer
+    map-reduce    n_k = model(question, chunk_k)             side by side: a call begins when an earlier one ends
+                  n'_j = model(question, some n_k)           only while the notes together are longer than the window
+                  answer = model(question, all notes)
 
-No call sees two chunks, so it misses facts that matter only because of an earlier one. Collapsing notes is a step
+What `refine` carries along is an answer, not a memory: there is no last turn without the document. No call of
+`map-reduce` sees two chunks, so it misses facts that matter only because of an earlier one. Collapsing notes is a step
 with an empty span at the document's end: the spans still tile the text, and every call is on record.
 """
 
@@ -13,28 +16,74 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.reading.estimate import CallCost, CostInputs
 from bookwheel.reading.guards import next_memory, trim
 from bookwheel.reading.loop import check_question, conclude, converse
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.reading.ways.single_turn import template_tokens, text_budget
 from bookwheel.reading.ways.spec import WaySpec
-from bookwheel.text.ahead import split_ahead
+from bookwheel.reading.ways.whole import ask_once, template_tokens, text_budget
+from bookwheel.text.chunks import split, split_ahead
 from bookwheel.text.sanitize import escape_markup
-from bookwheel.types import Chunk, Flag, Memory, Step
+from bookwheel.types import Answer, Chunk, Flag, Memory, Step
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterable, Coroutine, Iterable, Sequence
 
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan
-    from bookwheel.types import Answer, Document
+    from bookwheel.reading.prompts import Prompts
+    from bookwheel.types import Document
 
 _CALLS_AT_ONCE: Final = 8
 _BETWEEN: Final = "\n\n"
+
+
+async def refine(
+    document: Document, question: str, model: Model, plan: Plan, done: Sequence[Step] = ()
+) -> AsyncGenerator[Step | Answer]:
+    """Yield a step for every chunk but the last, whose reply is the answer."""
+    first = _find_first_template(prompts_for(plan, question))
+    template = template_tokens(question, model, plan, first, "whole", "refine")
+    plan.check(model.window, question=check_question(question, model, plan), template=template)
+    chunks = split(
+        document, model.tokenizer, plan.chunk_tokens, start=done[-1].chunk.end if done else 0, index=len(done)
+    )
+    chunk = next(chunks, None)
+    if chunk is None:
+        yield await ask_once(question, "", model, plan, "whole")
+        return
+    before = done[-1].after if done else Memory.blank(plan.memory_tokens)
+    for following in chunks:
+        step = await _refine_step(question, before, chunk, model, plan, first)
+        yield step
+        before, chunk = step.after, following
+    # The only chunk of a document is the whole of it.
+    yield _to_answer(await _refine_step(question, before, chunk, model, plan, "whole"))
+
+
+def _find_first_template(prompts: Prompts) -> str:
+    """Return the template for the first of several chunks; a set without one of its own introduces it as any text."""
+    return "begin" if "begin" in prompts.baselines else "whole"
+
+
+async def _refine_step(question: str, before: Memory, chunk: Chunk, model: Model, plan: Plan, first: str) -> Step:
+    """Rewrite the answer so far with one chunk more."""
+    prompts = prompts_for(plan, question)
+    template = "refine" if chunk.index else first
+    messages = prompts.baseline(template, question=question, memory=before.text, section=chunk.text)
+    conversation = await converse(messages, model, plan.memory_tokens, plan.sampling)
+    after, flags = next_memory(before, conversation.reply, model.tokenizer, prompts.unchanged)
+    return Step(chunk=chunk, before=before, after=after, conversation=conversation, flags=flags)
+
+
+def _to_answer(step: Step) -> Answer:
+    """Return the last step as the answer; a step that changed nothing gives the answer so far."""
+    conversation = step.conversation
+    answer = conclude(replace(conversation, reply=replace(conversation.reply, text=step.after.text)))
+    return replace(answer, conversation=conversation, flags=tuple(dict.fromkeys((*step.flags, *answer.flags))))
 
 
 async def map_reduce(
@@ -54,35 +103,26 @@ async def map_reduce(
             steps.append(step)
             yield step
     limit = text_budget(question, model, plan, "combine", plan.answer_tokens)
-    notes = _note_texts(steps)
+    notes = [step.after.text for step in steps if step.after.text]
     while len(notes) > 1 and model.tokenizer.count(escape_markup(_BETWEEN.join(notes))) > limit:
-        groups = group_notes(notes, model, text_budget(question, model, plan, "collapse", plan.memory_tokens))
+        groups = _group_notes(notes, model, text_budget(question, model, plan, "collapse", plan.memory_tokens))
         shorter, kept = list(kept[: len(groups)]), kept[len(groups) :]
         ahead = enumerate(groups[len(shorter) :], start=len(steps) + len(shorter))
-        collapses = (_collapse(question, _place_after(steps, n), group, model, plan) for n, group in ahead)
+        # The empty span at the end is where collapsing has its place.
+        place = Chunk(index=0, start=steps[-1].chunk.end, end=steps[-1].chunk.end, text="", tokens=0)
+        collapses = (_collapse(question, replace(place, index=n), group, model, plan) for n, group in ahead)
         async with aclosing(_run_side_by_side(_iterate(collapses))) as collapsed:
             async for step in collapsed:
                 shorter.append(step)
                 yield step
         steps += shorter
-        notes = _note_texts(shorter)
+        notes = [step.after.text for step in shorter if step.after.text]
     messages = prompts_for(plan, question).baseline("combine", question=question, memory=_BETWEEN.join(notes))
     yield conclude(await converse(messages, model, plan.answer_tokens, plan.sampling))
 
 
-def _note_texts(steps: Sequence[Step]) -> list[str]:
-    """Return the notes that are not empty."""
-    return [step.after.text for step in steps if step.after.text]
-
-
-def _place_after(steps: Sequence[Step], index: int) -> Chunk:
-    """Return the empty span at the end, where collapsing notes has its place."""
-    end = steps[-1].chunk.end
-    return Chunk(index=index, start=end, end=end, text="", tokens=0)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NoteGroup:
+class _NoteGroup:
     """Notes that one call shortens together."""
 
     notes: Memory
@@ -90,7 +130,7 @@ class NoteGroup:
     """Two notes were too long for the window, so both were cut."""
 
 
-def group_notes(notes: Sequence[str], model: Model, limit: int) -> list[NoteGroup]:
+def _group_notes(notes: Sequence[str], model: Model, limit: int) -> list[_NoteGroup]:
     """Group neighbouring notes: as many as the limit holds, but two at least, so that they become fewer."""
     groups: list[list[str]] = [[]]
     for note in notes:
@@ -101,14 +141,14 @@ def group_notes(notes: Sequence[str], model: Model, limit: int) -> list[NoteGrou
     return [_make_group(group, model, limit) for group in groups]
 
 
-def _make_group(notes: Sequence[str], model: Model, limit: int) -> NoteGroup:
+def _make_group(notes: Sequence[str], model: Model, limit: int) -> _NoteGroup:
     """Join notes, cut to the limit where they are too long."""
     text = _BETWEEN.join(notes)
     is_cut = model.tokenizer.count(escape_markup(text)) > limit
     if is_cut:
         share = max(1, limit // len(notes) - model.tokenizer.count(_BETWEEN))
         text = _BETWEEN.join(trim(escape_markup(note), share, model.tokenizer)[0] for note in notes)
-    return NoteGroup(notes=Memory(text=text, tokens=model.tokenizer.count(text), limit=limit), is_cut=is_cut)
+    return _NoteGroup(notes=Memory(text=text, tokens=model.tokenizer.count(text), limit=limit), is_cut=is_cut)
 
 
 async def _take_notes(question: str, chunk: Chunk, model: Model, plan: Plan) -> Step:
@@ -125,7 +165,7 @@ async def _take_notes(question: str, chunk: Chunk, model: Model, plan: Plan) -> 
     return Step(chunk=chunk, before=blank, after=after, conversation=conversation, flags=flags)
 
 
-async def _collapse(question: str, place: Chunk, group: NoteGroup, model: Model, plan: Plan) -> Step:
+async def _collapse(question: str, place: Chunk, group: _NoteGroup, model: Model, plan: Plan) -> Step:
     """Shorten notes; when the reply is unusable, keep as much of them as a reply may have."""
     prompts = prompts_for(plan, question)
     messages = prompts.baseline("collapse", question=question, memory=group.notes.text)
@@ -162,7 +202,13 @@ async def _iterate(calls: Iterable[Coroutine[None, None, Step]]) -> AsyncGenerat
         yield call
 
 
-def _list_calls(given: CostInputs) -> list[CallCost]:
+def _list_refine_calls(given: CostInputs) -> list[CallCost]:
+    memory, most, text = given.plan.memory_tokens, max(1, given.size.chunks), given.size.tokens
+    words = max(given.count_baseline(name) for name in ("refine", _find_first_template(given.prompts), "whole"))
+    return [CallCost(least=most, most=most, words=words, reply=memory, memory=memory, least_text=text, most_text=text)]
+
+
+def _list_map_reduce_calls(given: CostInputs) -> list[CallCost]:
     """Return a call for each chunk, those that shorten notes together, and the answer from all of them."""
     chunks, tokens, memory = given.size.chunks, given.size.tokens, given.plan.memory_tokens
     words = given.count_baseline("map")
@@ -175,4 +221,5 @@ def _list_calls(given: CostInputs) -> list[CallCost]:
     return [notes, shorten, answer]
 
 
-MAP_REDUCE = WaySpec(run=map_reduce, list_calls=_list_calls)
+REFINE = WaySpec(run=refine, list_calls=_list_refine_calls, is_serial=True)
+MAP_REDUCE = WaySpec(run=map_reduce, list_calls=_list_map_reduce_calls)

@@ -8,9 +8,9 @@ import pytest
 
 from bookwheel.documents.opening import TextDocument
 from bookwheel.errors import ServerFault
+from bookwheel.lab.baselines.chains import map_reduce
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Plan
-from bookwheel.reading.ways.map_reduce import map_reduce
 from bookwheel.types import Answer, Step
 
 PLAN = Plan(chunk_tokens=40, memory_tokens=40, answer_tokens=40, question_tokens=40)

@@ -1,4 +1,4 @@
-"""What every way of reading owes: the contract of `Way`, whatever it does inside."""
+"""What every way of reading owes, whatever it does inside: the loop, `whole` and the baselines."""
 
 import asyncio
 from collections.abc import Sequence
@@ -10,16 +10,13 @@ from bookwheel.errors import DocumentTooLong, InputError, PlanError, PromptError
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Plan
 from bookwheel.reading.prompts import prompts_for
-from bookwheel.reading.ways.compose import ComposedWay
-from bookwheel.reading.ways.registry import BUILT_IN, load_way
+from bookwheel.reading.ways.registry import load_way
 from bookwheel.types import Answer, Flag, Message, Reply, Step
 
 QUESTION = "What is the colour of Ramelli's wheel?"
 FACT = "The colour of the wheel of Ramelli is vermilion."
-# test_parts.py tests the ways that are put together from parts, test_quotes.py the one whose model must score,
-# test_dense.py those that need embeddings.
-ELSEWHERE = {"auto", "quotes", "dense", "hybrid"}
-WHOLE_WAYS = [way for way in BUILT_IN if way not in ELSEWHERE and not isinstance(load_way(way), ComposedWay)]
+# `dense` and `hybrid`, which need embeddings, stand in test_dense.py.
+WHOLE_WAYS = ["sequential", "whole", "bm25", "closed-book", "map-reduce", "middle-cut", "refine"]
 PLAN = Plan(question_tokens=60, chunk_tokens=120, memory_tokens=60, answer_tokens=40)
 
 

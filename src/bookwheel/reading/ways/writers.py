@@ -1,0 +1,277 @@
+"""Writers whose reply is the size of a change and not that of the memory.
+
+    edits                                                  heads
+    ADD: the harbour master in 1911 was Ada Quill          Part 1:
+    REPLACE 2: the lamp was relit on 9 March 1912          the harbour master in 1911 was Ada Quill
+    DROP 3                                                 Part 2:
+                                                           the lamp was relit on 9 March 1912
+
+In `edits` the reply is a list of changes to the memory's numbered lines, and we apply them. A change that cannot be
+made is refused and flagged, and the others are made. In `heads` the memory is four parts of one fixed total, and a
+reply names and rewrites the one part that its chunk concerns; the others stay word for word, and so does their
+provenance. Where a reply leaves nothing usable, or the memory would outgrow its limit, the model is asked to rewrite
+the memory after all, and the lines of `heads` are dealt out again.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from bookwheel.reading.guards import is_grounded, next_memory
+from bookwheel.reading.loop import converse
+from bookwheel.reading.ways.compose import ComposedWay, rewrite_after_all
+from bookwheel.reading.ways.spec import MemoryWriter, ReadingContext
+from bookwheel.types import Chunk, Conversation, Finish, Flag, Memory, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bookwheel.reading.estimate import CallCost, CostInputs
+    from bookwheel.text.tokens import Tokenizer
+
+_EDIT: Final = re.compile(
+    r"\s*(?:[-*•]\s+)?(?P<verb>ADD|REPLACE|DROP|添加|替换|删除)\s*(?:LINE\s*|第)?(?P<line>\d{1,4})?\s*行?\s*"
+    r"(?:[:：.]\s*(?P<text>.*))?\s*",
+    re.IGNORECASE,
+)
+_NUMBER: Final = re.compile(r"\s*\d{1,4}[.)、]\s+")
+# Four were measured to be enough: with more, a step's reply hardly gets shorter and a part soon holds a single line.
+PARTS: Final = 4
+# Tokens that a heading may take beside its part.
+_HEADING_TOKENS: Final = 6
+_HEADING: Final = re.compile(
+    r"[ \t]*[#*]*[ \t]*(?:Part|部分|第)[ \t]*(\d)[ \t]*(?:部分)?[ \t]*[:：.]?[*]*[ \t]*", re.IGNORECASE
+)
+_WORDS: Final = {"en": "Part {}:", "zh": "部分{}:"}
+
+
+class EditKind(StrEnum):
+    """What a change does with a line."""
+
+    ADD = "add"
+    REPLACE = "replace"
+    DROP = "drop"
+
+
+_KINDS: Final = {"添加": EditKind.ADD, "替换": EditKind.REPLACE, "删除": EditKind.DROP}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryEdit:
+    """One change to the memory's lines."""
+
+    kind: EditKind
+    line: int = 0
+    """The line's number, from 1; 0 for a new one."""
+    text: str = ""
+
+
+def parse_edits(reply: str) -> tuple[list[MemoryEdit], int]:
+    r"""Return the changes that a reply lists, and how many of its lines are none.
+
+    >>> parse_edits("ADD: Ada signed.\nDROP 2\nand so on")[0][1]
+    MemoryEdit(kind=<EditKind.DROP: 'drop'>, line=2, text='')
+    """
+    edits, refused = [], 0
+    for line in filter(str.strip, reply.splitlines()):
+        edit = _parse_edit(line)
+        if edit:
+            edits.append(edit)
+        else:
+            refused += 1
+    return edits, refused
+
+
+def _parse_edit(line: str) -> MemoryEdit | None:
+    found = _EDIT.fullmatch(line)
+    if not found:
+        return None
+    kind = _KINDS.get(found["verb"]) or EditKind(found["verb"].lower())
+    number, text = int(found["line"] or 0), (found["text"] or "").strip()
+    if kind is EditKind.ADD:
+        number = 0
+    elif not number:
+        return None
+    if (kind is EditKind.DROP) == bool(text):
+        return None
+    return MemoryEdit(kind=kind, line=number, text=_NUMBER.sub("", text, count=1))
+
+
+def apply_edits(memory: str, edits: Sequence[MemoryEdit]) -> tuple[str, int]:
+    r"""Return the memory after the changes, and how many were refused.
+
+    Numbers are those of the lines before the first change. The second change of one line is refused.
+
+    >>> apply_edits("one\ntwo", [MemoryEdit(kind=EditKind.DROP, line=1), MemoryEdit(kind=EditKind.ADD, text="three")])
+    ('two\nthree', 0)
+    """
+    lines: dict[int, str] = dict(enumerate(split_lines(memory), start=1))
+    added: list[str] = []
+    changed: set[int] = set()
+    refused = 0
+    for edit in edits:
+        if edit.kind is EditKind.ADD:
+            if edit.text not in (*lines.values(), *added):
+                added.append(edit.text)
+        elif edit.line not in lines or edit.line in changed:
+            refused += 1
+        else:
+            changed.add(edit.line)
+            lines[edit.line] = edit.text
+    return "\n".join((*(line for line in lines.values() if line), *added)), refused
+
+
+def split_lines(memory: str) -> list[str]:
+    """Return the lines that are numbered: those that are not blank."""
+    return [line.rstrip() for line in memory.splitlines() if line.strip()]
+
+
+def number_lines(memory: str) -> str:
+    """Return the memory with its lines numbered from 1, as the prompt shows it."""
+    return "\n".join(f"{number}. {line}" for number, line in enumerate(split_lines(memory), start=1))
+
+
+async def write_edits(context: ReadingContext, memory: Memory, chunk: Chunk) -> Step:
+    """Ask for changes and apply them; ask for the whole memory when they come to nothing."""
+    numbered = number_lines(memory.text)
+    # The plan leaves room for two memories. A list of changes needs half of one, so the numbers may take the rest.
+    limit = max(1, memory.limit // 2)
+    if context.model.tokenizer.count(numbered) > 2 * memory.limit - limit:
+        return await rewrite_after_all(context, memory, chunk)
+    messages = context.prompts.turn("edits", question=context.question, memory=numbered, section=chunk.text)
+    conversation = await converse(messages, context.model, limit, context.plan.sampling)
+    if step := _apply_reply(context, memory, chunk, conversation):
+        return step
+    return await rewrite_after_all(context, memory, chunk, conversation.reply.usage)
+
+
+def _apply_reply(context: ReadingContext, memory: Memory, chunk: Chunk, conversation: Conversation) -> Step | None:
+    """Return the step of a reply, or None where the memory must be rewritten."""
+    tokenizer, prompts = context.model.tokenizer, context.prompts
+    # The guards of the loop clean the reply and find out whether it says anything at all.
+    reply, flags = next_memory(memory, conversation.reply, tokenizer, prompts.unchanged)
+    if reply is memory:
+        return Step(chunk=chunk, before=memory, after=memory, conversation=conversation, flags=flags)
+    flags = tuple(flag for flag in flags if flag is not Flag.TRIMMED)
+    edits, refused = parse_edits(reply.text)
+    if conversation.reply.finish is Finish.LENGTH and edits:
+        edits.pop()  # Its text ends where the limit was.
+    if prompts.quotes:
+        shown = f"{memory.text}\n{chunk.text}\n{context.question}"
+        grounded = [edit for edit in edits if not edit.text or is_grounded(edit.text, shown)]
+        flags = (*flags, Flag.UNFOUNDED) if len(grounded) < len(edits) else flags
+        edits = grounded
+    text, unmade = apply_edits(memory.text, edits)
+    tokens = tokenizer.count(text)
+    # A list that empties the memory is no better than an empty reply.
+    if len(edits) == unmade or tokens > memory.limit or not text:
+        return None
+    if refused + unmade:
+        flags = (*flags, Flag.REFUSED)
+    after = memory if text == memory.text else Memory(text=text, tokens=tokens, limit=memory.limit)
+    return Step(chunk=chunk, before=memory, after=after, conversation=conversation, flags=flags)
+
+
+def split_parts(memory: str) -> list[str]:
+    r"""Return the texts of the parts; lines before the first heading belong to the first part.
+
+    >>> split_parts("Part 1:\nAda\nPart 3:\nWheel")
+    ['Ada', '', 'Wheel', '']
+    """
+    parts: list[list[str]] = [[] for _ in range(PARTS)]
+    current = 0
+    for line in filter(str.strip, memory.splitlines()):
+        heading = _HEADING.fullmatch(line)
+        if heading and 1 <= int(heading[1]) <= PARTS:
+            current = int(heading[1]) - 1
+        else:
+            parts[current].append(line)
+    return ["\n".join(lines) for lines in parts]
+
+
+def join_parts(parts: Sequence[str], language: str) -> str:
+    """Return the memory: every part under its heading, the empty ones too while another one holds something."""
+    if not any(parts):
+        return ""
+    heading = _WORDS.get(language, _WORDS["en"])
+    return "\n".join("\n".join(filter(None, (heading.format(n), part))) for n, part in enumerate(parts, start=1))
+
+
+def deal_out(memory: Memory, tokenizer: Tokenizer) -> list[str]:
+    """Return the parts of a memory, with lines that are too many for a part moved to the next."""
+    parts, share = split_parts(memory.text), part_tokens(memory.limit)
+    if all(tokenizer.count(part) <= share for part in parts):
+        return parts
+    dealt: list[list[str]] = [[] for _ in range(PARTS)]
+    current = 0
+    for line in (line for part in parts for line in part.splitlines()):
+        if current < PARTS - 1 and dealt[current] and tokenizer.count("\n".join((*dealt[current], line))) > share:
+            current += 1
+        dealt[current].append(line)
+    return ["\n".join(lines) for lines in dealt]
+
+
+def part_tokens(limit: int) -> int:
+    """Return the limit of one part; all parts and their headings together stay within the memory's limit."""
+    return max(1, limit // PARTS - _HEADING_TOKENS)
+
+
+def reply_limit(limit: int) -> int:
+    """Return the tokens that a reply may have: one part and its heading."""
+    return part_tokens(limit) + _HEADING_TOKENS
+
+
+async def write_head(context: ReadingContext, memory: Memory, chunk: Chunk) -> Step:
+    """Ask for the one part that the chunk concerns, and leave the others as they are."""
+    tokenizer, prompts = context.model.tokenizer, context.prompts
+    parts = deal_out(memory, tokenizer)
+    shown = join_parts(parts, prompts.language)
+    if part_tokens(memory.limit) <= _HEADING_TOKENS:
+        return await rewrite_after_all(context, memory, chunk)
+    messages = prompts.turn("heads", question=context.question, memory=shown, section=chunk.text)
+    limit = reply_limit(memory.limit)
+    conversation = await converse(messages, context.model, limit, context.plan.sampling)
+    blank = Memory.blank(limit)
+    quotes = f"{memory.text}\n{chunk.text}\n{context.question}" if prompts.quotes else None
+    reply, flags = next_memory(blank, conversation.reply, tokenizer, prompts.unchanged, quotes)
+    if reply is blank:
+        return Step(chunk=chunk, before=memory, after=memory, conversation=conversation, flags=flags)
+    number, text = parse_part(reply.text)
+    if number is not None:
+        parts[number] = text
+        after = join_parts(parts, prompts.language)
+        tokens = tokenizer.count(after)
+        if tokens <= memory.limit:
+            after_memory = Memory(text=after, tokens=tokens, limit=memory.limit)
+            return Step(chunk=chunk, before=memory, after=after_memory, conversation=conversation, flags=flags)
+    return await rewrite_after_all(context, memory, chunk, conversation.reply.usage)
+
+
+def parse_part(reply: str) -> tuple[int | None, str]:
+    """Return the index of the part that a reply rewrites, or None, and its new text."""
+    first, _, rest = reply.partition("\n")
+    heading = _HEADING.match(first)
+    if not heading or not 1 <= int(heading[1]) <= PARTS:
+        return None, ""
+    text = "\n".join(filter(None, (first[heading.end() :].strip(), rest.strip())))
+    # A reply that goes on with other parts, or empties the one it names, is not what was asked for.
+    if not text or any(_HEADING.fullmatch(line) for line in text.splitlines()):
+        return None, ""
+    return int(heading[1]) - 1, text
+
+
+def _shorten_to_edits(given: CostInputs, rewriting: CallCost) -> CallCost:
+    memory = rewriting.memory
+    # Numbers before its lines make a memory longer, by half at most.
+    return replace(rewriting, words=given.count_turn("edits"), reply=memory // 2, memory=memory + memory // 2)
+
+
+def _shorten_to_part(given: CostInputs, rewriting: CallCost) -> CallCost:
+    return replace(rewriting, words=given.count_turn("heads"), reply=reply_limit(rewriting.memory))
+
+
+EDITS = ComposedWay(name="edits", writer=MemoryWriter(write=write_edits, shorten=_shorten_to_edits), turns=("edits",))
+HEADS = ComposedWay(name="heads", writer=MemoryWriter(write=write_head, shorten=_shorten_to_part), turns=("heads",))

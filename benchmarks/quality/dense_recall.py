@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bookwheel.environment import Environment
 from bookwheel.lab.baselines.one_call import PASSAGE_TOKENS, fuse_ranks, join_neighbours
 from bookwheel.lab.tasks import make_samples
 from bookwheel.models.local import LocalModel
@@ -89,7 +90,7 @@ async def load_local() -> tuple[LocalModel, Embed]:
     """Return the input layer of the local model, as the product uses it."""
     import numpy as np
 
-    model = await LocalModel.open(None, threads=1)
+    model = await LocalModel.open(None, threads=1, environment=Environment.load())
     await model.embed(["warm"])
 
     def embed(texts: Sequence[str]) -> Any:

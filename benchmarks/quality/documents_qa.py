@@ -26,6 +26,7 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
 from bookwheel.documents.opening import TextDocument
+from bookwheel.environment import Environment
 from bookwheel.lab.scoring import load_metric, score_answer
 from bookwheel.lab.scoring.commitment import mentions
 from bookwheel.lab.tasks import read_samples
@@ -253,7 +254,9 @@ async def main() -> None:
     records = load_results(options.out)
     if not options.report:
         done = {one["id"] for one in records}
-        model = ScoreStore(await LocalModel.open(threads=options.threads), options.scores)
+        model = ScoreStore(
+            await LocalModel.open(threads=options.threads, environment=Environment.load()), options.scores
+        )
         way = load_way(options.way)
         with options.out.open("a") as out:
             for one in load_asked(options):

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 from bookwheel.documents.opening import TextDocument
+from bookwheel.environment import Environment
 from bookwheel.models.local import LocalModel
 from bookwheel.reading.choice import find_default_way
 from bookwheel.reading.ways.registry import load_way
@@ -33,7 +34,9 @@ QUESTIONS = {
 
 async def main() -> None:
     """Read the document once for every question."""
-    model = await LocalModel.open(threads=int(sys.argv[1]) if len(sys.argv) > 1 else None)
+    model = await LocalModel.open(
+        threads=int(sys.argv[1]) if len(sys.argv) > 1 else None, environment=Environment.load()
+    )
     way = load_way(sys.argv[2] if len(sys.argv) > 2 else find_default_way(model))
     text = DOCUMENT.read_text(encoding="utf-8")
     right = captured = kept = 0

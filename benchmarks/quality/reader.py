@@ -27,6 +27,7 @@ from pathlib import Path
 from statistics import fmean as mean
 from typing import TYPE_CHECKING, Any
 
+from bookwheel.environment import Environment
 from bookwheel.lab.scoring import load_metric
 from bookwheel.lab.tasks import Sample, read_samples
 from bookwheel.models.base import Likelihood
@@ -200,7 +201,7 @@ async def main() -> None:
         report(records, others)
         return
     done = {one["id"] for one in records}
-    local = await LocalModel.open(options.model, threads=options.threads)
+    local = await LocalModel.open(options.model, threads=options.threads, environment=Environment.load())
     model = ScoreStore(local, options.scores) if options.scores else local
     with options.out.open("a") as out:
         for sample in read_samples(options.samples):

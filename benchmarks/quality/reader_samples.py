@@ -18,6 +18,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
+from bookwheel.environment import Environment
 from bookwheel.lab.tasks import Sample, SampleDocument, write_samples
 from bookwheel.lab.tasks.answerable import ABSENT
 from bookwheel.lab.tasks.data_dir import DataDir
@@ -112,7 +113,7 @@ async def main() -> None:
     items = load_items(DataDir.locate(options.data).require(options.items, "this benchmark"))
     articles = [(title, list(group)) for title, group in groupby(items, lambda item: item.paragraphs[0].title)]
     Random(0).shuffle(articles)
-    model = await LocalModel.open(threads=1)
+    model = await LocalModel.open(threads=1, environment=Environment.load())
     texts = {title: list(dict.fromkeys(item.paragraphs[0].text for item in group)) for title, group in articles}
     drawn = (
         list(make_samples(title, group, others, model.tokenizer, options))

@@ -14,6 +14,7 @@ import statistics
 import sys
 import time
 
+from bookwheel.environment import Environment
 from bookwheel.models.local import LocalModel
 from bookwheel.types import Message
 
@@ -31,7 +32,7 @@ async def main() -> None:
     """Run rounds of both in turn."""
     threads = int(sys.argv[1]) if len(sys.argv) > 1 else 1
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 9
-    model = await LocalModel.open(threads=threads)
+    model = await LocalModel.open(threads=threads, environment=Environment.load())
     draw = random.Random(1)
     pieces = model._engine.split_pieces(QUESTION)
     sides = {"llama.cpp": model._engine, "forward pass": model._scorer}

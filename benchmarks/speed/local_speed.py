@@ -15,6 +15,7 @@ import statistics
 import subprocess
 import sys
 
+from bookwheel.environment import Environment
 from bookwheel.models.local import LocalModel
 from bookwheel.plan import Sampling
 from bookwheel.types import Message
@@ -27,11 +28,12 @@ COLD = """
 import time
 began = time.perf_counter()
 import asyncio
+from bookwheel.environment import Environment
 from bookwheel.models.local import LocalModel
 from bookwheel.plan import Sampling
 from bookwheel.types import Message
 async def main():
-    model = await LocalModel.open(threads={threads})
+    model = await LocalModel.open(threads={threads}, environment=Environment.load())
     loaded = time.perf_counter()
     await model.reply([Message(role="user", content="Hello")], limit=1, sampling=Sampling(temperature=0.0))
     print(loaded - began, time.perf_counter() - began)
@@ -50,7 +52,7 @@ async def main() -> None:
     """Run rounds of both sides in turn."""
     threads = int(sys.argv[1]) if len(sys.argv) > 1 else 1
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 7
-    model = await LocalModel.open(threads=threads)
+    model = await LocalModel.open(threads=threads, environment=Environment.load())
     draw = random.Random(1)
     figures: dict[str, list[float]] = {"prompt": [], "reply": []}
     ours: dict[str, list[float]] = {"prompt": [], "reply": []}

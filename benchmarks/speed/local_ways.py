@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from bookwheel.api import aread_several
 from bookwheel.documents.opening import TextDocument
+from bookwheel.environment import Environment
 from bookwheel.lab.tasks import read_samples
 from bookwheel.models.local import LocalModel
 from bookwheel.text.chunks import split
@@ -36,7 +37,9 @@ if TYPE_CHECKING:
 
 async def measure(way: str, samples: Sequence[Sample], options: argparse.Namespace) -> dict[str, Any]:
     """Read once for all the samples' questions, and return what that took."""
-    model = await LocalModel.open(Path(options.model) if options.model else None, threads=options.threads)
+    model = await LocalModel.open(
+        Path(options.model) if options.model else None, threads=options.threads, environment=Environment.load()
+    )
     plan = replace(model.plan, enough_gain=model.plan.enough_gain if options.end else 0.0)
     chunks = list(islice(split(samples[0].document, model.tokenizer, plan.chunk_tokens), options.chunks))
     document = TextDocument(samples[0].document.slice(0, chunks[-1].end), name="first chunks")

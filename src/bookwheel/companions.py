@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from annotated_types import Ge, Gt, Le
 
 from bookwheel.configuration import choose_address, load_configuration
+from bookwheel.environment import Environment
 from bookwheel.errors import InputError
+from bookwheel.models.base import EMBEDDINGS_VARIABLE
 from bookwheel.models.companions import AccompaniedModel, Companions
-from bookwheel.models.embeddings import VARIABLE as EMBEDDINGS_VARIABLE
 from bookwheel.models.embeddings import ServerEmbedder
 from bookwheel.models.endpoint import Endpoint
 from bookwheel.models.registry import ModelAddress
@@ -140,5 +141,5 @@ class UserCompanions(Companions):
                 f"{EMBEDDINGS_VARIABLE} is {named!r}: neither a web address nor an endpoint of a settings file"
             )
         address = ModelAddress(url=named) if "://" in named else choose_address(named, None, settings)
-        endpoint = Endpoint.resolve(address.url, address.find_key())
+        endpoint = Endpoint.resolve(address.url or "", address.find_key(Environment.load()))
         return ServerEmbedder(address.model or await find_only_model(endpoint), endpoint)

@@ -9,7 +9,8 @@ import pytest
 
 from bookwheel.companions import accompany
 from bookwheel.errors import BadReply, InputError, MissingAbility, Overloaded
-from bookwheel.models.embeddings import ServerEmbedder, check_embeddings, embed_texts, measure_similarity
+from bookwheel.models.base import embed_texts
+from bookwheel.models.embeddings import ServerEmbedder, check_embeddings, measure_similarity
 from bookwheel.models.endpoint import Endpoint
 from bookwheel.models.scripted import ScriptedModel
 

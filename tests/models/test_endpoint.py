@@ -6,17 +6,10 @@ from bookwheel.errors import InputError, Refused
 from bookwheel.models.endpoint import Endpoint
 
 
-@pytest.fixture(autouse=True)
-def _bare(monkeypatch):
-    for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
-
-
-def test_address_and_key_come_from_the_environment_unless_given(monkeypatch):
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://one:8000/v1/")
-    monkeypatch.setenv("OPENAI_API_KEY", " sk-one\n")
-    assert Endpoint.resolve() == Endpoint(url="http://one:8000/v1", key="sk-one")
-    assert Endpoint.resolve("http://two/v1", "sk-two") == Endpoint(url="http://two/v1", key="sk-two")
+def test_address_and_key_are_trimmed_and_never_taken_from_the_environment(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-another-server")
+    assert Endpoint.resolve("http://one:8000/v1/", " sk-one\n") == Endpoint(url="http://one:8000/v1", key="sk-one")
+    assert Endpoint.resolve("http://two/v1") == Endpoint(url="http://two/v1", key=None)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 pytest.importorskip("xllamacpp")
 
+from bookwheel.environment import Environment  # noqa: E402
 from bookwheel.errors import BookwheelError  # noqa: E402
 from bookwheel.lab.training.config import PolicySettings  # noqa: E402
 from bookwheel.lab.training.loading import load_policy  # noqa: E402
@@ -23,7 +24,7 @@ SECTION = "The ferry Petrel sank off Gull Point in 1911. Nine men were saved by 
 CONTINUATIONS = ("Who saved nine men?", "When did the ferry Petrel sink?", "Which bank lent the money?")
 
 try:
-    FILE = find_local_weights()
+    FILE = find_local_weights(Environment.load())
 except BookwheelError:
     FILE = None
 pytestmark = [

@@ -6,6 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from bookwheel.environment import Environment
 from bookwheel.errors import BadReply, BookwheelError, InputError, NoWeights, Rejected, ServerFault, WindowExceeded
 from bookwheel.models import engine as engine_module
 from bookwheel.models.base import REPLY_WATCHER
@@ -24,7 +25,7 @@ START, END = 1, 2
 """The ids of <|im_start|> and <|im_end|> in the model's vocabulary; all ids below 17 are special."""
 
 try:
-    FILE = find_local_weights()
+    FILE = find_local_weights(Environment.load())
 except BookwheelError:
     FILE = None
 weights = [pytest.mark.weights, pytest.mark.skipif(FILE is None, reason="the local model's weights are not at hand")]

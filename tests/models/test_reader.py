@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from bookwheel.environment import Environment
 from bookwheel.errors import BookwheelError
 from bookwheel.lab.training.config import TrainConfig
 from bookwheel.models.gguf import ADAPTER_TYPE, TYPE_FIELD, WAY_FIELD, load_header_plan, read_header
 from bookwheel.models.local import READER, LocalModel
-from bookwheel.models.weights import ensure_weights, find_local_weights, weights_from_environment
+from bookwheel.models.weights import ensure_weights, find_local_weights
 from bookwheel.plan import load_preset_plan
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.gates import score_question
@@ -40,7 +41,8 @@ def test_it_is_read_with_the_plan_of_the_laptop_and_judgements():
 @pytest.mark.weights
 def test_it_judges_passages_and_leaves_likelihoods_alone():
     try:
-        if weights_from_environment() or not find_local_weights():
+        environment = Environment.load()
+        if environment.weights or not find_local_weights(environment):
             pytest.skip("the local model's own weights are not at hand")
     except BookwheelError:
         pytest.skip("the local model's own weights are not at hand")
@@ -49,7 +51,7 @@ def test_it_judges_passages_and_leaves_likelihoods_alone():
     wrong = "Rain fell on the mole all day. The gulls were loud."
 
     async def measure(weights: Path | None) -> tuple[float, float, float, float]:
-        model = await LocalModel.open(weights, threads=1)
+        model = await LocalModel.open(weights, threads=1, environment=environment)
         prompts = prompts_for(load_preset_plan("laptop"), question)
         scorer = QuestionScorer(model, prompts, question)
         before = (await score_question(model, prompts, question, right)).mean
@@ -61,7 +63,7 @@ def test_it_judges_passages_and_leaves_likelihoods_alone():
     before, after, yes, no = asyncio.run(measure(None))
     assert yes > 1
     assert no < -1
-    plain = asyncio.run(measure(asyncio.run(ensure_weights())))
+    plain = asyncio.run(measure(asyncio.run(ensure_weights(environment))))
     assert plain[2] < 1
     # The weights alone are scored by llama.cpp, in eight bits; the adapter touches no likelihood.
     assert before == pytest.approx(plain[0], abs=0.1)

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from bookwheel.environment import Environment
 from bookwheel.errors import InputError, TokenizerError, UnknownModel, Unreachable
 from bookwheel.models.openai import OpenAIModel
 from bookwheel.models.registry import open_model
@@ -36,6 +37,10 @@ def test_a_name_without_an_address_is_told_where_to_look(server):
 def test_an_address_gives_the_model_of_that_name(server, acts, monkeypatch):
     server.plays(acts.sends({"data": [{"id": "a", "max_model_len": 4096}, {"id": "b"}]}), route="/v1/models")
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-usual")
+    assert opened("a").endpoint.key == "sk-usual"
+    assert opened("a", environment=Environment(variables={"OPENAI_BASE_URL": server.url})).endpoint.key is None
+    server.asked.clear()
     model = opened("a", timeout=3, concurrency=2, api_key="sk-one")
     assert isinstance(model, OpenAIModel)
     assert (model.name, model.window, model.endpoint.timeout, model.endpoint.key) == ("a", 4096, 3, "sk-one")

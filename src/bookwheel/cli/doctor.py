@@ -116,10 +116,11 @@ def _check_extras() -> Iterator[CheckResult]:
 
 
 def _check_weights() -> CheckResult:
+    from bookwheel.environment import Environment
     from bookwheel.models import weights
 
     try:
-        path = weights.find_local_weights()
+        path = weights.find_local_weights(Environment.load())
     except BookwheelError as error:
         return CheckResult(subject="weights", status=CheckStatus.WRONG, message=str(error))
     if path is None:
@@ -182,7 +183,7 @@ async def _check_model(options: ModelOptions) -> list[CheckResult]:
 
     results, count = [], 1
     if options.url:
-        endpoint = Endpoint.resolve(options.url, options.api_key, timeout=_ENDPOINT_TIMEOUT)
+        endpoint = Endpoint.resolve(options.url, options.key, timeout=_ENDPOINT_TIMEOUT)
         try:
             served = await list_served_models(endpoint)
         except BookwheelError as error:

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 
 from bookwheel.cli.options import ModelOptions, OutputOptions
 from bookwheel.configuration import load_configuration
+from bookwheel.environment import Environment
 from bookwheel.plan import list_presets, load_family, load_preset_plan
 from bookwheel.plugins import require_extra
 
@@ -60,7 +61,7 @@ async def _models(options: ModelOptions, output: OutputOptions, *, fetch: bool) 
     if fetch:
         require_extra("the local model", "local", "xllamacpp", "gguf")
         with show_download() as progress:
-            await weights.ensure_weights(progress)
+            await weights.ensure_weights(Environment.load(), progress)
     rows = [
         _describe_local(),
         _ModelRow(name="scripted", where="built in, deterministic, for trials and tests", ready="yes"),
@@ -98,16 +99,17 @@ def _describe_endpoints(settings: Configuration) -> list[_ModelRow]:
 def _describe_local() -> _ModelRow:
     from bookwheel.models import weights
 
-    path = weights.find_local_weights()
+    environment = Environment.load()
+    path, absent = weights.find_local_weights(environment), environment.cache / weights.SMOLLM2.cached_file
     ready = "yes" if path else f"after a first download of {weights.SMOLLM2.megabytes} MB"
-    return _ModelRow(name="local", where=f"SmolLM2-135M-Instruct, {path or weights.cache_path()}", ready=ready)
+    return _ModelRow(name="local", where=f"SmolLM2-135M-Instruct, {path or absent}", ready=ready)
 
 
 async def _list_endpoint_models(options: ModelOptions) -> list[_ModelRow]:
     from bookwheel.models.endpoint import Endpoint
     from bookwheel.models.server_models import list_served_models
 
-    endpoint = Endpoint.resolve(options.url, options.api_key, timeout=options.timeout)
+    endpoint = Endpoint.resolve(options.url or "", options.key, timeout=options.timeout)
     served = await list_served_models(endpoint)
     return [_ModelRow(name=model.name, where=endpoint.display_url, ready="yes") for model in served]
 

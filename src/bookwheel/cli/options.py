@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, fields, replace
@@ -13,6 +12,7 @@ from cyclopts import Group, Parameter
 
 from bookwheel.cli.option_types import FilePath, PositiveInt, Text, require_bounds
 from bookwheel.configuration import Configuration, choose_address, load_configuration
+from bookwheel.environment import Environment
 from bookwheel.errors import JournalError
 from bookwheel.models.registry import ModelAddress
 from bookwheel.plan import (
@@ -75,7 +75,12 @@ class ModelOptions:
     @property
     def url(self) -> str | None:
         """The endpoint's address, from the option or the environment."""
-        return self.base_url or os.environ.get("OPENAI_BASE_URL") or None
+        return self.base_url or Environment.load().base_url
+
+    @property
+    def key(self) -> str | None:
+        """The endpoint's key, from the option or the environment."""
+        return self.api_key or Environment.load().find_key()
 
     def find_address(self, settings: Configuration, kept: ModelAddress | None = None) -> ModelAddress:
         """Return the model's address. `kept` is that of a reading that goes on; an option goes on top of it."""

@@ -128,6 +128,33 @@ class JudgingModel(Model, Protocol):
         ...
 
 
+@runtime_checkable
+class EmbeddingModel(Protocol):
+    """Whoever turns texts into vectors."""
+
+    async def embed(self, texts: Sequence[str]) -> Embeddings:
+        """Return a vector for each text. Raise MissingAbility where there are none."""
+        ...
+
+
+EMBEDDINGS_VARIABLE: Final = "BOOKWHEEL_EMBEDDINGS"
+"""Names an endpoint for embeddings; the session reads it."""
+
+
+async def embed_texts(model: Model, texts: Sequence[str]) -> Embeddings:
+    """Return the model's embeddings of texts. Raise MissingAbility, with advice, where it gives none."""
+    if isinstance(model, EmbeddingModel):
+        return await model.embed(texts)
+    raise missing_embeddings(model.name)
+
+
+def missing_embeddings(name: str) -> MissingAbility:
+    """Return the error of a model that gives no embeddings, with advice."""
+    return MissingAbility(
+        f"{name} gives no embeddings: set {EMBEDDINGS_VARIABLE} to an endpoint that does, or rank by words"
+    )
+
+
 async def find_abilities(model: object) -> frozenset[Ability]:
     """Return what the model can do besides replying."""
     return await model.abilities() if isinstance(model, JudgingModel) else frozenset()
@@ -196,9 +223,7 @@ class ModelWrapper:
         return await _as_judging(self._model).likelihood(messages, continuation)
 
     async def embed(self, texts: Sequence[str]) -> Embeddings:
-        """Return embeddings of texts, from the wrapped model or the embedding model that stands beside it."""
-        from bookwheel.models.embeddings import embed_texts  # few readings need it
-
+        """Return the wrapped model's embeddings of texts."""
         return await embed_texts(self._model, texts)
 
     async def aclose(self) -> None:

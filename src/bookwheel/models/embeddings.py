@@ -14,11 +14,10 @@ import time
 from dataclasses import replace
 from math import isfinite, sqrt
 from operator import mul
-from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import BadReply, InputError, MissingAbility, ModelError, Rejected, UnknownModel
-from bookwheel.models.base import Embeddings, Vector, unwrap
-from bookwheel.models.endpoint import Endpoint
+from bookwheel.models.base import EmbeddingModel, Embeddings, Vector, embed_texts, missing_embeddings, unwrap
 from bookwheel.models.sdk_errors import request_errors, translate_error
 from bookwheel.text.tokens import EstimatingTokenizer, replace_surrogates
 from bookwheel.types import Usage
@@ -27,46 +26,18 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bookwheel.models.base import Model
+    from bookwheel.models.endpoint import Endpoint
 
-VARIABLE: Final = "BOOKWHEEL_EMBEDDINGS"
-"""Names an endpoint for embeddings; the session reads it."""
 # Servers bound the texts of a request: OpenAI takes 2,048, text-embeddings-inference 32.
 BATCH: Final = 32
 """Texts of one request."""
 _CALLS_AT_ONCE: Final = 4
 
 
-@runtime_checkable
-class EmbeddingModel(Protocol):
-    """Whoever turns texts into vectors."""
-
-    async def embed(self, texts: Sequence[str]) -> Embeddings:
-        """Return a vector for each text."""
-        ...
-
-
-async def embed_texts(model: Model, texts: Sequence[str]) -> Embeddings:
-    """Return embeddings from the model if it gives any by itself, else from its own endpoint."""
-    if isinstance(model, EmbeddingModel):
-        return await model.embed(texts)
-    endpoint = getattr(model, "endpoint", None)
-    if not isinstance(endpoint, Endpoint):
-        raise missing_embeddings(model.name)
-    embedder = ServerEmbedder(model.name, endpoint)
-    try:
-        return await embedder.embed(texts)
-    finally:
-        await embedder.aclose()
-
-
-def missing_embeddings(name: str) -> MissingAbility:
-    """Return the error of a model that gives no embeddings, with advice."""
-    return MissingAbility(f"{name} gives no embeddings: set {VARIABLE} to an endpoint that does, or rank by words")
-
-
 async def check_embeddings(model: Model) -> bool | None:
     """Return whether `embed_texts` gives any, by one short call to a server; None where it is away."""
-    if isinstance(unwrap(model), EmbeddingModel):
+    inner = unwrap(model)
+    if isinstance(inner, EmbeddingModel) and not hasattr(inner, "endpoint"):
         return True
     try:
         await embed_texts(model, ["Is water wet?"])
@@ -117,10 +88,7 @@ class ServerEmbedder:
         return fault
 
     def _missing(self, reason: str) -> MissingAbility:
-        return MissingAbility(
-            f"{self.name} at {self.endpoint.display_url} gives no embeddings: set {VARIABLE} to an endpoint that "
-            f"does, or rank by words ({reason})"
-        )
+        return MissingAbility(f"{missing_embeddings(f'{self.name} at {self.endpoint.display_url}')} ({reason})")
 
     def _parse_vectors(self, reply: object, count: int) -> tuple[Vector, ...]:
         data = reply.get("data") if isinstance(reply, dict) else None

@@ -9,7 +9,6 @@ requests only (models, tokens); `bookwheel.models.patience` tries replies again.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Self
 from urllib.parse import urlsplit, urlunsplit
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from httpx2 import AsyncClient
     from openai import AsyncOpenAI, Timeout
 
-_HOSTED: Final = "https://api.openai.com/v1"
 # The SDK requires a key; servers without authentication ignore it.
 _NO_KEY: Final = "no-key"
 _SECONDS_TO_CONNECT: Final = 15.0
@@ -48,19 +46,15 @@ class Endpoint:
     @classmethod
     def resolve(
         cls,
-        url: str | None = None,
+        url: str,
         key: str | None = None,
         *,
         timeout: float = DEFAULT_TIMEOUT,
         deadline: float | None = None,
         retries: int = DEFAULT_RETRIES,
     ) -> Self:
-        """Return the endpoint for these values, or for OPENAI_BASE_URL and OPENAI_API_KEY.
-
-        Without a deadline, a reply has three times the timeout, and a minute at least.
-        """
-        url = (url or os.environ.get("OPENAI_BASE_URL") or _HOSTED).strip().rstrip("/")
-        key = (key or os.environ.get("OPENAI_API_KEY") or "").strip()
+        """Return the endpoint. Without a deadline, a reply has three times the timeout, and a minute at least."""
+        url, key = url.strip().rstrip("/"), (key or "").strip()
         if not _is_web_address(url):
             raise InputError(
                 f"the base URL {url!r} is not a web address: write it like http://localhost:8000/v1 or https://HOST/v1"

@@ -22,14 +22,22 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.environment import Environment
 from bookwheel.errors import InputError, Rejected, WindowExceeded
-from bookwheel.models.base import REPLY_WATCHER, Ability, Embeddings, Judgement, Likelihood, find_first_tokens
-from bookwheel.models.embeddings import missing_embeddings
+from bookwheel.models.base import (
+    REPLY_WATCHER,
+    Ability,
+    Embeddings,
+    Judgement,
+    Likelihood,
+    find_first_tokens,
+    missing_embeddings,
+)
 from bookwheel.models.engine import Engine, choose_thread_count
 from bookwheel.models.forward_scorer import ForwardScorer
 from bookwheel.models.gguf import ADAPTER_TYPE, TYPE_FIELD, WAY_FIELD, load_header_plan, read_header
 from bookwheel.models.static_embeddings import StaticEmbedder
-from bookwheel.models.weights import ensure_weights, weights_from_environment
+from bookwheel.models.weights import ensure_weights
 from bookwheel.plan import Plan, Sampling, load_preset_plan
 from bookwheel.text.tokens import replace_surrogates
 from bookwheel.types import Message, Reply, TokenRecord, Usage
@@ -109,6 +117,7 @@ class LocalModel:
         slots: int = 1,
         progress: DownloadProgress | None = None,
         record_tokens: bool = False,
+        environment: Environment | None = None,
     ) -> LocalModel:
         """Load a .gguf file, by default our own weights, which the first use downloads and reports to `progress`.
 
@@ -118,13 +127,15 @@ class LocalModel:
 
         Without `threads`, the machine's load decides. At most `slots` replies are generated at a time and more wait;
         on few cores a second slot gains nothing and needs a window's memory. With `record_tokens` a reply carries its
-        exact ids and log-probabilities, unless a character has several tokens: llama.cpp then reports only one.
+        exact ids and log-probabilities, unless a character has several tokens: llama.cpp then reports only one. The
+        `environment` says where weights are; without one, they are at the usual place.
         """
-        path = weights or (await ensure_weights(progress) if weights_from_environment() else READER)
+        environment = environment or Environment()
+        path = weights or (await ensure_weights(environment, progress) if environment.weights else READER)
         header = await asyncio.to_thread(read_header, path)
         plan = load_header_plan(header, path)
         adapter = path if header.get(TYPE_FIELD) == ADAPTER_TYPE else None
-        base = await ensure_weights(progress) if adapter else path
+        base = await ensure_weights(environment, progress) if adapter else path
         threads = threads or choose_thread_count()
         # A trained policy comes with a plan and a way, and reads worse without them.
         default_way = str(header.get(WAY_FIELD, "sequential")) if plan else ""

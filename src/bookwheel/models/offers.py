@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import BookwheelError, ModelError, TimedOut
 from bookwheel.models.base import Ability, JudgingModel, unwrap
-from bookwheel.models.embeddings import ServerEmbedder
 from bookwheel.models.openai import OpenAIModel
 from bookwheel.models.sdk_errors import request_errors, translate_error
 from bookwheel.plan import Sampling
@@ -174,9 +173,5 @@ def _parse_cached(reply: Any) -> tuple[int | None, int]:
 
 
 async def _try_embeddings(model: OpenAIModel) -> tuple[bool, str]:
-    embedder = ServerEmbedder(model.name, model.endpoint)
-    try:
-        found = await embedder.embed(["Is water wet?"])
-    finally:
-        await embedder.aclose()
+    found = await model.embed(["Is water wet?"])
     return True, f"vectors of {len(found.vectors[0])} numbers"

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypedDict, Unpack
 from bookwheel.errors import TimedOut, WindowExceeded
 from bookwheel.models.base import REPLY_WATCHER
 from bookwheel.models.completion import Completion, StreamedReply, parse_completion
+from bookwheel.models.embeddings import ServerEmbedder
 from bookwheel.models.endpoint import DEFAULT_RETRIES, DEFAULT_TIMEOUT, Endpoint
 from bookwheel.models.repeated_post import RepeatedPost
 from bookwheel.models.sdk_errors import (
@@ -41,7 +42,7 @@ from bookwheel.types import Reply, Usage
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from bookwheel.models.base import Ability, Judgement, Likelihood
+    from bookwheel.models.base import Ability, Embeddings, Judgement, Likelihood
     from bookwheel.types import Message
 
 _CHAT_ROUTE: Final = "/chat/completions"
@@ -72,7 +73,7 @@ _log: Final = logging.getLogger(__name__)
 class EndpointSettings(TypedDict, total=False):
     """The constructor's optional settings, for callers that pass them on."""
 
-    base_url: str | None
+    base_url: str
     api_key: str | None
     timeout: float
     deadline: float | None
@@ -92,7 +93,7 @@ class OpenAIModel:
         self,
         *,
         name: str,
-        base_url: str | None = None,
+        base_url: str,
         api_key: str | None = None,
         timeout: float = DEFAULT_TIMEOUT,
         deadline: float | None = None,
@@ -193,6 +194,14 @@ class OpenAIModel:
         """Return the log-probabilities of the tokens of `continuation` as the reply."""
         async with self._slots:
             return await self._scores.likelihood(messages, continuation)
+
+    async def embed(self, texts: Sequence[str]) -> Embeddings:
+        """Return embeddings of texts by this name, where the server has any."""
+        embedder = ServerEmbedder(self.name, self.endpoint)
+        try:
+            return await embedder.embed(texts)
+        finally:
+            await embedder.aclose()
 
     async def aclose(self) -> None:
         """Close the connections."""

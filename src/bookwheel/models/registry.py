@@ -6,12 +6,12 @@ or async, that returns the model. A `ModelAddress` is what opens the same model 
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
 from inspect import isawaitable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 
+from bookwheel.environment import Environment
 from bookwheel.errors import InputError, UnknownModel
 from bookwheel.plugins import list_plugins, load_plugin, require_extra
 
@@ -57,14 +57,15 @@ class ModelAddress:
             "window": self.window,
         }
 
-    def find_key(self) -> str | None:
-        """Return the key from its variable; InputError when that is not set. None leaves it to OPENAI_API_KEY."""
-        if self.key_variable is None:
-            return None
-        if key := os.environ.get(self.key_variable):
-            return key
-        # Not OPENAI_API_KEY instead: that key is for another server.
-        raise InputError(f"{self.url} needs the key in the environment variable {self.key_variable}, which is not set")
+    def find_key(self, environment: Environment) -> str | None:
+        """Return the key from its variable; InputError when that is not set, or None for OPENAI_API_KEY."""
+        key = environment.find_key(self.key_variable)
+        if key is None and self.key_variable:
+            # Not OPENAI_API_KEY instead: that key is for another server.
+            raise InputError(
+                f"{self.url} needs the key in the environment variable {self.key_variable}, which is not set"
+            )
+        return key
 
     def complete(self, model: Model) -> Self:
         """Return the address with what opening the model has shown: the endpoint and the name found there."""
@@ -85,10 +86,11 @@ class ModelAddress:
         progress: DownloadProgress | None = None,
     ) -> Model:
         """Open the model, with a key of the caller's or the one in the key's variable."""
+        environment = Environment.load()
         return await open_model(
             self.model,
             base_url=self.url,
-            api_key=api_key or self.find_key(),
+            api_key=api_key or self.find_key(environment),
             tokenizer=self.tokenizer,
             window=self.window,
             timeout=timeout,
@@ -97,6 +99,7 @@ class ModelAddress:
             threads=threads,
             record_tokens=record_tokens,
             progress=progress,
+            environment=environment,
         )
 
 
@@ -121,12 +124,15 @@ async def open_model(
     concurrency: int | None = None,
     record_tokens: bool = False,
     progress: DownloadProgress | None = None,
+    environment: Environment | None = None,
 ) -> Model:
     """Open the model of this name. Without a name, open the endpoint's only model, or `local` without an endpoint.
 
-    `progress` is called with the bytes while the local model's weights are fetched.
+    `progress` is called with the bytes while the local model's weights are fetched. What is not given here is taken
+    from `environment`, by default this process's.
     """
-    url = base_url or os.environ.get("OPENAI_BASE_URL")
+    environment = environment or Environment.load()
+    url, api_key = base_url or environment.base_url, api_key or environment.find_key()
     if name and base_url and is_built_in(name):
         raise InputError(
             f"the model {name!r} runs in this process and the base URL {base_url!r} is a server's: leave out one of "
@@ -142,7 +148,9 @@ async def open_model(
         require_extra("the local model", "local", "xllamacpp", "gguf")
         from bookwheel.models.local import LocalModel
 
-        return await LocalModel.open(file, threads=threads, progress=progress, record_tokens=record_tokens)
+        return await LocalModel.open(
+            file, threads=threads, progress=progress, record_tokens=record_tokens, environment=environment
+        )
     # An address on the command line outranks a plug-in; one in the environment does not.
     if name and not base_url and (factory := load_plugin(GROUP, name)):
         model = factory()

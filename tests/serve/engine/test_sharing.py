@@ -16,9 +16,8 @@ from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Sampling
 from bookwheel.serve.engine.access import Key, TokenQuota
 from bookwheel.serve.engine.errors import ApiError
-from bookwheel.serve.engine.metrics import Metrics
-from bookwheel.serve.engine.reading_loop import ReadingLoop
-from bookwheel.serve.engine.sharing import FairQueue, SharedModel
+from bookwheel.serve.engine.running_reading import ReadingLoop
+from bookwheel.serve.engine.sharing import FairQueue, Metrics, SharedModel
 from bookwheel.serve.engine.usage import UsageStore
 from bookwheel.types import Message
 

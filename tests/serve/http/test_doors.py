@@ -157,7 +157,8 @@ def test_a_connected_client_does_not_hold_up_the_servers_end(serving, caplog: py
 
 @pytest.mark.slow
 def test_a_reading_that_is_ended_while_its_document_is_opened_is_not_kept(serving, words) -> None:
-    from bookwheel.serve.engine.service import Caller, ReadingSpec
+    from bookwheel.serve.engine.running_reading import Caller
+    from bookwheel.serve.engine.service import ReadingSpec
     from bookwheel.serve.engine.starting import start_readings
 
     with serving() as up:

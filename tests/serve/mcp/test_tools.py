@@ -20,7 +20,8 @@ from bookwheel.journal import Journal
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Budget
 from bookwheel.serve.engine.access import AccessPolicy
-from bookwheel.serve.engine.service import Caller, ReadingSpec
+from bookwheel.serve.engine.running_reading import Caller
+from bookwheel.serve.engine.service import ReadingSpec
 from bookwheel.serve.engine.settings import Limits, ServerSettings
 from bookwheel.serve.engine.starting import start_readings
 from bookwheel.serve.mcp.server import build_server

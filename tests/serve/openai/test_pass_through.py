@@ -17,7 +17,7 @@ from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Budget, Plan
 from bookwheel.serve.engine.access import Key, KeyRing, TokenQuota, hash_secret
 from bookwheel.serve.engine.errors import ApiError
-from bookwheel.serve.engine.metrics import Metrics
+from bookwheel.serve.engine.sharing import Metrics
 from bookwheel.serve.engine.usage import UsageStore
 from bookwheel.serve.openai import pass_through
 from bookwheel.serve.openai.conversation import parse_messages

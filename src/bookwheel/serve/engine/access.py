@@ -24,14 +24,17 @@ import stat
 import time
 import tomllib
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Final, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Final, Self
+
+from annotated_types import Ge
 
 from bookwheel.errors import BudgetReached, InputError, SourceError
+from bookwheel.schema import parse
 from bookwheel.serve.engine.usage import today
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from bookwheel.serve.engine.usage import UsageStore
@@ -51,8 +54,8 @@ class Key:
 
     name: str
     sha256: str
-    requests_per_minute: int | None = None
-    tokens_per_day: int | None = None
+    requests_per_minute: Annotated[int, Ge(1)] | None = None
+    tokens_per_day: Annotated[int, Ge(1)] | None = None
 
 
 class KeyRing:
@@ -72,7 +75,6 @@ class KeyRing:
         return len(self._keys)
 
     def find_by_secret(self, secret: str) -> Key | None:
-        """Return the key with this secret."""
         # Every key is compared, each in constant time, so that the duration tells nothing about any of them.
         sha256, match = hash_secret(secret), None
         for key in self._keys:
@@ -81,7 +83,6 @@ class KeyRing:
         return match
 
     def find_by_name(self, name: str) -> Key | None:
-        """Return the key of this name."""
         return next((key for key in self._keys if key.name == name), None)
 
     def create_session(self, key: Key) -> str:
@@ -93,7 +94,6 @@ class KeyRing:
         return token
 
     def find_by_session(self, token: str) -> Key | None:
-        """Return the key that this session's token stands for."""
         return self._sessions.get(hash_secret(token))
 
     def take_request(self, key: Key) -> float:
@@ -177,14 +177,11 @@ def read_keys(path: Path) -> KeyRing:
     return KeyRing([_parse_key(name, table, path) for name, table in tables.items()])
 
 
-def _parse_key(name: str, table: Mapping[str, Any], path: Path) -> Key:
-    known = [field.name for field in fields(Key) if field.name != "name"]
-    if not isinstance(table, dict) or set(table) - set(known) or not _HASH.fullmatch(str(table.get("sha256"))):
-        raise InputError(f"the key {name} in {path} needs sha256, 64 hex digits, and may have: {', '.join(known)}")
-    for limit in ("requests_per_minute", "tokens_per_day"):
-        if limit in table and (type(table[limit]) is not int or table[limit] < 1):
-            raise InputError(f"{limit} of the key {name} in {path} must be a whole number above 0")
-    return Key(name=name, **table)
+def _parse_key(name: str, table: Any, path: Path) -> Key:
+    # The value is not shown: it may be the key itself.
+    if not isinstance(table, dict) or not _HASH.fullmatch(str(table.get("sha256"))):
+        raise InputError(f"the key {name} in {path} needs sha256, 64 hex digits")
+    return parse(Key, {**table, "name": name}, where=str(path), table=f"keys.{name}")
 
 
 def add_key(path: Path, name: str) -> str:

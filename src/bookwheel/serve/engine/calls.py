@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
     from bookwheel.models.base import Embeddings, Judgement, Likelihood, Model
     from bookwheel.plan import Sampling
-    from bookwheel.serve.engine.reading_loop import ReadingLoop
-    from bookwheel.serve.engine.running_reading import CallKind
+    from bookwheel.serve.engine.running_reading import CallKind, ReadingLoop
     from bookwheel.types import Document, Message, Reading, Step
 
 
@@ -56,7 +55,6 @@ class _CatchingModel(ModelWrapper):
         self.kind: CallKind | None = None
 
     async def reply(self, messages: Sequence[Message], *, limit: int, sampling: Sampling) -> Reply:
-        """Return the stored reply to the first prompt."""
         del limit, sampling
         if self.kind:
             raise _CaughtError
@@ -68,12 +66,10 @@ class _CatchingModel(ModelWrapper):
         return frozenset(Ability)
 
     async def judge(self, messages: Sequence[Message], options: Sequence[str]) -> Judgement:
-        """Keep the prompt."""
         del options
         self._catch(messages, "judge")
 
     async def likelihood(self, messages: Sequence[Message], continuation: str) -> Likelihood:
-        """Keep the prompt."""
         del continuation
         self._catch(messages, "likelihood")
 

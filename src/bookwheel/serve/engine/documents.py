@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.documents.cancellation import ChildLimits, run_cancellable
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
     from pathlib import Path
 
-    from bookwheel.documents.sources import SourceFile
     from bookwheel.journal import Journal, StoredDocument
     from bookwheel.serve.engine.settings import Limits
     from bookwheel.serve.engine.usage import UsageStore
@@ -107,9 +107,8 @@ class DocumentStore:
         await self.check_disk()
         self._conversions.check_capacity()
         async with self._conversions.slot(client):
-            if await asyncio.to_thread(
-                path.is_dir
-            ):  # each of its files has a child of its own, so that a hostile one is left out alone
+            if await asyncio.to_thread(path.is_dir):
+                # Each of its files has a child of its own, so that a hostile one is left out alone.
                 folder = await run_cancellable(open_document, [path], limits=self._child_limits)
                 return await self._store(folder, client)
             return await self._store(open_isolated(path, to_printable(path.name)), client)
@@ -121,16 +120,12 @@ class DocumentStore:
             raise SourceError("url must begin with http:// or https://; upload files instead")
         await self.check_disk()
         self._fetches.check_capacity()
+        most, seconds = self._limits.upload_bytes, self._limits.fetch_seconds
+        work = partial(fetch, url, allow_private=allow_private, most_bytes=most, most_seconds=seconds)
         async with self._fetches.slot(client):
-            source = await run_cancellable(self._fetch, url, allow_private)
+            source = await run_cancellable(work)
         async with self._conversions.slot(client):
             return await self._store(open_fetched(source), client)
-
-    def _fetch(self, url: str, allow_private: bool) -> SourceFile:
-        limits = self._limits
-        return fetch(
-            url, allow_private=allow_private, most_bytes=limits.upload_bytes, most_seconds=limits.fetch_seconds
-        )
 
     async def _store(self, document: Document, client: str) -> StoredDocument:
         most = self._limits.journal_bytes
@@ -151,9 +146,5 @@ class DocumentStore:
 
 
 def _disk_error(most: int) -> ApiError:
-    return ApiError(
-        507,
-        f"the server's journal has reached its {most >> 20} MiB: delete readings, or ask whoever runs the server for "
-        f"more room (--journal-limit)",
-        kind="disk_quota",
-    )
+    message = f"the server's journal has reached its {most >> 20} MiB: delete readings, or ask whoever runs the server"
+    return ApiError(507, f"{message} for more room (--journal-limit)", kind="disk_quota")

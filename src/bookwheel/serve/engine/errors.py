@@ -1,4 +1,4 @@
-"""Requests that the server declines: `ApiError` and the two kinds of it that are raised in several places."""
+"""Requests that the server declines: `ApiError` and the kinds of it that are raised in several places."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class ApiError(BookwheelError):
         status: int,
         message: str,
         *,
-        kind: str,
+        kind: str = "invalid_request",
         param: str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> None:
@@ -37,3 +37,8 @@ def not_found(name: str) -> ApiError:
 def too_many_requests(message: str, seconds: float) -> ApiError:
     """Return a 429 that asks the client to retry after so many seconds."""
     return ApiError(429, message, kind="rate_limit_exceeded", headers={"Retry-After": str(max(1, round(seconds)))})
+
+
+def server_error() -> ApiError:
+    """Return the 500 of a fault of ours. Its details go to the log, where only whoever runs the server sees them."""
+    return ApiError(500, "an error of the server; its log says more", kind="server_error")

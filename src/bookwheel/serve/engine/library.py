@@ -1,10 +1,11 @@
-"""The documents and readings that a client has: listed, searched, named, starred, deleted, begun with again."""
+"""What a client has of the journal: its documents and readings, listed, searched, named, starred, begun with again."""
 
 from __future__ import annotations
 
 import asyncio
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import JournalError
@@ -15,53 +16,172 @@ from bookwheel.types import Status
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from bookwheel.journal import StoredDocument
+    from bookwheel.journal import Journal, StoredDocument
     from bookwheel.journal.search import SearchHit
     from bookwheel.journal.shelf import Label, ShelvedDocument
     from bookwheel.serve.engine.access import Key
-    from bookwheel.serve.engine.service import Service
+    from bookwheel.serve.engine.reading_pool import ReadingPool
+    from bookwheel.serve.engine.settings import ServerSettings
+    from bookwheel.serve.engine.usage import UsageStore
     from bookwheel.types import Reading
 
+_READING_ID: Final = re.compile(r"[0-9A-Za-z_-]{4,64}")
+_SHA256: Final = re.compile(r"[0-9a-f]{64}")
 # Readings of one document among which a memory is looked for.
 _MOST_FINISHED: Final = 20
 # Characters that are searched at a time: a document may not fit into memory.
 _PIECE: Final = 1 << 18
 
 
+@dataclass(frozen=True, kw_only=True)
 class Library:
     """What one client sees of the journal is its key's; without keys, or with a shared server, everything."""
 
-    def __init__(self, service: Service) -> None:
-        self._service = service
-        self._shelf = service.journal.shelf
+    settings: ServerSettings
+    journal: Journal
+    usage: UsageStore
+    readings: ReadingPool
 
     def owner(self, key: Key | None) -> str:
-        """Return the owner of the labels that a client gives."""
-        return "" if key is None or self._service.sees_all(key) else key.name
+        """Return whose documents and readings a client sees; empty for everybody's."""
+        return "" if key is None or self.settings.is_shared else key.name
 
-    async def list_documents(self, key: Key | None, *, limit: int, offset: int, search: str) -> list[ShelvedDocument]:
+    def _list_owned(self, key: Key | None) -> list[str] | None:
+        owner = self.owner(key)
+        return self.usage.list_owned(owner) if owner else None
+
+    def _reach(self, key: Key | None) -> Reach:
+        owner, ids = self.owner(key), self._list_owned(key)
+        return Reach(owner=owner, rows=[*self.usage.list_documents(owner).values()], ids=ids) if owner else Reach()
+
+    # Documents
+
+    async def get_document(self, sha: str, key: Key | None) -> StoredDocument:
+        """Return the document of this SHA-256 that the key brought, or raise a 404."""
+        if not _SHA256.fullmatch(sha):
+            raise not_found("document of that name")
+        try:
+            return await asyncio.to_thread(self._find_document, sha, self.owner(key))
+        except JournalError as error:
+            raise not_found("document of that name; upload it again") from error
+
+    def _find_document(self, sha: str, owner: str) -> StoredDocument:
+        if not owner:
+            return self.journal.document(sha)
+        # Not by its text alone: another key may have brought the same text, with a name that is nobody else's business.
+        row = self.usage.find_document(owner, sha)
+        if row is None:
+            raise not_found("document of that name; upload it again")
+        return self.journal.document_at(row)
+
+    async def list_shelf(self, key: Key | None, *, limit: int, offset: int, search: str) -> list[ShelvedDocument]:
         """Return the client's documents, those with a star first."""
+        list_ = partial(self.journal.shelf.list_documents, limit=limit, offset=offset, search=search)
+        return await asyncio.to_thread(lambda: list_(self._reach(key)))
 
-        def list_() -> list[ShelvedDocument]:
-            return self._shelf.list_documents(self._reach(key), limit=limit, offset=offset, search=search)
-
-        return await asyncio.to_thread(list_)
-
-    async def get_document(self, sha: str, key: Key | None) -> ShelvedDocument:
+    async def find_on_shelf(self, sha: str, key: Key | None) -> ShelvedDocument:
         """Return the client's document of this SHA-256, or raise a 404."""
-        document = await asyncio.to_thread(lambda: self._shelf.find_document(self._reach(key), sha))
+        document = await asyncio.to_thread(lambda: self.journal.shelf.find_document(self._reach(key), sha))
         if document is None:
             raise not_found("document of that name")
         return document
 
+    async def delete_document(self, document: ShelvedDocument, key: Key | None) -> None:
+        """Delete a document with all readings of it that the client has; others' stay, and with them its text."""
+        readings = await asyncio.to_thread(self.journal.readings, document=document.id, ids=self._list_owned(key))
+        for reading in readings:
+            await self.delete_reading(reading.id)
+        self.usage.delete_document(self.owner(key), document.id)
+        if not self.usage.is_owned(document.row):
+            await asyncio.to_thread(self.journal.shelf.drop_document, document.row)
+        await asyncio.to_thread(self.journal.forget_deleted)
+
+    # Readings
+
+    async def get_reading(self, id_: str, key: Key | None) -> Reading:
+        """Return the key's reading of exactly this id, or raise a 404."""
+        # The journal also takes the beginning of an id and "last", which must not reach someone else's reading.
+        if _READING_ID.fullmatch(id_) and id_ != "last" and await asyncio.to_thread(self.owns, id_, key):
+            try:
+                reading = await asyncio.to_thread(self.journal.reading, id_)
+            except JournalError as error:
+                raise not_found("reading of that name") from error
+            if reading.id == id_:
+                return reading
+        raise not_found("reading of that name")
+
+    def owns(self, id_: str, key: Key | None) -> bool:
+        """Return True if a client may see the reading of this id."""
+        owner = self.owner(key)
+        return not owner or self.usage.find_owner(id_) == owner
+
+    async def list_readings(
+        self,
+        key: Key | None,
+        *,
+        limit: int,
+        search: str | None = None,
+        document: str | None = None,
+        offset: int = 0,
+    ) -> list[Reading]:
+        """Return the readings that a client may see, without their steps, newest first."""
+        return await asyncio.to_thread(
+            self.journal.readings,
+            limit=limit,
+            search=search,
+            ids=self._list_owned(key),
+            document=document,
+            offset=offset,
+        )
+
+    async def find_id(self, name: str, key: Key | None) -> str:
+        """Return the id of the reading that a client names by its id, the beginning of it, or "last"."""
+        running, owner = self.readings.get_recent(name), self.owner(key)
+        if running and owner in {"", running.request.caller.key_name}:
+            return name
+        return await asyncio.to_thread(self._find_id, name, owner)
+
+    def _find_id(self, name: str, owner: str) -> str:
+        if not owner:
+            return self.journal.reading(name).id
+        owned = self.usage.list_owned(owner)
+        matches = owned[-1:] if name == "last" else [id_ for id_ in owned if name and id_.startswith(name)]
+        if len(matches) != 1:
+            raise not_found("reading of that name; list_readings lists what there is")
+        return matches[0]
+
+    async def find_finished(self, key: Key | None, sha: str, model: str, said: Sequence[str] = ()) -> Reading | None:
+        """Return the newest answered reading of a document that left a memory; None where there is none.
+
+        One whose question has a text of `said` goes before the others.
+        """
+        return await asyncio.to_thread(self._find_finished, self._list_owned(key), sha, model, said)
+
+    def _find_finished(self, ids: list[str] | None, sha: str, model: str, said: Sequence[str]) -> Reading | None:
+        listed = self.journal.readings(limit=_MOST_FINISHED, ids=ids, document=sha)
+        answered = [one for one in listed if one.status is Status.ANSWERED and one.model == model]
+        answered.sort(key=lambda one: not any(text in one.question for text in said))
+        readings = (self.journal.reading(one.id) for one in answered)
+        return next((reading for reading in readings if reading.memory.text), None)
+
+    async def delete_reading(self, id_: str) -> None:
+        """Delete a reading, and its document when no other reading is of it."""
+        await self.readings.interrupt(id_)
+        try:
+            await asyncio.to_thread(self.journal.delete, id_)
+        except JournalError as error:
+            raise ApiError(409, str(error), kind="JournalError") from error
+        await asyncio.to_thread(self.usage.delete_reading, id_)
+
+    # Both
+
     async def search(self, key: Key | None, query: str, limit: int) -> list[SearchHit]:
         """Return readings and passages of the client's documents that have all the words, with the names it gave."""
-        service, owner = self._service, self.owner(key)
-        ids = service.usage.list_owned(owner) if owner else None
-        documents = service.usage.list_documents(owner) if owner else None
-        hits = await asyncio.to_thread(service.journal.search, query, limit=limit, ids=ids, documents=documents)
-        found = {hit.document for hit in hits}
-        labels = await asyncio.to_thread(self._shelf.load_labels, owner, LabelKind.DOCUMENT, sorted(found))
+        owner, ids = self.owner(key), self._list_owned(key)
+        documents = [*self.usage.list_documents(owner)] if owner else None
+        hits = await asyncio.to_thread(self.journal.search, query, limit=limit, ids=ids, documents=documents)
+        found = sorted({hit.document for hit in hits})
+        labels = await asyncio.to_thread(self.journal.shelf.load_labels, owner, LabelKind.DOCUMENT, found)
         names = {sha: label.name for sha, label in labels.items() if label.name}
         return [replace(hit, name=names.get(hit.document, hit.name)) for hit in hits]
 
@@ -69,55 +189,12 @@ class Library:
         self, key: Key | None, kind: LabelKind, id_: str, *, name: str | None, is_starred: bool | None
     ) -> None:
         """Name or star a document or reading that the client has."""
-        name = name and name.strip()
-        await asyncio.to_thread(self._shelf.set_label, self.owner(key), kind, id_, name=name, is_starred=is_starred)
+        set_ = partial(self.journal.shelf.set_label, name=name and name.strip(), is_starred=is_starred)
+        await asyncio.to_thread(set_, self.owner(key), kind, id_)
 
     async def load_labels(self, key: Key | None, ids: Sequence[str]) -> Mapping[str, Label]:
         """Return the labels of readings that have one."""
-        return await asyncio.to_thread(self._shelf.load_labels, self.owner(key), LabelKind.READING, ids)
-
-    async def find_finished(self, key: Key | None, sha: str, model: str, said: Sequence[str] = ()) -> Reading | None:
-        """Return the newest answered reading of a document that left a memory; None where there is none.
-
-        One whose question has a text of `said` goes before the others.
-        """
-        return await asyncio.to_thread(self._find_finished, self.owner(key), sha, model, said)
-
-    def _find_finished(self, owner: str, sha: str, model: str, said: Sequence[str]) -> Reading | None:
-        journal, ids = self._service.journal, self._service.usage.list_owned(owner) if owner else None
-        listed = journal.readings(limit=_MOST_FINISHED, ids=ids, document=sha)
-        answered = [one for one in listed if one.status is Status.ANSWERED and one.model == model]
-        answered.sort(key=lambda one: not any(text in one.question for text in said))
-        readings = (journal.reading(one.id) for one in answered)
-        return next((reading for reading in readings if reading.memory.text), None)
-
-    async def delete_reading(self, id_: str) -> None:
-        """Delete a reading, and its document when no other reading is of it."""
-        service = self._service
-        await service.readings.interrupt(id_)
-        try:
-            await asyncio.to_thread(service.journal.delete, id_)
-        except JournalError as error:
-            raise ApiError(409, str(error), kind="JournalError") from error
-        await asyncio.to_thread(service.usage.delete_reading, id_)
-
-    async def delete_document(self, document: ShelvedDocument, key: Key | None) -> None:
-        """Delete a document with all readings of it that the client has; others' stay, and with them its text."""
-        service, owner = self._service, self.owner(key)
-        ids = service.usage.list_owned(owner) if owner else None
-        readings = await asyncio.to_thread(service.journal.readings, document=document.id, ids=ids)
-        for reading in readings:
-            await self.delete_reading(reading.id)
-        service.usage.delete_document(owner, document.id)
-        if not service.usage.is_owned(document.row):
-            await asyncio.to_thread(self._shelf.drop_document, document.row)
-        await asyncio.to_thread(service.journal.forget_deleted)
-
-    def _reach(self, key: Key | None) -> Reach:
-        owner, usage = self.owner(key), self._service.usage
-        if not owner:
-            return Reach()
-        return Reach(owner=owner, rows=usage.list_document_rows(owner), ids=usage.list_owned(owner))
+        return await asyncio.to_thread(self.journal.shelf.load_labels, self.owner(key), LabelKind.READING, ids)
 
 
 def find_places(document: StoredDocument, text: str, start: int, limit: int) -> list[tuple[int, int]]:

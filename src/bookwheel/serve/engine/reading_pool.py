@@ -11,28 +11,43 @@ import asyncio
 import logging
 import time
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.serve.engine.errors import ApiError, too_many_requests
-from bookwheel.serve.engine.reading_loop import ReadingLoop
-from bookwheel.serve.engine.reading_runner import ReadingRunner
-from bookwheel.serve.engine.running_reading import LiveCall, ReadingRequest, RunningReading, Waiting
+from bookwheel.errors import BookwheelError, InputError
+from bookwheel.models.patience import Patience, format_duration
+from bookwheel.reading import runner
+from bookwheel.reading.several import follow
+from bookwheel.reading.structured import apply_schema
+from bookwheel.serve.engine.errors import ApiError, server_error, too_many_requests
+from bookwheel.serve.engine.running_reading import (
+    JobCancelled,
+    LiveCall,
+    ReadingLoop,
+    ReadingRequest,
+    RunningReading,
+    Waiting,
+)
+from bookwheel.serve.engine.sharing import SharedModel
+from bookwheel.serve.engine.usage import UsageEntry
+from bookwheel.session import find_way, settle_way
+from bookwheel.types import Answer, Reading, Status, Step
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
 
     from bookwheel.journal import Journal, StoredDocument
     from bookwheel.models.base import Model
-    from bookwheel.serve.engine.metrics import Metrics
-    from bookwheel.serve.engine.running_reading import DocumentOpener
-    from bookwheel.serve.engine.sharing import FairQueue
+    from bookwheel.models.patience import Retry
+    from bookwheel.serve.engine.running_reading import LoopJob
+    from bookwheel.serve.engine.sharing import FairQueue, Metrics
     from bookwheel.serve.engine.usage import UsageStore
-    from bookwheel.types import Answer, Reading, Step
 
 _SECONDS_TO_RETRY: Final = 15
 # Errors of readings that never started live here only: a client may still ask for them.
 _MOST_RECENT: Final = 256
+# Between two lines of the log about one call that is tried again.
+_SECONDS_BETWEEN_LINES: Final = 60.0
 
 _log: Final = logging.getLogger(__name__)
 
@@ -40,31 +55,15 @@ _log: Final = logging.getLogger(__name__)
 class ReadingPool:
     """The readings under way, by id. `ReadingRunner` runs each."""
 
-    def __init__(
-        self,
-        *,
-        journal: Journal,
-        models: Mapping[str, Model],
-        usage: UsageStore,
-        queue: FairQueue,
-        metrics: Metrics,
-        capacity: int,
-        capacity_per_key: int,
-    ) -> None:
+    def __init__(self, run: ReadingRunner, *, capacity: int, capacity_per_key: int) -> None:
         self.closed = asyncio.Event()
-        self._journal = journal
-        self._models = models
-        self._usage = usage
-        self._metrics = metrics
+        self.loop = run.loop
+        self._run_with = run
         self._capacity = capacity
         self._capacity_per_key = capacity_per_key
         self._running: dict[str, RunningReading] = {}
         self._recent: dict[str, RunningReading] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self.loop = ReadingLoop()
-        self._runner = ReadingRunner(
-            journal=journal, models=models, loop=self.loop, usage=usage, queue=queue, metrics=metrics
-        )
         self._is_closing = False
 
     def __len__(self) -> int:
@@ -72,10 +71,11 @@ class ReadingPool:
 
     def get_model(self, name: str) -> Model:
         """Return the model of this name. Raise a 404 that lists the models there are."""
-        if name in self._models:
-            return self._models[name]
-        names = ", ".join(self._models)
-        raise ApiError(404, f"no model {name!r} here; there are: {names}", kind="model_not_found", param="model")
+        models = self._run_with.models
+        if name in models:
+            return models[name]
+        message = f"no model {name!r} here; there are: {', '.join(models)}"
+        raise ApiError(404, message, kind="model_not_found", param="model")
 
     def get_running(self, id_: str) -> RunningReading | None:
         """Return the reading if it is under way."""
@@ -90,7 +90,7 @@ class ReadingPool:
         id_ = request.reading.id
         if running := self._running.get(id_):
             return running
-        self.check_capacity(request.key_name)
+        self.check_capacity(request.caller.key_name)
         self.get_model(request.reading.model)
         running = self._running[id_] = RunningReading(request=request, reading=request.reading)
         task = asyncio.create_task(self._run(running), name=f"reading {id_}")
@@ -113,7 +113,7 @@ class ReadingPool:
         """
         running = self._running.get(id_)
         if running is None:
-            ended = await asyncio.to_thread(self._journal.reading, id_)
+            ended = await asyncio.to_thread(self._run_with.journal.reading, id_)
             for event in (*ended.steps[first:], *((ended.answer,) if ended.answer else ())):
                 yield event
             yield replace(ended, steps=ended.gaps)
@@ -140,19 +140,11 @@ class ReadingPool:
             # In the loop where the others wait.
             await self.loop.run(request.lockstep.leave(request.member))
 
-    def document_opener(self, id_: str) -> DocumentOpener:
-        """Return a function that opens the document of a stored reading."""
-
-        async def open_document() -> StoredDocument:
-            return await asyncio.to_thread(self._journal.document_of, id_)
-
-        return open_document
-
     async def close(self) -> None:
         """Interrupt the readings under way, leave them open, and return when the journal has all of them."""
         self._is_closing = True
         for running in list(self._running.values()):
-            running.is_paused = running.request.survives_restart
+            running.is_paused = running.request.caller.survives_restart
             running.interrupt()
         while self._tasks:
             await asyncio.gather(*self._tasks)
@@ -162,40 +154,30 @@ class ReadingPool:
     def check_capacity(self, key_name: str, count: int = 1) -> None:
         """Raise an ApiError when this key cannot start so many readings now."""
         if count > (most := min(self._capacity, self._capacity_per_key)):
-            raise ApiError(400, f"at most {most} questions at a time here", kind="invalid_request", param="questions")
+            raise ApiError(400, f"at most {most} questions at a time here", param="questions")
         if self._is_closing:
             raise ApiError(503, "the server is ending; ask again when it is back", kind="ending")
         if len(self) + count > self._capacity:
-            raise too_many_requests(
-                f"{len(self)} readings are under way, the most at a time; try again later", _SECONDS_TO_RETRY
-            )
-        own = sum(running.request.key_name == key_name for running in self._running.values())
+            message = f"{len(self)} readings are under way, the most at a time; try again later"
+            raise too_many_requests(message, _SECONDS_TO_RETRY)
+        own = sum(running.request.caller.key_name == key_name for running in self._running.values())
         if own + count > self._capacity_per_key:
-            raise too_many_requests(
-                f"{own} readings of this key are under way, its share of the server; try again later", _SECONDS_TO_RETRY
-            )
+            message = f"{own} readings of this key are under way, its share of the server; try again later"
+            raise too_many_requests(message, _SECONDS_TO_RETRY)
 
     async def _run(self, running: RunningReading) -> None:
-        """Run one reading and retire it, whatever ended it."""
-        start, ended = time.monotonic(), None
+        """Run one reading and move it to the recent ones, whatever ended it."""
+        start, ended, id_ = time.monotonic(), None, running.reading.id
         try:
-            ended = await self._runner.run(running)
+            ended = await self._run_with.run(running)
         finally:
             await self.leave_lockstep(running.request)
-            self._retire(running, ended)
+            self._recent[id_] = self._running.pop(id_)
+            if len(self._recent) > _MOST_RECENT:
+                del self._recent[next(iter(self._recent))]
+            running.finish(ended)
             status = ended.status if ended else "not started"
-            _log.info("reading %s: %s after %.1f s", running.reading.id, status, time.monotonic() - start)
-
-    def _retire(self, running: RunningReading, ended: Reading | None) -> None:
-        """Move a reading from those under way to the recent ones."""
-        id_ = running.reading.id
-        del self._running[id_]
-        self._recent[id_] = running
-        if len(self._recent) > _MOST_RECENT:
-            del self._recent[next(iter(self._recent))]
-        if ended:
-            self._metrics.count_end(ended.status)
-        running.finish(ended)
+            _log.info("reading %s: %s after %.1f s", id_, status, time.monotonic() - start)
 
 
 async def _follow(
@@ -220,3 +202,155 @@ async def _follow(
     if running.result:
         # Of its steps, only the gaps are still unsaid.
         yield replace(running.result, steps=running.result.gaps)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadingRunner:
+    """Runs readings: opens and records them in the server's own event loop, and reads in that of readings."""
+
+    journal: Journal
+    models: Mapping[str, Model]
+    usage: UsageStore
+    queue: FairQueue
+    metrics: Metrics
+    loop: ReadingLoop = field(default_factory=ReadingLoop)
+
+    async def run(self, running: RunningReading) -> Reading | None:
+        """Run from the opening of the document to the end, whatever ends it; return None if it did not start."""
+        id_, ended = running.reading.id, None
+        try:
+            with self.journal.claim(id_):
+                document = await self._start(running)
+                # Stands if the journal cannot be written any more.
+                ended = replace(running.reading, status=Status.FAILED, error="the server could not keep this reading")
+                ended = await self._read(running, document)
+        except BookwheelError as error:
+            running.error = error
+            _log.warning("reading %s: %s", id_, error)
+        except Exception:  # noqa: BLE001 - one reading is recorded as failed; the others continue
+            running.error = server_error()
+            _log.exception("reading %s broke", id_)
+        if ended:
+            self.metrics.ended.labels(str(ended.status)).inc()
+            self.metrics.running.dec()
+        return ended
+
+    async def _start(self, running: RunningReading) -> StoredDocument:
+        """Open the document, record the reading in the usage store and the journal, and return the document."""
+        request, id_ = running.request, running.reading.id
+        document, caller = await self._open_document(running), request.caller
+        entry = UsageEntry(
+            id=id_,
+            key_name=caller.key_name,
+            idempotency_key=caller.idempotency_key,
+            fingerprint=caller.fingerprint,
+            is_open=caller.survives_restart,
+            leader=request.leader,
+        )
+        # Before the journal: after a kill in between, an entry without a reading is found and deleted, but a reading
+        # without an entry would stay open for ever.
+        await asyncio.to_thread(self.usage.save_reading, entry)
+        if request.is_stored:
+            stored = await asyncio.to_thread(self.journal.reading, id_)
+            running.reading = replace(stored, plan=request.reading.plan, status=Status.READING, error="", error_kind="")
+            running.steps.extend(stored.steps)
+            await self.journal.end(running.reading)
+        else:
+            running.reading = reading = replace(request.reading, document=document.info)
+            if request.way:
+                model = self.models[reading.model]
+                choice = await settle_way(request.way, document, reading.question, model, reading.plan)
+                running.reading = replace(reading, way=choice.way)
+            running.steps.extend(reading.steps)
+            await asyncio.to_thread(self.journal.begin, running.reading)
+        running.is_started = True
+        running.notify()
+        self.metrics.started.inc()
+        self.metrics.running.inc()
+        return document
+
+    async def _open_document(self, running: RunningReading) -> StoredDocument:
+        # A task of its own, so that an interruption can cancel the opening alone.
+        opening = asyncio.create_task(running.request.open_document())
+        running.cancel_work = opening.cancel
+        try:
+            return await opening
+        except asyncio.CancelledError:
+            if not running.is_interrupted:
+                raise
+            message = "the reading was interrupted before its document was open: start it anew"
+            raise ApiError(409, message, kind="cancelled") from None
+
+    async def _read(self, running: RunningReading, document: StoredDocument) -> Reading:
+        """Run the way of reading in the loop of readings; return the reading as the journal has it in the end."""
+        request, reading, loop = running.request, running.reading, asyncio.get_running_loop()
+        model = SharedModel(
+            self.models[reading.model],
+            queue=self.queue,
+            client=request.caller.key_name or request.leader or reading.id,
+            loop=loop,
+            metrics=self.metrics,
+            quota=request.quota,
+            running=running,
+        )
+
+        def watch(event: Step | Answer) -> None:
+            loop.call_soon_threadsafe(running.publish, event)
+
+        way = find_way(reading)
+        if request.lockstep:
+            way = follow(request.lockstep, request.member, way)
+        work = runner.run_reading(
+            reading,
+            document,
+            model,
+            way=apply_schema(way, reading.plan),
+            journal=self.journal,
+            watch=watch,
+            patience=_make_patience(running, loop),
+            counted=request.counted,
+        )
+        job = self.loop.submit(work)
+        running.cancel_work = job.cancel
+        if running.is_interrupted:  # while the reading was being recorded, when there was no job to cancel yet
+            job.cancel()
+        ended = await self._wait_for_job(running, job)
+        if ended.status is not Status.READING:
+            await asyncio.to_thread(self.usage.set_ended, reading.id)
+        return ended
+
+    async def _wait_for_job(self, running: RunningReading, job: LoopJob[Reading]) -> Reading:
+        id_ = running.reading.id
+        try:
+            return await asyncio.wrap_future(job.outcome)
+        except JobCancelled:
+            status, message = (Status.READING, "") if running.is_paused else (Status.CANCELLED, "interrupted")
+        except InputError as error:
+            running.error = error
+            return await asyncio.to_thread(self.journal.reading, id_)
+        except BookwheelError:
+            raise
+        except Exception:  # noqa: BLE001 - one reading is recorded as failed; the others continue
+            _log.exception("reading %s broke", id_)
+            status, message = Status.FAILED, str(server_error())
+        stored = await asyncio.to_thread(self.journal.reading, id_)
+        ended = replace(stored, status=status, error=message, error_kind="")
+        await self.journal.end(ended)
+        return ended
+
+
+def _make_patience(running: RunningReading, loop: asyncio.AbstractEventLoop) -> Patience:
+    """Return the patience of a reading: without end where no client waits on its connection."""
+    id_, due = running.reading.id, 0.0
+
+    def report(retry: Retry) -> None:
+        nonlocal due
+        waiting = Waiting(seconds=round(retry.seconds, 1), tries=retry.tries, error=str(retry.error))
+        loop.call_soon_threadsafe(running.wait_for_model, waiting)
+        if retry.wait and (retry.tries == 1 or retry.seconds >= due):
+            due = retry.seconds + _SECONDS_BETWEEN_LINES
+            since = format_duration(retry.seconds)
+            _log.warning("reading %s waits for the model (%s so far, try %d): %s", id_, since, retry.tries, retry.error)
+
+    is_patient = running.request.caller.survives_restart
+    return Patience(seconds=None, on_retry=report) if is_patient else Patience(on_retry=report)

@@ -1,11 +1,26 @@
-"""One reading under way: its request, its progress, and the events that announce every change."""
+"""One reading under way: who asked for it, its progress, what announces every change, and the loop it runs in.
+
+A server has two event loops. Its own is uvicorn's and has every connection: of clients, of MCP sessions, to the
+endpoints of models. Nothing in it takes long: SQLite, conversions and comparisons go to threads or to children.
+
+The code of a way of reading runs in the second loop, in a thread beside it. It cuts chunks and counts tokens between
+its calls of the model. Both are synchronous: they take time, and a server's tokenizer even waits for the network. They
+happen lazily inside the reading's coroutine, so no single function can be sent to a thread; the whole coroutine is.
+Here it delays other readings at most, never a request, a stream or a page. Its calls of the model go back to the first
+loop (`SharedModel`), where the model's connections are, and its steps are announced there.
+
+A tokenizer behind HTTP belongs to its model and brings a loop for its requests (`bookwheel.models.server_tokenizer`):
+whoever counts waits for the answer, in either loop or in a thread, so the request can be in none of them.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 from bookwheel.journal import StoredDocument
 from bookwheel.types import Answer, Usage
@@ -13,17 +28,35 @@ from bookwheel.types import Answer, Usage
 if TYPE_CHECKING:
     from bookwheel.errors import BookwheelError
     from bookwheel.reading.several import Lockstep
-    from bookwheel.serve.engine.access import TokenQuota
+    from bookwheel.serve.engine.access import Key, TokenQuota
     from bookwheel.session import WayRequest
     from bookwheel.types import Reading, Step
 
 CallKind: TypeAlias = Literal["reply", "judge", "likelihood"]
 """What a model is asked for."""
-# Seconds between two looks at a reply that is being written: a stream brings dozens of tokens a second.
-_SECONDS_BETWEEN_LOOKS: Final = 0.1
-
 DocumentOpener: TypeAlias = Callable[[], Coroutine[Any, Any, StoredDocument]]
 """Puts the document of a reading into the journal."""
+# Seconds between two looks at a reply that is being written: a stream brings dozens of tokens a second.
+_SECONDS_BETWEEN_LOOKS: Final = 0.1
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """The sender of a request, and the means to recognise the same request when it is sent again."""
+
+    key: Key | None = None
+    """None where the server has no keys."""
+    idempotency_key: str | None = None
+    fingerprint: str = ""
+    """A hash of the request's body: one Idempotency-Key must not be used for two requests."""
+    survives_restart: bool = True
+    """Its readings go on after a restart of the server; not so where it waits for the answer on its connection."""
+
+    @property
+    def key_name(self) -> str:
+        """The key's name; empty where the server has no keys."""
+        return self.key.name if self.key else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,19 +66,14 @@ class ReadingRequest:
     reading: Reading
     open_document: DocumentOpener
     """Called when the reading has its place, because fetching and converting can take long."""
+    caller: Caller = field(default_factory=Caller)
+    quota: TokenQuota | None = None
     way: WayRequest | None = None
     """Of a new reading: it is settled when the document is open."""
     is_stored: bool = False
     """The journal has the reading, so it continues after its last step."""
     counted: Usage = field(default_factory=Usage)
     """Spent by earlier runs, and counted against the budget."""
-    key_name: str = ""
-    quota: TokenQuota | None = None
-    survives_restart: bool = True
-    """The server continues it after a restart; not so where a client waits for the answer on its connection."""
-    idempotency_key: str | None = None
-    fingerprint: str = ""
-    """A hash of the request's body."""
     lockstep: Lockstep | None = None
     """Shared by the readings of several questions about one document."""
     leader: str = ""
@@ -112,8 +140,7 @@ class RunningReading:
 
     def publish(self, event: Step | Answer) -> None:
         """Add a durable step, or the answer."""
-        self.waiting = None
-        self.call = None
+        self.waiting = self.call = None
         if isinstance(event, Answer):
             self.answer = event
         else:
@@ -156,8 +183,7 @@ class RunningReading:
     def finish(self, result: Reading | None) -> None:
         """Set the result; no change follows."""
         self.result = result
-        self.waiting = None
-        self.call = None
+        self.waiting = self.call = None
         self.done.set()
         self.notify()
 
@@ -165,3 +191,64 @@ class RunningReading:
         """Wake all who wait for a change."""
         self.changed.set()
         self.changed = asyncio.Event()
+
+
+class JobCancelled(Exception):
+    """The job was cancelled, and its cleanup has finished."""
+
+
+class LoopJob(Generic[_T]):
+    """Work in the other loop.
+
+    `asyncio.run_coroutine_threadsafe` does not serve: its future counts as cancelled at once. This `outcome` is set
+    when the work has ended, which after `cancel` can take a moment.
+    """
+
+    def __init__(self, work: Coroutine[Any, Any, _T], loop: asyncio.AbstractEventLoop) -> None:
+        self.outcome: Future[_T] = Future()
+        self._loop = loop
+        self._task: asyncio.Task[_T] | None = None
+        loop.call_soon_threadsafe(self._start, work)
+
+    def cancel(self) -> None:
+        self._loop.call_soon_threadsafe(lambda: self._task and self._task.cancel())
+
+    def _start(self, work: Coroutine[Any, Any, _T]) -> None:
+        self._task = self._loop.create_task(work)
+        self._task.add_done_callback(self._set_outcome)
+
+    def _set_outcome(self, task: asyncio.Task[_T]) -> None:
+        if task.cancelled():
+            self.outcome.set_exception(JobCancelled())
+        elif error := task.exception():
+            self.outcome.set_exception(error)
+        else:
+            self.outcome.set_result(task.result())
+
+
+class ReadingLoop:
+    """The second loop and its thread, which start with the first job."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+
+    def submit(self, work: Coroutine[Any, Any, _T]) -> LoopJob[_T]:
+        """Start the work in the other loop."""
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            self._thread = threading.Thread(target=self._loop.run_forever, name="bookwheel readings", daemon=True)
+            self._thread.start()
+        return LoopJob(work, self._loop)
+
+    async def run(self, work: Coroutine[Any, Any, _T]) -> _T:
+        """Return the result of work in the other loop."""
+        return await asyncio.wrap_future(self.submit(work).outcome)
+
+    def close(self) -> None:
+        """Stop the loop; every job must have ended."""
+        if self._loop and self._thread:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
+            self._loop = self._thread = None

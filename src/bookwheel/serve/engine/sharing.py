@@ -1,4 +1,4 @@
-"""What clients share: turns in a queue, round robin, and the model as one reading sees it, within its key's quota."""
+"""What clients share: turns in a queue, round robin; the model as one reading sees it, within its quota; metrics."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections import OrderedDict, deque
 from contextlib import asynccontextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from bookwheel.errors import ModelError
 from bookwheel.models.base import REPLY_WATCHER, Embeddings, Judgement, Likelihood, ModelWrapper, most_scored_tokens
@@ -21,13 +23,44 @@ if TYPE_CHECKING:
     from bookwheel.models.base import Ability, Model
     from bookwheel.plan import Sampling
     from bookwheel.serve.engine.access import TokenQuota
-    from bookwheel.serve.engine.metrics import Metrics
     from bookwheel.serve.engine.running_reading import CallKind, RunningReading
     from bookwheel.types import Message
 
 _T = TypeVar("_T", Reply, Judgement, Likelihood, Embeddings)
 _R = TypeVar("_R")
 _SECONDS_TO_RETRY: Final = 5
+_METHODS: Final = frozenset({"GET", "POST", "DELETE", "HEAD", "OPTIONS", "PUT", "PATCH"})
+
+
+class Metrics:
+    """The counters of one server, for Prometheus."""
+
+    def __init__(self) -> None:
+        # A registry for each server, because two servers can live in one process.
+        registry = self._registry = CollectorRegistry()
+        self._requests = Counter("bookwheel_requests", "HTTP requests.", ["method", "status"], registry=registry)
+        self.started = Counter("bookwheel_readings_begun", "Readings begun or gone on with.", registry=registry)
+        self.ended = Counter("bookwheel_readings_ended", "Readings that ended, by how.", ["status"], registry=registry)
+        self.running = Gauge("bookwheel_readings_under_way", "Readings under way.", registry=registry)
+        self._calls = Counter("bookwheel_calls", "Calls of the model.", ["model"], registry=registry)
+        self._tokens = Counter(
+            "bookwheel_tokens", "Tokens read and written by the model.", ["model", "of"], registry=registry
+        )
+        self._seconds = Histogram("bookwheel_call_seconds", "How long a call took, turn included.", registry=registry)
+
+    def count_request(self, method: str, status: int) -> None:
+        # A client can invent methods; each would become a time series of its own.
+        self._requests.labels(method if method in _METHODS else "other", str(status)).inc()
+
+    def count_call(self, model: str, usage: Usage, seconds: float) -> None:
+        self._calls.labels(model).inc()
+        self._tokens.labels(model, "prompt").inc(usage.prompt_tokens)
+        self._tokens.labels(model, "completion").inc(usage.completion_tokens)
+        self._seconds.observe(seconds)
+
+    def render(self) -> bytes:
+        """Return all metrics in Prometheus' text format."""
+        return generate_latest(self._registry)
 
 
 class FairQueue:
@@ -44,9 +77,8 @@ class FairQueue:
         """Raise a 429 while too many calls wait."""
         # Only new requests are checked. A reading that has started waits as long as it takes.
         if self.waiting >= self._most_waiting:
-            raise too_many_requests(
-                f"{self.waiting} calls wait for the model already; try again in a moment", _SECONDS_TO_RETRY
-            )
+            message = f"{self.waiting} calls wait for the model already; try again in a moment"
+            raise too_many_requests(message, _SECONDS_TO_RETRY)
 
     @asynccontextmanager
     async def slot(self, client: str) -> AsyncGenerator[None]:
@@ -89,7 +121,10 @@ class FairQueue:
 
 
 class SharedModel(ModelWrapper):
-    """A model that can be called from any event loop; `loop` is the one that its connections belong to."""
+    """A model that can be called from any event loop; `loop` is the one that its connections belong to.
+
+    Every call keeps to the key's quota: BudgetReached when it does not cover what the call may cost at most.
+    """
 
     def __init__(
         self,
@@ -111,80 +146,64 @@ class SharedModel(ModelWrapper):
         self._running = running
 
     async def reply(self, messages: Sequence[Message], *, limit: int, sampling: Sampling) -> Reply:
-        """Return the model's reply. Raise BudgetReached when the quota does not cover the longest one."""
         call = partial(self._model.reply, messages, limit=limit, sampling=sampling)
-        return await self._spend(messages, limit, self._shown("reply", call))
+        return await self._spend(messages, limit, call, "reply")
 
     async def abilities(self) -> frozenset[Ability]:
-        """Return the model's abilities."""
         return await self._run(super().abilities())
 
     async def judge(self, messages: Sequence[Message], options: Sequence[str]) -> Judgement:
-        """Return the model's judgement, within the quota."""
-        return await self._spend(messages, 1, self._shown("judge", partial(super().judge, messages, options)))
+        return await self._spend(messages, 1, partial(super().judge, messages, options), "judge")
 
     async def likelihood(self, messages: Sequence[Message], continuation: str) -> Likelihood:
-        """Return the likelihood of the continuation, within the quota."""
         limit = most_scored_tokens(self.tokenizer, continuation)
-        call = partial(super().likelihood, messages, continuation)
-        return await self._spend(messages, limit, self._shown("likelihood", call))
+        return await self._spend(messages, limit, partial(super().likelihood, messages, continuation), "likelihood")
 
     async def embed(self, texts: Sequence[str]) -> Embeddings:
-        """Return embeddings of texts, within the quota."""
-        return await self._spend(texts_to_messages(texts), 0, lambda: super(SharedModel, self).embed(texts))
-
-    def _shown(self, kind: CallKind, call: Callable[[], Awaitable[_T]]) -> Callable[[], Awaitable[_T]]:
-        """Return the call so that whoever watches the reading sees it; where nobody does, nothing is streamed."""
-
-        async def show() -> _T:
-            running = self._running
-            if running is None or not running.watchers:
-                return await call()
-            running.show_call(kind, "")
-            watcher = REPLY_WATCHER.set(partial(running.show_call, kind))
-            try:
-                return await call()
-            finally:
-                REPLY_WATCHER.reset(watcher)
-
-        return show
-
-    async def _spend(self, messages: Sequence[Message], limit: int, call: Callable[[], Awaitable[_T]]) -> _T:
-        """Make a call of at most `limit` tokens of reply in the model's own event loop."""
-        # Counted here and not in the model's loop: a server's tokenizer waits for the network.
-        worst = worst_usage(self, messages, limit) if self._quota else Usage()
-        return await self._run(self._call(worst, call))
-
-    async def _run(self, call: Coroutine[Any, Any, _R]) -> _R:
-        """Run a coroutine in the event loop that the model's connections belong to."""
-        if asyncio.get_running_loop() is self._loop:
-            return await call
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(call, self._loop))
+        return await self._spend(texts_to_messages(texts), 0, partial(super().embed, texts))
 
     async def aclose(self) -> None:
         """Do nothing: the model belongs to the server."""
 
-    async def _call(self, worst: Usage, call: Callable[[], Awaitable[_T]]) -> _T:
+    async def _spend(
+        self, messages: Sequence[Message], limit: int, call: Callable[[], Awaitable[_T]], kind: CallKind | None = None
+    ) -> _T:
+        """Make a call of at most `limit` tokens of reply in the model's own event loop."""
+        # Counted here and not in the model's loop: a server's tokenizer waits for the network.
+        worst = worst_usage(self, messages, limit) if self._quota else Usage()
+        return await self._run(self._call(worst, call, kind))
+
+    async def _run(self, call: Coroutine[Any, Any, _R]) -> _R:
+        if asyncio.get_running_loop() is self._loop:
+            return await call
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(call, self._loop))
+
+    async def _call(self, worst: Usage, call: Callable[[], Awaitable[_T]], kind: CallKind | None) -> _T:
         start = time.perf_counter()
         # Reserved before the wait, so that calls side by side cannot pass the quota together.
         with self._quota.reserve(worst.tokens) if self._quota else nullcontext():
             async with self._queue.slot(self._client):
                 try:
-                    result = await call()
+                    result = await self._show(call, kind)
                 except (ModelError, asyncio.CancelledError) as error:
                     # A client that starts and cancels calls must not get them for nothing.
-                    await self._settle_lost(error, worst)
+                    lost = lost_usage(error, worst) if isinstance(error, ModelError) else worst
+                    if self._quota and (not isinstance(error, ModelError) or error.is_charged):
+                        await self._quota.settle(lost.tokens)
                     raise
             self._metrics.count_call(self.name, result.usage, time.perf_counter() - start)
             if self._quota:
                 await self._quota.settle(result.usage.tokens)
         return result
 
-    async def _settle_lost(self, error: BaseException, worst: Usage) -> None:
-        """Count a call without a reply: what it may have cost."""
-        if not self._quota:
-            return
-        if not isinstance(error, ModelError):
-            await self._quota.settle(worst.tokens)
-        elif error.is_charged:
-            await self._quota.settle(lost_usage(error, worst).tokens)
+    async def _show(self, call: Callable[[], Awaitable[_T]], kind: CallKind | None) -> _T:
+        """Make the call so that whoever watches the reading sees it; where nobody does, nothing is streamed."""
+        running = self._running
+        if kind is None or running is None or not running.watchers:
+            return await call()
+        running.show_call(kind, "")
+        watcher = REPLY_WATCHER.set(partial(running.show_call, kind))
+        try:
+            return await call()
+        finally:
+            REPLY_WATCHER.reset(watcher)

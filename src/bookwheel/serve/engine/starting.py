@@ -19,9 +19,9 @@ from bookwheel.errors import BookwheelError, JournalError, is_passing_kind
 from bookwheel.journal.listing import list_rows
 from bookwheel.reading.several import Lockstep
 from bookwheel.reading.ways.registry import load_way
+from bookwheel.serve.engine.access import Key
 from bookwheel.serve.engine.errors import ApiError
-from bookwheel.serve.engine.running_reading import ReadingRequest
-from bookwheel.serve.engine.usage import UsageEntry
+from bookwheel.serve.engine.running_reading import Caller, ReadingRequest
 from bookwheel.types import Reading, Status
 
 if TYPE_CHECKING:
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from bookwheel.journal import StoredDocument
     from bookwheel.serve.engine.reading_pool import ReadingPool
     from bookwheel.serve.engine.running_reading import DocumentOpener, RunningReading
-    from bookwheel.serve.engine.service import Caller, ReadingSpec, Service
+    from bookwheel.serve.engine.service import ReadingSpec, Service
+    from bookwheel.serve.engine.usage import UsageEntry
 
 _LONGEST_IDEMPOTENCY_KEY: Final = 255
 # Failed readings that are tried again: nobody wants to pay today for what failed a month ago.
@@ -40,31 +41,16 @@ _log: Final = logging.getLogger(__name__)
 
 
 async def start_readings(
-    service: Service,
-    spec: ReadingSpec,
-    questions: Sequence[str],
-    open_document: DocumentOpener,
-    caller: Caller,
-    *,
-    survives_restart: bool = True,
+    service: Service, spec: ReadingSpec, questions: Sequence[str], open_document: DocumentOpener, caller: Caller
 ) -> list[RunningReading]:
     """Start a reading for each question, before its document is open; start none unless all of them can be."""
     opener = _open_once(open_document, questions)
-    requests = [
-        await service.prepare(spec, question, opener, caller, survives_restart=survives_restart)
-        for question in questions
-    ]
+    requests = [await service.prepare(spec, question, opener, caller) for question in questions]
     return _start_together(service.readings, requests, caller.key_name)
 
 
 async def start_or_find(
-    service: Service,
-    spec: ReadingSpec,
-    questions: Sequence[str],
-    open_document: DocumentOpener,
-    caller: Caller,
-    *,
-    survives_restart: bool = True,
+    service: Service, spec: ReadingSpec, questions: Sequence[str], open_document: DocumentOpener, caller: Caller
 ) -> list[tuple[RunningReading | None, Reading]]:
     """Start readings, or find those that this Idempotency-Key started; None where one has its answer."""
     async with _hold_request(service, caller):
@@ -77,12 +63,12 @@ async def start_or_find(
                 member = replace(caller, idempotency_key=f"{caller.idempotency_key}\n{number}")
             old = await _find_started(service, member)
             if old is None:
-                planned.append(await service.prepare(spec, question, opener, member, survives_restart=survives_restart))
+                planned.append(await service.prepare(spec, question, opener, member))
             elif old.status is Status.ANSWERED:
                 planned.append(old)
             else:
                 # The same request gets no second budget.
-                planned.append(service.prepare_next(old, member, survives_restart=survives_restart, counted=old.usage))
+                planned.append(service.prepare_next(old, member, old.usage))
         requests = [one for one in planned if isinstance(one, ReadingRequest)]
         running = _start_together(service.readings, requests, caller.key_name)
         begun = {one.reading.id: (one, await service.wait_until_started(one)) for one in running}
@@ -97,7 +83,7 @@ async def _hold_request(service: Service, caller: Caller) -> AsyncGenerator[None
         yield
         return
     if not 0 < len(key) <= _LONGEST_IDEMPOTENCY_KEY:
-        raise ApiError(400, "an Idempotency-Key has 1 to 255 characters", kind="invalid_request")
+        raise ApiError(400, f"an Idempotency-Key has 1 to {_LONGEST_IDEMPOTENCY_KEY} characters")
     async with service.request_locks.setdefault((caller.key_name, key), asyncio.Lock()):
         yield
 
@@ -171,7 +157,7 @@ async def continue_readings(service: Service) -> int:
     So do those of the last week that failed because their model could not be reached: today a reading of the server
     waits for its model, but an older server stored such failures as an end.
     """
-    failed = list[UsageEntry]()
+    failed: list[UsageEntry] = []
     try:
         failed = await asyncio.to_thread(_list_failed, service)
     except JournalError as error:
@@ -185,24 +171,20 @@ async def continue_readings(service: Service) -> int:
         else:
             if request:
                 groups.setdefault(entry.leader or entry.id, []).append(request)
-    return sum([await _start_again(service, leader, requests) for leader, requests in groups.items()])
-
-
-async def _start_again(service: Service, leader: str, requests: Sequence[ReadingRequest]) -> int:
-    """Start readings, those of several questions in lockstep again."""
-    try:
-        joined = _join_requests(requests, leader)
-    except BookwheelError as error:  # the way was of a package that is gone
-        _log_failure(leader, error)
-        return 0
     count = 0
-    for request in joined:
+    for leader, requests in groups.items():
         try:
-            await service.readings.start(request).wait_until_started()
-            count += 1
-        except BookwheelError as error:
-            await service.readings.leave_lockstep(request)
-            _log_failure(request.reading.id, error)
+            joined = _join_requests(requests, leader)
+        except BookwheelError as error:  # the way was of a package that is gone
+            _log_failure(leader, error)
+            continue
+        for request in joined:
+            try:
+                await service.readings.start(request).wait_until_started()
+                count += 1
+            except BookwheelError as error:
+                await service.readings.leave_lockstep(request)
+                _log_failure(request.reading.id, error)
     return count
 
 
@@ -213,9 +195,8 @@ def _log_failure(id_: str, error: BookwheelError) -> None:
 def _list_failed(service: Service) -> list[UsageEntry]:
     """Return the server's readings of the last days that failed for a passing reason, oldest first."""
     since = (datetime.now(UTC) - _PICKED_UP).isoformat(timespec="seconds")
-    rows = list_rows(service.journal.path)
-    failed = [row for row in rows if row.status == Status.FAILED and row.created >= since]
-    return service.usage.list_ended([row.id for row in failed if is_passing_kind(row.error_kind)])
+    rows = [row for row in list_rows(service.journal.path) if row.status == Status.FAILED and row.created >= since]
+    return service.usage.list_ended([row.id for row in rows if is_passing_kind(row.error_kind)])
 
 
 async def _request_again(service: Service, entry: UsageEntry) -> ReadingRequest | None:
@@ -229,14 +210,9 @@ async def _request_again(service: Service, entry: UsageEntry) -> ReadingRequest 
     if not is_unfinished or reading.model not in service.models:
         await asyncio.to_thread(service.usage.set_ended, entry.id)
         return None
-    return ReadingRequest(
-        reading=service.apply_limits(reading),
-        open_document=service.readings.document_opener(entry.id),
-        is_stored=True,
-        # The same run goes on, so it gets no second budget.
-        counted=reading.usage,
-        key_name=entry.key_name,
-        quota=service.quota(service.keys.find_by_name(entry.key_name)),
-        idempotency_key=entry.idempotency_key,
-        fingerprint=entry.fingerprint,
-    )
+    key = service.keys.find_by_name(entry.key_name)
+    if key is None and entry.key_name:  # it was taken out of the key file
+        key = Key(name=entry.key_name, sha256="")
+    caller = Caller(key=key, idempotency_key=entry.idempotency_key, fingerprint=entry.fingerprint)
+    # The same run goes on, so it gets no second budget.
+    return service.prepare_next(reading, caller, reading.usage)

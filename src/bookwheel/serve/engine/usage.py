@@ -32,7 +32,6 @@ CREATE TABLE IF NOT EXISTS spending (
     owner TEXT NOT NULL, day TEXT NOT NULL, tokens INTEGER NOT NULL, PRIMARY KEY (owner, day)
 );
 """
-_SELECT: Final = "SELECT readings.*, leader FROM readings LEFT JOIN leaders ON leaders.id = readings.id"
 # A second server on the same journal may hold the file while it starts.
 _LOCK_TIMEOUT: Final = 60
 # Values of the column `open`. Older files have no -1.
@@ -50,7 +49,6 @@ class UsageEntry:
     """The key that asked for it; empty where the server has no keys."""
     idempotency_key: str | None = None
     fingerprint: str = ""
-    """A hash of the request's body: one Idempotency-Key must not be used for two requests."""
     is_open: bool = True
     """The server continues it after a restart. If not at its beginning, a client waits for it on its connection."""
     leader: str = ""
@@ -72,106 +70,109 @@ class UsageStore:
             self._connection.execute(f"PRAGMA synchronous = {schema.SYNCHRONOUS}")
             self._connection.executescript(_TABLES)
 
+    def close(self) -> None:
+        with self._lock:
+            self._connection.close()
+
+    def _execute(self, query: str, *values: Any) -> list[Any]:
+        with self._lock, translate_errors(self.path, "write to"):
+            return self._connection.execute(query, values).fetchall()
+
+    # Readings
+
     def save_reading(self, entry: UsageEntry) -> None:
         """Record a reading that starts or continues; one that is known keeps its request."""
         state = _OPEN if entry.is_open else _AWAITED
-        values = (entry.id, entry.key_name, entry.idempotency_key, entry.fingerprint, state)
-        on_conflict = "ON CONFLICT (id) DO UPDATE SET open = excluded.open"
-        self._execute(f"INSERT INTO readings VALUES (?, ?, ?, ?, ?) {on_conflict}", values)
+        self._execute(
+            "INSERT INTO readings VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET open = excluded.open",
+            *(entry.id, entry.key_name, entry.idempotency_key, entry.fingerprint, state),
+        )
         if entry.leader:
-            self._execute("INSERT OR REPLACE INTO leaders VALUES (?, ?)", (entry.id, entry.leader))
+            self._execute("INSERT OR REPLACE INTO leaders VALUES (?, ?)", entry.id, entry.leader)
 
     def find_reading(self, key_name: str, idempotency_key: str) -> UsageEntry | None:
         """Return the reading that this key's request started."""
-        rows = self._execute(f"{_SELECT} WHERE owner = ? AND request = ?", (key_name, idempotency_key))
-        return _parse_row(rows[0]) if rows else None
+        return next(iter(self._select("owner = ? AND request = ?", key_name, idempotency_key)), None)
 
     def list_open(self) -> list[UsageEntry]:
         """Return the readings that were under way when the server ended, oldest first."""
-        return [_parse_row(row) for row in self._execute(f"{_SELECT} WHERE open = 1 ORDER BY readings.rowid")]
+        return self._select("open = ?", _OPEN)
 
     def list_ended(self, ids: Sequence[str]) -> list[UsageEntry]:
         """Return those of these readings that have ended and were nobody's to wait for, oldest first."""
         chosen = "readings.id IN (SELECT value FROM json_each(?))"
-        query = f"{_SELECT} WHERE open = 0 AND {chosen} ORDER BY readings.rowid"
-        return [_parse_row(row) for row in self._execute(query, (json.dumps(list(ids)),))]
+        return self._select(f"open = ? AND {chosen}", _ENDED, json.dumps(list(ids)))
+
+    def _select(self, where: str, *values: Any) -> list[UsageEntry]:
+        rows = self._execute(
+            "SELECT readings.*, leader FROM readings LEFT JOIN leaders ON leaders.id = readings.id "
+            f"WHERE {where} ORDER BY readings.rowid",
+            *values,
+        )
+        return [
+            UsageEntry(
+                id=id_,
+                key_name=key_name,
+                idempotency_key=request,
+                fingerprint=fingerprint,
+                is_open=state == _OPEN,
+                leader=leader or "",
+            )
+            for id_, key_name, request, fingerprint, state, leader in rows
+        ]
 
     def set_ended(self, id_: str) -> None:
         """Record that a reading has ended, so that the server does not continue it after a restart."""
-        self._execute("UPDATE readings SET open = ? WHERE id = ? AND open = ?", (_ENDED, id_, _OPEN))
+        self._execute("UPDATE readings SET open = ? WHERE id = ? AND open = ?", _ENDED, id_, _OPEN)
 
     def delete_reading(self, id_: str) -> None:
-        """Remove a reading that was deleted."""
-        self._execute("DELETE FROM readings WHERE id = ?", (id_,))
-        self._execute("DELETE FROM leaders WHERE id = ?", (id_,))
+        self._execute("DELETE FROM readings WHERE id = ?", id_)
+        self._execute("DELETE FROM leaders WHERE id = ?", id_)
 
     def find_owner(self, id_: str) -> str | None:
         """Return the key that a reading belongs to; None for a reading that no server started."""
-        rows = self._execute("SELECT owner FROM readings WHERE id = ?", (id_,))
+        rows = self._execute("SELECT owner FROM readings WHERE id = ?", id_)
         return str(rows[0][0]) if rows else None
 
     def list_owned(self, key_name: str) -> list[str]:
-        """Return the ids of the readings that a key started."""
-        return [row[0] for row in self._execute("SELECT id FROM readings WHERE owner = ?", (key_name,))]
+        """Return the ids of the readings that a key started, oldest first."""
+        return [row[0] for row in self._execute("SELECT id FROM readings WHERE owner = ? ORDER BY rowid", key_name)]
+
+    # Documents that keys have brought
 
     def add_document(self, key_name: str, sha256: str, document: int) -> None:
         """Record that a key has brought this text, as this document of the journal."""
         on_conflict = "ON CONFLICT DO UPDATE SET document = excluded.document"
-        self._execute(f"INSERT INTO documents VALUES (?, ?, ?) {on_conflict}", (key_name, sha256, document))
+        self._execute(f"INSERT INTO documents VALUES (?, ?, ?) {on_conflict}", key_name, sha256, document)
 
     def find_document(self, key_name: str, sha256: str) -> int | None:
         """Return the document of the journal that a key brought with this text."""
-        rows = self._execute("SELECT document FROM documents WHERE owner = ? AND sha256 = ?", (key_name, sha256))
+        rows = self._execute("SELECT document FROM documents WHERE owner = ? AND sha256 = ?", key_name, sha256)
         return int(rows[0][0]) if rows else None
 
-    def list_documents(self, key_name: str) -> list[str]:
-        """Return the SHA-256 of each text that a key has brought."""
-        return [row[0] for row in self._execute("SELECT sha256 FROM documents WHERE owner = ?", (key_name,))]
-
-    def list_document_rows(self, key_name: str) -> list[int]:
-        """Return the documents of the journal that a key has brought."""
-        return [int(row[0]) for row in self._execute("SELECT document FROM documents WHERE owner = ?", (key_name,))]
+    def list_documents(self, key_name: str) -> dict[str, int]:
+        """Return the documents of the journal that a key has brought, by the SHA-256 of their texts."""
+        return dict(self._execute("SELECT sha256, document FROM documents WHERE owner = ?", key_name))
 
     def is_owned(self, document: int) -> bool:
         """Return True if any key has brought this document of the journal."""
-        return bool(self._execute("SELECT 1 FROM documents WHERE document = ? AND owner <> ''", (document,)))
+        return bool(self._execute("SELECT 1 FROM documents WHERE document = ? AND owner <> ''", document))
 
     def delete_document(self, key_name: str, sha256: str) -> None:
-        """Remove a text that a key deletes."""
-        self._execute("DELETE FROM documents WHERE owner = ? AND sha256 = ?", (key_name, sha256))
+        self._execute("DELETE FROM documents WHERE owner = ? AND sha256 = ?", key_name, sha256)
+
+    # Tokens
 
     def add_tokens(self, key_name: str, tokens: int) -> None:
         """Add to the tokens that a key has used today."""
         self._execute(
             "INSERT INTO spending VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET tokens = tokens + excluded.tokens",
-            (key_name, today(), tokens),
+            *(key_name, today(), tokens),
         )
 
     def tokens_today(self, key_name: str) -> int:
-        """Return the tokens that a key has used today."""
-        rows = self._execute("SELECT tokens FROM spending WHERE owner = ? AND day = ?", (key_name, today()))
+        rows = self._execute("SELECT tokens FROM spending WHERE owner = ? AND day = ?", key_name, today())
         return int(rows[0][0]) if rows else 0
-
-    def close(self) -> None:
-        """Close the file."""
-        with self._lock:
-            self._connection.close()
-
-    def _execute(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
-        with self._lock, translate_errors(self.path, "write to"):
-            return self._connection.execute(query, values).fetchall()
-
-
-def _parse_row(row: Sequence[Any]) -> UsageEntry:
-    id_, key_name, idempotency_key, fingerprint, is_open, leader = row
-    return UsageEntry(
-        id=id_,
-        key_name=key_name,
-        idempotency_key=idempotency_key,
-        fingerprint=fingerprint,
-        is_open=is_open == _OPEN,
-        leader=leader or "",
-    )
 
 
 def today() -> str:

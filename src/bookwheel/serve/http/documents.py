@@ -12,7 +12,7 @@ from bookwheel.journal.search import SearchHit
 from bookwheel.journal.shelf import LabelKind
 from bookwheel.record import to_plain
 from bookwheel.serve.engine.errors import ApiError
-from bookwheel.serve.engine.library import Library, find_places
+from bookwheel.serve.engine.library import find_places
 from bookwheel.serve.http.answers import JsonResponse
 from bookwheel.serve.http.operations import SPAN, operation
 from bookwheel.serve.http.requests import LabelShape, parse_body, parse_number, store_upload
@@ -92,7 +92,6 @@ class DocumentRoutes:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._library = Library(service)
 
     @operation(
         "POST",
@@ -125,7 +124,7 @@ class DocumentRoutes:
         """List the documents: those with a star first, then the last used."""
         limit = min(parse_number(request, "limit", _DEFAULT_COUNT), _MOST_DOCUMENTS)
         offset, search = parse_number(request, "offset", 0), request.query_params.get("search", "")
-        documents = await self._library.list_documents(request.state.key, limit=limit, offset=offset, search=search)
+        documents = await self._service.list_shelf(request.state.key, limit=limit, offset=offset, search=search)
         return JsonResponse([_document_to_json(document) for document in documents])
 
     @operation("GET", "/documents/{sha}", "A document", ShelvedDocumentJson)
@@ -139,13 +138,13 @@ class DocumentRoutes:
         document = await self._find_document(request)
         body = await parse_body(LabelShape, request)
         key, kind = request.state.key, LabelKind.DOCUMENT
-        await self._library.set_label(key, kind, document.id, name=body.name, is_starred=body.starred)
+        await self._service.set_label(key, kind, document.id, name=body.name, is_starred=body.starred)
         return JsonResponse(_document_to_json(await self._find_document(request)))
 
     @operation("DELETE", "/documents/{sha}", "Delete a document with its readings", status=204)
     async def delete_document(self, request: Request) -> Response:
         """Delete a document with all readings of it."""
-        await self._library.delete_document(await self._find_document(request), request.state.key)
+        await self._service.delete_document(await self._find_document(request), request.state.key)
         return Response(status_code=204)
 
     @operation("GET", "/documents/{sha}/text", "A part of its text", TextSpanJson, query=SPAN)
@@ -173,11 +172,11 @@ class DocumentRoutes:
     async def search(self, request: Request) -> Response:
         """Search the texts of all documents, and the questions, memories and answers of all readings."""
         limit = min(parse_number(request, "limit", _DEFAULT_COUNT), _MOST_HITS)
-        hits = await self._library.search(request.state.key, _parse_search(request, "query"), limit)
+        hits = await self._service.search(request.state.key, _parse_search(request, "query"), limit)
         return JsonResponse([to_plain(hit) for hit in hits])
 
     async def _find_document(self, request: Request) -> ShelvedDocument:
-        return await self._library.get_document(request.path_params["sha"], request.state.key)
+        return await self._service.find_on_shelf(request.path_params["sha"], request.state.key)
 
 
 def slice_text(request: Request, document: StoredDocument) -> TextSpanJson:

@@ -13,9 +13,8 @@ from bookwheel.journal.shelf import LabelKind
 from bookwheel.record import ListedReadingJson, ReadingJson, reading_to_json, summary_to_json, to_plain
 from bookwheel.serve.engine.calls import rebuild_call
 from bookwheel.serve.engine.errors import ApiError
-from bookwheel.serve.engine.library import Library
-from bookwheel.serve.engine.running_reading import CallKind, Waiting
-from bookwheel.serve.engine.service import Caller, ReadingSpec
+from bookwheel.serve.engine.running_reading import Caller, CallKind, Waiting
+from bookwheel.serve.engine.service import ReadingSpec
 from bookwheel.serve.engine.starting import start_or_find
 from bookwheel.serve.http.answers import JsonResponse, stream_events
 from bookwheel.serve.http.operations import IDEMPOTENCY, operation
@@ -97,7 +96,6 @@ class ReadingRoutes:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._library = Library(service)
 
     @operation(
         "POST",
@@ -156,7 +154,7 @@ class ReadingRoutes:
             document=wanted.get("document"),
             offset=parse_number(request, "offset", 0),
         )
-        labels = await self._library.load_labels(key, [reading.id for reading in readings])
+        labels = await self._service.load_labels(key, [reading.id for reading in readings])
         return JsonResponse(
             [{**summary_to_json(reading), **_label_to_json(labels.get(reading.id))} for reading in readings]
         )
@@ -165,7 +163,7 @@ class ReadingRoutes:
     async def get_reading(self, request: Request) -> Response:
         """Return a whole reading."""
         reading = await self._find_reading(request)
-        labels = await self._library.load_labels(request.state.key, [reading.id])
+        labels = await self._service.load_labels(request.state.key, [reading.id])
         payload = {**await _to_json(request, reading), **_label_to_json(labels.get(reading.id))}
         running = self._service.readings.get_running(reading.id)
         if running and running.waiting:
@@ -177,15 +175,15 @@ class ReadingRoutes:
         """Name or star a reading."""
         reading, key = await self._find_reading(request), request.state.key
         body = await parse_body(LabelShape, request)
-        await self._library.set_label(key, LabelKind.READING, reading.id, name=body.name, is_starred=body.starred)
-        label = (await self._library.load_labels(key, [reading.id]))[reading.id]
+        await self._service.set_label(key, LabelKind.READING, reading.id, name=body.name, is_starred=body.starred)
+        label = (await self._service.load_labels(key, [reading.id]))[reading.id]
         payload: LabelJson = {"name": label.name, "starred": label.is_starred}
         return JsonResponse(payload)
 
     @operation("DELETE", "/readings/{id}", "Delete a reading", status=204)
     async def delete_reading(self, request: Request) -> Response:
         """Delete a reading, and its document when no other reading is of it."""
-        await self._library.delete_reading((await self._find_reading(request)).id)
+        await self._service.delete_reading((await self._find_reading(request)).id)
         return Response(status_code=204)
 
     @operation(
@@ -278,7 +276,7 @@ class ReadingRoutes:
         """Continue a reading, under a budget that counts from zero."""
         reading = await self._find_reading(request)
         body = await parse_body(ResumeShape, request)
-        resumed = await self._service.resume(reading, body.plan.budget, request.state.key)
+        resumed = await self._service.resume(reading, body.plan.budget, Caller(key=request.state.key))
         return JsonResponse(await _to_json(request, resumed))
 
     @operation("POST", "/readings/{id}/fork", "Change the memory by hand", ReadingJson, status=201, body=ForkShape)
@@ -297,7 +295,7 @@ class ReadingRoutes:
             raise InputError(f"the new memory has {tokens} tokens and the plan gives it {limit}; shorten it")
         memory = Memory(text=body.memory, tokens=tokens, limit=limit)
         fork = await asyncio.to_thread(self._service.journal.fork, reading.id, body.step, memory)
-        _, fork = await self._service.continue_reading(fork, caller)
+        fork = await self._service.continue_reading(fork, caller)
         return JsonResponse(reading_to_json(fork), 201)
 
     async def _find_reading(self, request: Request) -> Reading:

@@ -17,7 +17,7 @@ from bookwheel.errors import SourceError
 from bookwheel.plan import Budget, Plan
 from bookwheel.serve.engine.documents import safe_name
 from bookwheel.serve.engine.errors import ApiError
-from bookwheel.serve.engine.service import Caller
+from bookwheel.serve.engine.running_reading import Caller
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -21,9 +21,8 @@ from bookwheel.errors import InputError, SourceError
 from bookwheel.journal import StoredDocument
 from bookwheel.reading.ways.registry import is_known
 from bookwheel.serve.engine.access import AccessPolicy, Key, SourceRequest
-from bookwheel.serve.engine.library import Library
-from bookwheel.serve.engine.running_reading import DocumentOpener, RunningReading
-from bookwheel.serve.engine.service import Caller, ReadingSpec, Service
+from bookwheel.serve.engine.running_reading import Caller, DocumentOpener, RunningReading
+from bookwheel.serve.engine.service import ReadingSpec, Service
 from bookwheel.serve.engine.starting import start_readings
 from bookwheel.serve.http.requests import BudgetValues, PlanValues
 from bookwheel.serve.mcp.results import (
@@ -94,7 +93,6 @@ class ReadingTools:
         self._service = service
         self._readings = service.readings
         self._journal = service.journal
-        self._library = Library(service)
         self._access = access
         self._survives_restart = survives_restart
 
@@ -152,7 +150,7 @@ class ReadingTools:
         if reading is not None:
             if (path, url, text, document) != (None, None, None, None):
                 raise InputError("give one of path, url, text, document and reading")
-            opener = self._readings.document_opener(await self._find_id(ctx, reading))
+            opener = self._service.stored_opener(await self._find_id(ctx, reading))
         else:
             opener = await self._find_opener(ctx, SourceRequest(path=path, url=url, text=text, name=name), document)
         return {"readings": await self._start(ctx, opener, self._make_spec(plan, way), questions, wait_seconds)}
@@ -189,7 +187,7 @@ class ReadingTools:
         spec = self._make_spec(plan, way, old)
         if from_memory and old.status is Status.ANSWERED and old.memory.text:
             spec = replace(spec, finished=old)
-        (state,) = await self._start(ctx, self._readings.document_opener(id_), spec, [question], wait_seconds)
+        (state,) = await self._start(ctx, self._service.stored_opener(id_), spec, [question], wait_seconds)
         return state
 
     async def resume(
@@ -198,7 +196,7 @@ class ReadingTools:
         """Continue a reading that was cancelled, stopped by a budget or failed; nothing is read twice."""
         id_, limits = await self._find_id(ctx, reading), budget or {}
         stopped = await asyncio.to_thread(self._journal.reading, id_)
-        await self._service.resume(stopped, limits, get_key(ctx), survives_restart=self._survives_restart)
+        await self._service.resume(stopped, limits, self._caller(ctx))
         return await self._wait_for_state(ctx, id_, wait_seconds)
 
     async def cancel(self, ctx: Context, *, reading: ReadingId) -> ReadingState:
@@ -220,7 +218,7 @@ class ReadingTools:
         have answered already; one without is a passage, with its place. It finds words, not meanings: where nothing is
         found or a question needs several places of a document, `read` with the hit's `document`.
         """
-        hits = await self._library.search(get_key(ctx), query, limit)
+        hits = await self._service.search(get_key(ctx), query, limit)
         return {"hits": [search_hit(hit) for hit in hits]}
 
     async def list_readings(
@@ -264,6 +262,9 @@ class ReadingTools:
             "origins": [origin_info(line) for line in origins],
         }
 
+    def _caller(self, ctx: Context) -> Caller:
+        return Caller(key=get_key(ctx), survives_restart=self._survives_restart)
+
     async def _find_opener(self, ctx: Context, source: SourceRequest, document: str | None) -> DocumentOpener:
         """Return what opens the document that the caller names; it is checked first."""
         kept, key, documents = None, get_key(ctx), self._service.documents
@@ -290,10 +291,8 @@ class ReadingTools:
         self, ctx: Context, opener: DocumentOpener, spec: ReadingSpec, questions: Sequence[str], wait: float
     ) -> list[ReadingState]:
         """Start a reading for each question; return their states when they have ended, or after so many seconds."""
-        caller = Caller(key=get_key(ctx))
-        started = await start_readings(
-            self._service, spec, questions, opener, caller, survives_restart=self._survives_restart
-        )
+        caller = self._caller(ctx)
+        started = await start_readings(self._service, spec, questions, opener, caller)
         end, report = time.monotonic() + min(wait, LONGEST_WAIT), _make_reporter(ctx)
         return [
             await self._wait_for_state(ctx, one.reading.id, max(0.0, end - time.monotonic()), report) for one in started

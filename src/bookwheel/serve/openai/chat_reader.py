@@ -18,7 +18,6 @@ from bookwheel.reading.loop import template_tokens
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.ranked import asks_for_all
 from bookwheel.serve.engine.errors import ApiError, not_found
-from bookwheel.serve.engine.library import Library
 from bookwheel.serve.engine.service import ReadingSpec
 from bookwheel.serve.engine.starting import start_or_find
 from bookwheel.serve.http.requests import identify_caller
@@ -36,8 +35,8 @@ if TYPE_CHECKING:
     from bookwheel.journal import StoredDocument
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan
-    from bookwheel.serve.engine.running_reading import DocumentOpener, RunningReading
-    from bookwheel.serve.engine.service import Caller, Service
+    from bookwheel.serve.engine.running_reading import Caller, DocumentOpener, RunningReading
+    from bookwheel.serve.engine.service import Service
     from bookwheel.serve.openai.conversation import ChatContents, ChatParts
     from bookwheel.serve.openai.requests import ChatShape
     from bookwheel.types import Reading
@@ -73,9 +72,8 @@ class ChatReader:
             finished=finished,
         )
         opener = self._make_opener(text, sha, conversation.name, caller)
-        ((running, reading),) = await start_or_find(
-            self._service, spec, [planned.question], opener, caller, survives_restart=False
-        )
+        caller = replace(caller, survives_restart=False)
+        ((running, reading),) = await start_or_find(self._service, spec, [planned.question], opener, caller)
         headers = {"X-Bookwheel-Reading": reading.id}
         if running:
             running.add_client()
@@ -96,7 +94,7 @@ class ChatReader:
         if wanted == "read" or not conversation.is_follow_up or asks_for_all(typed):
             return None
         said = [turn.text.strip() for turn in conversation.earlier if turn.role == USER]
-        return await Library(self._service).find_finished(caller.key, sha, name, said)
+        return await self._service.find_finished(caller.key, sha, name, said)
 
     def _make_opener(self, text: str | None, sha: str, name: str | None, caller: Caller) -> DocumentOpener:
         async def open_document() -> StoredDocument:

@@ -37,9 +37,8 @@ if TYPE_CHECKING:
     from bookwheel.models.base import Model
     from bookwheel.plan import Budget
     from bookwheel.serve.engine.access import Key, TokenQuota
-    from bookwheel.serve.engine.metrics import Metrics
     from bookwheel.serve.engine.service import Service
-    from bookwheel.serve.engine.sharing import FairQueue
+    from bookwheel.serve.engine.sharing import FairQueue, Metrics
     from bookwheel.serve.openai.conversation import ChatContents
     from bookwheel.serve.openai.requests import ChatShape
 

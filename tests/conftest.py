@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from bookwheel.journal import Journal, schema
+from bookwheel.journal import Journal, files
 from bookwheel.lab.evaluation.run import RunOptions, evaluate
 from bookwheel.lab.evaluation.settings import Evaluation, ModelSpec
 from bookwheel.lab.tasks.base import Sample, SampleDocument
@@ -119,7 +119,7 @@ def register(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 def _no_waits_for_the_disk() -> Iterator[None]:
     """Let SQLite go on before the disk has what it writes: nobody cuts the power, and tests commit all the time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(schema, "SYNCHRONOUS", "OFF")
+        patch.setattr(files, "SYNCHRONOUS", "OFF")
         yield
 
 

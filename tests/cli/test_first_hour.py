@@ -17,7 +17,7 @@ from bookwheel.cli.commands import list_commands
 from bookwheel.configuration import Configuration, find_project_file, load_configuration
 from bookwheel.errors import InputError, find_install_command
 from bookwheel.journal import Journal
-from bookwheel.journal.schema import connect, journal_path
+from bookwheel.journal.files import connect, journal_path
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bookwheel.journal import Journal, schema
+from bookwheel.journal import Journal, files
 from bookwheel.plan import Plan
 from bookwheel.types import Part, Reading
 
@@ -40,7 +40,7 @@ def test_every_table_and_column_is_documented_and_no_other(path):
 
 
 def test_the_version_is_the_one_that_is_documented():
-    assert f"version of this schema, {len(schema.MIGRATIONS)}." in PAGE
+    assert f"version of this schema, {len(files.MIGRATIONS)}." in PAGE
 
 
 @pytest.mark.parametrize("query", re.findall(r"```sql\n(.*?)```", PAGE, flags=re.DOTALL))

@@ -13,8 +13,8 @@ import pytest
 from bookwheel.documents.opening import TextDocument
 from bookwheel.errors import JournalError
 from bookwheel.journal import Journal
-from bookwheel.journal.checksums import checksum
 from bookwheel.journal.damage import repair
+from bookwheel.journal.tables import checksum
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Plan
 from bookwheel.reading import runner

@@ -106,7 +106,7 @@ def _show_reading(reading: str) -> int:
     """Print a reading without the parser, as the list is."""
     from bookwheel.errors import BookwheelError
     from bookwheel.journal import open_existing
-    from bookwheel.journal.schema import journal_path
+    from bookwheel.journal.files import journal_path
 
     try:
         journal = open_existing(journal_path())
@@ -127,7 +127,7 @@ def _list_readings(*, as_json: bool) -> int:
     """Print the list without the parser: there is nothing to parse, and importing it takes longer than the list."""
     from bookwheel.cli.listing import print_json_list, print_list
     from bookwheel.errors import BookwheelError
-    from bookwheel.journal.schema import journal_path
+    from bookwheel.journal.files import journal_path
 
     try:
         (print_json_list if as_json else print_list)(journal_path())

@@ -342,7 +342,7 @@ def export(name: str, file: FilePath, *, output: OutputOptions | None = None) ->
 
 
 def _blank(limit: int) -> Any:
-    from bookwheel.journal.memories import blank_version
+    from bookwheel.journal.memory_rows import blank_version
 
     return blank_version(limit)
 

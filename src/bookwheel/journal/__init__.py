@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from bookwheel.journal.documents import StoredDocument
-    from bookwheel.journal.opening import open_existing
-    from bookwheel.journal.schema import journal_path
-    from bookwheel.journal.store import Journal, new_id
+    from bookwheel.journal.files import journal_path
+    from bookwheel.journal.store import Journal, new_id, open_existing
 
 __all__ = ["Journal", "StoredDocument", "journal_path", "new_id", "open_existing"]
 
@@ -26,9 +25,9 @@ __all__ = ["Journal", "StoredDocument", "journal_path", "new_id", "open_existing
 _HOMES = {
     "Journal": "store",
     "StoredDocument": "documents",
-    "journal_path": "schema",
+    "journal_path": "files",
     "new_id": "store",
-    "open_existing": "opening",
+    "open_existing": "store",
 }
 
 

@@ -9,29 +9,45 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 import zlib
+from contextlib import closing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import JournalError
-from bookwheel.journal.checksums import IS_SOUND
-from bookwheel.journal.locks import LockTaken, hold_lock, lock_folder
-from bookwheel.journal.schema import connect, connect_read_only, prepare_file, translate_errors
-from bookwheel.journal.search import search_path
+from bookwheel.journal.files import (
+    LockTaken,
+    connect,
+    connect_read_only,
+    file_beside,
+    hold_lock,
+    lock_folder,
+    prepare_file,
+    translate_errors,
+)
+from bookwheel.journal.tables import IS_SOUND
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from bookwheel.journal.read_pool import ReadPool
+    from bookwheel.journal.access import ReadPool
 
 # How a damaged row is called: SQL for its name.
 _NAMES: Final = {
-    "readings": "'reading ' || id",
-    "steps": "'step ' || step || ' of reading ' || coalesce((SELECT id FROM readings WHERE number = reading), reading)",
-    "documents": "'document ' || id",
     "texts": "'text ' || id",
     "pieces": "'text ' || text || ' from character ' || start",
+    "documents": "'document ' || id",
+    "readings": "'reading ' || id",
+    "steps": "'step ' || step || ' of reading ' || coalesce((SELECT id FROM readings WHERE number = reading), reading)",
 }
+# What each row belongs to: its column, and the column there.
+_PARENTS: Final = {
+    "documents": ("text", "texts", "id"),
+    "readings": ("document", "documents", "id"),
+    "steps": ("reading", "readings", "number"),
+    "pieces": ("text", "texts", "id"),
+}
+# Tables without checksums, in the order in which they can be copied: what SQLite can read is copied.
 _MEMORY_TABLES: Final = (
     "memories",
     "memory_texts",
@@ -68,33 +84,25 @@ def repair(path: Path) -> tuple[Path, list[str]]:
 
     Raise JournalError while another process reads into it, or if nothing in it can be read.
     """
-    fresh = path.with_name(f"{path.name}.repaired")
+    fresh = file_beside(path, ".repaired")
     for end in ("", "-wal", "-shm"):
-        fresh.with_name(fresh.name + end).unlink(missing_ok=True)
+        file_beside(fresh, end).unlink(missing_ok=True)
     with translate_errors(path, "repair"), hold_lock(lock_folder(path) / "opening", wait=True):
         _check_idle(path)
-        old = path.with_name(f"{path.name}.damaged-{datetime.now(UTC):%Y%m%d-%H%M%S}")
-        source = _open_damaged(path)
-        try:
+        old = file_beside(path, f".damaged-{datetime.now(UTC):%Y%m%d-%H%M%S}")
+        with closing(_open_damaged(path)) as source:
             prepare_file(fresh)
-            target = connect(fresh)
-            try:
-                lost = _copy(source, target)
+            with closing(connect(fresh)) as target:
+                lost = _Copy(source, target).run()
                 target.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-            finally:
-                target.close()
-        finally:
-            source.close()
         # The log belongs to the old file, so it moves first: a new file beside an old log would be damaged by it.
         for end in ("-wal", "-shm", ""):
-            beside = path.with_name(path.name + end)
-            if beside.exists():
-                beside.rename(old.with_name(old.name + end))
+            if (beside := file_beside(path, end)).exists():
+                beside.rename(file_beside(old, end))
         fresh.rename(path)
         # The numbers in the index were those of the old file.
-        search_path(path).unlink(missing_ok=True)
-        for end in ("-wal", "-shm"):
-            fresh.with_name(fresh.name + end).unlink(missing_ok=True)
+        for gone in (file_beside(path, ".search"), file_beside(fresh, "-wal"), file_beside(fresh, "-shm")):
+            gone.unlink(missing_ok=True)
     return old, lost
 
 
@@ -116,122 +124,94 @@ def _open_damaged(path: Path) -> sqlite3.Connection:
         ) from error
 
 
-def _copy(source: sqlite3.Connection, target: sqlite3.Connection) -> list[str]:
-    """Copy every sound row, and return a sentence for each that is left out."""
-    lost: list[str] = []
-    target.execute("PRAGMA foreign_keys = OFF")
-    target.execute("BEGIN IMMEDIATE")
-    for table in ("texts", "pieces", "documents", "readings", "steps"):
-        _copy_table(source, target, table, lost)
-    _copy_places(source, target, lost)
-    _drop_broken_texts(target, lost)
-    _cut_broken_chains(target, lost)
-    _drop_orphans(target, lost)
-    _copy_labels(source, target, lost)
-    _copy_memories(source, target, lost)
-    target.execute("COMMIT")
-    return lost
+class _Copy:
+    """Copies every sound row, and collects a sentence for each that is left out."""
 
+    def __init__(self, source: sqlite3.Connection, target: sqlite3.Connection) -> None:
+        self._source = source
+        self._target = target
+        self._lost: list[str] = []
 
-def _copy_table(source: sqlite3.Connection, target: sqlite3.Connection, table: str, lost: list[str]) -> None:
-    columns = [row[1] for row in target.execute(f"PRAGMA table_info({table})")]
-    query = f"SELECT {IS_SOUND[table]}, {_NAMES[table]}, {', '.join(columns)} FROM {table} WHERE rowid"
-    places = ", ".join("?" * len(columns))
-    # `OR IGNORE`: damage of an index can show a row twice.
-    insert = f"INSERT OR IGNORE INTO {table} ({', '.join(columns)}) VALUES ({places})"
-    for is_sound, name, *values in _rows(source, query, table, lost):
-        if is_sound:
-            target.execute(insert, values)
-        else:
-            lost.append(f"{name} is damaged")
+    def run(self) -> list[str]:
+        self._target.execute("PRAGMA foreign_keys = OFF")
+        self._target.execute("BEGIN IMMEDIATE")
+        for table in _NAMES:
+            self._copy_table(table)
+        for document, name in self._target.execute("SELECT id, name FROM documents").fetchall():
+            self._copy_all("places", f"the sources and pages of {name}", f"WHERE document = {document}")
+        self._drop_broken_texts()
+        self._cut_broken_chains()
+        self._drop_orphans()
+        self._copy_all("labels", "the names and stars of documents and readings")
+        for kind, there in (("reading", "SELECT id FROM readings"), ("document", "SELECT sha256 FROM texts")):
+            self._target.execute(f"DELETE FROM labels WHERE kind = ? AND id NOT IN ({there})", (kind,))
+        for table in _MEMORY_TABLES:
+            self._copy_all(table, f"the table {table}")
+        self._target.execute("COMMIT")
+        return self._lost
 
+    def _copy_table(self, table: str) -> None:
+        columns = ", ".join(row[1] for row in self._target.execute(f"PRAGMA table_info({table})"))
+        query = f"SELECT rowid, {IS_SOUND[table]}, {_NAMES[table]}, {columns} FROM {table} WHERE rowid > ? ORDER BY 1"
+        for is_sound, name, *values in self._rows(query, table):
+            if is_sound:
+                self._insert(table, values)
+            else:
+                self._lost.append(f"{name} is damaged")
 
-def _rows(source: sqlite3.Connection, query: str, table: str, lost: list[str]) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of a table in the order of their row ids, and go on behind rows that cannot be read."""
-    last = misses = 0
-    while misses < _MOST_MISSES:
+    def _insert(self, table: str, values: list[Any]) -> None:
+        # `OR IGNORE`: damage of an index can show a row twice.
+        self._target.execute(f"INSERT OR IGNORE INTO {table} VALUES ({', '.join('?' * len(values))})", values)
+
+    def _rows(self, query: str, table: str) -> Iterator[list[Any]]:
+        """Yield the rows of a table in the order of their row ids, and go on behind rows that cannot be read."""
+        last = misses = 0
+        while misses < _MOST_MISSES:
+            try:
+                for rowid, *row in self._source.execute(query, (last,)):
+                    last, misses = rowid, 0
+                    yield row
+            except sqlite3.Error as error:
+                if not misses:
+                    self._lost.append(f"some {table} cannot be read: {error}")
+                misses += 1
+                last += 1
+            else:
+                return
+
+    def _copy_all(self, table: str, what: str, where: str = "") -> None:
+        """Copy the rows of a table without checksums; `what` is lost where they cannot be read."""
         try:
-            for rowid, *row in source.execute(
-                query.replace("SELECT ", f"SELECT {table}.rowid, ", 1) + " > ? ORDER BY 1", (last,)
-            ):
-                last, misses = rowid, 0
-                yield tuple(row)
-        except sqlite3.Error as error:
-            if not misses:
-                lost.append(f"some {table} cannot be read: {error}")
-            misses += 1
-            last += 1
-        else:
+            rows = self._source.execute(f"SELECT * FROM {table} {where}").fetchall()
+        except sqlite3.Error:
+            self._lost.append(what)
             return
+        for row in rows:
+            self._insert(table, row)
 
+    def _drop_broken_texts(self) -> None:
+        """Drop the pieces of each text that does not have its SHA-256 any more, so that none is read in part."""
+        for text, sha256 in self._target.execute("SELECT id, sha256 FROM texts").fetchall():
+            sha = hashlib.sha256()
+            for (content,) in self._target.execute("SELECT content FROM pieces WHERE text = ? ORDER BY start", (text,)):
+                sha.update(zlib.decompress(content))
+            if sha.hexdigest() != sha256:
+                self._lost.append(f"the text {sha256[:12]} is not whole any more")
+                self._target.execute("DELETE FROM pieces WHERE text = ?", (text,))
 
-def _copy_places(source: sqlite3.Connection, target: sqlite3.Connection, lost: list[str]) -> None:
-    """Copy the sources and pages of each document that was copied."""
-    for document, name in target.execute("SELECT id, name FROM documents").fetchall():
-        try:
-            rows = source.execute("SELECT document, start, source, page FROM places WHERE document = ?", (document,))
-            target.executemany("INSERT OR IGNORE INTO places VALUES (?, ?, ?, ?)", rows.fetchall())
-        except sqlite3.Error:
-            lost.append(f"the sources and pages of {name}")
+    def _cut_broken_chains(self) -> None:
+        """Drop the steps behind a missing one: their memories rest on it. The reading can be resumed from there."""
+        for number, id_ in self._target.execute("SELECT number, id FROM readings").fetchall():
+            rows = self._target.execute("SELECT step FROM steps WHERE reading = ? ORDER BY step", (number,)).fetchall()
+            sound = next((at for at, (step,) in enumerate(rows) if step != at), len(rows))
+            if sound < len(rows):
+                self._lost.append(f"the steps of reading {id_} from {sound} on")
+                self._target.execute("DELETE FROM steps WHERE reading = ? AND step >= ?", (number, sound))
 
-
-def _copy_labels(source: sqlite3.Connection, target: sqlite3.Connection, lost: list[str]) -> None:
-    """Copy the names and stars of what was copied."""
-    try:
-        rows = source.execute("SELECT owner, kind, id, name, starred FROM labels").fetchall()
-    except sqlite3.Error:
-        lost.append("the names and stars of documents and readings")
-        return
-    target.executemany("INSERT OR IGNORE INTO labels VALUES (?, ?, ?, ?, ?)", rows)
-    for kind, there in (("reading", "SELECT id FROM readings"), ("document", "SELECT sha256 FROM texts")):
-        target.execute(f"DELETE FROM labels WHERE kind = ? AND id NOT IN ({there})", (kind,))
-
-
-def _copy_memories(source: sqlite3.Connection, target: sqlite3.Connection, lost: list[str]) -> None:
-    """Copy the lasting memories. Their rows have no checksums: what SQLite can read is copied."""
-    for table in _MEMORY_TABLES:
-        try:
-            rows = source.execute(f"SELECT * FROM {table}").fetchall()
-        except sqlite3.Error:
-            lost.append(f"the table {table}")
-            continue
-        if rows:
-            target.executemany(f"INSERT OR IGNORE INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
-
-
-def _drop_broken_texts(target: sqlite3.Connection, lost: list[str]) -> None:
-    """Drop the pieces of each text that does not have its SHA-256 any more, so that none is read in part."""
-    for text, sha256 in target.execute("SELECT id, sha256 FROM texts").fetchall():
-        sha, pieces = (
-            hashlib.sha256(),
-            target.execute("SELECT content FROM pieces WHERE text = ? ORDER BY start", (text,)),
-        )
-        for (content,) in pieces:
-            sha.update(zlib.decompress(content))
-        if sha.hexdigest() != sha256:
-            lost.append(f"the text {sha256[:12]} is not whole any more")
-            target.execute("DELETE FROM pieces WHERE text = ?", (text,))
-
-
-def _cut_broken_chains(target: sqlite3.Connection, lost: list[str]) -> None:
-    """Drop the steps behind a missing one: their memories rest on it. The reading can be resumed from there."""
-    for number, id_ in target.execute("SELECT number, id FROM readings").fetchall():
-        steps = [row[0] for row in target.execute("SELECT step FROM steps WHERE reading = ? ORDER BY step", (number,))]
-        sound = next((at for at, step in enumerate(steps) if step != at), len(steps))
-        if sound < len(steps):
-            lost.append(f"the steps of reading {id_} from {sound} on")
-            target.execute("DELETE FROM steps WHERE reading = ? AND step >= ?", (number, sound))
-
-
-def _drop_orphans(target: sqlite3.Connection, lost: list[str]) -> None:
-    orphans = "SELECT {name} FROM {table} WHERE {column} NOT IN (SELECT {key} FROM {parent})"
-    for table, column, parent, key in (
-        ("documents", "text", "texts", "id"),
-        ("readings", "document", "documents", "id"),
-        ("steps", "reading", "readings", "number"),
-        ("pieces", "text", "texts", "id"),
-    ):
-        query = orphans.format(name=_NAMES[table], table=table, column=column, key=key, parent=parent)
-        lost += [f"{row[0]} has lost what it belongs to" for row in target.execute(query)]
-        target.execute(f"DELETE FROM {table} WHERE {column} NOT IN (SELECT {key} FROM {parent})")
-    target.execute("DELETE FROM places WHERE document NOT IN (SELECT id FROM documents)")
+    def _drop_orphans(self) -> None:
+        for table, (column, parent, key) in _PARENTS.items():
+            orphans = f"FROM {table} WHERE {column} NOT IN (SELECT {key} FROM {parent})"
+            names = self._target.execute(f"SELECT {_NAMES[table]} {orphans}")
+            self._lost += [f"{row[0]} has lost what it belongs to" for row in names]
+            self._target.execute(f"DELETE {orphans}")
+        self._target.execute("DELETE FROM places WHERE document NOT IN (SELECT id FROM documents)")

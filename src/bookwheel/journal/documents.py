@@ -1,7 +1,9 @@
 """The documents of a journal: each text is stored once, in compressed pieces, under its SHA-256.
 
 The same text may come under several names or from several files. So names and places (the source and page of each
-character) are stored apart from the text, and each reading refers to those it began with.
+character) are stored apart from the text, and each reading refers to those it began with. The shelf shows each text
+once, with its readings counted, and the names and stars that people gave. Such a label belongs to its owner: the key of
+a server, or nobody where there are no keys.
 """
 
 from __future__ import annotations
@@ -10,20 +12,22 @@ import hashlib
 import json
 import zlib
 from bisect import bisect_left, bisect_right
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import JournalError, JournalFull
-from bookwheel.journal.checksums import IS_SOUND
-from bookwheel.journal.rows import load_text, notes_from_column, notes_to_column, store_text
-from bookwheel.journal.schema import translate_errors
+from bookwheel.journal.files import measure_journal, translate_errors
+from bookwheel.journal.rows import from_json, load_text, store_text, to_json
+from bookwheel.journal.tables import IS_SOUND
 from bookwheel.types import DocumentInfo, Part
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from bookwheel.journal.read_pool import ReadPool
+    from bookwheel.journal.access import ReadPool, Writer
     from bookwheel.types import Document
 
 # Characters of a piece.
@@ -35,6 +39,31 @@ _IN_MEMORY: Final = 8 << 20
 _LEVEL: Final = 1
 # The time a text without a reading stays: its reading may be about to begin.
 _KEEP_UNREAD: Final = "-1 day"
+_NOW: Final = "'%Y-%m-%dT%H:%M:%fZ', 'now'"
+NEWEST_DOCUMENT: Final = (
+    "SELECT documents.id FROM documents JOIN texts ON texts.id = text "
+    "WHERE sha256 = ?1 AND (?2 IS NULL OR name = ?2) ORDER BY used DESC LIMIT 1"
+)
+"""The row that `keep` stored last of this text and, if one is given, this name."""
+# ?1 owner · ?2 rows of `documents` or NULL · ?3 ids of readings or NULL · ?4 search · ?5 SHA-256 or NULL
+_BOOKS: Final = """
+WITH editions AS (
+    -- SQLite takes the other columns from the row with the maximum.
+    SELECT text, id AS row, name, max(used) FROM documents
+    WHERE ?2 IS NULL OR id IN (SELECT value FROM json_each(?2)) GROUP BY text
+), asked AS (
+    SELECT text, count(*) AS count, max(number) AS newest FROM readings JOIN documents ON documents.id = document
+    WHERE ?3 IS NULL OR readings.id IN (SELECT value FROM json_each(?3)) GROUP BY text
+)
+SELECT sha256, editions.row, editions.name, coalesce(labels.name, ''), coalesce(starred, 0), characters, kept,
+    coalesce(count, 0), coalesce(question, ''), coalesce(readings.id, ''), coalesce(status, ''), coalesce(created, '')
+FROM texts JOIN editions ON editions.text = texts.id LEFT JOIN asked ON asked.text = texts.id
+LEFT JOIN readings ON number = newest
+LEFT JOIN labels ON labels.owner = ?1 AND labels.kind = 'document' AND labels.id = sha256
+WHERE (?5 IS NULL OR sha256 = ?5)
+AND (?4 = '' OR instr(casefold(editions.name), casefold(?4)) OR instr(casefold(labels.name), casefold(?4)))
+"""
+_ORDER: Final = "ORDER BY coalesce(starred, 0) DESC, max(kept, coalesce(created, '')) DESC, newest DESC, texts.id DESC"
 
 Place = tuple[int, str, int | None]
 """The character where a source and page begin, the source and the page."""
@@ -61,7 +90,10 @@ class SpooledDocument:
             for piece in self._pieces(document):
                 content = piece.encode("utf-8", "surrogatepass")
                 sha.update(content)
-                self._sizes.append((len(piece), self._write(zlib.compress(content, _LEVEL))))
+                packed = zlib.compress(content, _LEVEL)
+                with translate_errors(journal, "write to"):
+                    self._file.write(packed)
+                self._sizes.append((len(piece), len(packed)))
         except BaseException:
             self.close()
             raise
@@ -69,11 +101,6 @@ class SpooledDocument:
         # Complete only now: the parts have been converted one by one.
         self.notes = tuple(getattr(document, "notes", ()))
         self.digest = _hash_places(self.places)
-
-    def _write(self, content: bytes) -> int:
-        with translate_errors(self._journal, "write to"):
-            self._file.write(content)
-        return len(content)
 
     def _pieces(self, document: Document) -> Iterator[str]:
         pending: list[str] = []
@@ -110,13 +137,13 @@ class SpooledDocument:
             if measure_journal(self._journal) + size > most_bytes:
                 raise JournalFull(f"the journal may take {most_bytes >> 20} MiB, and {self.name} does not fit any more")
         text = row[0] if row else self._insert_text(connection)
-        connection.execute("UPDATE texts SET kept = strftime('%Y-%m-%dT%H:%M:%fZ', 'now') WHERE id = ?", (text,))
+        connection.execute(f"UPDATE texts SET kept = strftime({_NOW}) WHERE id = ?", (text,))
         key = (text, store_text(self.name), self.digest)
         connection.execute(
             "INSERT INTO documents (text, name, digest, notes, used) VALUES (?, ?, ?, ?, "
             "(SELECT coalesce(max(used), 0) + 1 FROM documents)) "
             "ON CONFLICT DO UPDATE SET used = excluded.used, notes = excluded.notes",
-            (*key, notes_to_column(self.notes)),
+            (*key, to_json(self.notes)),
         )
         row = connection.execute("SELECT id FROM documents WHERE text = ? AND name = ? AND digest = ?", key).fetchone()
         document = int(row[0])
@@ -127,16 +154,13 @@ class SpooledDocument:
         return document
 
     def _insert_text(self, connection: sqlite3.Connection) -> int:
-        inserted = connection.execute(
-            "INSERT INTO texts (sha256, characters) VALUES (?, ?)", (self.sha256, self.length)
-        )
-        text = int(inserted.lastrowid or 0)
+        insert = "INSERT INTO texts (sha256, characters) VALUES (?, ?)"
+        text = int(connection.execute(insert, (self.sha256, self.length)).lastrowid or 0)
         self._file.seek(0)
         start = 0
         for characters, size in self._sizes:
-            connection.execute(
-                "INSERT INTO pieces (text, start, content) VALUES (?, ?, ?)", (text, start, self._file.read(size))
-            )
+            piece = (text, start, self._file.read(size))
+            connection.execute("INSERT INTO pieces (text, start, content) VALUES (?, ?, ?)", piece)
             start += characters
         return text
 
@@ -153,16 +177,15 @@ class StoredDocument:
         )
         if columns is None:
             raise JournalError(f"the journal {reader.path} no longer has this document; read it from its file again")
-        if not columns[6]:
-            raise JournalError(_damage_message(f"the document of row {row}", reader.path))
+        text, self.id, self.length, name, notes, digest, is_sound = columns
+        if not is_sound:
+            raise _damage_error(f"the document of row {row}", reader.path)
         self.row = row
-        self._digest: str = columns[5]
-        self.id: str = columns[1]
-        self.name = load_text(columns[3])
-        self.length: int = columns[2]
-        self.notes = notes_from_column(columns[4])
+        self.name = load_text(name)
+        self.notes: tuple[str, ...] = tuple(from_json(notes))
         """Sentences about what was left out of the text or guessed."""
-        self._text: int = columns[0]
+        self._digest: str = digest
+        self._text: int = text
         self._reader = reader
         self._places: list[Place] | None = None
         self._piece: tuple[int, str] = (0, "")
@@ -215,7 +238,7 @@ class StoredDocument:
             first, content, is_sound = row
             piece = zlib.decompress(content).decode("utf-8", "surrogatepass") if is_sound else ""
             if not first <= start < first + len(piece):  # it is damaged, or the piece after it is missing
-                raise JournalError(_damage_message(f"the text of {self.name} at character {start}", self._reader.path))
+                raise _damage_error(f"the text of {self.name} at character {start}", self._reader.path)
             self._piece = first, piece
         return first, piece
 
@@ -226,23 +249,17 @@ class StoredDocument:
             )
             places = [(start, load_text(source), page) for start, source, page in rows]
             if _hash_places(places) != self._digest:
-                raise JournalError(_damage_message(f"the list of sources and pages of {self.name}", self._reader.path))
+                raise _damage_error(f"the list of sources and pages of {self.name}", self._reader.path)
             self._places = places
         return self._places
-
-
-def measure_journal(path: Path) -> int:
-    """Return the bytes of a journal and its log."""
-    files = (path, path.with_name(f"{path.name}-wal"))
-    return sum(file.stat().st_size for file in files if file.exists())
 
 
 def _hash_places(places: list[Place]) -> str:
     return hashlib.sha256(json.dumps(places).encode()).hexdigest()
 
 
-def _damage_message(what: str, path: Path) -> str:
-    return (
+def _damage_error(what: str, path: Path) -> JournalError:
+    return JournalError(
         f"{what} is damaged in the journal {path}: bookwheel doctor --repair drops what is damaged; then ask about the "
         f"file again to store it anew"
     )
@@ -251,6 +268,123 @@ def _damage_message(what: str, path: Path) -> str:
 def delete_unread(connection: sqlite3.Connection, document: int = 0, *, all_: bool = False) -> None:
     """Delete this document if no reading refers to it, and old documents that were never read; `all_` of any age."""
     unread = "NOT EXISTS (SELECT 1 FROM readings WHERE readings.document = documents.id)"
-    old = f"text IN (SELECT id FROM texts WHERE kept < strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '{_KEEP_UNREAD}'))"
+    old = f"text IN (SELECT id FROM texts WHERE kept < strftime({_NOW}, '{_KEEP_UNREAD}'))"
     connection.execute(f"DELETE FROM documents WHERE {unread} AND (? OR id = ? OR {old})", (all_, document))
     connection.execute("DELETE FROM texts WHERE NOT EXISTS (SELECT 1 FROM documents WHERE documents.text = texts.id)")
+
+
+class LabelKind(StrEnum):
+    """A thing that can be named and starred."""
+
+    DOCUMENT = "document"
+    READING = "reading"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Label:
+    """A name and a star that somebody gave."""
+
+    name: str = ""
+    """Empty: the thing's own."""
+    is_starred: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShelvedDocument:
+    """One text of the journal."""
+
+    id: str
+    """The SHA-256."""
+    row: int
+    """Of the table `documents`."""
+    name: str
+    """The one that somebody gave, or its own."""
+    is_starred: bool
+    length: int
+    """Characters."""
+    kept: str
+    """The time when it was last stored."""
+    readings: int
+    question: str = ""
+    """The newest question; empty where nothing was asked yet."""
+    reading: str = ""
+    """The newest reading."""
+    status: str = ""
+    asked: str = ""
+    """The time of the newest question."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reach:
+    """The part of a journal that a client may see; None is all of it."""
+
+    owner: str = ""
+    rows: Sequence[int] | None = None
+    """Rows of `documents`."""
+    ids: Sequence[str] | None = None
+    """Ids of readings."""
+
+
+class Shelf:
+    """Lists the documents, and keeps labels."""
+
+    def __init__(self, reader: ReadPool, writer: Writer) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    def list_documents(
+        self, reach: Reach, *, limit: int = -1, offset: int = 0, search: str = ""
+    ) -> list[ShelvedDocument]:
+        """Return documents: those with a star first, then the last used."""
+        values = (*_values(reach), store_text(search), None, limit, offset)
+        rows = self._reader.fetch_all(f"{_BOOKS} {_ORDER} LIMIT ?6 OFFSET ?7", values)
+        return [_shelved_from_row(*row) for row in rows]
+
+    def find_document(self, reach: Reach, sha256: str) -> ShelvedDocument | None:
+        """Return the document of this SHA-256, if it is within reach."""
+        row = self._reader.fetch_one(_BOOKS, (*_values(reach), "", sha256))
+        return _shelved_from_row(*row) if row else None
+
+    def set_label(
+        self, owner: str, kind: LabelKind, id_: str, *, name: str | None = None, is_starred: bool | None = None
+    ) -> None:
+        """Set a name, a star, or both; None leaves one as it is, and an empty name gives the own one back."""
+        query = (
+            "INSERT INTO labels VALUES (?1, ?2, ?3, coalesce(?4, ''), coalesce(?5, 0)) ON CONFLICT DO UPDATE "
+            "SET name = coalesce(?4, name), starred = coalesce(?5, starred)"
+        )
+        stored = None if name is None else store_text(name)
+        self._writer.execute_now(query, (owner, str(kind), id_, stored, is_starred))
+
+    def load_labels(self, owner: str, kind: LabelKind, ids: Sequence[str]) -> Mapping[str, Label]:
+        """Return the labels of those that have one."""
+        chosen = "id IN (SELECT value FROM json_each(?))"
+        query = f"SELECT id, name, starred FROM labels WHERE owner = ? AND kind = ? AND {chosen}"
+        rows = self._reader.fetch_all(query, (owner, str(kind), json.dumps(list(ids))))
+        return {id_: Label(name=load_text(name), is_starred=bool(starred)) for id_, name, starred in rows}
+
+    def drop_document(self, row: int) -> None:
+        """Delete a document that no reading is of; one that has readings stays."""
+        self._writer.write_now(lambda connection: delete_unread(connection, row))
+
+
+def _values(reach: Reach) -> tuple[str, str | None, str | None]:
+    rows = None if reach.rows is None else json.dumps(list(reach.rows))
+    return reach.owner, rows, None if reach.ids is None else json.dumps(list(reach.ids))
+
+
+def _shelved_from_row(sha256: str, row: int, own_name: str | bytes, name: str | bytes, *rest: Any) -> ShelvedDocument:
+    starred, characters, kept, count, question, reading, status, created = rest
+    return ShelvedDocument(
+        id=sha256,
+        row=row,
+        name=load_text(name) or load_text(own_name),
+        is_starred=bool(starred),
+        length=characters,
+        kept=kept,
+        readings=count,
+        question=load_text(question),
+        reading=reading,
+        status=status,
+        asked=created,
+    )

@@ -9,8 +9,8 @@ import json
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bookwheel.errors import JournalError
-from bookwheel.journal.checksums import IS_SOUND
-from bookwheel.journal.schema import connect_read_only, prepare_file, translate_errors
+from bookwheel.journal.files import connect_read_only, prepare_file, translate_errors
+from bookwheel.journal.tables import IS_SOUND
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,36 +60,19 @@ def list_rows(path: Path, *, limit: int | None = None, search: str | None = None
             rows = connection.execute(query, (search or "", -1 if limit is None else limit)).fetchall()
         finally:
             connection.close()
-    return [_row_to_reading(*row) if is_sound else _name_damaged(str(row[0])) for is_sound, *row in rows]
+    return [_parse_row(*row) for row in rows]
 
 
-def _name_damaged(id_: str) -> ListedReading:
-    advice = "see bookwheel doctor --repair"
-    return ListedReading(id=id_, created="", status="damaged", document="", question="", outcome=advice, cost=None)
-
-
-def _row_to_reading(
-    id_: str, created: str, status: str, document: str | bytes, question: str | bytes, outcome: str | bytes, *rest: Any
-) -> ListedReading:
-    *paid, error_kind = rest
-    return ListedReading(
-        id=id_,
-        created=created,
-        status=status,
-        document=_to_text(document),
-        question=_to_text(question),
-        outcome=_to_text(outcome),
-        cost=_find_cost(*paid),
-        error_kind=error_kind or "",
-    )
+def _parse_row(is_sound: int, id_: str, created: str, status: str, *rest: Any) -> ListedReading:
+    if not is_sound:
+        created, status, rest = "", "damaged", ("", "", "see bookwheel doctor --repair", "{}", 0, 0, "")
+    *texts, plan, prompt_tokens, completion_tokens, error_kind = rest
+    document, question, outcome = (_to_text(value) for value in texts)
+    budget = json.loads(plan).get("budget", {})
+    prices = budget.get("price_in", 0), budget.get("price_out", 0)
+    cost = (prompt_tokens * prices[0] + completion_tokens * prices[1]) / 1e6 if any(prices) else None
+    return ListedReading(id_, created, status, document, question, outcome, cost, error_kind or "")
 
 
 def _to_text(value: str | bytes) -> str:
     return value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else value
-
-
-def _find_cost(plan: str | bytes, prompt_tokens: int, completion_tokens: int) -> float | None:
-    """Return the cost by the prices in the plan."""
-    budget = json.loads(plan).get("budget", {})
-    price_in, price_out = budget.get("price_in", 0), budget.get("price_out", 0)
-    return (prompt_tokens * price_in + completion_tokens * price_out) / 1e6 if price_in or price_out else None

@@ -7,48 +7,33 @@ plain letters, so that a search of the file's bytes can prove what was forgotten
 from __future__ import annotations
 
 import hashlib
-import json
 import sqlite3
 import time
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import InputError, JournalError
-from bookwheel.journal.locks import LockTaken, hold_lock, lock_folder
-from bookwheel.journal.memory_rows import (
-    MEMORY_COLUMNS,
-    TEXT_COLUMNS,
-    VERSION_COLUMNS,
-    MemoryRecord,
-    MemoryText,
-    MemoryVersion,
-    Tombstone,
-    memory_from_row,
-    memory_to_row,
-    text_from_row,
-    tombstone_from_row,
-    version_from_row,
-    version_to_row,
-)
-from bookwheel.journal.rows import load_text, store_text
-from bookwheel.journal.schema import connect, translate_errors
-from bookwheel.types import Memory
+from bookwheel.journal.files import LockTaken, connect, hold_lock, lock_folder, translate_errors
+from bookwheel.journal.memory_rows import MEMORIES, TEXTS, TOMBSTONES, VERSIONS, MemoryText, Tombstone
+from bookwheel.journal.rows import from_json, load_text, store_text, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from bookwheel.journal.read_pool import ReadPool
-    from bookwheel.journal.writer import Writer
+    from bookwheel.journal.access import ReadPool, Writer
+    from bookwheel.journal.memory_rows import MemoryRecord, MemoryVersion
 
-_VERSIONS: Final = f"SELECT {VERSION_COLUMNS} FROM memory_versions WHERE memory = ?"
-_TEXTS: Final = f"SELECT {TEXT_COLUMNS} FROM memory_texts WHERE memory = ?"
-_TOMBSTONES: Final = (
-    "SELECT number, scope, sources, texts, began, ended, replayed, lines, purged FROM memory_forgets WHERE memory = ?"
-)
+_MEMORIES: Final = f"SELECT {MEMORIES.names} FROM memories WHERE"
+_TEXTS: Final = f"SELECT {TEXTS.names} FROM memory_texts WHERE memory = ?"
+_VERSIONS: Final = f"SELECT {VERSIONS.names} FROM memory_versions WHERE memory = ?"
 _NEXT: Final = "SELECT coalesce(max(number), 0) + 1 FROM"
+_THIS: Final = "WHERE memory = ? AND number = ?"
 # Seconds for which a checkpoint waits for other processes that read.
 _PURGE_SECONDS: Final = 5.0
+_NEVER: Final = 2**62
+"""A version behind every other."""
 
 
 def write_time() -> str:
@@ -64,13 +49,12 @@ class MemoryTables:
         self._writer = writer
 
     def begin(self, record: MemoryRecord) -> MemoryRecord:
-        """Insert a memory that has read nothing yet."""
+        """Insert a memory that has read nothing yet, and return it with its number."""
 
-        def insert(connection: sqlite3.Connection) -> int:
-            columns = MEMORY_COLUMNS.split(", ")
-            query = f"INSERT INTO memories ({MEMORY_COLUMNS}) VALUES ({', '.join('?' * len(columns))})"
+        def insert(connection: sqlite3.Connection) -> None:
+            (number,) = connection.execute(f"{_NEXT} memories").fetchone()
             try:
-                return int(connection.execute(query, memory_to_row(record)).lastrowid or 0)
+                connection.execute(MEMORIES.insert("memories"), MEMORIES.to_row(replace(record, number=number)))
             except sqlite3.IntegrityError as error:
                 raise InputError(
                     f"there is a memory {record.name!r} already: add to it, or take another name"
@@ -81,19 +65,17 @@ class MemoryTables:
 
     def find(self, name: str, owner: str = "") -> MemoryRecord:
         """Return the memory of this name; InputError names those that there are."""
-        row = self._reader.fetch_one(
-            f"SELECT number, {MEMORY_COLUMNS} FROM memories WHERE owner = ? AND name = ?", (owner, store_text(name))
-        )
+        row = self._reader.fetch_one(f"{_MEMORIES} owner = ? AND name = ?", (owner, store_text(name)))
         if row is None:
             names = ", ".join(record.name for record in self.list_all(owner)[:10])
             there = f"there are: {names}" if names else f"begin one: bookwheel memory new {name} --about TEXT"
             raise InputError(f"no memory {name!r}; {there}")
-        return memory_from_row(row)
+        return MEMORIES.from_row(row, {})
 
     def list_all(self, owner: str | None = "") -> list[MemoryRecord]:
         """Return an owner's memories, newest first; with None, everybody's."""
-        query = f"SELECT number, {MEMORY_COLUMNS} FROM memories WHERE ?1 IS NULL OR owner = ?1 ORDER BY number DESC"
-        return [memory_from_row(row) for row in self._reader.fetch_all(query, (owner,))]
+        rows = self._reader.fetch_all(f"{_MEMORIES} ?1 IS NULL OR owner = ?1 ORDER BY number DESC", (owner,))
+        return [MEMORIES.from_row(row, {}) for row in rows]
 
     def rename(self, memory: int, name: str) -> None:
         """Give a memory another name."""
@@ -108,7 +90,7 @@ class MemoryTables:
 
     def delete(self, memory: int) -> bool:
         """Delete a memory with all that it holds; return whether the file has been rewritten without it."""
-        self._writer.write_now(lambda to: to.execute("DELETE FROM memories WHERE number = ?", (memory,)).close())
+        self._writer.execute_now("DELETE FROM memories WHERE number = ?", (memory,))
         return self.purge()
 
     @contextmanager
@@ -127,15 +109,14 @@ class MemoryTables:
 
     def add_text(self, record: MemoryRecord, content: str, source: str, at: str) -> tuple[MemoryText, bool]:
         """Queue a text behind those that are there; return it, and False if this source has said the same before."""
-        sha256 = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+        sha256 = _hash(content)
         instant = datetime.fromisoformat(at).astimezone(UTC).isoformat()
         memory, most = record.number, record.limits.max_characters
+        find = f"{_TEXTS} AND source = ? AND sha256 = ?"
 
-        def insert(connection: sqlite3.Connection) -> bool:
-            known = (memory, store_text(source), sha256)
-            same = "SELECT 1 FROM memory_texts WHERE memory = ? AND source = ? AND sha256 = ?"
-            if connection.execute(same, known).fetchone():
-                return False
+        def insert(connection: sqlite3.Connection) -> tuple[MemoryText, bool]:
+            if row := connection.execute(find, (memory, store_text(source), sha256)).fetchone():
+                return TEXTS.from_row(row, {}), False
             counts = "SELECT texts, characters, newest FROM memories WHERE number = ?"
             texts, characters, newest = connection.execute(counts, (memory,)).fetchone()
             if most is not None and characters + len(content) > most:
@@ -143,66 +124,75 @@ class MemoryTables:
                     f"the memory {record.name!r} may hold {most:,} characters and has {characters:,}: forget sources, "
                     f"or begin another memory"
                 )
-            connection.execute(
-                f"INSERT INTO memory_texts (memory, {TEXT_COLUMNS}, content) VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?, ?)",
-                (
-                    memory,
-                    texts + 1,
-                    store_text(source),
-                    at,
-                    write_time(),
-                    sha256,
-                    len(content),
-                    instant < newest,
-                    store_text(content),
-                ),
+            text = MemoryText(
+                number=texts + 1,
+                source=source,
+                at=at,
+                arrived=write_time(),
+                sha256=sha256,
+                characters=len(content),
+                position=0,
+                is_late=instant < newest,
             )
+            values = (memory, store_text(content), *TEXTS.to_row(text))
+            connection.execute(TEXTS.insert("memory_texts", "memory", "content"), values)
             connection.execute(
                 "UPDATE memories SET texts = texts + 1, characters = characters + ?, newest = max(newest, ?) "
                 "WHERE number = ?",
                 (len(content), instant, memory),
             )
-            return True
+            return text, True
 
-        is_new = self._writer.write_now(insert)
-        row = self._reader.fetch_one(f"{_TEXTS} AND source = ? AND sha256 = ?", (memory, store_text(source), sha256))
-        return text_from_row(row), is_new
+        return self._writer.write_now(insert)
 
     def list_waiting(self, memory: int) -> list[MemoryText]:
         """Return the texts that are not read to their end, in order of arrival."""
-        return self._list_texts(f"{_TEXTS} AND position < characters ORDER BY number", memory)
+        rows = self._reader.fetch_all(f"{_TEXTS} AND position < characters ORDER BY number", (memory,))
+        return [TEXTS.from_row(row, {}) for row in rows]
 
     def list_texts(self, memory: int) -> list[MemoryText]:
         """Return all texts, in order of arrival."""
-        return self._list_texts(f"{_TEXTS} ORDER BY number", memory)
+        rows = self._reader.fetch_all(f"{_TEXTS} ORDER BY number", (memory,))
+        return [TEXTS.from_row(row, {}) for row in rows]
 
     def count_texts(self, memory: int) -> int:
         """Return the number of texts."""
-        count = self._reader.fetch_one("SELECT count(*) FROM memory_texts WHERE memory = ?", (memory,))[0]
-        return int(count)
+        return int(self._reader.fetch_one("SELECT count(*) FROM memory_texts WHERE memory = ?", (memory,))[0])
 
     def load_text(self, memory: int, number: int) -> str:
         """Return the words of a text."""
-        query = "SELECT content FROM memory_texts WHERE memory = ? AND number = ?"
-        row = self._reader.fetch_one(query, (memory, number))
+        row = self._reader.fetch_one(f"SELECT content FROM memory_texts {_THIS}", (memory, number))
         if row is None:
             raise JournalError(f"text {number} was forgotten")
         return load_text(row[0])
 
     def add_version(self, memory: int, version: MemoryVersion) -> None:
         """Insert a version, and how far its text is read with it, in one transaction."""
-        self._writer.write_now(lambda connection: _insert_version(connection, memory, version))
+
+        def insert(connection: sqlite3.Connection) -> None:
+            values = (memory, *VERSIONS.to_row(version))
+            try:
+                connection.execute(VERSIONS.insert("memory_versions", "memory"), values)
+            except sqlite3.IntegrityError as error:
+                raise JournalError(
+                    f"version {version.version} is there already: another process has written it"
+                ) from error
+            if version.text is not None:
+                update = f"UPDATE memory_texts SET position = ? {_THIS}"
+                connection.execute(update, (version.end, memory, version.text))
+
+        self._writer.write_now(insert)
 
     def newest_version(self, memory: int, limit: int, until: int | None = None) -> MemoryVersion | None:
         """Return the newest version, or the newest one up to a number; None where nothing was read."""
         query = f"{_VERSIONS} AND version <= ? ORDER BY version DESC LIMIT 1"
-        row = self._reader.fetch_one(query, (memory, 2**62 if until is None else until))
-        return version_from_row(row, limit) if row else None
+        row = self._reader.fetch_one(query, (memory, _NEVER if until is None else until))
+        return VERSIONS.from_row(row, {"memory.limit": limit}) if row else None
 
     def list_versions(self, memory: int, limit: int, after: int = 0) -> list[MemoryVersion]:
         """Return the versions behind a number, oldest first."""
         rows = self._reader.fetch_all(f"{_VERSIONS} AND version > ? ORDER BY version", (memory, after))
-        return [version_from_row(row, limit) for row in rows]
+        return [VERSIONS.from_row(row, {"memory.limit": limit}) for row in rows]
 
     def find_known(self, memory: int, instant: str) -> int:
         """Return the newest version before the first one that knows anything from after an instant (UTC)."""
@@ -212,90 +202,79 @@ class MemoryTables:
             "WHERE memory_versions.memory = ?1 AND julianday(coalesce(at, kept)) > julianday(?2)"
         )
         (first,) = self._reader.fetch_one(later, (memory, instant))
-        return 2**62 if first is None else first - 1
+        return _NEVER if first is None else first - 1
 
     def count_tokens_today(self, memory: int) -> int:
         """Return the tokens of the readings and questions of this day in UTC."""
-        today = datetime.now(UTC).date().isoformat()
-        total = 0
-        for table, time_column in (("memory_versions", "kept"), ("memory_answers", "asked")):
-            query = (
-                f"SELECT sum(prompt_tokens + completion_tokens) FROM {table} WHERE memory = ? AND {time_column} >= ?"
-            )
-            total += self._reader.fetch_one(query, (memory, today))[0] or 0
-        return total
+        query = (
+            "SELECT coalesce(sum(tokens), 0) FROM (SELECT prompt_tokens + completion_tokens AS tokens "
+            "FROM memory_versions WHERE memory = ?1 AND kept >= ?2 UNION ALL SELECT prompt_tokens + completion_tokens "
+            "FROM memory_answers WHERE memory = ?1 AND asked >= ?2)"
+        )
+        return int(self._reader.fetch_one(query, (memory, datetime.now(UTC).date().isoformat()))[0])
 
     def add_answer(self, memory: int, version: int, record: Mapping[str, Any], tokens: tuple[int, int]) -> None:
         """Keep an answer."""
-        values = (version, store_text(json.dumps(record, ensure_ascii=False)), *tokens, write_time())
         query = f"INSERT INTO memory_answers VALUES (?1, ({_NEXT} memory_answers WHERE memory = ?1), ?, ?, ?, ?, ?)"
-        self._writer.write_now(lambda connection: connection.execute(query, (memory, *values)).close())
+        self._writer.execute_now(query, (memory, version, to_json(record), *tokens, write_time()))
 
     def list_answers(self, memory: int) -> list[dict[str, Any]]:
         """Return the answers that were given, oldest first."""
         rows = self._reader.fetch_all("SELECT record FROM memory_answers WHERE memory = ? ORDER BY number", (memory,))
-        return [json.loads(load_text(row[0])) for row in rows]
+        return [from_json(row[0]) for row in rows]
 
     def begin_forgetting(self, memory: int, scope: str, sources: Sequence[str], masks: Mapping[int, str | None]) -> int:
         """Note what is forgotten: for each text what remains of it, or None where nothing does."""
 
         def insert(connection: sqlite3.Connection) -> int:
             (number,) = connection.execute(f"{_NEXT} memory_forgets WHERE memory = ?", (memory,)).fetchone()
-            names = store_text(json.dumps(list(sources), ensure_ascii=False))
-            kept = store_text(json.dumps([masks[text] for text in sorted(masks)], ensure_ascii=False))
-            connection.execute(
-                "INSERT INTO memory_forgets (memory, number, scope, sources, texts, masks, began) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (memory, number, scope, names, json.dumps(sorted(masks)), kept, write_time()),
-            )
+            texts = tuple(sorted(masks))
+            stone = Tombstone(number=number, scope=scope, sources=tuple(sources), texts=texts, began=write_time())
+            values = (memory, to_json([masks[text] for text in texts]), *TOMBSTONES.to_row(stone))
+            connection.execute(TOMBSTONES.insert("memory_forgets", "memory", "masks"), values)
             return int(number)
 
         return self._writer.write_now(insert)
 
     def list_tombstones(self, memory: int) -> list[Tombstone]:
         """Return what was forgotten and what is being forgotten, oldest first."""
-        return [tombstone_from_row(row) for row in self._reader.fetch_all(f"{_TOMBSTONES} ORDER BY number", (memory,))]
+        query = f"SELECT {TOMBSTONES.names} FROM memory_forgets WHERE memory = ? ORDER BY number"
+        return [TOMBSTONES.from_row(row, {}) for row in self._reader.fetch_all(query, (memory,))]
 
     def load_masks(self, memory: int, tombstone: Tombstone) -> dict[int, str | None]:
         """Return what remains of each text that a forgetting under way is about."""
-        query = "SELECT masks FROM memory_forgets WHERE memory = ? AND number = ?"
-        (masks,) = self._reader.fetch_one(query, (memory, tombstone.number))
-        return dict(zip(tombstone.texts, json.loads(load_text(masks)), strict=True))
+        (masks,) = self._reader.fetch_one(f"SELECT masks FROM memory_forgets {_THIS}", (memory, tombstone.number))
+        return dict(zip(tombstone.texts, from_json(masks), strict=True))
 
     def load_replays(self, memory: int, limit: int) -> dict[int, MemoryVersion]:
         """Return the versions that a forgetting under way has made anew, by their numbers."""
-        rows = self._reader.fetch_all(f"SELECT {VERSION_COLUMNS} FROM memory_replays WHERE memory = ?", (memory,))
-        return {row[0]: version_from_row(row, limit) for row in rows}
+        rows = self._reader.fetch_all(f"SELECT {VERSIONS.names} FROM memory_replays WHERE memory = ?", (memory,))
+        return {row[0]: VERSIONS.from_row(row, {"memory.limit": limit}) for row in rows}
 
     def add_replay(self, memory: int, version: MemoryVersion) -> None:
         """Keep a version that a forgetting under way has made anew."""
-        query = f"INSERT INTO memory_replays (memory, {VERSION_COLUMNS}) VALUES ({_places(VERSION_COLUMNS)})"
-        self._writer.write_now(lambda to: to.execute(query, (memory, *version_to_row(version))).close())
+        self._writer.execute_now(VERSIONS.insert("memory_replays", "memory"), (memory, *VERSIONS.to_row(version)))
 
     def end_forgetting(
         self, memory: int, tombstone: Tombstone, replays: Sequence[MemoryVersion], dropped: Sequence[int], since: str
     ) -> None:
         """Put the new versions in the place of the old ones, and drop texts, answers and masks, in one transaction."""
         masks = self.load_masks(memory, tombstone)
+        gone = [(memory, version) for version in (*dropped, *(made.version for made in replays))]
+        new = [(memory, *VERSIONS.to_row(version)) for version in replays]
+        ended = replace(tombstone, texts=(), ended=write_time())
 
         def swap(connection: sqlite3.Connection) -> None:
-            gone = [*dropped, *(version.version for version in replays)]
-            connection.executemany(
-                "DELETE FROM memory_versions WHERE memory = ? AND version = ?", [(memory, version) for version in gone]
-            )
-            for version in replays:
-                query = f"INSERT INTO memory_versions (memory, {VERSION_COLUMNS}) VALUES ({_places(VERSION_COLUMNS)})"
-                connection.execute(query, (memory, *version_to_row(version)))
+            connection.executemany("DELETE FROM memory_versions WHERE memory = ? AND version = ?", gone)
+            connection.executemany(VERSIONS.insert("memory_versions", "memory"), new)
             for text, mask in masks.items():
                 if text:
                     _drop_words(connection, memory, text, mask)
             connection.execute("DELETE FROM memory_answers WHERE memory = ? AND asked >= ?", (memory, since))
             connection.execute("DELETE FROM memory_replays WHERE memory = ?", (memory,))
-            connection.execute(
-                "UPDATE memory_forgets SET masks = '[]', texts = '[]', ended = ?, replayed = ?, lines = ? "
-                "WHERE memory = ? AND number = ?",
-                (write_time(), tombstone.replayed, tombstone.lines, memory, tombstone.number),
-            )
+            update = ", ".join(f"{name} = ?" for name in TOMBSTONES.columns)
+            values = (*TOMBSTONES.to_row(ended), memory, tombstone.number)
+            connection.execute(f"UPDATE memory_forgets SET masks = '[]', {update} {_THIS}", values)
 
         self._writer.write_now(swap)
 
@@ -310,68 +289,40 @@ class MemoryTables:
                 if time.monotonic() > patience:
                     return False
                 time.sleep(0.05)
-        self._writer.write_now(lambda to: to.execute("UPDATE memory_forgets SET purged = 1 WHERE ended <> ''").close())
+        self._writer.execute_now("UPDATE memory_forgets SET purged = 1 WHERE ended <> ''")
         return True
 
     def copy_to(self, target: MemoryTables, record: MemoryRecord) -> None:
         """Copy a memory with all that it holds into another journal."""
-        fresh = target.begin(record)
+        number = target.begin(record).number
         copies: list[tuple[str, list[Any]]] = []
         for table in ("memory_texts", "memory_versions", "memory_answers", "memory_forgets"):
             rows = self._reader.fetch_all(f"SELECT * FROM {table} WHERE memory = ?", (record.number,))
-            copies.append((table, [(fresh.number, *row[1:]) for row in rows]))
-        counts = "SELECT texts, characters, newest FROM memories WHERE number = ?"
-        totals = self._reader.fetch_one(counts, (record.number,))
+            if rows:
+                insert = f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})"
+                copies.append((insert, [(number, *row[1:]) for row in rows]))
+        totals = self._reader.fetch_one(
+            "SELECT texts, characters, newest FROM memories WHERE number = ?", (record.number,)
+        )
 
-        def insert(connection: sqlite3.Connection) -> None:
-            for table, rows in copies:
-                if rows:
-                    connection.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
+        def copy(connection: sqlite3.Connection) -> None:
+            for insert, rows in copies:
+                connection.executemany(insert, rows)
             update = "UPDATE memories SET texts = ?, characters = ?, newest = ? WHERE number = ?"
-            connection.execute(update, (*totals, fresh.number))
+            connection.execute(update, (*totals, number))
 
-        target.write(insert)
-
-    def write(self, work: Callable[[sqlite3.Connection], None]) -> None:
-        """Run a function inside a transaction."""
-        self._writer.write_now(work)
-
-    def _list_texts(self, query: str, memory: int) -> list[MemoryText]:
-        return [text_from_row(row) for row in self._reader.fetch_all(query, (memory,))]
+        target._writer.write_now(copy)
 
 
-def blank_version(limit: int) -> MemoryVersion:
-    """Return version 0: nothing was read."""
-    from bookwheel.journal.memory_rows import VersionKind
-
-    return MemoryVersion(version=0, kind=VersionKind.READ, memory=Memory.blank(limit))
-
-
-def _places(columns: str) -> str:
-    return ", ".join("?" * (1 + len(columns.split(", "))))
-
-
-def _insert_version(connection: sqlite3.Connection, memory: int, version: MemoryVersion) -> None:
-    query = f"INSERT INTO memory_versions (memory, {VERSION_COLUMNS}) VALUES ({_places(VERSION_COLUMNS)})"
-    try:
-        connection.execute(query, (memory, *version_to_row(version)))
-    except sqlite3.IntegrityError as error:
-        raise JournalError(f"version {version.version} is there already: another process has written it") from error
-    if version.text is not None:
-        update = "UPDATE memory_texts SET position = ? WHERE memory = ? AND number = ?"
-        connection.execute(update, (version.end, memory, version.text))
+def _hash(content: str) -> str:
+    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _drop_words(connection: sqlite3.Connection, memory: int, text: int, mask: str | None) -> None:
     """Drop a text, or put what remains of it in its place."""
-    key = (memory, text)
-    if mask is None:
-        count = "SELECT characters FROM memory_texts WHERE memory = ? AND number = ?"
-        found = connection.execute(count, key).fetchone()
-        connection.execute("DELETE FROM memory_texts WHERE memory = ? AND number = ?", key)
-        update = "UPDATE memories SET characters = characters - ? WHERE number = ?"
-        connection.execute(update, (found[0] if found else 0, memory))
-    else:
-        sha256 = hashlib.sha256(mask.encode("utf-8", "surrogatepass")).hexdigest()
-        update = "UPDATE memory_texts SET content = ?, sha256 = ? WHERE memory = ? AND number = ?"
-        connection.execute(update, (store_text(mask), sha256, *key))
+    if mask is not None:
+        update = f"UPDATE memory_texts SET content = ?, sha256 = ? {_THIS}"
+        connection.execute(update, (store_text(mask), _hash(mask), memory, text))
+    elif found := connection.execute(f"SELECT characters FROM memory_texts {_THIS}", (memory, text)).fetchone():
+        connection.execute(f"DELETE FROM memory_texts {_THIS}", (memory, text))
+        connection.execute("UPDATE memories SET characters = characters - ? WHERE number = ?", (found[0], memory))

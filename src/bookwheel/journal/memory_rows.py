@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from annotated_types import Gt
 
 from bookwheel.errors import InputError
-from bookwheel.journal.rows import address_from_row, address_to_row, load_text, store_text
-from bookwheel.plan import Plan
+from bookwheel.journal.rows import (
+    ADDRESS,
+    FINISH,
+    FLAGS,
+    JSON,
+    PLAN,
+    TEXT,
+    TUPLE,
+    Codec,
+    Column,
+    RowFormat,
+    from_json,
+    to_json,
+    usage_columns,
+)
 from bookwheel.schema import check_bounds
 from bookwheel.types import Finish, Flag, Memory, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from bookwheel.models.registry import ModelAddress
-
-MEMORY_COLUMNS: Final = "name, about, model, way, plan, address, limits, created, owner"
-TEXT_COLUMNS: Final = "number, source, at, arrived, sha256, characters, position, is_late"
-VERSION_COLUMNS: Final = (
-    "version, kind, text, start, stop, content, tokens, flags, reply, finish, calls, prompt_tokens, "
-    "completion_tokens, seconds, scores, changes, kept"
-)
+    from bookwheel.plan import Plan
 
 
 class VersionKind(StrEnum):
@@ -135,109 +141,63 @@ class Tombstone:
     """The file has been rewritten without the words."""
 
 
-def memory_to_row(record: MemoryRecord) -> tuple[Any, ...]:
-    """Return the values of MEMORY_COLUMNS."""
-    return (
-        store_text(record.name),
-        store_text(record.about),
-        store_text(record.model),
-        record.way,
-        json.dumps(record.plan.to_json()),
-        address_to_row(record.address),
-        json.dumps(asdict(record.limits)),
-        record.created,
-        record.owner,
-    )
+MEMORIES: Final[RowFormat[MemoryRecord]] = RowFormat(
+    {"": MemoryRecord},
+    number=Column("number"),
+    name=Column("name", TEXT),
+    about=Column("about", TEXT),
+    model=Column("model", TEXT),
+    way=Column("way"),
+    plan=Column("plan", PLAN),
+    address=Column("address", ADDRESS),
+    limits=Column(
+        "limits", Codec(lambda limits: to_json(asdict(limits)), lambda value: MemoryLimits(**from_json(value)))
+    ),
+    created=Column("created"),
+    owner=Column("owner"),
+)
+TEXTS: Final[RowFormat[MemoryText]] = RowFormat(
+    {"": MemoryText},
+    number=Column("number"),
+    source=Column("source", TEXT),
+    at=Column("at"),
+    arrived=Column("arrived"),
+    sha256=Column("sha256"),
+    characters=Column("characters"),
+    position=Column("position"),
+    is_late=Column("is_late", Codec(int, bool)),
+)
+VERSIONS: Final[RowFormat[MemoryVersion]] = RowFormat(
+    {"": MemoryVersion, "memory": Memory, "usage": Usage},
+    version=Column("version"),
+    kind=Column("kind", Codec(str, VersionKind)),
+    text=Column("text"),
+    start=Column("start"),
+    stop=Column("end"),
+    content=Column("memory.text", TEXT),
+    tokens=Column("memory.tokens"),
+    flags=Column("flags", FLAGS),
+    reply=Column("reply", TEXT),
+    finish=Column("finish", FINISH),
+    **usage_columns("usage"),
+    scores=Column("scores", JSON),
+    changes=Column("changes", Codec(to_json, lambda value: tuple(map(tuple, from_json(value))))),
+    kept=Column("kept"),
+)
+TOMBSTONES: Final[RowFormat[Tombstone]] = RowFormat(
+    {"": Tombstone},
+    number=Column("number"),
+    scope=Column("scope"),
+    sources=Column("sources", TUPLE),
+    texts=Column("texts", TUPLE),
+    began=Column("began"),
+    ended=Column("ended"),
+    replayed=Column("replayed"),
+    lines=Column("lines"),
+    purged=Column("is_purged", Codec(int, bool)),
+)
 
 
-def memory_from_row(row: Sequence[Any]) -> MemoryRecord:
-    """Return the memory of a row: its number, then MEMORY_COLUMNS."""
-    number, name, about, model, way, plan, address, limits, created, owner = row
-    return MemoryRecord(
-        number=number,
-        name=load_text(name),
-        about=load_text(about),
-        model=load_text(model),
-        way=way,
-        plan=Plan.from_stored(json.loads(plan)),
-        address=address_from_row(address),
-        limits=MemoryLimits(**json.loads(limits)),
-        created=created,
-        owner=owner,
-    )
-
-
-def text_from_row(row: Sequence[Any]) -> MemoryText:
-    """Return the text of TEXT_COLUMNS."""
-    number, source, at, arrived, sha256, characters, position, is_late = row
-    return MemoryText(
-        number=number,
-        source=load_text(source),
-        at=at,
-        arrived=arrived,
-        sha256=sha256,
-        characters=characters,
-        position=position,
-        is_late=bool(is_late),
-    )
-
-
-def version_to_row(version: MemoryVersion) -> tuple[Any, ...]:
-    """Return the values of VERSION_COLUMNS."""
-    usage = version.usage
-    return (
-        version.version,
-        str(version.kind),
-        version.text,
-        version.start,
-        version.end,
-        store_text(version.memory.text),
-        version.memory.tokens,
-        json.dumps(version.flags),
-        store_text(version.reply),
-        str(version.finish),
-        usage.calls,
-        usage.prompt_tokens,
-        usage.completion_tokens,
-        usage.seconds,
-        store_text(json.dumps(version.scores, ensure_ascii=False)),
-        store_text(json.dumps(version.changes, ensure_ascii=False)),
-        version.kept,
-    )
-
-
-def version_from_row(row: Sequence[Any], limit: int) -> MemoryVersion:
-    """Return the version of VERSION_COLUMNS."""
-    version, kind, text, start, stop, content, tokens, flags, reply, finish, *rest = row
-    calls, prompt, completion, seconds, scores, changes, kept = rest
-    return MemoryVersion(
-        version=version,
-        kind=VersionKind(kind),
-        memory=Memory(text=load_text(content), tokens=tokens, limit=limit),
-        text=text,
-        start=start,
-        end=stop,
-        flags=tuple(Flag(flag) for flag in json.loads(flags)),
-        reply=load_text(reply),
-        finish=Finish(finish),
-        usage=Usage(calls=calls, prompt_tokens=prompt, completion_tokens=completion, seconds=seconds),
-        scores=json.loads(load_text(scores)),
-        changes=tuple((old, new) for old, new in json.loads(load_text(changes))),
-        kept=kept,
-    )
-
-
-def tombstone_from_row(row: Sequence[Any]) -> Tombstone:
-    """Return the tombstone of a row of `memory_forgets`, without its memory."""
-    number, scope, sources, texts, began, ended, replayed, lines, is_purged = row
-    return Tombstone(
-        number=number,
-        scope=scope,
-        sources=tuple(json.loads(load_text(sources))),
-        texts=tuple(json.loads(texts)),
-        began=began,
-        ended=ended,
-        replayed=replayed,
-        lines=lines,
-        is_purged=bool(is_purged),
-    )
+def blank_version(limit: int) -> MemoryVersion:
+    """Return version 0: nothing was read."""
+    return MemoryVersion(version=0, kind=VersionKind.READ, memory=Memory.blank(limit))

@@ -1,11 +1,16 @@
-"""Convert values to the journal's rows and back. Nothing here knows files or threads."""
+"""The rows of the journal: for each table, its columns and the fields of a value that stand in them, declared once.
+
+Nothing here knows files or threads.
+"""
 
 from __future__ import annotations
 
 import json
 import struct
 import zlib
-from typing import TYPE_CHECKING, Any, Final
+from functools import lru_cache
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 from bookwheel.models.registry import ModelAddress
 from bookwheel.plan import Plan
@@ -27,18 +32,9 @@ from bookwheel.types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-STEP_COLUMNS: Final = (
-    "step, start, stop, tokens, sources, pages, before, before_tokens, memory, memory_tokens, flags, reply, finish, "
-    "calls, prompt_tokens, completion_tokens, seconds, record, score, findings"
-)
-READING_COLUMNS: Final = (
-    "id, question, model, way, language, plan, created, parent, status, answer, answer_turn, answer_record, evidence, "
-    "claims, error, error_kind, calls, prompt_tokens, completion_tokens, seconds"
-)
-FIXED_COLUMNS: Final = 8
-"""The first columns of READING_COLUMNS, which do not change when a reading ends."""
+_T = TypeVar("_T")
 
 
 def store_text(text: str) -> str | bytes:
@@ -55,166 +51,15 @@ def load_text(value: str | bytes) -> str:
     return value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else value
 
 
-def _to_json(values: Any) -> str | bytes:
+def to_json(values: Any) -> str | bytes:
     """Return the values as JSON."""
     # Not escaped: on loading, the escapes of two lone surrogates would join to one character.
     return store_text(json.dumps(values, ensure_ascii=False))
 
 
-def _from_json(value: str | bytes) -> Any:
+def from_json(value: str | bytes) -> Any:
+    """Return the values that `to_json` stored."""
     return json.loads(load_text(value))
-
-
-def step_to_row(step: Step, *, follows: bool) -> tuple[Any, ...]:
-    """Return the values of STEP_COLUMNS. With `follows`, omit the memory before: it is the last step's."""
-    chunk, reply = step.chunk, step.conversation.reply
-    before = (None, None) if follows else (store_text(step.before.text), step.before.tokens)
-    return (
-        chunk.index,
-        chunk.start,
-        chunk.end,
-        chunk.tokens,
-        _to_json(chunk.sources),
-        _to_json(chunk.pages),
-        *before,
-        store_text(step.after.text),
-        step.after.tokens,
-        _to_json(step.flags),
-        store_text(reply.text),
-        str(reply.finish),
-        *usage_to_row(reply.usage),
-        pack_tokens(reply.tokens),
-        step.score,
-        _to_json(findings) if (findings := findings_to_json(step)) else None,
-    )
-
-
-def step_from_row(row: Sequence[Any], memory: Memory, text: str = "") -> Step:
-    """Return the step of a row; `memory` is the one after the step before."""
-    index, start, stop, tokens, sources, pages, before, before_tokens, after, after_tokens, flags = row[:11]
-    if before is not None:
-        memory = Memory(text=load_text(before), tokens=before_tokens, limit=memory.limit)
-    reply, finish, *usage, record, score, findings = row[11:]
-    return Step(
-        chunk=Chunk(
-            index=index,
-            start=start,
-            end=stop,
-            text=text,
-            tokens=tokens,
-            sources=tuple(_from_json(sources)),
-            pages=tuple(_from_json(pages)),
-        ),
-        before=memory,
-        after=Memory(text=load_text(after), tokens=after_tokens, limit=memory.limit),
-        conversation=Conversation(
-            messages=(),
-            reply=Reply(
-                text=load_text(reply), finish=Finish(finish), usage=_usage_from_row(usage), tokens=unpack_tokens(record)
-            ),
-        ),
-        flags=tuple(Flag(flag) for flag in _from_json(flags)),
-        score=score,
-        **findings_from_json(_from_json(findings) if findings else {}),
-    )
-
-
-def reading_to_row(reading: Reading) -> tuple[Any, ...]:
-    """Return the values of READING_COLUMNS."""
-    answer = reading.answer
-    return (
-        reading.id,
-        store_text(reading.question),
-        store_text(reading.model),
-        reading.way,
-        reading.language,
-        _to_json(reading.plan.to_json()),
-        reading.created,
-        reading.parent,
-        str(reading.status),
-        store_text(answer.text) if answer else None,
-        _answer_to_json(answer) if answer else None,
-        pack_tokens(answer.conversation.reply.tokens) if answer else None,
-        _to_json([to_plain(piece) for piece in reading.evidence]),
-        _to_json([to_plain(claim) for claim in reading.claims]),
-        store_text(reading.error),
-        reading.error_kind or None,
-        *usage_to_row(reading.usage),
-    )
-
-
-def reading_from_row(row: Sequence[Any], document: DocumentInfo, steps: tuple[Step, ...] = ()) -> Reading:
-    """Return the reading of a row."""
-    id_, question, model, way, language, plan, created, parent, status, answer, turn, record = row[:12]
-    evidence, claims, error, kind = row[12:16]
-    return Reading(
-        id=id_,
-        document=document,
-        question=load_text(question),
-        plan=Plan.from_stored(_from_json(plan)),
-        model=load_text(model),
-        way=way,
-        language=language,
-        status=Status(status),
-        steps=steps,
-        answer=_answer_from_json(load_text(answer), _from_json(turn), record) if turn else None,
-        usage=_usage_from_row(row[16:20]),
-        evidence=tuple(evidence_from_json(piece) for piece in _from_json(evidence)),
-        claims=tuple(claim_from_json(claim) for claim in _from_json(claims)),
-        error=load_text(error),
-        error_kind=kind or "",
-        parent=parent,
-        created=created,
-    )
-
-
-def notes_to_column(notes: Sequence[str]) -> str | bytes:
-    """Return the notes on a document as the journal stores them."""
-    return _to_json(list(notes))
-
-
-def notes_from_column(value: str | bytes) -> tuple[str, ...]:
-    """Return the notes that `notes_to_column` stored."""
-    return tuple(_from_json(value))
-
-
-def address_to_row(address: ModelAddress | None) -> str | bytes | None:
-    """Return the value of the column `address`."""
-    return _to_json(address.to_json()) if address else None
-
-
-def address_from_row(value: str | bytes | None) -> ModelAddress | None:
-    """Return the address of the column `address`."""
-    return ModelAddress(**_from_json(value)) if value else None
-
-
-def usage_to_row(usage: Usage) -> tuple[int, int, int, float]:
-    """Return the values of the four usage columns, which steps and readings share."""
-    return usage.calls, usage.prompt_tokens, usage.completion_tokens, usage.seconds
-
-
-def _usage_from_row(values: Sequence[Any]) -> Usage:
-    calls, prompt, completion, seconds = values
-    return Usage(calls=calls, prompt_tokens=prompt, completion_tokens=completion, seconds=seconds)
-
-
-def _answer_to_json(answer: Answer) -> str | bytes:
-    reply = answer.conversation.reply
-    usage = usage_to_row(reply.usage)
-    turn = {"reply": reply.text, "finish": reply.finish, "flags": answer.flags, "usage": usage}
-    return _to_json(turn | ({"passage": answer.passage} if answer.passage else {}))
-
-
-def _answer_from_json(text: str, turn: dict[str, Any], record: bytes | None) -> Answer:
-    reply = Reply(
-        text=turn["reply"],
-        finish=Finish(turn["finish"]),
-        usage=_usage_from_row(turn["usage"]),
-        tokens=unpack_tokens(record),
-    )
-    flags = tuple(Flag(flag) for flag in turn["flags"])
-    said = Conversation(messages=(), reply=reply)
-    return Answer(text=text, conversation=said, flags=flags, passage=turn.get("passage", ""))
 
 
 def pack_tokens(tokens: TokenRecord | None) -> bytes | None:
@@ -234,3 +79,205 @@ def unpack_tokens(record: bytes | None) -> TokenRecord | None:
     prompt, reply, logprobs = struct.unpack_from("<3q", content)
     values = struct.unpack_from(f"<{prompt + reply}q{logprobs}d", content, 24)
     return TokenRecord(prompt=values[:prompt], reply=values[prompt : prompt + reply], logprobs=values[prompt + reply :])
+
+
+@lru_cache(maxsize=64)  # the readings of a journal share a few plans
+def _load_plan(value: str | bytes) -> Plan:
+    return Plan.from_stored(from_json(value))
+
+
+class Codec(NamedTuple):
+    """The two ways between a field and its column."""
+
+    encode: Callable[[Any], Any]
+    decode: Callable[[Any], Any]
+
+
+PLAIN: Final = Codec(lambda value: value, lambda value: value)
+TEXT: Final = Codec(store_text, load_text)
+JSON: Final = Codec(to_json, from_json)
+TUPLE: Final = Codec(to_json, lambda value: tuple(from_json(value)))
+FLAGS: Final = Codec(to_json, lambda value: tuple(map(Flag, from_json(value))))
+FINISH: Final = Codec(str, Finish)
+PLAN: Final = Codec(lambda plan: to_json(plan.to_json()), _load_plan)
+ADDRESS: Final = Codec(
+    lambda address: to_json(address.to_json()) if address else None,
+    lambda value: ModelAddress(**from_json(value)) if value else None,
+)
+
+
+def _list_codec(from_plain: Callable[[dict[str, Any]], Any]) -> Codec:
+    return Codec(
+        lambda values: to_json([to_plain(value) for value in values]),
+        lambda value: tuple(from_plain(plain) for plain in from_json(value)),
+    )
+
+
+class Column(NamedTuple):
+    """One column: the field that stands in it (`chunk.start`), or none where it is given apart; and how."""
+
+    field: str = ""
+    codec: Codec = PLAIN
+
+
+def usage_columns(field: str) -> dict[str, Column]:
+    """Return the four columns of a usage."""
+    return {name: Column(f"{field}.{name}") for name in ("calls", "prompt_tokens", "completion_tokens", "seconds")}
+
+
+class RowFormat(Generic[_T]):
+    """Converts values of one type to rows and back. `types` has the type of the value and of each value inside it."""
+
+    def __init__(self, types: Mapping[str, type], **columns: Column) -> None:
+        self.columns = tuple(columns)
+        self.names = ", ".join(columns)
+        self._types = dict(sorted(types.items(), reverse=True))  # what is inside a value is made before it
+        self._encoders = {
+            name: (attrgetter(column.field), column.codec.encode) for name, column in columns.items() if column.field
+        }
+        self._decoders = [(*_split_field(column.field), column.codec.decode) for column in columns.values()]
+
+    def insert(self, table: str, *keys: str) -> str:
+        """Return the statement that inserts a row: the keys, then the value's own columns."""
+        names = (*keys, *self.columns)
+        return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
+
+    def to_row(self, value: _T, **given: Any) -> tuple[Any, ...]:
+        """Return the value's row; `given` has the columns without a field."""
+        encoded = {name: encode(get(value)) for name, (get, encode) in self._encoders.items()} | given
+        return tuple(encoded[name] for name in self.columns)
+
+    def from_row(self, row: Sequence[Any], given: Mapping[str, Any]) -> _T:
+        """Return the value of a row; `given` has the fields that no column has."""
+        parts: dict[str, dict[str, Any]] = {inner: {} for inner in self._types}
+        for (inner, field, decode), value in zip(self._decoders, row, strict=True):
+            if field:
+                parts[inner][field] = decode(value)
+        for path, value in given.items():
+            inner, field = _split_field(path)
+            parts[inner][field] = value
+        for path, type_ in self._types.items():
+            value = type_(**parts[path])
+            inner, field = _split_field(path)
+            if path:
+                parts[inner][field] = value
+        return value  # type: ignore[no-any-return]  # the last one is the whole
+
+
+def _split_field(path: str) -> tuple[str, str]:
+    inner, _, field = path.rpartition(".")
+    return inner, field
+
+
+STEPS: Final[RowFormat[Step]] = RowFormat(
+    {
+        "": Step,
+        "chunk": Chunk,
+        "after": Memory,
+        "conversation": Conversation,
+        "conversation.reply": Reply,
+        "conversation.reply.usage": Usage,
+    },
+    step=Column("chunk.index"),
+    start=Column("chunk.start"),
+    stop=Column("chunk.end"),
+    tokens=Column("chunk.tokens"),
+    sources=Column("chunk.sources", TUPLE),
+    pages=Column("chunk.pages", TUPLE),
+    before=Column(),
+    before_tokens=Column(),
+    memory=Column("after.text", TEXT),
+    memory_tokens=Column("after.tokens"),
+    flags=Column("flags", FLAGS),
+    reply=Column("conversation.reply.text", TEXT),
+    finish=Column("conversation.reply.finish", FINISH),
+    **usage_columns("conversation.reply.usage"),
+    record=Column("conversation.reply.tokens", Codec(pack_tokens, unpack_tokens)),
+    score=Column("score"),
+    findings=Column(),
+)
+READINGS: Final[RowFormat[Reading]] = RowFormat(
+    {"": Reading, "usage": Usage},
+    id=Column("id"),
+    question=Column("question", TEXT),
+    model=Column("model", TEXT),
+    way=Column("way"),
+    language=Column("language"),
+    plan=Column("plan", PLAN),
+    created=Column("created"),
+    parent=Column("parent"),
+    status=Column("status", Codec(str, Status)),
+    answer=Column(),
+    answer_turn=Column(),
+    answer_record=Column(),
+    evidence=Column(
+        "evidence",
+        Codec(
+            lambda all_: to_json([*map(to_plain, all_)]), lambda value: tuple(map(evidence_from_json, from_json(value)))
+        ),
+    ),
+    claims=Column(
+        "claims",
+        Codec(
+            lambda all_: to_json([*map(to_plain, all_)]), lambda value: tuple(map(claim_from_json, from_json(value)))
+        ),
+    ),
+    error=Column("error", TEXT),
+    error_kind=Column("error_kind", Codec(lambda kind: kind or None, lambda value: value or "")),
+    **usage_columns("usage"),
+)
+FIXED_COLUMNS: Final = 8
+"""The first columns of a reading, which do not change when it ends."""
+
+
+def step_to_row(step: Step, *, follows: bool) -> tuple[Any, ...]:
+    """Return the row of a step. With `follows`, omit the memory before: it is the last step's."""
+    before = (None, None) if follows else (store_text(step.before.text), step.before.tokens)
+    found = findings_to_json(step)
+    return STEPS.to_row(step, before=before[0], before_tokens=before[1], findings=to_json(found) if found else None)
+
+
+def step_from_row(row: Sequence[Any], memory: Memory, text: str = "") -> Step:
+    """Return the step of a row; `memory` is the one after the step before."""
+    column = dict(zip(STEPS.columns, row, strict=True))
+    if column["before"] is not None:
+        memory = Memory(text=load_text(column["before"]), tokens=column["before_tokens"], limit=memory.limit)
+    found = findings_from_json(from_json(column["findings"]) if column["findings"] else {})
+    given = {"before": memory, "after.limit": memory.limit, "chunk.text": text, "conversation.messages": (), **found}
+    return STEPS.from_row(row, given)
+
+
+def reading_to_row(reading: Reading) -> tuple[Any, ...]:
+    """Return the row of a reading."""
+    answer = reading.answer
+    if answer is None:
+        return READINGS.to_row(reading, answer=None, answer_turn=None, answer_record=None)
+    reply = answer.conversation.reply
+    usage = [reply.usage.calls, reply.usage.prompt_tokens, reply.usage.completion_tokens, reply.usage.seconds]
+    turn = {"reply": reply.text, "finish": reply.finish, "flags": answer.flags, "usage": usage}
+    turn |= {"passage": answer.passage} if answer.passage else {}
+    return READINGS.to_row(
+        reading, answer=store_text(answer.text), answer_turn=to_json(turn), answer_record=pack_tokens(reply.tokens)
+    )
+
+
+def reading_from_row(row: Sequence[Any], document: DocumentInfo, steps: tuple[Step, ...] = ()) -> Reading:
+    """Return the reading of a row."""
+    column = dict(zip(READINGS.columns, row, strict=True))
+    answer = None
+    if column["answer_turn"]:
+        turn = from_json(column["answer_turn"])
+        calls, prompt, completion, seconds = turn["usage"]
+        reply = Reply(
+            text=turn["reply"],
+            finish=Finish(turn["finish"]),
+            usage=Usage(calls=calls, prompt_tokens=prompt, completion_tokens=completion, seconds=seconds),
+            tokens=unpack_tokens(column["answer_record"]),
+        )
+        answer = Answer(
+            text=load_text(column["answer"]),
+            conversation=Conversation(messages=(), reply=reply),
+            flags=tuple(map(Flag, turn["flags"])),
+            passage=turn.get("passage", ""),
+        )
+    return READINGS.from_row(row, {"document": document, "steps": steps, "answer": answer})

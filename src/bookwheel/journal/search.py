@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import JournalError
 from bookwheel.journal.documents import StoredDocument
+from bookwheel.journal.files import file_beside, make_private, translate_errors
 from bookwheel.journal.rows import load_text
-from bookwheel.journal.schema import make_private, translate_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from bookwheel.journal.read_pool import ReadPool
+    from bookwheel.journal.access import ReadPool
 
 # Characters of a passage: what is searched for must stand in one.
 _PASSAGE: Final = 2000
@@ -67,8 +67,9 @@ WHERE passages MATCH ?1 AND (?3 IS NULL OR rowid >> {_SHIFT} IN (SELECT value FR
 ORDER BY rank LIMIT ?2
 """
 _READING: Final = """
-SELECT question, answer, (SELECT memory FROM steps WHERE reading = number ORDER BY step DESC LIMIT 1)
-FROM readings WHERE number = ?
+SELECT question, answer, (SELECT memory FROM steps WHERE reading = number ORDER BY step DESC LIMIT 1),
+    readings.id, sha256, documents.name
+FROM readings JOIN documents ON documents.id = document JOIN texts ON texts.id = text WHERE number = ?
 """
 
 
@@ -91,7 +92,7 @@ class SearchHit:
 
 def search_path(journal: Path) -> Path:
     """Return the file of a journal's index."""
-    return journal.with_name(f"{journal.name}.search")
+    return file_beside(journal, ".search")
 
 
 def search(
@@ -106,16 +107,18 @@ def search(
 
     With `ids` and `documents`, only these readings and texts.
     """
-    expression = _build_expression(query)
+    words = [word for word in re.findall(r"[^\s\"]+", query) if any(letter.isalnum() for letter in word)]
+    # In FTS5's language: every word must be there, or a word that begins with it.
+    expression = " ".join(f'"{" ".join(_spread(word).split())}"*' for word in words)
     if not expression:
         return []
     with _open(reader.path) as index:
         _clear_deleted(index, reader)
         _add_new(index, reader)
-        numbers = [row[0] for row in index.execute(_FIND_READINGS, (expression, limit, _find_numbers(reader, ids)))]
-        texts = _find_texts(reader, documents)
-        passages = [row[0] for row in index.execute(_FIND_PASSAGES, (expression, limit, texts))]
-    words = _find_words(query)
+        found = _load_numbers(reader, "SELECT number FROM readings WHERE id", ids)
+        numbers = [row[0] for row in index.execute(_FIND_READINGS, (expression, limit, found))]
+        found = _load_numbers(reader, "SELECT id FROM texts WHERE sha256", documents)
+        passages = [row[0] for row in index.execute(_FIND_PASSAGES, (expression, limit, found))]
     hits = [hit for number in numbers if (hit := _load_reading(reader, number, words))]
     hits += [hit for row in passages if (hit := _load_passage(reader, row, words))]
     return hits[:limit]
@@ -123,10 +126,9 @@ def search(
 
 def forget_deleted(reader: ReadPool) -> None:
     """Clear the index if it has anything that the journal has no more."""
-    if not search_path(reader.path).exists():
-        return
-    with _open(reader.path) as index:
-        _clear_deleted(index, reader)
+    if search_path(reader.path).exists():
+        with _open(reader.path) as index:
+            _clear_deleted(index, reader)
 
 
 def _clear_deleted(index: sqlite3.Connection, reader: ReadPool) -> None:
@@ -201,7 +203,7 @@ def _add_reading(index: sqlite3.Connection, reader: ReadPool, number: int, state
     row = reader.fetch_one(_READING, (number,))
     if row is None:
         return
-    content = _spread("\n".join(load_text(value) for value in row if value is not None))
+    content = _spread("\n".join(load_text(value) for value in row[:3] if value is not None))
     index.execute("BEGIN IMMEDIATE")
     # The old entry stays in the index until that is cleared; nothing leads to it any more.
     index.execute("INSERT OR REPLACE INTO readings (reading, state) VALUES (?, ?)", (number, state))
@@ -210,32 +212,19 @@ def _add_reading(index: sqlite3.Connection, reader: ReadPool, number: int, state
     index.execute("COMMIT")
 
 
-def _find_numbers(reader: ReadPool, ids: Sequence[str] | None) -> str | None:
-    """Return the numbers of these readings as JSON; None for all."""
-    if ids is None:
+def _load_numbers(reader: ReadPool, query: str, names: Sequence[str] | None) -> str | None:
+    """Return the numbers of the rows with these names as JSON; None for all."""
+    if names is None:
         return None
-    query = "SELECT json_group_array(number) FROM readings WHERE id IN (SELECT value FROM json_each(?))"
-    return str(reader.fetch_one(query, (json.dumps(list(ids)),))[0])
-
-
-def _find_texts(reader: ReadPool, documents: Sequence[str] | None) -> str | None:
-    """Return the numbers of the texts with these hashes as JSON; None for all."""
-    if documents is None:
-        return None
-    query = "SELECT json_group_array(id) FROM texts WHERE sha256 IN (SELECT value FROM json_each(?))"
-    return str(reader.fetch_one(query, (json.dumps(list(documents)),))[0])
+    rows = reader.fetch_all(f"{query} IN (SELECT value FROM json_each(?))", (json.dumps(list(names)),))
+    return json.dumps([number for (number,) in rows])
 
 
 def _load_reading(reader: ReadPool, number: int, words: Sequence[str]) -> SearchHit | None:
-    row = reader.fetch_one(
-        "SELECT readings.id, question, answer, "
-        "(SELECT memory FROM steps WHERE reading = number ORDER BY step DESC LIMIT 1), sha256, documents.name "
-        "FROM readings JOIN documents ON documents.id = document JOIN texts ON texts.id = text WHERE number = ?",
-        (number,),
-    )
+    row = reader.fetch_one(_READING, (number,))
     if row is None:
         return None
-    id_, question, answer, memory, sha256, name = row
+    question, answer, memory, id_, sha256, name = row
     texts = [load_text(value) for value in (answer, memory, question) if value is not None]
     text = next((one for one in texts if _find_place(one, words) >= 0), texts[0])
     return SearchHit(
@@ -248,9 +237,9 @@ def _load_reading(reader: ReadPool, number: int, words: Sequence[str]) -> Search
 
 
 def _load_passage(reader: ReadPool, row: int, words: Sequence[str]) -> SearchHit | None:
-    text, start = row >> _SHIFT, row & ((1 << _SHIFT) - 1)
+    start = row & ((1 << _SHIFT) - 1)
     newest = "SELECT id FROM documents WHERE text = ? ORDER BY used DESC LIMIT 1"
-    found = reader.fetch_one(newest, (text,))
+    found = reader.fetch_one(newest, (row >> _SHIFT,))
     if found is None:
         return None
     document = StoredDocument(reader, found[0])
@@ -280,16 +269,6 @@ def _cut_snippet(text: str, words: Sequence[str]) -> tuple[int, str]:
 def _find_place(text: str, words: Sequence[str]) -> int:
     folded = text.casefold()
     return min((at for word in words if (at := folded.find(word.casefold())) >= 0), default=-1)
-
-
-def _find_words(query: str) -> list[str]:
-    return [word for word in re.findall(r"[^\s\"]+", query) if any(letter.isalnum() for letter in word)]
-
-
-def _build_expression(query: str) -> str:
-    """Return the query in FTS5's language: every word must be there, or a word that begins with it."""
-    phrases = (" ".join(_spread(word).split()) for word in _find_words(query))
-    return " ".join(f'"{phrase}"*' for phrase in phrases)
 
 
 def _spread(text: str) -> str:

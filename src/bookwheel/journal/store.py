@@ -3,37 +3,40 @@
 from __future__ import annotations
 
 import json
+import os
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Final, Self
 from urllib.parse import quote
 
 from bookwheel.errors import JournalError
-from bookwheel.journal.checksums import IS_SOUND
-from bookwheel.journal.damage import find_damage
-from bookwheel.journal.documents import SpooledDocument, StoredDocument, delete_unread
-from bookwheel.journal.inserts import NEWEST_DOCUMENT, delete_reading, insert_reading, insert_step
-from bookwheel.journal.listing import SEARCH_CONDITION
-from bookwheel.journal.locks import LockTaken, hold_lock, is_held, lock_folder
-from bookwheel.journal.read_pool import ReadPool
-from bookwheel.journal.rows import (
-    FIXED_COLUMNS,
-    READING_COLUMNS,
-    STEP_COLUMNS,
-    address_from_row,
-    address_to_row,
-    load_text,
-    notes_from_column,
-    reading_from_row,
-    reading_to_row,
-    step_from_row,
-    store_text,
+from bookwheel.journal.access import ReadPool, Writer
+from bookwheel.journal.documents import NEWEST_DOCUMENT, Shelf, SpooledDocument, StoredDocument, delete_unread
+from bookwheel.journal.files import (
+    LockTaken,
+    connect,
+    connect_read_only,
+    hold_lock,
+    is_held,
+    lock_folder,
+    prepare_file,
+    translate_errors,
 )
-from bookwheel.journal.schema import connect, connect_read_only, prepare_file, translate_errors
-from bookwheel.journal.writer import Writer
+from bookwheel.journal.listing import SEARCH_CONDITION
+from bookwheel.journal.readings import (
+    READING_IS_SOUND,
+    SELECT_READINGS,
+    find_reading,
+    find_row,
+    insert_reading,
+    insert_step,
+    load_steps,
+    parse_row,
+)
+from bookwheel.journal.rows import ADDRESS, FIXED_COLUMNS, PLAN, READINGS, reading_to_row, store_text
 from bookwheel.models.registry import ModelAddress
-from bookwheel.types import DocumentInfo, Flag, Memory, Reading, Status, Step, Usage
+from bookwheel.types import Flag, Memory, Reading, Status, Step, Usage
 
 if TYPE_CHECKING:
     import sqlite3
@@ -43,24 +46,10 @@ if TYPE_CHECKING:
 
     from bookwheel.journal.memories import MemoryTables
     from bookwheel.journal.search import SearchHit
-    from bookwheel.journal.shelf import Shelf
     from bookwheel.plan import Plan
     from bookwheel.types import Document
 
-# Steps that one query fetches.
-_STEPS_PER_QUERY: Final = 64
-_CHANGING_COLUMNS: Final = ", ".join(f"{name} = ?" for name in READING_COLUMNS.split(", ")[FIXED_COLUMNS:])
-_TABLES: Final = (
-    "FROM readings JOIN documents ON documents.id = readings.document JOIN texts ON texts.id = documents.text"
-)
-_READINGS: Final = (
-    f"SELECT {', '.join(f'readings.{name}' for name in READING_COLUMNS.split(', '))}, "
-    "texts.sha256, documents.name, texts.characters, documents.notes, readings.number, readings.document "
-    f"{_TABLES}"
-)
-
-
-_IS_SOUND: Final = f"({IS_SOUND['readings']} AND {IS_SOUND['documents']} AND {IS_SOUND['texts']})"
+_CHANGING: Final = ", ".join(f"{name} = ?" for name in READINGS.columns[FIXED_COLUMNS:])
 
 
 def new_id() -> str:
@@ -68,6 +57,13 @@ def new_id() -> str:
     import secrets
 
     return secrets.token_hex(6)
+
+
+def open_existing(path: Path) -> Journal | None:
+    """Open a journal, only for reading where this user may not write to it. Return None if there is no such file."""
+    if not path.exists():
+        return None
+    return Journal(path, read_only=not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)))
 
 
 class Journal:
@@ -98,6 +94,18 @@ class Journal:
         self._writer.close()
         self._reader.close()
 
+    @property
+    def shelf(self) -> Shelf:
+        """The documents as people see them, with the names and stars that they gave."""
+        return Shelf(self._reader, self._writer)
+
+    @property
+    def memories(self) -> MemoryTables:
+        """The lasting memories."""
+        from bookwheel.journal.memories import MemoryTables
+
+        return MemoryTables(self._reader, self._writer)
+
     def keep(self, document: Document, most_bytes: int | None = None) -> StoredDocument:
         """Store the document's text unless the journal has it. Return the stored document, to read and resume from.
 
@@ -122,7 +130,7 @@ class Journal:
 
     def document_of(self, reading: str) -> StoredDocument:
         """Return a reading's document, with the name and places that the reading began with."""
-        return StoredDocument(self._reader, self._find(reading)[-1])
+        return StoredDocument(self._reader, find_reading(self._reader, reading).document)
 
     def begin(self, reading: Reading, address: ModelAddress | None = None) -> None:
         """Insert a reading, with its steps if it has any. Its document must be in the journal.
@@ -130,19 +138,18 @@ class Journal:
         The address is for `resume`, which then needs no model named.
         """
         if not reading.created:
-            reading = replace(reading, created=datetime.now(UTC).isoformat(timespec="seconds"))
-        self._writer.write_now(lambda connection: insert_reading(connection, reading, address=address))
+            reading = replace(reading, created=_now())
+        self._writer.write_now(lambda connection: insert_reading(connection, reading, address))
 
     def address_of(self, id_or_prefix: str) -> ModelAddress:
         """Return the way back to a reading's model: its kept address, or its name alone."""
-        row = self._find(id_or_prefix)
-        (address,) = self._reader.fetch_one("SELECT address FROM readings WHERE number = ?", (row[-2],))
-        return address_from_row(address) or ModelAddress(model=reading_from_row(row, _info_from_row(row)).model)
+        found = find_reading(self._reader, id_or_prefix)
+        (address,) = self._reader.fetch_one("SELECT address FROM readings WHERE number = ?", (found.number,))
+        return ADDRESS.decode(address) or ModelAddress(model=found.to_reading().model)
 
     def keep_address(self, id_: str, address: ModelAddress) -> None:
         """Replace the address of a reading that goes on with another model."""
-        update = "UPDATE readings SET address = ? WHERE id = ?"
-        self._writer.write_now(lambda connection: connection.execute(update, (address_to_row(address), id_)))
+        self._writer.execute_now("UPDATE readings SET address = ? WHERE id = ?", (ADDRESS.encode(address), id_))
 
     async def add_step(self, reading_id: str, step: Step) -> None:
         """Insert a step and return once it is on disk. Raise JournalError if the reading has a step of that index."""
@@ -150,42 +157,32 @@ class Journal:
 
     async def set_plan(self, reading_id: str, plan: Plan) -> None:
         """Replace a reading's plan. Steps that it has were read by the old one."""
-        content = store_text(json.dumps(plan.to_json(), ensure_ascii=False))
-
-        def update(connection: sqlite3.Connection) -> None:
-            connection.execute("UPDATE readings SET plan = ? WHERE id = ?", (content, reading_id))
-
-        await self._writer.write(update)
+        values = (PLAN.encode(plan), reading_id)
+        await self._writer.write(lambda to: to.execute("UPDATE readings SET plan = ? WHERE id = ?", values).close())
 
     async def end(self, reading: Reading) -> None:
         """Store the reading's current status, answer, usage, evidence, claims and error, at its end or before."""
+        values = (*reading_to_row(reading)[FIXED_COLUMNS:], reading.id)
 
         def update(connection: sqlite3.Connection) -> None:
-            updated = connection.execute(
-                f"UPDATE readings SET {_CHANGING_COLUMNS} WHERE id = ?",
-                (*reading_to_row(reading)[FIXED_COLUMNS:], reading.id),
-            )
-            if not updated.rowcount:
+            if not connection.execute(f"UPDATE readings SET {_CHANGING} WHERE id = ?", values).rowcount:
                 raise JournalError(f"the journal {self.path} has no reading {reading.id} to update; begin it first")
 
         await self._writer.write(update)
 
     def reading(self, id_or_prefix: str, *, texts: bool = False) -> Reading:
         """Return a reading by its id, a prefix of it, or "last", with the chunks' texts if `texts` is true."""
-        row = self._find(id_or_prefix)
-        document = StoredDocument(self._reader, row[-1]) if texts else None
-        plan = reading_from_row(row, _info_from_row(row)).plan
-        return reading_from_row(row, _info_from_row(row), tuple(self._steps(row[-2], plan.memory_tokens, document)))
+        found = find_reading(self._reader, id_or_prefix)
+        return found.to_reading(tuple(load_steps(self._reader, found, with_texts=texts)))
 
     def steps(self, id_or_prefix: str) -> Iterator[Step]:
         """Yield the steps one by one, for readings too long for memory."""
-        row = self._find(id_or_prefix)
-        return self._steps(row[-2], reading_from_row(row, _info_from_row(row)).plan.memory_tokens, None)
+        return load_steps(self._reader, find_reading(self._reader, id_or_prefix))
 
     def progress(self, id_or_prefix: str) -> tuple[int, int]:
         """Return the number of stored steps, and the character where the last one ends."""
         query = "SELECT count(*), coalesce(max(stop), 0) FROM steps WHERE reading = ?"
-        steps, stop = self._reader.fetch_one(query, (self._find(id_or_prefix)[-2],))
+        steps, stop = self._reader.fetch_one(query, (find_reading(self._reader, id_or_prefix).number,))
         return steps, stop
 
     def readings(
@@ -203,13 +200,12 @@ class Journal:
 
         With `ids`, only these; with `document`, only those of the text with this SHA-256; `offset` passes the newest.
         """
-        conditions = [_IS_SOUND, *([SEARCH_CONDITION] if search else [])]
+        conditions = [READING_IS_SOUND, *([SEARCH_CONDITION] if search else [])]
         conditions += ["texts.sha256 = ?4"] if document else []
         conditions += [] if ids is None else ["readings.id IN (SELECT value FROM json_each(?3))"]
         values = store_text(search or ""), -1 if limit is None else limit, json.dumps(list(ids or ())), document, offset
-        query = f"{_READINGS} WHERE {' AND '.join(conditions)} ORDER BY number DESC LIMIT ?2 OFFSET ?5"
-        rows = self._reader.fetch_all(query, values)
-        return [reading_from_row(row, _info_from_row(row)) for row in rows]
+        query = f"{SELECT_READINGS} WHERE {' AND '.join(conditions)} ORDER BY number DESC LIMIT ?2 OFFSET ?5"
+        return [parse_row(row).to_reading() for row in self._reader.fetch_all(query, values)]
 
     @contextmanager
     def claim(self, id_: str) -> Iterator[None]:
@@ -233,7 +229,8 @@ class Journal:
 
     def fork(self, id_or_prefix: str, step: int, memory: Memory) -> Reading:
         """Copy a reading up to this step, with this memory after it. The old reading does not change."""
-        old = self.reading(id_or_prefix)
+        found = find_reading(self._reader, id_or_prefix)
+        old = self.reading(found.id)
         steps = list(old.steps[: step + 1]) if step >= 0 else []
         if len(steps) <= step or not steps:
             raise JournalError(
@@ -253,20 +250,25 @@ class Journal:
             error="",
             error_kind="",
             usage=sum((step.conversation.reply.usage for step in steps), Usage()),
-            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            created=_now(),
         )
-        row = self._find(old.id)
         address = self.address_of(old.id)
-        self._writer.write_now(lambda connection: insert_reading(connection, new, document=row[-1], address=address))
+        self._writer.write_now(lambda to: insert_reading(to, new, address, found.document))
         return new
 
     def delete(self, id_or_prefix: str) -> None:
         """Delete a reading, and its document if no other reading refers to it."""
-        row = self._find(id_or_prefix)
-        with self.claim(row[0]):
-            self._writer.write_now(lambda connection: delete_reading(connection, row[-2], row[-1]))
         from bookwheel.documents.conversions import clear_conversions
 
+        found = find_reading(self._reader, id_or_prefix)
+
+        def delete(connection: sqlite3.Connection) -> None:
+            connection.execute("DELETE FROM readings WHERE number = ?", (found.number,))
+            delete_unread(connection, found.document)
+            connection.execute("PRAGMA incremental_vacuum").fetchall()
+
+        with self.claim(found.id):
+            self._writer.write_now(delete)
         # The cache may hold the same text. Which of its entries does is not known, and it is only a cache.
         clear_conversions()
         self.forget_deleted()
@@ -287,82 +289,22 @@ class Journal:
 
         return search(self._reader, query, limit=limit, ids=ids, documents=documents)
 
-    @property
-    def shelf(self) -> Shelf:
-        """The documents as people see them, with the names and stars that they gave."""
-        from bookwheel.journal.shelf import Shelf
-
-        return Shelf(self._reader, self._writer)
-
-    @property
-    def memories(self) -> MemoryTables:
-        """The lasting memories."""
-        from bookwheel.journal.memories import MemoryTables
-
-        return MemoryTables(self._reader, self._writer)
-
     def forget_deleted(self) -> None:
         """Clear the search index if it has anything that was deleted."""
         from bookwheel.journal.search import forget_deleted
 
         forget_deleted(self._reader)
 
-    def find_id(self, id_or_prefix: str) -> str:
-        """Return a reading's whole id, also of a damaged one."""
-        found: str = self._find(id_or_prefix, check=False)[0]
-        return found
-
-    def _steps(self, number: int, limit: int, document: StoredDocument | None) -> Iterator[Step]:
-        memory, seen = Memory.blank(limit), -1
-        query = (
-            f"SELECT {STEP_COLUMNS}, {IS_SOUND['steps']} FROM steps "
-            f"WHERE reading = ? AND step > ? ORDER BY step LIMIT {_STEPS_PER_QUERY}"
-        )
-        while rows := self._reader.fetch_all(query, (number, seen)):
-            for *row, is_sound in rows:
-                if not is_sound:
-                    raise JournalError(
-                        f"step {row[0]} of this reading is damaged in the journal {self.path}: bookwheel doctor "
-                        f"--repair drops it and what follows, and bookwheel resume reads that again"
-                    )
-                step = step_from_row(row, memory, document.slice(row[1], row[2]) if document else "")
-                yield step
-                memory, seen = step.after, step.chunk.index
-
-    def _check_sound(self, row: Any) -> None:
-        """Raise JournalError if the reading of this row is damaged."""
-        found = self._reader.fetch_one(f"SELECT {_IS_SOUND} {_TABLES} WHERE number = ?", (row[-2],))
-        if not (found and found[0]):
-            raise JournalError(
-                f"reading {row[0]} is damaged in the journal {self.path}: bookwheel doctor --repair drops it and keeps "
-                f"the others"
-            )
-
     def find_damage(self) -> list[str]:
         """Return a sentence for each damaged row and for damage of the file itself; it reads the whole journal."""
+        from bookwheel.journal.damage import find_damage
+
         return find_damage(self._reader)
 
-    def _find(self, id_or_prefix: str, *, check: bool = True) -> Any:
-        """Find a reading's row. Its last two values are the numbers of the reading and of its document."""
-        if id_or_prefix == "last":
-            rows = self._reader.fetch_all(f"{_READINGS} ORDER BY number DESC LIMIT 1")
-        else:
-            rows = self._reader.fetch_all(f"{_READINGS} WHERE readings.id = ?", (store_text(id_or_prefix),))
-            rows = rows or self._reader.fetch_all(
-                f"{_READINGS} WHERE substr(readings.id, 1, length(?1)) = ?1 AND ?1 <> '' ORDER BY number DESC LIMIT 4",
-                (store_text(id_or_prefix),),
-            )
-        if len(rows) == 1:
-            if check:
-                self._check_sound(rows[0])
-            return rows[0]
-        if rows:
-            ids = ", ".join(row[0] for row in rows[:3])
-            raise JournalError(f"{id_or_prefix!r} matches more than one reading: {ids}, …; give more of the id")
-        missing = "no readings yet" if id_or_prefix == "last" else f"no reading {id_or_prefix!r}"
-        raise JournalError(f"the journal {self.path} has {missing}; `bookwheel list` shows what it has")
+    def find_id(self, id_or_prefix: str) -> str:
+        """Return a reading's whole id, also of a damaged one."""
+        return str(find_row(self._reader, id_or_prefix)[-len(READINGS.columns)])
 
 
-def _info_from_row(row: Any) -> DocumentInfo:
-    sha256, name, length, notes = row[-6:-2]
-    return DocumentInfo(id=sha256, name=load_text(name), length=length, notes=notes_from_column(notes))
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

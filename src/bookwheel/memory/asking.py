@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import InputError
-from bookwheel.journal.memories import blank_version
+from bookwheel.journal.memory_rows import blank_version
 from bookwheel.memory.append import format_header, read_time, subtract_usage
 from bookwheel.reading import loop
 from bookwheel.reading.follow_up import asks_for_more

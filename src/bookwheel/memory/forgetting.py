@@ -21,8 +21,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from bookwheel.errors import InputError
-from bookwheel.journal.memories import blank_version
-from bookwheel.journal.memory_rows import MemoryText, MemoryVersion, Tombstone, VersionKind
+from bookwheel.journal.memory_rows import MemoryText, MemoryVersion, Tombstone, VersionKind, blank_version
 from bookwheel.memory.append import ignore_version, read_piece
 from bookwheel.memory.editing import apply_changes, make_edit
 from bookwheel.reading.guards import trim

@@ -33,7 +33,7 @@ from bookwheel.configuration import load_configuration
 from bookwheel.documents.cancellation import run_cancellable
 from bookwheel.errors import InputError
 from bookwheel.journal import Journal
-from bookwheel.journal.memories import blank_version
+from bookwheel.journal.memory_rows import blank_version
 from bookwheel.memory import append, asking, editing, forgetting
 from bookwheel.memory.opened import begin_memory, open_memory
 from bookwheel.session import open_session

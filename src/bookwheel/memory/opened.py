@@ -10,9 +10,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import BudgetReached, InputError
-from bookwheel.journal.locks import LockTaken
-from bookwheel.journal.memories import MemoryTables, blank_version
-from bookwheel.journal.memory_rows import MemoryLimits, MemoryRecord, MemoryVersion
+from bookwheel.journal.files import LockTaken
+from bookwheel.journal.memory_rows import MemoryLimits, MemoryRecord, MemoryVersion, blank_version
 from bookwheel.models.patience import PatientModel
 from bookwheel.reading.budget import BudgetedModel
 from bookwheel.reading.choice import find_default_way
@@ -26,6 +25,7 @@ from bookwheel.types import DocumentInfo
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
+    from bookwheel.journal.memories import MemoryTables
     from bookwheel.plan import Budget, Plan
     from bookwheel.reading.loop import Way
     from bookwheel.session import Session

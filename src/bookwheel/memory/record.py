@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import TypedDict
 
-from bookwheel.journal.memories import blank_version
+from bookwheel.journal.memory_rows import blank_version
 from bookwheel.record import to_plain
 from bookwheel.views.diff import ChangeKind, diff_memories
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from bookwheel.errors import Refused
-from bookwheel.journal.schema import connect
+from bookwheel.journal.files import connect
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.serve.engine.settings import Limits, ServerSettings
 from bookwheel.serve.engine.usage import UsageEntry

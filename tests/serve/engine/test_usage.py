@@ -9,7 +9,7 @@ from threading import Thread
 import pytest
 
 from bookwheel.errors import JournalError
-from bookwheel.journal.schema import SYNCHRONOUS  # as it is before a test runs
+from bookwheel.journal.files import SYNCHRONOUS  # as it is before a test runs
 from bookwheel.serve.engine import usage as module
 from bookwheel.serve.engine.usage import UsageEntry, UsageStore, today
 
@@ -112,7 +112,7 @@ def test_a_day_ends_at_midnight_by_utc() -> None:
 
 
 def test_a_commit_waits_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bookwheel.journal.schema.SYNCHRONOUS", SYNCHRONOUS)
+    monkeypatch.setattr("bookwheel.journal.files.SYNCHRONOUS", SYNCHRONOUS)
     store = UsageStore(tmp_path / "journal.sqlite")
     assert store._connection.execute("PRAGMA synchronous").fetchone()[0] >= 2
     store.close()

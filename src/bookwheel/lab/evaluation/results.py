@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from pydantic_core import from_json
 
-from bookwheel.journal.locks import LockTaken, hold_lock
+from bookwheel.journal.files import LockTaken, hold_lock
 from bookwheel.lab.evaluation.records import Record, ResultsError
 from bookwheel.lab.evaluation.settings import describe_differences
 

@@ -18,7 +18,7 @@ from bookwheel.documents.opening import TextDocument, open_document
 from bookwheel.documents.sources import to_printable
 from bookwheel.documents.web import fetch
 from bookwheel.errors import JournalFull, SourceError
-from bookwheel.journal.documents import measure_journal
+from bookwheel.journal.files import measure_journal
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.sharing import FairQueue
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.errors import JournalError
-from bookwheel.journal.shelf import LabelKind, Reach
+from bookwheel.journal.documents import LabelKind, Reach
 from bookwheel.serve.engine.errors import ApiError, not_found
 from bookwheel.types import Status
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from bookwheel.journal import Journal, StoredDocument
+    from bookwheel.journal.documents import Label, ShelvedDocument
     from bookwheel.journal.search import SearchHit
-    from bookwheel.journal.shelf import Label, ShelvedDocument
     from bookwheel.serve.engine.access import Key
     from bookwheel.serve.engine.reading_pool import ReadingPool
     from bookwheel.serve.engine.settings import ServerSettings

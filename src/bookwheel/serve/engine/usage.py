@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.journal import schema
-from bookwheel.journal.schema import make_private, translate_errors
+from bookwheel.journal import files
+from bookwheel.journal.files import make_private, translate_errors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,7 +67,7 @@ class UsageStore:
                 self.path, timeout=_LOCK_TIMEOUT, isolation_level=None, check_same_thread=False
             )
             self._connection.execute("PRAGMA journal_mode = WAL")
-            self._connection.execute(f"PRAGMA synchronous = {schema.SYNCHRONOUS}")
+            self._connection.execute(f"PRAGMA synchronous = {files.SYNCHRONOUS}")
             self._connection.executescript(_TABLES)
 
     def close(self) -> None:

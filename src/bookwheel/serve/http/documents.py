@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 from starlette.responses import Response
 from typing_extensions import TypedDict  # pydantic cannot read that of typing before Python 3.12
 
+from bookwheel.journal.documents import LabelKind
 from bookwheel.journal.search import SearchHit
-from bookwheel.journal.shelf import LabelKind
 from bookwheel.record import to_plain
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.library import find_places
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from bookwheel.journal import StoredDocument
-    from bookwheel.journal.shelf import ShelvedDocument
+    from bookwheel.journal.documents import ShelvedDocument
     from bookwheel.serve.engine.service import Service
 
 _MOST_CHARACTERS: Final = 200_000

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from typing_extensions import TypedDict  # pydantic cannot read that of typing before Python 3.12
 
 from bookwheel.errors import InputError
-from bookwheel.journal.shelf import LabelKind
+from bookwheel.journal.documents import LabelKind
 from bookwheel.record import ListedReadingJson, ReadingJson, reading_to_json, summary_to_json, to_plain
 from bookwheel.serve.engine.calls import rebuild_call
 from bookwheel.serve.engine.errors import ApiError
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from bookwheel.journal import StoredDocument
-    from bookwheel.journal.shelf import Label
+    from bookwheel.journal.documents import Label
     from bookwheel.serve.engine.running_reading import DocumentOpener
     from bookwheel.serve.engine.service import Service
     from bookwheel.types import Reading

@@ -1,19 +1,24 @@
-"""Checksums of the journal's rows: a damaged row is named, never read as if nothing had happened.
+"""The tables of a journal, its versions, and the checksums of its rows. docs/journal.md documents the tables.
 
 SQLite checks the structure of its file, not the values in it. So each row carries a CRC-32 of its values. Triggers set
 it, and refuse to change a row whose checksum is wrong already, which would hide the damage. Whoever reads a row checks
 it with `IS_SOUND`. The places of a document have the SHA-256 in `documents.digest`.
+
+A new version is one more script in `MIGRATIONS`; the file's `user_version` counts the scripts that it has run.
 """
 
 from __future__ import annotations
 
+import re
 import struct
 import zlib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     import sqlite3
 
+_SQL: Final = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8")
 # The columns that a row's checksum covers. The rest changes without meaning: when a text was stored or last used.
 _COLUMNS: Final = {
     "texts": "id, sha256, characters",
@@ -66,15 +71,25 @@ END;
 """
 
 
-def add_later_column(table: str, kind: str) -> str:
-    """Return the migration that adds the later column of a table, with its checksums."""
+def _add_later_column(table: str, kind: str) -> str:
     names = (f"{table}_{name}" for name in ("seal_new", "check_old", "seal_changed"))
     drop = "".join(f"DROP TRIGGER {name};\n" for name in names)
     return f"{drop}ALTER TABLE {table} ADD COLUMN {_LATER[table]} {kind};{_add_triggers(table, _LATER[table])}"
 
 
-CHECKSUMS: Final = "".join(_add_column(table) + _add_triggers(table) for table in _COLUMNS)
-"""The migration that adds them."""
+_SCRIPTS: Final = dict(re.findall(r"^-- version (\d+).*\n((?:(?!-- version).*\n)*)", _SQL, re.MULTILINE))
+MIGRATIONS: list[str] = [
+    _SCRIPTS["1"],
+    _SCRIPTS["2"],
+    _SCRIPTS["3"],
+    _SCRIPTS["4"],
+    "".join(_add_column(table) + _add_triggers(table) for table in _COLUMNS),
+    _SCRIPTS["6"],
+    _add_later_column("steps", "TEXT"),
+    _SCRIPTS["8"],
+    _add_later_column("readings", "TEXT"),
+]
+"""Script k takes a journal of version k to version k + 1."""
 
 
 def add_function(connection: sqlite3.Connection) -> None:
@@ -86,15 +101,12 @@ def checksum(*values: Any) -> int:
     """Return the CRC-32 of a row's values and their types."""
     total = 0
     for value in values:
-        content = _encode(value)
+        if isinstance(value, bytes):
+            content = value
+        elif isinstance(value, float):
+            content = struct.pack("<d", value)
+        else:
+            content = str(value).encode("utf-8", "surrogatepass")
         total = zlib.crc32(f"{type(value).__name__} {len(content)} ".encode(), total)
         total = zlib.crc32(content, total)
     return total
-
-
-def _encode(value: Any) -> bytes:
-    if isinstance(value, bytes):
-        return value
-    if isinstance(value, float):
-        return struct.pack("<d", value)
-    return str(value).encode("utf-8", "surrogatepass")

@@ -1,8 +1,9 @@
-"""One thread writes for the whole process, so that many readings share one disk sync.
+"""Read from a journal and write to it, from any thread.
 
-A transaction costs one disk sync, whatever it holds. Writes go to a queue. While the disk is busy with one transaction
-the queue fills, and the next transaction takes all of it. If one write of a transaction fails, the transaction is
-rolled back and its writes run one by one, so that each succeeds or fails for itself.
+One thread writes for the whole process, so that many readings share one disk sync: a transaction costs one sync,
+whatever it holds. Writes go to a queue. While the disk is busy with one transaction the queue fills, and the next
+transaction takes all of it. If one write of a transaction fails, the transaction is rolled back and its writes run one
+by one, so that each succeeds or fails for itself.
 """
 
 from __future__ import annotations
@@ -10,22 +11,66 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections import defaultdict
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from queue import Empty, SimpleQueue
+from queue import Empty, LifoQueue, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from bookwheel.errors import JournalError
-from bookwheel.journal.schema import connect, translate_errors
+from bookwheel.journal.files import connect, translate_errors
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from concurrent.futures import Future
     from pathlib import Path
 
 _MOST_AT_ONCE: Final = 1024
 _T = TypeVar("_T")
+
+
+class ReadPool:
+    """Runs each query over a connection of its own, so reads run in parallel and never block writers."""
+
+    def __init__(self, path: Path, open_connection: Callable[[Path], sqlite3.Connection] = connect) -> None:
+        self.path = path
+        self._open_connection = open_connection
+        self._idle: LifoQueue[sqlite3.Connection] = LifoQueue()
+        self._closed = False
+
+    def fetch_one(self, query: str, values: Sequence[Any] = ()) -> Any:
+        """Return the first row, or None."""
+        with self._connection() as connection:
+            return connection.execute(query, values).fetchone()
+
+    def fetch_all(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        """Return every row."""
+        with self._connection() as connection:
+            return connection.execute(query, values).fetchall()
+
+    def close(self) -> None:
+        """Close all idle connections. Those in use close when their query ends."""
+        self._closed = True
+        # Not until it is empty: another thread may take the last one in between.
+        with suppress(Empty):
+            while True:
+                self._idle.get_nowait().close()
+
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        if self._closed:
+            raise JournalError(f"the journal {self.path} was closed; open it again to read from it")
+        with translate_errors(self.path, "read from"):
+            try:
+                connection = self._idle.get_nowait()
+            except Empty:
+                connection = self._open_connection(self.path)
+            try:
+                yield connection
+            finally:
+                self._idle.put(connection)
+                if self._closed:
+                    self.close()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -74,6 +119,10 @@ class Writer:
         self._enqueue(_WriteRequest(work=work, waiter=waiter))
         return waiter.result()
 
+    def execute_now(self, query: str, values: Sequence[Any] = ()) -> None:
+        """Execute one statement in the writer's thread, and return once its changes are on disk."""
+        self.write_now(lambda connection: connection.execute(query, values).close())
+
     def close(self) -> None:
         """Finish pending writes, then stop the thread."""
         with self._starting:
@@ -95,34 +144,31 @@ class Writer:
     def _run(self) -> None:
         connection: sqlite3.Connection | None = None
         while (first := self._queue.get()) is not None:
-            batch, last = self._collect_batch(first)
+            batch, is_last = self._collect_batch(first)
             try:
-                connection = connection or self._connect()
+                if connection is None:
+                    with translate_errors(self._path, "write to"):
+                        connection = self._open_connection(self._path)
             except JournalError as error:
-                _fail_all(batch, error)
+                for write in batch:
+                    write.failure = error
             else:
                 self._commit(connection, batch)
             _notify_waiters(batch)
-            if last:
+            if is_last:
                 break
         if connection:
             connection.close()
 
-    def _connect(self) -> sqlite3.Connection:
-        with translate_errors(self._path, "write to"):
-            return self._open_connection(self._path)
-
     def _collect_batch(self, first: _WriteRequest) -> tuple[list[_WriteRequest], bool]:
         """Return all pending writes, and True if the writer must stop after them."""
         batch = [first]
-        while len(batch) < _MOST_AT_ONCE:
-            try:
+        with suppress(Empty):
+            while len(batch) < _MOST_AT_ONCE:
                 write = self._queue.get_nowait()
-            except Empty:
-                break
-            if write is None:
-                return batch, True
-            batch.append(write)
+                if write is None:
+                    return batch, True
+                batch.append(write)
         return batch, False
 
     def _commit(self, connection: sqlite3.Connection, batch: list[_WriteRequest]) -> None:
@@ -146,11 +192,6 @@ class Writer:
             with suppress(sqlite3.Error):  # a full disk has already rolled it back
                 connection.execute("ROLLBACK")
             raise
-
-
-def _fail_all(batch: Iterable[_WriteRequest], error: Exception) -> None:
-    for write in batch:
-        write.failure = error
 
 
 def _notify_waiters(batch: Iterable[_WriteRequest]) -> None:

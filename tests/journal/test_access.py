@@ -1,4 +1,4 @@
-"""What was written stays written, whoever else writes and whatever breaks."""
+"""What was written stays written, whoever else writes and whatever breaks; reads see it meanwhile."""
 
 import asyncio
 import multiprocessing
@@ -6,6 +6,8 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,7 @@ from journal_readings import (
 )
 
 from bookwheel.errors import JournalError
-from bookwheel.journal import Journal, writer
+from bookwheel.journal import Journal, access
 
 
 def test_a_second_step_of_the_same_index_is_refused_and_the_first_stays(journal):
@@ -42,13 +44,13 @@ def test_a_step_is_on_the_disk_when_add_step_returns(journal):
 
 
 def test_many_readings_share_their_trips_to_the_disk(journal, monkeypatch):
-    commits, transact = [], writer.Writer._transact
+    commits, transact = [], access.Writer._transact
 
     def counted(self, connection, batch):
         commits.append(len(batch))
         transact(self, connection, batch)
 
-    monkeypatch.setattr(writer.Writer, "_transact", counted)
+    monkeypatch.setattr(access.Writer, "_transact", counted)
     readings = [begin_reading(journal) for _ in range(32)]
     commits.clear()
 
@@ -193,3 +195,47 @@ def test_a_process_that_is_killed_loses_no_step_that_it_was_told_of(journal):
     kept = [done.chunk.index for done in journal.steps(reading.id)]
     assert kept == list(range(len(kept)))
     assert told < len(kept) <= told + 2, "all that it was told of, and what was under way"
+
+
+def test_the_journal_can_be_read_while_it_is_written(journal):
+    reading, seen = begin_reading(journal), []
+
+    async def write():
+        for index in range(60):
+            await journal.add_step(reading.id, step(index))
+
+    thread = threading.Thread(target=lambda: asyncio.run(write()))
+    thread.start()
+    while thread.is_alive():
+        seen.append([done.chunk.index for done in journal.steps(reading.id)])
+    thread.join()
+    assert all(numbers == list(range(len(numbers))) for numbers in seen)
+    assert all(len(a) <= len(b) for a, b in pairwise(seen))
+    assert journal.progress(reading.id)[0] == 60
+
+
+def test_a_look_sees_what_another_process_has_just_written(tmp_path):
+    path = tmp_path / "journal.sqlite"
+    with Journal(path) as journal:
+        begin_reading(journal)
+        with Journal(path, read_only=True) as looked:
+            assert len(looked.readings()) == 1
+
+
+def test_a_closed_journal_says_so(tmp_path):
+    journal = Journal(tmp_path / "j.sqlite")
+    reading = begin_reading(journal)
+    journal.close()
+    journal.close()
+    with pytest.raises(JournalError, match="closed"):
+        asyncio.run(journal.add_step(reading.id, step(0)))
+    with pytest.raises(JournalError, match="closed"):
+        journal.readings()
+
+
+def test_two_threads_may_close_a_journal_at_once(tmp_path, monkeypatch):
+    with Journal(tmp_path / "j.sqlite") as journal:
+        begin_reading(journal)
+        journal.readings()
+        # The other thread takes the last connection just after this one has looked.
+        monkeypatch.setattr(journal._reader._idle, "empty", lambda: False)

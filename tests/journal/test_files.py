@@ -1,7 +1,12 @@
-"""Only a journal is opened as one, and an older one is migrated."""
+"""Only a journal is opened as one, an older one is migrated, and one process at a time holds a reading."""
 
 import asyncio
+import os
+import signal
 import sqlite3
+import subprocess
+import sys
+import threading
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -10,9 +15,9 @@ import pytest
 from journal_readings import MILL, QUESTION, begin_reading, read_to_end, step
 
 from bookwheel.errors import JournalError
-from bookwheel.journal import Journal, journal_path, schema
+from bookwheel.journal import Journal, files, journal_path
+from bookwheel.journal.files import SYNCHRONOUS
 from bookwheel.journal.listing import list_rows
-from bookwheel.journal.schema import SYNCHRONOUS
 from bookwheel.models.registry import ModelAddress
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.types import Memory, Status
@@ -22,24 +27,24 @@ def test_a_journal_of_a_newer_bookwheel_is_refused_by_both_versions(journal):
     with sqlite3.connect(journal.path) as other:
         other.execute("PRAGMA user_version = 99")
     other.close()
-    with pytest.raises(JournalError, match=f"version 99 .* up to {len(schema.MIGRATIONS)}.*--journal"):
+    with pytest.raises(JournalError, match=f"version 99 .* up to {len(files.MIGRATIONS)}.*--journal"):
         Journal(journal.path)
 
 
 def test_an_older_journal_is_brought_up_to_date_with_all_that_is_in_it(journal, monkeypatch):
     reading = begin_reading(journal)
-    monkeypatch.setattr(schema, "MIGRATIONS", [*schema.MIGRATIONS, "ALTER TABLE readings ADD COLUMN shelf TEXT;"])
+    monkeypatch.setattr(files, "MIGRATIONS", [*files.MIGRATIONS, "ALTER TABLE readings ADD COLUMN shelf TEXT;"])
     with Journal(journal.path) as newer:
         assert newer.reading(reading.id).question == QUESTION
     with sqlite3.connect(journal.path) as other:
-        assert other.execute("PRAGMA user_version").fetchone()[0] == len(schema.MIGRATIONS)
+        assert other.execute("PRAGMA user_version").fetchone()[0] == len(files.MIGRATIONS)
         assert other.execute("SELECT shelf FROM readings").fetchall() == [(None,)]
     other.close()
 
 
 def test_a_journal_without_addresses_gets_them(tmp_path, monkeypatch):
     path = tmp_path / "journal.sqlite"
-    monkeypatch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:3])
+    monkeypatch.setattr(files, "MIGRATIONS", files.MIGRATIONS[:3])
     Journal(path).close()
     with sqlite3.connect(path) as old:
         old.execute("INSERT INTO texts (id, sha256, characters) VALUES (1, 'x', 0)")
@@ -62,9 +67,9 @@ def test_a_failed_reading_of_a_journal_without_kinds_stays_sound_and_gets_one_wh
     tmp_path, monkeypatch
 ):
     path = tmp_path / "journal.sqlite"
-    monkeypatch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:8])
+    monkeypatch.setattr(files, "MIGRATIONS", files.MIGRATIONS[:8])
     Journal(path).close()
-    with closing(schema.connect(path)) as old:
+    with closing(files.connect(path)) as old:
         old.execute("INSERT INTO texts (id, sha256, characters) VALUES (1, 'x', 0)")
         old.execute("INSERT INTO documents (id, text, name, digest, used) VALUES (1, 1, 'mill', '', 0)")
         columns = "id, question, model, way, language, plan, status, evidence, error, parent, created"
@@ -84,9 +89,9 @@ def test_a_failed_reading_of_a_journal_without_kinds_stays_sound_and_gets_one_wh
 
 def test_steps_of_a_journal_without_findings_stay_sound_and_later_ones_have_them(tmp_path, monkeypatch):
     path = tmp_path / "journal.sqlite"
-    monkeypatch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:6])
+    monkeypatch.setattr(files, "MIGRATIONS", files.MIGRATIONS[:6])
     Journal(path).close()
-    with closing(schema.connect(path)) as old:
+    with closing(files.connect(path)) as old:
         old.execute("INSERT INTO texts (id, sha256, characters) VALUES (1, 'x', 0)")
         old.execute("INSERT INTO documents (id, text, name, digest, used) VALUES (1, 1, 'mill', '', 0)")
         columns = "id, question, model, way, language, plan, status, evidence, error, parent, created"
@@ -203,8 +208,107 @@ def test_a_journal_from_before_opens_and_its_interrupted_reading_ends_like_the_w
 
 def test_a_commit_waits_for_the_disk(tmp_path, monkeypatch):
     # As it was when this file was imported: later all tests do without.
-    monkeypatch.setattr(schema, "SYNCHRONOUS", SYNCHRONOUS)
+    monkeypatch.setattr(files, "SYNCHRONOUS", SYNCHRONOUS)
     with Journal(tmp_path / "journal.sqlite"):
-        connection = schema.connect(tmp_path / "journal.sqlite")
+        connection = files.connect(tmp_path / "journal.sqlite")
     with closing(connection):
         assert connection.execute("PRAGMA synchronous").fetchone()[0] >= 2
+
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from bookwheel.journal import Journal
+journal = Journal(Path({path!r}))
+with journal.claim("abc"):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_only_one_process_may_carry_a_reading_out_until_it_is_killed(journal):
+    code = HOLD.format(path=str(journal.path))
+    other = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert other.stdout.readline() == b"held\n"
+    with pytest.raises(JournalError, match=rf"being read by another process \({other.pid}\)"), journal.claim("abc"):
+        pass
+    with journal.claim("another"):
+        pass
+    other.send_signal(signal.SIGKILL)
+    other.wait()
+    other.stdin.close()
+    other.stdout.close()
+    with journal.claim("abc"), pytest.raises(JournalError, match=str(os.getpid())), journal.claim("abc"):
+        pass
+    with journal.claim("abc"):
+        pass
+    with journal.claim("../../etc/x"):
+        pass
+
+
+def test_what_goes_wrong_inside_a_claim_is_not_taken_for_the_journals_fault(journal):
+    with pytest.raises(OSError, match="the printer"), journal.claim("abc"):
+        raise OSError("the printer is on fire")
+
+
+def test_a_claim_passes_from_hand_to_hand_and_is_never_in_two(journal):
+    holding, most, guard = [0], [0], threading.Lock()
+
+    def take():
+        for _ in range(60):
+            try:
+                with journal.claim("abc"):
+                    with guard:
+                        holding[0] += 1
+                        most[0] = max(most[0], holding[0])
+                    with guard:
+                        holding[0] -= 1
+            except JournalError:
+                continue
+
+    threads = [threading.Thread(target=take) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most[0] == 1
+
+
+def test_a_claim_is_of_the_file_that_has_its_name_even_when_the_last_holder_removed_it(journal, monkeypatch):
+    lock, calls = files._lock, []
+
+    def removed_just_before(handle, *, wait):
+        calls.append(handle)
+        if len(calls) == 1:
+            next(files.lock_folder(journal.path).iterdir()).unlink()
+        lock(handle, wait=wait)
+
+    monkeypatch.setattr(files, "_lock", removed_just_before)
+    with journal.claim("abc"), pytest.raises(JournalError, match="another process"), journal.claim("abc"):
+        pass
+    assert len(calls) == 3
+
+
+def test_on_windows_the_lock_is_on_a_byte_behind_the_holders_number(journal, monkeypatch):
+    taken = set()
+
+    class Windows:
+        LK_LOCK, LK_NBLCK = 1, 2
+
+        @staticmethod
+        def locking(handle, mode, size):
+            place = (os.fstat(handle).st_ino, os.lseek(handle, 0, os.SEEK_CUR))
+            assert size == 1
+            assert place[1] > 20
+            if place in taken:
+                raise PermissionError("locked")
+            taken.add(place)
+
+    monkeypatch.setitem(sys.modules, "msvcrt", Windows)
+    monkeypatch.setattr(files, "_lock", files._lock_on_windows)
+    with (
+        journal.claim("abc"),
+        pytest.raises(JournalError, match=rf"another process \({os.getpid()}\)"),
+        journal.claim("abc"),
+    ):
+        pass

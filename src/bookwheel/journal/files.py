@@ -1,0 +1,248 @@
+"""The files of a journal: where they lie, who may read them, their connections and their locks.
+
+The operating system releases a lock when its process ends, however it ends. Not filelock: it leaves a file behind for
+every reading, and does not say which process holds a lock.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import sys
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from bookwheel.errors import JournalError
+from bookwheel.journal.tables import MIGRATIONS, add_function
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# Marks an SQLite file as a journal of ours ("BOKW").
+_APPLICATION: Final = 0x424F4B57
+SYNCHRONOUS: Final = "FULL"
+"""SQLite waits for the disk at every commit, so that a power cut takes no step that was paid for."""
+# Seconds to wait for another process that is writing.
+_BUSY_SECONDS: Final = 60
+# Size that the write-ahead log shrinks to after a large document.
+_LOG_BYTES: Final = 64 << 20
+# Windows denies reading a locked byte, so the lock is on one far behind the process id.
+_LOCKED_BYTE: Final = 1 << 30
+
+
+class LockTaken(Exception):
+    """Another process holds the lock; the message is its process id, if it could be read."""
+
+
+def journal_path() -> Path:
+    """Return $BOOKWHEEL_JOURNAL, or journal.sqlite in the user's data folder."""
+    if named := os.environ.get("BOOKWHEEL_JOURNAL"):
+        return Path(named).expanduser()
+    data = os.environ.get("XDG_DATA_HOME")
+    return (Path(data) if data else Path.home() / ".local" / "share") / "bookwheel" / "journal.sqlite"
+
+
+def file_beside(journal: Path, end: str) -> Path:
+    """Return a file that belongs to a journal: `-wal`, `-shm`, `.locks`, `.search`."""
+    return journal.with_name(f"{journal.name}{end}")
+
+
+def measure_journal(path: Path) -> int:
+    """Return the bytes of a journal and its log."""
+    return sum(file.stat().st_size for file in (path, file_beside(path, "-wal")) if file.exists())
+
+
+@contextmanager
+def translate_errors(path: Path, doing: str) -> Iterator[None]:
+    """Turn errors of SQLite and the file system into a JournalError that says what to do."""
+    try:
+        yield
+    except (sqlite3.Error, OSError, UnicodeDecodeError) as error:  # the last: damage in the names of tables
+        raise JournalError(f"cannot {doing} the journal {path}: {error}; {_suggest_fix(error)}") from error
+
+
+def _suggest_fix(error: Exception) -> str:
+    message = str(error)
+    if "full" in message or "No space" in message or "disk I/O" in message or "too large" in message:
+        return "free some disk space, or use another file with --journal FILE; all earlier steps are kept"
+    if "not a database" in message or "malformed" in message:
+        return "a damaged one is mended by bookwheel doctor --repair; or name another with --journal FILE"
+    if "is damaged" in message or isinstance(error, UnicodeDecodeError):
+        return "see what is damaged: bookwheel doctor; mend it: bookwheel doctor --repair"
+    if "locked" in message:
+        return (
+            f"another process has been writing to it for over {_BUSY_SECONDS} seconds; try again or use --journal FILE"
+        )
+    return "name a writable file with --journal FILE"
+
+
+def prepare_file(path: Path) -> None:
+    """Create the file and its folder, or migrate an older journal."""
+    with translate_errors(path, "open"):
+        path.parent.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):  # one that exists stays open to others: it may hold other things
+            path.parent.mkdir(mode=0o700)
+        with hold_lock(lock_folder(path) / "opening", wait=True):
+            make_private(path)
+            connection = connect(path)
+            try:
+                _migrate(connection, path)
+            finally:
+                connection.close()
+
+
+def make_private(path: Path) -> None:
+    """Let only this user read a database. SQLite gives the files beside it the same permissions."""
+    # Only a file that is new may be opened here: closing a file drops every lock that this process has on it, those of
+    # SQLite too.
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    for file in (path, file_beside(path, "-wal"), file_beside(path, "-shm")):
+        with suppress(OSError):  # another user's, whom this one may only read from
+            file.chmod(0o600)
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """Open a connection in autocommit mode; writers use BEGIN IMMEDIATE."""
+    connection = _connect(str(path))
+    connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
+    connection.execute("PRAGMA foreign_keys = ON")
+    # What is deleted is overwritten, not only left to be overwritten some day.
+    connection.execute("PRAGMA secure_delete = ON")
+    connection.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
+    return connection
+
+
+def connect_read_only(path: Path) -> sqlite3.Connection:
+    """Open a connection that cannot write to the journal."""
+    log = file_beside(path, "-wal")
+    # `immutable` creates no file at all, but ignores the log; to read a log, SQLite must create its index beside it.
+    mode = "mode=ro" if log.exists() and log.stat().st_size else "immutable=1"
+    connection = _connect(f"{path.absolute().as_uri()}?{mode}")
+    connection.execute("PRAGMA query_only = ON")
+    connection.execute("PRAGMA trusted_schema = OFF")
+    found = (_read_pragma(connection, "application_id"), _read_pragma(connection, "user_version"))
+    if found != (_APPLICATION, len(MIGRATIONS)):
+        connection.close()
+        raise JournalError(
+            f"{path} is not a journal of this version; `bookwheel list --journal {path}` updates an older one"
+        )
+    return connection
+
+
+def _connect(name: str) -> sqlite3.Connection:
+    is_uri = name.startswith("file:")
+    connection = sqlite3.connect(name, uri=is_uri, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    connection.create_function("casefold", 1, _casefold, deterministic=True)
+    add_function(connection)
+    return connection
+
+
+def _casefold(value: str | bytes | None) -> str:
+    """Fold the case of a text in any script, for searches."""
+    text = value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else value or ""
+    return text.casefold().encode("utf-8", "replace").decode()
+
+
+def _migrate(connection: sqlite3.Connection, path: Path) -> None:
+    version = _read_pragma(connection, "user_version")
+    if version > len(MIGRATIONS):
+        raise JournalError(
+            f"the journal {path} has schema version {version} and this bookwheel knows versions up to "
+            f"{len(MIGRATIONS)}: update bookwheel, or name another journal with --journal FILE"
+        )
+    is_new = version == 0 and not connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+    if not is_new and (version == 0 or _read_pragma(connection, "application_id") != _APPLICATION):
+        raise JournalError(f"{path} is a database of another program; name another file with --journal FILE")
+    if is_new:
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        connection.execute("PRAGMA journal_mode = WAL")
+    for next_version, script in enumerate(MIGRATIONS[version:], version + 1):
+        connection.executescript(
+            f"BEGIN IMMEDIATE; {script} PRAGMA application_id = {_APPLICATION};"
+            f"PRAGMA user_version = {next_version}; COMMIT;"
+        )
+
+
+def _read_pragma(connection: sqlite3.Connection, pragma: str) -> int:
+    return int(connection.execute(f"PRAGMA {pragma}").fetchone()[0])
+
+
+def lock_folder(journal: Path) -> Path:
+    """Return the folder beside the journal that holds its lock files."""
+    return file_beside(journal, ".locks")
+
+
+@contextmanager
+def hold_lock(path: Path, *, wait: bool = False) -> Iterator[None]:
+    """Hold the lock of this name. Without `wait`, raise LockTaken if another process holds it."""
+    handle = _open_locked(path, wait=wait)
+    try:
+        os.ftruncate(handle, 0)
+        os.write(handle, str(os.getpid()).encode())
+        yield
+    finally:
+        with suppress(OSError):  # Windows cannot remove an open file; it stays, and can be locked again
+            path.unlink()
+        os.close(handle)
+
+
+def is_held(path: Path) -> bool:
+    """Return True if a living process wrote the lock file. Taking the lock to see would disturb who wants it."""
+    try:
+        holder = int(path.read_text(encoding="ascii"))
+        if sys.platform != "win32":  # where signal 0 would end the process
+            os.kill(holder, 0)
+    except (FileNotFoundError, ProcessLookupError, ValueError):
+        return False
+    except PermissionError:  # a process of another user
+        return True
+    return True
+
+
+def _open_locked(path: Path, *, wait: bool) -> int:
+    """Return a handle that holds the lock of the file with this name."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    while True:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            _lock(handle, wait=wait)
+            # The last holder removes its file. If that was ours, its lock guards nothing, and we try again.
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(handle), path.stat()):
+                    return handle
+        except BlockingIOError:
+            holder = os.read(handle, 20).decode("ascii", "replace")
+            os.close(handle)
+            raise LockTaken(holder) from None
+        except BaseException:
+            os.close(handle)
+            raise
+        os.close(handle)
+
+
+def _lock(handle: int, *, wait: bool) -> None:
+    """Lock the file. Raise BlockingIOError if another process holds it; with `wait`, wait for that process."""
+    if sys.platform == "win32":
+        _lock_on_windows(handle, wait=wait)
+    else:
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _lock_on_windows(handle: int, *, wait: bool) -> None:
+    import msvcrt
+
+    while True:
+        os.lseek(handle, _LOCKED_BYTE, os.SEEK_SET)
+        try:
+            msvcrt.locking(handle, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+        except OSError as error:
+            if not wait:
+                raise BlockingIOError(str(error)) from error
+        else:
+            return
+        finally:
+            os.lseek(handle, 0, os.SEEK_SET)

@@ -1,0 +1,209 @@
+-- The tables of a journal, one script for each version but those that only add checksums (see tables.py).
+-- docs/journal.md documents the tables.
+
+-- version 1
+CREATE TABLE texts (
+    id INTEGER PRIMARY KEY,
+    sha256 TEXT NOT NULL UNIQUE,
+    characters INTEGER NOT NULL,
+    kept TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
+);
+CREATE TABLE pieces (
+    text INTEGER NOT NULL REFERENCES texts(id) ON DELETE CASCADE,
+    start INTEGER NOT NULL,
+    content BLOB NOT NULL,
+    PRIMARY KEY (text, start)
+);
+CREATE TABLE documents (
+    id INTEGER PRIMARY KEY,
+    text INTEGER NOT NULL REFERENCES texts(id) ON DELETE CASCADE,
+    name TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    used INTEGER NOT NULL,
+    UNIQUE (text, name, digest)
+);
+CREATE TABLE places (
+    document INTEGER NOT NULL REFERENCES documents(id) ON DELETE CASCADE,
+    start INTEGER NOT NULL,
+    source TEXT NOT NULL,
+    page INTEGER,
+    PRIMARY KEY (document, start)
+) WITHOUT ROWID;
+CREATE TABLE readings (
+    number INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    document INTEGER NOT NULL REFERENCES documents(id),
+    question TEXT NOT NULL,
+    model TEXT NOT NULL,
+    way TEXT NOT NULL,
+    language TEXT NOT NULL,
+    plan TEXT NOT NULL,
+    status TEXT NOT NULL,
+    answer TEXT,
+    answer_turn TEXT,
+    answer_record BLOB,
+    evidence TEXT NOT NULL,
+    error TEXT NOT NULL,
+    parent TEXT NOT NULL,
+    created TEXT NOT NULL,
+    calls INTEGER NOT NULL,
+    prompt_tokens INTEGER NOT NULL,
+    completion_tokens INTEGER NOT NULL,
+    seconds REAL NOT NULL
+);
+CREATE INDEX readings_document ON readings(document);
+CREATE TABLE steps (
+    reading INTEGER NOT NULL REFERENCES readings(number) ON DELETE CASCADE,
+    step INTEGER NOT NULL,
+    start INTEGER NOT NULL,
+    stop INTEGER NOT NULL,
+    tokens INTEGER NOT NULL,
+    sources TEXT NOT NULL,
+    pages TEXT NOT NULL,
+    before TEXT,
+    before_tokens INTEGER,
+    memory TEXT NOT NULL,
+    memory_tokens INTEGER NOT NULL,
+    flags TEXT NOT NULL,
+    reply TEXT NOT NULL,
+    finish TEXT NOT NULL,
+    calls INTEGER NOT NULL,
+    prompt_tokens INTEGER NOT NULL,
+    completion_tokens INTEGER NOT NULL,
+    seconds REAL NOT NULL,
+    record BLOB,
+    kept TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now')),
+    PRIMARY KEY (reading, step)
+);
+
+-- version 2
+ALTER TABLE steps ADD COLUMN score REAL;
+
+-- version 3
+ALTER TABLE readings ADD COLUMN claims TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE documents ADD COLUMN notes TEXT NOT NULL DEFAULT '[]';
+
+-- version 4: the way back to a reading's model, as JSON; NULL where only its name is known
+ALTER TABLE readings ADD COLUMN address TEXT;
+
+-- version 6: names and stars that people give; `owner` is the key of a server, or empty. They go with what they stand on
+CREATE TABLE labels (
+    owner TEXT NOT NULL,
+    kind TEXT NOT NULL CHECK (kind IN ('document', 'reading')),
+    id TEXT NOT NULL,
+    name TEXT NOT NULL DEFAULT '',
+    starred INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (owner, kind, id)
+) WITHOUT ROWID;
+CREATE TRIGGER labels_of_readings AFTER DELETE ON readings BEGIN
+    DELETE FROM labels WHERE kind = 'reading' AND id = old.id;
+END;
+CREATE TRIGGER labels_of_texts AFTER DELETE ON texts BEGIN
+    DELETE FROM labels WHERE kind = 'document' AND id = old.sha256;
+END;
+
+-- version 8: memories that outlive a question; `memory_replays` holds what a forgetting under way has read again
+CREATE TABLE memories (
+    number INTEGER PRIMARY KEY,
+    owner TEXT NOT NULL DEFAULT '',
+    name TEXT NOT NULL,
+    about TEXT NOT NULL,
+    model TEXT NOT NULL,
+    way TEXT NOT NULL,
+    plan TEXT NOT NULL,
+    address TEXT,
+    limits TEXT NOT NULL,
+    created TEXT NOT NULL,
+    texts INTEGER NOT NULL DEFAULT 0,
+    characters INTEGER NOT NULL DEFAULT 0,
+    newest TEXT NOT NULL DEFAULT '',
+    UNIQUE (owner, name)
+);
+CREATE TABLE memory_texts (
+    memory INTEGER NOT NULL REFERENCES memories(number) ON DELETE CASCADE,
+    number INTEGER NOT NULL,
+    source TEXT NOT NULL,
+    at TEXT NOT NULL,
+    arrived TEXT NOT NULL,
+    sha256 TEXT NOT NULL,
+    characters INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    is_late INTEGER NOT NULL,
+    content TEXT NOT NULL,
+    PRIMARY KEY (memory, number)
+);
+CREATE INDEX memory_texts_known ON memory_texts(memory, source, sha256);
+CREATE INDEX memory_texts_waiting ON memory_texts(memory, number) WHERE position < characters;
+CREATE TABLE memory_versions (
+    memory INTEGER NOT NULL REFERENCES memories(number) ON DELETE CASCADE,
+    version INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    text INTEGER,
+    start INTEGER NOT NULL,
+    stop INTEGER NOT NULL,
+    content TEXT NOT NULL,
+    tokens INTEGER NOT NULL,
+    flags TEXT NOT NULL,
+    reply TEXT NOT NULL,
+    finish TEXT NOT NULL,
+    calls INTEGER NOT NULL,
+    prompt_tokens INTEGER NOT NULL,
+    completion_tokens INTEGER NOT NULL,
+    seconds REAL NOT NULL,
+    scores TEXT NOT NULL,
+    changes TEXT NOT NULL,
+    kept TEXT NOT NULL,
+    PRIMARY KEY (memory, version)
+);
+CREATE INDEX memory_versions_kept ON memory_versions(memory, kept);
+CREATE TABLE memory_replays (
+    memory INTEGER NOT NULL REFERENCES memories(number) ON DELETE CASCADE,
+    version INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    text INTEGER,
+    start INTEGER NOT NULL,
+    stop INTEGER NOT NULL,
+    content TEXT NOT NULL,
+    tokens INTEGER NOT NULL,
+    flags TEXT NOT NULL,
+    reply TEXT NOT NULL,
+    finish TEXT NOT NULL,
+    calls INTEGER NOT NULL,
+    prompt_tokens INTEGER NOT NULL,
+    completion_tokens INTEGER NOT NULL,
+    seconds REAL NOT NULL,
+    scores TEXT NOT NULL,
+    changes TEXT NOT NULL,
+    kept TEXT NOT NULL,
+    PRIMARY KEY (memory, version)
+);
+CREATE TABLE memory_answers (
+    memory INTEGER NOT NULL REFERENCES memories(number) ON DELETE CASCADE,
+    number INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    record TEXT NOT NULL,
+    prompt_tokens INTEGER NOT NULL,
+    completion_tokens INTEGER NOT NULL,
+    asked TEXT NOT NULL,
+    PRIMARY KEY (memory, number)
+);
+CREATE TABLE memory_forgets (
+    memory INTEGER NOT NULL REFERENCES memories(number) ON DELETE CASCADE,
+    number INTEGER NOT NULL,
+    scope TEXT NOT NULL,
+    sources TEXT NOT NULL,
+    texts TEXT NOT NULL,
+    masks TEXT NOT NULL,
+    began TEXT NOT NULL,
+    ended TEXT NOT NULL DEFAULT '',
+    replayed INTEGER NOT NULL DEFAULT 0,
+    lines INTEGER NOT NULL DEFAULT 0,
+    purged INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (memory, number)
+);
+CREATE TABLE memory_follows (
+    memory INTEGER NOT NULL REFERENCES memories(number) ON DELETE CASCADE,
+    source TEXT NOT NULL,
+    place TEXT NOT NULL,
+    PRIMARY KEY (memory, source)
+);

@@ -113,22 +113,22 @@ def _list_codec(from_plain: Callable[[dict[str, Any]], Any]) -> Codec:
     )
 
 
-class Column(NamedTuple):
+class SqlColumn(NamedTuple):
     """One column: the field that stands in it (`chunk.start`), or none where it is given apart; and how."""
 
     field: str = ""
     codec: Codec = PLAIN
 
 
-def usage_columns(field: str) -> dict[str, Column]:
+def usage_columns(field: str) -> dict[str, SqlColumn]:
     """Return the four columns of a usage."""
-    return {name: Column(f"{field}.{name}") for name in ("calls", "prompt_tokens", "completion_tokens", "seconds")}
+    return {name: SqlColumn(f"{field}.{name}") for name in ("calls", "prompt_tokens", "completion_tokens", "seconds")}
 
 
 class RowFormat(Generic[_T]):
     """Converts values of one type to rows and back. `types` has the type of the value and of each value inside it."""
 
-    def __init__(self, types: Mapping[str, type], **columns: Column) -> None:
+    def __init__(self, types: Mapping[str, type], **columns: SqlColumn) -> None:
         self.columns = tuple(columns)
         self.names = ", ".join(columns)
         self._types = dict(sorted(types.items(), reverse=True))  # what is inside a value is made before it
@@ -178,52 +178,52 @@ STEPS: Final[RowFormat[Step]] = RowFormat(
         "conversation.reply": Reply,
         "conversation.reply.usage": Usage,
     },
-    step=Column("chunk.index"),
-    start=Column("chunk.start"),
-    stop=Column("chunk.end"),
-    tokens=Column("chunk.tokens"),
-    sources=Column("chunk.sources", TUPLE),
-    pages=Column("chunk.pages", TUPLE),
-    before=Column(),
-    before_tokens=Column(),
-    memory=Column("after.text", TEXT),
-    memory_tokens=Column("after.tokens"),
-    flags=Column("flags", FLAGS),
-    reply=Column("conversation.reply.text", TEXT),
-    finish=Column("conversation.reply.finish", FINISH),
+    step=SqlColumn("chunk.index"),
+    start=SqlColumn("chunk.start"),
+    stop=SqlColumn("chunk.end"),
+    tokens=SqlColumn("chunk.tokens"),
+    sources=SqlColumn("chunk.sources", TUPLE),
+    pages=SqlColumn("chunk.pages", TUPLE),
+    before=SqlColumn(),
+    before_tokens=SqlColumn(),
+    memory=SqlColumn("after.text", TEXT),
+    memory_tokens=SqlColumn("after.tokens"),
+    flags=SqlColumn("flags", FLAGS),
+    reply=SqlColumn("conversation.reply.text", TEXT),
+    finish=SqlColumn("conversation.reply.finish", FINISH),
     **usage_columns("conversation.reply.usage"),
-    record=Column("conversation.reply.tokens", Codec(pack_tokens, unpack_tokens)),
-    score=Column("score"),
-    findings=Column(),
+    record=SqlColumn("conversation.reply.tokens", Codec(pack_tokens, unpack_tokens)),
+    score=SqlColumn("score"),
+    findings=SqlColumn(),
 )
 READINGS: Final[RowFormat[Reading]] = RowFormat(
     {"": Reading, "usage": Usage},
-    id=Column("id"),
-    question=Column("question", TEXT),
-    model=Column("model", TEXT),
-    way=Column("way"),
-    language=Column("language"),
-    plan=Column("plan", PLAN),
-    created=Column("created"),
-    parent=Column("parent"),
-    status=Column("status", Codec(str, Status)),
-    answer=Column(),
-    answer_turn=Column(),
-    answer_record=Column(),
-    evidence=Column(
+    id=SqlColumn("id"),
+    question=SqlColumn("question", TEXT),
+    model=SqlColumn("model", TEXT),
+    way=SqlColumn("way"),
+    language=SqlColumn("language"),
+    plan=SqlColumn("plan", PLAN),
+    created=SqlColumn("created"),
+    parent=SqlColumn("parent"),
+    status=SqlColumn("status", Codec(str, Status)),
+    answer=SqlColumn(),
+    answer_turn=SqlColumn(),
+    answer_record=SqlColumn(),
+    evidence=SqlColumn(
         "evidence",
         Codec(
             lambda all_: to_json([*map(to_plain, all_)]), lambda value: tuple(map(evidence_from_json, from_json(value)))
         ),
     ),
-    claims=Column(
+    claims=SqlColumn(
         "claims",
         Codec(
             lambda all_: to_json([*map(to_plain, all_)]), lambda value: tuple(map(claim_from_json, from_json(value)))
         ),
     ),
-    error=Column("error", TEXT),
-    error_kind=Column("error_kind", Codec(lambda kind: kind or None, lambda value: value or "")),
+    error=SqlColumn("error", TEXT),
+    error_kind=SqlColumn("error_kind", Codec(lambda kind: kind or None, lambda value: value or "")),
     **usage_columns("usage"),
 )
 FIXED_COLUMNS: Final = 8

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 
 from bookwheel.environment import Environment
 from bookwheel.lab.tasks import Sample, SampleDocument, write_samples
-from bookwheel.lab.tasks.answerable import ABSENT
 from bookwheel.lab.tasks.data_dir import DataDir
 from bookwheel.lab.tasks.formats import load_items
+from bookwheel.lab.tasks.material import ABSENT
 from bookwheel.models.local import LocalModel
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ import pytest
 
 from bookwheel.errors import InputError
 from bookwheel.lab.tasks import TASKS, make_samples, sample_series
-from bookwheel.lab.tasks.ruler.counts import zeta
-from bookwheel.lab.tasks.ruler.needles import DEPTHS
+from bookwheel.lab.tasks.ruler.families import DEPTHS, zeta
 from bookwheel.lab.tasks.ruler.prompts import LegacyNumpy
 from bookwheel.lab.tasks.ruler.resources import KeyNames
 

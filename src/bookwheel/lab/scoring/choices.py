@@ -5,18 +5,14 @@ gold "Riga"     asked "Which is older, Riga or Turku?": "Riga is older than Turk
                 "Riga or Turku" and "Turku, and not Riga" are wrong
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
 from bookwheel.lab.scoring.commitment import asserts_any, mentions
 from bookwheel.lab.scoring.normalization import find_words, simplify, words
 from bookwheel.text import lexicon
 from bookwheel.text.remarks import declines
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _YES: Final = frozenset({"yes", "yeah", "yep", "correct", "true", "indeed", "affirmative", "right"})
 _NO: Final = frozenset({"no", "nope", "incorrect", "false", "negative", "wrong"})

@@ -12,17 +12,13 @@ A gold that stands in the answer counts only where the answer asserts it:
 One occurrence that is asserted is enough. Clauses end at punctuation, and what is said in one does not reach another.
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterable, Sequence
 from itertools import pairwise, takewhile
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.lab.scoring.normalization import ARTICLES, BREAK, find_words, split_clauses, words, words_with_articles
 from bookwheel.text import lexicon
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 # Tokens before a gold that a denial reaches over: "was not in fact Ada Quill".
 _REACH: Final = 4

@@ -20,14 +20,13 @@ For `exact`, `contains`, `choice` and `f1` the golds are alternatives and any of
 and `set_f1` they are the values that were asked for together. An empty answer scores 0 in every metric.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import cache
-from typing import TYPE_CHECKING, Final, Protocol, cast
+from typing import Final, Protocol, cast
 
 from bookwheel.errors import InputError
 from bookwheel.lab.scoring.choices import is_polar, picks_gold, says_yes
@@ -35,9 +34,6 @@ from bookwheel.lab.scoring.commitment import asserts_any, mentions
 from bookwheel.lab.scoring.normalization import ARTICLES, contains_words, simplify, words, words_with_articles
 from bookwheel.plugins import list_names, require_plugin
 from bookwheel.text.remarks import declines
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,18 +17,14 @@ Punctuation only separates. English articles are dropped unless nothing else is 
 ['北', '京', '2008', '年']
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from importlib import resources
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.text.numbers import compose_numbers, order_dates, parse_chinese_numbers
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 ARTICLES: Final = frozenset({"a", "an", "the"})
 BREAK: Final = "\x1f"

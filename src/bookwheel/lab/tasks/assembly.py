@@ -5,19 +5,13 @@ counted as a whole, and its last filler is shortened until it fits. For a long t
 up, with one token to spare for each seam. The result has at most the requested tokens, and at least 98 % of them.
 """
 
-from __future__ import annotations
-
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.lab.tasks.base import GoldEvidence, InfeasibleSample
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from bookwheel.text.tokens import Tokenizer
-
+from bookwheel.text.tokens import Tokenizer
 
 CLOSE: Final = 0.98
 """The least share of the budget that counts as hitting it."""
@@ -86,16 +80,17 @@ def _fill(
     """
     best: AssembledDocument | None = None
     for _ in range(_ROUNDS):
-        texts, evidence = _arrange(units, passages)
-        count = count_tokens(texts, tokenizer)
-        if count > tokens and units:
-            units = _shorten(units, count - tokens, tokenizer)
+        body = join(units, passages, tokenizer)
+        if body.tokens > tokens and units:
+            *units, last = units
+            spare = tokenizer.count(last) - (body.tokens - tokens)
+            units += cut_unit(last, spare, tokenizer) if spare > 0 else []
             continue
-        if count > tokens:
+        if body.tokens > tokens:
             break
-        if best is None or count > best.tokens:
-            best = AssembledDocument(pieces=_join_pieces(texts), tokens=count, evidence=evidence)
-        more = draw_filler(filler, tokens - count, tokenizer).units if count < _NEAR * tokens else []
+        if best is None or body.tokens > best.tokens:
+            best = body
+        more = draw_filler(filler, tokens - body.tokens, tokenizer).units if body.tokens < _NEAR * tokens else []
         if not more:
             break
         units += more
@@ -130,7 +125,16 @@ def draw_filler(filler: Iterator[str], budget: int, tokenizer: Tokenizer) -> Dra
     """Draw units of filler of about `budget` tokens, and cut the last one to fit."""
     units: list[str] = []
     left, seams, per_token = budget, 0, 0.5
-    while left > 0 and (batch := _take_batch(filler, min(int(0.9 * left * per_token), _BATCH))):
+    while left > 0:
+        batch: list[str] = []
+        room = min(int(0.9 * left * per_token), _BATCH)
+        for unit in filler:
+            batch.append(unit)
+            room -= len(unit)
+            if room <= 0:
+                break
+        if not batch:
+            break
         seams += 1
         text = "".join(batch)
         cost = tokenizer.count(text)
@@ -147,16 +151,6 @@ def draw_filler(filler: Iterator[str], budget: int, tokenizer: Tokenizer) -> Dra
             units.append(unit)
             left -= cost
     return DrawnFiller(units=units, tokens=budget - left, seams=seams)
-
-
-def _take_batch(filler: Iterator[str], characters: int) -> list[str]:
-    units: list[str] = []
-    for unit in filler:
-        units.append(unit)
-        characters -= len(unit)
-        if characters <= 0:
-            break
-    return units
 
 
 def cut_unit(unit: str, tokens: int, tokenizer: Tokenizer) -> list[str]:
@@ -177,13 +171,6 @@ def _trim_to_word(body: str, end: int) -> str:
     return body[: max(0, end)].rstrip()
 
 
-def _shorten(units: list[str], excess: int, tokenizer: Tokenizer) -> list[str]:
-    """Remove at least `excess` tokens from the end of the filler."""
-    *units, last = units
-    have = tokenizer.count(last)
-    return units + (cut_unit(last, have - excess, tokenizer) if have > excess else [])
-
-
 def _arrange(units: list[str], passages: Sequence[SourcePassage]) -> tuple[list[str], tuple[GoldEvidence, ...]]:
     """Return the texts in the document's order, and the evidence with offsets into the document."""
     stops = [round(passage.place * len(units)) for passage in passages]
@@ -193,21 +180,10 @@ def _arrange(units: list[str], passages: Sequence[SourcePassage]) -> tuple[list[
     for (begin, end), passage in zip(pairwise([0, *stops]), passages, strict=True):
         texts += units[begin:end]
         offset += sum(map(len, units[begin:end]))
-        evidence += [shift_evidence(one, offset) for one in passage.evidence]
+        evidence += [replace(one, start=one.start + offset, end=one.end + offset) for one in passage.evidence]
         texts.append(passage.text)
         offset += len(passage.text)
     return texts + units[stops[-1] if stops else 0 :], tuple(evidence)
-
-
-def shift_evidence(evidence: GoldEvidence, offset: int) -> GoldEvidence:
-    """Return the evidence `offset` characters further on."""
-    return GoldEvidence(
-        start=evidence.start + offset,
-        end=evidence.end + offset,
-        note=evidence.note,
-        key=evidence.key,
-        replaces=evidence.replaces,
-    )
 
 
 def count_tokens(texts: Sequence[str], tokenizer: Tokenizer) -> int:

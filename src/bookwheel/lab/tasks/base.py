@@ -7,20 +7,16 @@ This module knows nothing of how samples are made, read or stored.
                GoldEvidence(start=10233, end=10291, note="amber-kettle: 4821907"),))
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bookwheel.errors import InputError
 from bookwheel.lab.scoring import Score, score_answer, score_missing_answer
 from bookwheel.types import Document, Part
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
 
 
 class MemoryRule(StrEnum):
@@ -84,7 +80,7 @@ class SampleDocument:
         return "".join(self._pieces)
 
     def slice(self, start: int, end: int) -> str:
-        """Return the characters from `start` up to `end`."""
+        """Return the characters from `start` up to `end`, without joining the rest."""
         pieces: list[str] = []
         for part in self.parts(start):
             pieces.append(part.text[: end - start])
@@ -146,11 +142,9 @@ class Sample:
 
     def score(self, answer: str | None) -> Score:
         """Score an answer by the sample's own metric; None, a missing answer, counts as wrong."""
-        return (
-            score_missing_answer("the reading failed")
-            if answer is None
-            else score_answer(self.metric, answer, self.golds, self.question)
-        )
+        if answer is None:
+            return score_missing_answer("the reading failed")
+        return score_answer(self.metric, answer, self.golds, self.question)
 
 
 class InfeasibleSample(InputError):
@@ -161,3 +155,15 @@ class InfeasibleSample(InputError):
     sample: str = ""
     """The id that the sample would have had."""
     length: int = 0
+
+
+def parse_golds(record: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the gold answers under any of the names in use: golds, answers, answer.
+
+    ValueError when there is none.
+    """
+    value = next((record[key] for key in ("golds", "answers", "answer") if key in record), None)
+    values = [value] if isinstance(value, str) else value
+    if not isinstance(values, list) or not values or not all(isinstance(gold, str) and gold for gold in values):
+        raise ValueError("'golds' (or 'answers', or 'answer') must be a text or a list of texts, none of them empty")
+    return tuple(values)

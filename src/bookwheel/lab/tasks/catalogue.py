@@ -8,43 +8,26 @@ A task of another package registers through the entry point group `bookwheel.tas
 ('vt-en-400-7-0', True, 5)
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 from bookwheel.errors import InputError, TokenizerError
-from bookwheel.lab.scoring import load_metric as metric_named
-from bookwheel.lab.tasks.answerable import TASKS as ANSWERABLE
-from bookwheel.lab.tasks.books import TASKS as BOOKS
-from bookwheel.lab.tasks.counting import TASKS as COUNTING
+from bookwheel.lab.scoring import load_metric
+from bookwheel.lab.tasks.base import Sample
 from bookwheel.lab.tasks.data_dir import DataDir
-from bookwheel.lab.tasks.definition import SampleRequest, SampleSeries, Task
-from bookwheel.lab.tasks.dialogues import TASKS as DIALOGUES
-from bookwheel.lab.tasks.documents_qa import TASKS as DOCUMENTS_QA
-from bookwheel.lab.tasks.links import TASKS as LINKS
-from bookwheel.lab.tasks.memagent import TASKS as MEMAGENT
-from bookwheel.lab.tasks.needles import TASKS as NEEDLES
-from bookwheel.lab.tasks.questions import TASKS as QUESTIONS
-from bookwheel.lab.tasks.ruler.tasks import TASKS as RULER
-from bookwheel.lab.tasks.updates import TASKS as UPDATES
-from bookwheel.lab.tasks.words import TASKS as WORDS
+from bookwheel.lab.tasks.definition import BUILT_IN, SampleRequest, SampleSeries, Task
 from bookwheel.plugins import list_names, require_plugin
-from bookwheel.text.tokens import EstimatingTokenizer, FileTokenizer, WordTokenizer
+from bookwheel.text.tokens import EstimatingTokenizer, FileTokenizer, Tokenizer, WordTokenizer
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+# isort: off
+# Each registers its tasks, in the order of a list for people.
+from bookwheel.lab.tasks import needles, tallies, questions, histories, links, dialogues, books, documents_qa  # noqa: F401
+from bookwheel.lab.tasks.ruler import tasks as ruler_tasks  # noqa: F401
+# isort: on
 
-    from bookwheel.lab.tasks.base import Sample
-    from bookwheel.text.tokens import Tokenizer
-
-
-_ALL: Final = (
-    *(*NEEDLES, *WORDS, *QUESTIONS, *COUNTING, *UPDATES, *DIALOGUES),
-    *(*LINKS, *BOOKS, *ANSWERABLE, *DOCUMENTS_QA, *MEMAGENT, *RULER),
-)
-TASKS: Final[Mapping[str, Task]] = {task.name: task for task in _ALL}
+TASKS: Final[Mapping[str, Task]] = BUILT_IN
 """The built-in tasks by name, in the order of a list for people."""
 GROUP: Final = "bookwheel.tasks"
 
@@ -73,9 +56,13 @@ def sample_series(
     """
     definition = load_task(task)
     language = language or definition.languages[0]
-    chosen = {name: value for name, value in options.items() if value is not None}
-    chosen = definition.check_options(chosen)
-    _check_request(definition, tokens, language, chosen)
+    chosen = definition.check_options({name: value for name, value in options.items() if value is not None})
+    if language not in definition.languages:
+        raise InputError(f"the task {task} is there in {' and '.join(definition.languages)}, not in {language!r}")
+    if "metric" in chosen:
+        load_metric(str(chosen["metric"]))
+    if tokens < 1 and "paragraphs" not in chosen:
+        raise InputError(f"the number of tokens must be at least 1, not {tokens}")
     if count < 1:
         raise InputError(f"the count must be at least 1, not {count}")
     if split not in ("train", "dev"):
@@ -108,17 +95,6 @@ def load_task(name: str) -> Task:
     if not isinstance(task, Task) or task.name != name:
         raise InputError(f"the task {name!r} of another package must be a Task of that name, not {task!r}")
     return task
-
-
-def _check_request(definition: Task, tokens: int, language: str, options: Mapping[str, Any]) -> None:
-    if language not in definition.languages:
-        raise InputError(
-            f"the task {definition.name} is there in {' and '.join(definition.languages)}, not in {language!r}"
-        )
-    if "metric" in options:
-        metric_named(str(options["metric"]))
-    if tokens < 1 and "paragraphs" not in options:
-        raise InputError(f"the number of tokens must be at least 1, not {tokens}")
 
 
 def load_tokenizer(name: str) -> Tokenizer:

@@ -4,25 +4,20 @@ Each question is asked a few times without a document. A sample is dropped when 
 sample's own metric. Questions without an answer in the document are kept: "I do not know" proves no knowledge there.
 """
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.errors import InputError, ModelError
+from bookwheel.lab.tasks.base import Sample
+from bookwheel.models.base import Model
+from bookwheel.plan import Sampling
 from bookwheel.reading.loop import conclude, converse
 from bookwheel.text.sanitize import escape_markup
 from bookwheel.types import Message
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
-
-    from bookwheel.lab.tasks.base import Sample
-    from bookwheel.models.base import Model
-    from bookwheel.plan import Sampling
 
 
 class FilterOutcome(StrEnum):

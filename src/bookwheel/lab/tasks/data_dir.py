@@ -1,4 +1,4 @@
-"""The data folder: its place, its layout and its files.
+"""The data folder, its layout and its files; and the records of any file.
 
 It is a folder with the layout below, or one file of the user's own questions beside it. Files may be packed with gzip.
 
@@ -6,25 +6,32 @@ It is a folder with the layout below, or one file of the user's own questions be
     wiki/             paragraphs to hide the right ones among
     books/            en_*.txt and zh_*.txt
     wordlists/        nouns, adjectives and verbs
-"""
 
-from __future__ import annotations
+Records are one JSON array, JSON Lines, an object with a list, or Parquet; with a byte order mark or not. The text of a
+file is in memory as a whole, its records one at a time: some sets are gigabytes of JSON in one array.
+"""
 
 import gzip
 import json
 import os
+import re
 import zlib
+from collections.abc import Generator, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
 from bookwheel.errors import InputError
+from bookwheel.plugins import require_extra
 
 VARIABLE: Final = "BOOKWHEEL_DATA"
 _USUAL: Final = (Path("shared/data"), Path("../shared/data"))
-_GZIP: Final = b"\x1f\x8b"
-_BOOKS: Final = "books"
 _WORDS: Final = "wordlists/wonderwords_lists.json"
+_ADVICE: Final = (
+    "Point --data or BOOKWHEEL_DATA to a folder with qa_en/, qa_zh/, wiki/, books/ and wordlists/ holding the public "
+    "sets (HotpotQA, 2WikiMultihopQA, MuSiQue, SQuAD, CMRC 2018, DRCD) in their official formats, or point --data "
+    "to one question file of yours; the tasks that only need generated text work without any."
+)
 
 
 class DataDir:
@@ -35,7 +42,7 @@ class DataDir:
         self.file = file
 
     @classmethod
-    def locate(cls, data: Path | None) -> DataDir:
+    def locate(cls, data: Path | None) -> "DataDir":
         """Find the data folder: at `data`, else where BOOKWHEEL_DATA points, else in one of the usual places.
 
         Where `data` is a file of questions, the folder is looked for as well: its paragraphs, books and words are
@@ -69,11 +76,12 @@ class DataDir:
             raise InputError(f"{purpose} needs {name}[.gz] and {where}. {_ADVICE}")
         return path
 
-    def list_books(self, prefix: str) -> list[Path]:
-        """Return the books whose file names begin with `prefix`, sorted by name."""
-        if self.root is None or not (folder := self.root / _BOOKS).is_dir():
-            return []
-        return sorted(path for path in folder.iterdir() if path.name.startswith(prefix) and ".txt" in path.suffixes)
+    def list_books(self, *prefixes: str) -> list[Path]:
+        """Return the books whose file names begin with the first prefix that any book has, sorted by name."""
+        folder = self.root / "books" if self.root else None
+        texts = [path for path in folder.iterdir() if ".txt" in path.suffixes] if folder and folder.is_dir() else []
+        found = ([path for path in texts if path.name.startswith(prefix)] for prefix in prefixes)
+        return sorted(next(filter(None, found), []))
 
     @cached_property
     def raw_words(self) -> dict[str, list[str]]:
@@ -93,25 +101,109 @@ class DataDir:
         }
 
 
-_ADVICE: Final = (
-    "Point --data or BOOKWHEEL_DATA to a folder with qa_en/, qa_zh/, wiki/, books/ and wordlists/ holding the public "
-    "sets (HotpotQA, 2WikiMultihopQA, MuSiQue, SQuAD, CMRC 2018, DRCD) in their official formats, or point --data "
-    "to one question file of yours; the tasks that only need generated text work without any."
-)
-
-
 def read_text(path: Path) -> str:
     """Return the text of a file, packed or not, with a byte order mark or not; lines end at line feeds only."""
     try:
         raw = path.read_bytes()
-        return (gzip.decompress(raw) if raw.startswith(_GZIP) else raw).decode("utf-8-sig")
+        return (gzip.decompress(raw) if raw.startswith(b"\x1f\x8b") else raw).decode("utf-8-sig")
     except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
         raise InputError(f"{path} cannot be read: {error}") from error
 
 
 def load_json(path: Path) -> Any:
     """Return the value of a JSON file; InputError names the line of a mistake."""
+    return _decode(read_text(path), path)
+
+
+_BLANK: Final = re.compile(r"[\s\ufeff]*")
+# Fields under which files of other projects hold their list of records, after a version or a name.
+_LIST: Final = re.compile(r'"(?:data|examples|instances)"\s*:\s*\[')
+_HEAD: Final = 400
+# A file that begins with an object, and whose second line does too.
+_ONE_A_LINE: Final = re.compile(r"[^\n]*\}\s*\n\s*\{")
+
+
+def read_records(path: Path) -> Iterator[tuple[int, str, Any]]:
+    """Yield each record of a file with its number and its place; InputError names the line of a mistake."""
     try:
-        return json.loads(read_text(path))
+        with path.open("rb") as file:
+            is_parquet = file.read(4) == b"PAR1"
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error}") from error
+    if is_parquet:
+        yield from _read_parquet(path)
+        return
+    text = read_text(path)
+    start = _skip(text, 0)
+    if text.startswith("[", start):
+        end = yield from _parse_array(text, start, path)
+        if text[end:].strip():
+            line = text.count("\n", 0, _skip(text, end)) + 1
+            raise InputError(f"{path}, line {line}: not valid JSON: there is more behind the end of the list")
+    elif ".jsonl" in path.suffixes or _ONE_A_LINE.match(text, start):
+        yield from _parse_lines(text, path)
+    elif listed := _LIST.search(text, 0, _HEAD):
+        yield from _parse_array(text, listed.end() - 1, path)
+    else:
+        yield 1, "line 1", _decode(text, path)
+
+
+def _read_parquet(path: Path) -> Iterator[tuple[int, str, Any]]:
+    require_extra("reading Parquet", "parquet", "pyarrow")
+    from pyarrow import ArrowException, parquet
+
+    number = 0
+    try:
+        for batch in parquet.ParquetFile(path).iter_batches(batch_size=16):
+            for value in batch.to_pylist():
+                number += 1
+                yield number, f"row {number}", value
+    except ArrowException as error:
+        raise InputError(f"{path} cannot be read after row {number}: {error}") from error
+
+
+def _parse_array(text: str, start: int, path: Path) -> Generator[tuple[int, str, Any], None, int]:
+    """Yield the values of an array one by one, each with the line on which it begins; return where it ends."""
+    place, line, counted, number = _skip(text, start + 1), 1, 0, 0
+    while not text.startswith("]", place):
+        number += 1
+        line += text.count("\n", counted, place)
+        counted = place
+        where = f"line {line} (record {number})"
+        value, place = _decode(text, path, where, start=place)
+        yield number, where, value
+        place = _skip(text, place)
+        if text.startswith(",", place):
+            place = _skip(text, place + 1)
+        elif not text.startswith("]", place):
+            raise InputError(f"{path}, {where}: not valid JSON: a comma or the end of the list is missing after it")
+    return place + 1
+
+
+def _skip(text: str, place: int) -> int:
+    match = _BLANK.match(text, place)
+    return match.end() if match else place
+
+
+def _parse_lines(text: str, path: Path) -> Iterator[tuple[int, str, Any]]:
+    # Not `splitlines`: some texts hold other line separators inside a value.
+    start = number = 0
+    while start < len(text):
+        number += 1
+        end = text.find("\n", start)
+        line = text[start : end if end >= 0 else len(text)]
+        start += len(line) + 1
+        if line.strip():
+            yield number, f"line {number}", _decode(line, path, f"line {number}")
+
+
+def _decode(text: str, path: Path, where: str = "", *, start: int | None = None) -> Any:
+    """Return the value of a text, or the value from `start` on with its end; InputError names the line of a mistake."""
+    try:
+        return json.loads(text) if start is None else json.JSONDecoder().raw_decode(text, start)
     except json.JSONDecodeError as error:
-        raise InputError(f"{path}, line {error.lineno}: not valid JSON: {error.msg}") from error
+        line = where if where and start is None else f"line {error.lineno}"
+        raise InputError(f"{path}, {line}: not valid JSON: {error.msg}") from error
+    except RecursionError:
+        place = f", {where}" if where else ""
+        raise InputError(f"{path}{place}: its lists and objects are nested too deeply") from None

@@ -1,27 +1,32 @@
-"""The definition of a task: the request for a sample, the draft that answers it, and the samples in their order."""
+"""The definition of a task: the request for a sample, the draft that answers it, and the samples in their order.
 
-from __future__ import annotations
+A built-in task is a function under `task`, with its name, a line for a list, its options and their types:
+
+    @task("count", "how often something happened in all", times=AtLeastTwo)
+    def build_count(request: SampleRequest) -> SampleDraft: ...
+"""
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, make_dataclass, replace
 from difflib import get_close_matches
 from random import Random
-from typing import TYPE_CHECKING, Annotated, Any, Final, Protocol, overload
+from typing import Annotated, Any, Final, overload
 
 from annotated_types import Ge, Le
 
 from bookwheel.errors import InputError
-from bookwheel.lab.tasks.assembly import assemble
+from bookwheel.lab.tasks.assembly import AssembledDocument, SourcePassage, assemble
 from bookwheel.lab.tasks.base import InfeasibleSample, MemoryRule, MissingSample, Sample, SampleDocument
+from bookwheel.lab.tasks.data_dir import DataDir
 from bookwheel.schema import parse
+from bookwheel.text.tokens import Tokenizer
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from bookwheel.lab.tasks.assembly import AssembledDocument, SourcePassage
-    from bookwheel.lab.tasks.data_dir import DataDir
-    from bookwheel.text.tokens import Tokenizer
+AtLeastOne = Annotated[int, Ge(1)]
+AtLeastTwo = Annotated[int, Ge(2)]
+Percent = Annotated[float, Ge(0), Le(100)]
+BOTH: Final = ("en", "zh")
+"""The languages of most tasks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,17 +48,10 @@ class SampleRequest:
     data_dir: DataDir
     options: Mapping[str, Any] = field(default_factory=dict)
 
-    def for_index(self, index: int) -> SampleRequest:
+    def for_index(self, index: int) -> "SampleRequest":
         """Return the request for another sample of the series, with its own random numbers."""
         rng = Random(f"{self.task} {self.language} {self.split} {self.seed} {index}")  # noqa: S311 - not for secrets
         return replace(self, index=index, rng=rng)
-
-    def read_int(self, option: str, default: int, *, least: int = 1) -> int:
-        """Return an option that must be a whole number of at least `least`; InputError when it is not."""
-        value = self.options.get(option, default)
-        if not isinstance(value, int) or value < least:
-            raise InputError(f"the option {option} of {self.task} must be a whole number from {least}, not {value!r}")
-        return value
 
     def assemble(self, filler: Iterable[str], passages: Sequence[SourcePassage] = ()) -> AssembledDocument:
         """Return a document of the requested length: filler with passages at their places."""
@@ -80,12 +78,10 @@ class SampleDraft:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
-class SampleBuilder(Protocol):
-    """A function that builds one sample."""
-
-    def __call__(self, request: SampleRequest) -> SampleDraft:
-        """Return the same draft for the same request."""
-        ...
+SampleBuilder = Callable[[SampleRequest], SampleDraft]
+"""A function that builds the same draft for the same request."""
+COMMON_OPTIONS: Final = ("metric",)
+"""Options that every task takes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,19 +117,23 @@ class Task:
         return {**values, **{name: getattr(parsed, name) for name in own}}
 
 
-COMMON_OPTIONS: Final = ("metric",)
-"""Options that every task takes."""
-AtLeastOne = Annotated[int, Ge(1)]
-AtLeastTwo = Annotated[int, Ge(2)]
-Percent = Annotated[float, Ge(0), Le(100)]
+BUILT_IN: Final[dict[str, Task]] = {}
+"""Our tasks by name, in the order in which their modules are imported."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DepthOptions:
-    """The option of tasks whose evidence can be set at one place."""
+def task(
+    name: str, description: str, *, languages: tuple[str, ...] = ("en",), **options: Any
+) -> Callable[[SampleBuilder], SampleBuilder]:
+    """Make the function below a built-in task; each option is given with its type."""
 
-    depth: Percent | None = None
-    """Where the evidence stands: 0 is the beginning of the document, 100 its end; by default anywhere."""
+    def add(build: SampleBuilder) -> SampleBuilder:
+        types = make_dataclass("Options", [(option, kind | None, None) for option, kind in options.items()])
+        BUILT_IN[name] = Task(
+            name=name, description=description, build=build, languages=languages, options=types if options else ()
+        )
+        return build
+
+    return add
 
 
 class LazySamples(Sequence[Sample]):
@@ -159,7 +159,7 @@ class LazySamples(Sequence[Sample]):
 class SampleSeries(LazySamples):
     """The samples of a task in the order of their indexes."""
 
-    def __init__(self, first: SampleRequest, build: Callable[[SampleRequest], SampleDraft], count: int) -> None:
+    def __init__(self, first: SampleRequest, build: SampleBuilder, count: int) -> None:
         self._first = first
         self._build = build
         self._count = count
@@ -170,11 +170,33 @@ class SampleSeries(LazySamples):
     def _load_sample(self, place: int) -> Sample:
         request = self._first.for_index(place)
         try:
-            return _finish_sample(request, self._build(request))
+            draft = self._build(request)
         except InfeasibleSample as reason:
             reason.task, reason.sample = request.task, _identify(request, request.tokens)
             reason.length = request.tokens
             raise
+        length = request.tokens if draft.length is None else draft.length
+        identity = _identify(request, length)
+        return Sample(
+            id=identity,
+            task=request.task,
+            question=draft.question,
+            golds=draft.golds,
+            document=SampleDocument(identity, draft.body.pieces),
+            metric=str(request.options.get("metric", draft.metric)),
+            length=length,
+            tokens=draft.body.tokens,
+            seed=request.seed,
+            language=request.language,
+            evidence=draft.body.evidence,
+            memory=draft.memory,
+            metadata={"split": request.split, "tokenizer": request.tokenizer.name, **draft.metadata},
+        )
+
+
+def _identify(request: SampleRequest, length: int) -> str:
+    part = "" if request.split == "dev" else f"{request.split}-"
+    return f"{request.task}-{request.language}-{part}{length}-{request.seed}-{request.index}"
 
 
 def make_sample(series: Sequence[Sample], place: int) -> Sample | MissingSample:
@@ -183,29 +205,3 @@ def make_sample(series: Sequence[Sample], place: int) -> Sample | MissingSample:
         return series[place]
     except InfeasibleSample as reason:
         return MissingSample(task=reason.task, id=reason.sample, reason=str(reason), length=reason.length)
-
-
-def _identify(request: SampleRequest, length: int) -> str:
-    """Return the id of the sample that the request asks for."""
-    part = "" if request.split == "dev" else f"{request.split}-"
-    return f"{request.task}-{request.language}-{part}{length}-{request.seed}-{request.index}"
-
-
-def _finish_sample(request: SampleRequest, draft: SampleDraft) -> Sample:
-    length = request.tokens if draft.length is None else draft.length
-    identity = _identify(request, length)
-    return Sample(
-        id=identity,
-        task=request.task,
-        question=draft.question,
-        golds=draft.golds,
-        document=SampleDocument(identity, draft.body.pieces),
-        metric=str(request.options.get("metric", draft.metric)),
-        length=length,
-        tokens=draft.body.tokens,
-        seed=request.seed,
-        language=request.language,
-        evidence=draft.body.evidence,
-        memory=draft.memory,
-        metadata={"split": request.split, "tokenizer": request.tokenizer.name, **draft.metadata},
-    )

@@ -13,27 +13,22 @@ The data card is lab/data/documents_qa/README.md. `held_out=true` asks the third
 on; it is for a last measurement.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from random import Random
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bookwheel.errors import InputError
 from bookwheel.lab.scoring.normalization import contains_words, words
-from bookwheel.lab.tasks.answerable import ABSENT
 from bookwheel.lab.tasks.assembly import AssembledDocument
 from bookwheel.lab.tasks.base import GoldEvidence, InfeasibleSample
-from bookwheel.lab.tasks.definition import SampleDraft, SampleRequest, Task
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from bookwheel.text.tokens import Tokenizer
+from bookwheel.lab.tasks.definition import BOTH, SampleDraft, SampleRequest, task
+from bookwheel.lab.tasks.material import ABSENT
+from bookwheel.text.tokens import Tokenizer
 
 KINDS: Final = ("fact", "yesno", "how", "why", "list", "rows", "compare", "two-places", "absent")
 PARTS: Final = ("train", "dev", "test")
@@ -73,16 +68,32 @@ class RealQuestion:
     """True: no wording of the answer stands in the document, but it follows."""
 
 
+@lru_cache(maxsize=1)
 def load_documents() -> Mapping[str, RealDocument]:
     """Return all documents by id."""
-    return _load_documents()
+    return {record["id"]: RealDocument(**record) for record in _read_records("documents.jsonl.gz")}
 
 
+@lru_cache(maxsize=3)
 def load_questions(part: str) -> tuple[RealQuestion, ...]:
     """Return the questions on the documents of a part: train, dev or test."""
     if part not in PARTS:
         raise InputError(f"documents-qa has the parts {', '.join(PARTS)}, not {part!r}")
-    return _load_questions(part)
+    documents = load_documents()
+    records = (one for one in _read_records("questions.jsonl.gz") if documents[one["doc"]].part == part)
+    return tuple(
+        RealQuestion(
+            **record
+            | {"answers": tuple(record["answers"]), "evidence": tuple(record["evidence"])}
+            | {"items": tuple(map(tuple, record["items"]))}
+        )
+        for record in records
+    )
+
+
+def _read_records(name: str) -> Iterator[dict[str, Any]]:
+    path = files("bookwheel.lab").joinpath("data", "documents_qa", name)
+    yield from map(json.loads, gzip.decompress(path.read_bytes()).decode().splitlines())
 
 
 def make_metric(question: RealQuestion) -> str:
@@ -103,17 +114,29 @@ def make_golds(question: RealQuestion) -> tuple[str, ...]:
     return question.answers or (ABSENT[question.language],)
 
 
+@task(
+    "documents-qa",
+    "contracts, minutes, tables, logs, code and other documents as people have them, whole",
+    languages=BOTH,
+    held_out=bool,  # True: the third of the documents that is kept for a last measurement
+    kind=str,  # questions of one kind only
+)
 def build(request: SampleRequest) -> SampleDraft:
     """Return the question with this index, in the seed's order."""
     part = "test" if request.options.get("held_out") else request.split
-    asked = _select(request, part)
+    questions = [one for one in load_questions(part) if one.language == request.language]
+    order = Random(f"{request.task} {request.seed}").sample(questions, len(questions))  # noqa: S311 - not for secrets
+    kind = request.options.get("kind")
+    if kind not in (None, *KINDS):
+        raise InputError(f"documents-qa has questions of the kinds {', '.join(KINDS)}, not {kind!r}")
+    asked = [one for one in order if kind in (None, one.kind) and _count(request.tokenizer, one.doc) <= request.tokens]
     if request.index >= len(asked):
         raise InfeasibleSample(
             f"documents-qa has {len(asked)} {part} questions in {request.language!r} on documents of at most "
             f"{request.tokens} tokens and {request.index + 1} were asked for; lower --count or ask for longer documents"
         )
     question = asked[request.index]
-    document = _load_documents()[question.doc]
+    document = load_documents()[question.doc]
     places = sorted((document.text.index(quote), quote) for quote in question.evidence)
     evidence = tuple(
         GoldEvidence(start=start, end=start + len(quote), note=" ".join(quote.split())) for start, quote in places
@@ -135,16 +158,6 @@ def build(request: SampleRequest) -> SampleDraft:
     )
 
 
-def _select(request: SampleRequest, part: str) -> list[RealQuestion]:
-    """Return the questions on documents that are short enough, in the seed's order."""
-    questions = [one for one in _load_questions(part) if one.language == request.language]
-    order = Random(f"{request.task} {request.seed}").sample(questions, len(questions))  # noqa: S311 - not for secrets
-    kind = request.options.get("kind")
-    if kind not in (None, *KINDS):
-        raise InputError(f"documents-qa has questions of the kinds {', '.join(KINDS)}, not {kind!r}")
-    return [one for one in order if kind in (None, one.kind) and _count(request.tokenizer, one.doc) <= request.tokens]
-
-
 # By the tokenizer's name: the tokens of a text are asked for again for every question on it.
 _COUNTS: Final[dict[tuple[str, str], int]] = {}
 
@@ -152,50 +165,5 @@ _COUNTS: Final[dict[tuple[str, str], int]] = {}
 def _count(tokenizer: Tokenizer, doc: str) -> int:
     key = (tokenizer.name, doc)
     if key not in _COUNTS:
-        _COUNTS[key] = tokenizer.count(_load_documents()[doc].text)
+        _COUNTS[key] = tokenizer.count(load_documents()[doc].text)
     return _COUNTS[key]
-
-
-@lru_cache(maxsize=1)
-def _load_documents() -> Mapping[str, RealDocument]:
-    return {record["id"]: RealDocument(**record) for record in _read_records("documents.jsonl.gz")}
-
-
-@lru_cache(maxsize=3)
-def _load_questions(part: str) -> tuple[RealQuestion, ...]:
-    documents = _load_documents()
-    records = (one for one in _read_records("questions.jsonl.gz") if documents[one["doc"]].part == part)
-    return tuple(
-        RealQuestion(
-            **record
-            | {"answers": tuple(record["answers"]), "evidence": tuple(record["evidence"])}
-            | {"items": tuple(map(tuple, record["items"]))}
-        )
-        for record in records
-    )
-
-
-def _read_records(name: str) -> Iterator[dict[str, Any]]:
-    path = files("bookwheel.lab").joinpath("data", "documents_qa", name)
-    yield from map(json.loads, gzip.decompress(path.read_bytes()).decode().splitlines())
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentsOptions:
-    """The options of `documents-qa`."""
-
-    held_out: bool | None = None
-    """True: the third of the documents that is kept for a last measurement."""
-    kind: str | None = None
-    """Questions of one kind only: fact, yesno, how, why, list, rows, compare, two-places or absent."""
-
-
-TASKS: Final = (
-    Task(
-        name="documents-qa",
-        description="contracts, minutes, tables, logs, code and other documents as people have them, whole",
-        build=build,
-        languages=("en", "zh"),
-        options=DocumentsOptions,
-    ),
-)

@@ -5,24 +5,20 @@ A file of ours round-trips. A file by hand needs three fields a line and may lea
     {"question": "Who signed?", "document": "…", "answers": ["Ada Quill"]}
 """
 
-from __future__ import annotations
-
 import json
-from collections.abc import Mapping  # noqa: TC003 - the schema reads annotations at run time
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Annotated, Any, Final, Self
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Annotated, Any, Final, Self
 
 from annotated_types import Ge
 
 from bookwheel.errors import InputError
 from bookwheel.lab.scoring import load_metric
-from bookwheel.lab.tasks.base import GoldEvidence, MemoryRule, MissingSample, Sample, SampleDocument
-from bookwheel.lab.tasks.imports import adapt_record, read_records
+from bookwheel.lab.tasks.base import GoldEvidence, MemoryRule, MissingSample, Sample, SampleDocument, parse_golds
+from bookwheel.lab.tasks.data_dir import read_records
+from bookwheel.lab.tasks.imports import adapt_record
 from bookwheel.schema import parse
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
 
 class SampleWriter:
@@ -123,21 +119,15 @@ def to_line(sample: Sample) -> str:
         "seed": sample.seed,
         "language": sample.language,
         "memory": str(sample.memory),
-        "evidence": [_evidence_to_json(evidence) for evidence in sample.evidence],
+        "evidence": [
+            {name: value for name, value in asdict(one).items() if value or name not in {"key", "replaces"}}
+            for one in sample.evidence
+        ],
         "metadata": dict(sample.metadata),
         "name": sample.document.name,
         "document": sample.text,
     }
     return json.dumps(record, ensure_ascii=False) + "\n"
-
-
-def _evidence_to_json(evidence: GoldEvidence) -> dict[str, Any]:
-    record: dict[str, Any] = {"start": evidence.start, "end": evidence.end, "note": evidence.note}
-    if evidence.key:
-        record["key"] = evidence.key
-    if evidence.replaces:
-        record["replaces"] = list(evidence.replaces)
-    return record
 
 
 NotNegative = Annotated[int, Ge(0)]
@@ -195,32 +185,30 @@ def _read_record(values: Any, where: str, path: Path, number: int, pool: Path | 
 def _parse_fields(values: Mapping[str, Any], where: str, path: Path, number: int) -> Sample:
     is_ruler = "family" in values.get("metadata", ())
     name = path.absolute().parent.name if is_ruler and path.stem in _SPLITS else path.name.partition(".")[0]
-    default_id = f"{name}-{number}"
     # Other people's files carry fields of their own.
     record = parse(_SampleRecord, {key: value for key, value in values.items() if key in _FIELDS}, where=where)
+    identity = str(record.id or f"{name}-{number}")
+    # A document may be megabytes long, so it is checked here and not copied by the schema.
+    text = values.get("document")
+    for part, given in (("question", record.question), ("document", text)):
+        if not isinstance(given, str) or not given.strip():
+            raise InputError(f"{where}: not a sample: '{part}' must be a text that is not empty")
+    text = str(text)
+    for one in record.evidence:
+        if not 0 <= one.start <= one.end <= len(text):
+            span = f"evidence {one.start}-{one.end}"
+            raise InputError(f"{where}: not a sample: {span} lies outside the document of {len(text)} characters")
     try:
-        document = SampleDocument(record.name or str(record.id or default_id), [_parse_document(values)])
-        return _build_sample(record, document, parse_golds(values), default_task=name, default_id=default_id)
+        load_metric(record.metric)
+        golds = parse_golds(values)
     except (ValueError, InputError) as error:
         raise InputError(f"{where}: not a sample: {error}") from error
-
-
-def _build_sample(
-    record: _SampleRecord, document: SampleDocument, golds: tuple[str, ...], *, default_task: str, default_id: str
-) -> Sample:
-    if not record.question.strip():
-        raise ValueError("'question' must be a text that is not empty")
-    load_metric(record.metric)
-    for evidence in record.evidence:
-        if not 0 <= evidence.start <= evidence.end <= document.length:
-            span = f"{evidence.start}-{evidence.end}"
-            raise ValueError(f"evidence {span} lies outside the document of {document.length} characters")
     return Sample(
-        id=str(record.id or default_id),
-        task=record.task or default_task,
+        id=identity,
+        task=record.task or name,
         question=record.question,
         golds=golds,
-        document=document,
+        document=SampleDocument(record.name or identity, [text]),
         metric=record.metric,
         length=record.length,
         tokens=record.tokens,
@@ -230,23 +218,3 @@ def _build_sample(
         memory=record.memory,
         metadata=record.metadata,
     )
-
-
-def _parse_document(values: Mapping[str, Any]) -> str:
-    """Return the document's text. It may be megabytes long, so it is checked here and not copied by the schema."""
-    text = values.get("document")
-    if not isinstance(text, str) or not text.strip():
-        raise ValueError("'document' must be a text that is not empty")
-    return text
-
-
-def parse_golds(record: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the gold answers under any of the names in use: golds, answers, answer.
-
-    ValueError when there is none.
-    """
-    value = next((record[key] for key in ("golds", "answers", "answer") if key in record), None)
-    values = [value] if isinstance(value, str) else value
-    if not isinstance(values, list) or not values or not all(isinstance(gold, str) and gold for gold in values):
-        raise ValueError("'golds' (or 'answers', or 'answer') must be a text or a list of texts, none of them empty")
-    return tuple(values)

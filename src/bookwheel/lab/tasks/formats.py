@@ -9,22 +9,18 @@ A file is one JSON value or JSON Lines, packed with gzip or not; which of the fo
 SQuAD 2's unanswerable questions become items without golds. Questions that cannot be used are counted, with the reason.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 from bookwheel.errors import InputError
 from bookwheel.lab.scoring.normalization import contains_words, words
-from bookwheel.lab.tasks.files import parse_golds
-from bookwheel.lab.tasks.imports import read_records
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
+from bookwheel.lab.tasks.base import parse_golds
+from bookwheel.lab.tasks.data_dir import read_records
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,9 +44,6 @@ class QuestionItem:
     paragraphs: tuple[Paragraph, ...]
 
 
-YES_NO: Final = frozenset({"yes", "no"})
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionSet:
     """The questions of a file."""
@@ -60,7 +53,7 @@ class QuestionSet:
     """Questions of the file that cannot be used, by the reason."""
 
 
-NOT_GROUNDED: Final = "the answer stands in none of its paragraphs"
+_NOT_GROUNDED: Final = "the answer stands in none of its paragraphs"
 _MARKED: Final = "marked as not answerable, and other paragraphs of the pool may answer it"
 
 
@@ -81,7 +74,7 @@ def load_question_set(path: Path) -> QuestionSet:
                 if item:
                     items.append(item)
                 else:
-                    left_out[parsed if isinstance(parsed, str) else NOT_GROUNDED] += 1
+                    left_out[parsed if isinstance(parsed, str) else _NOT_GROUNDED] += 1
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             fault = f"the field {error} is missing" if isinstance(error, KeyError) else str(error)
             raise InputError(f"{path}, {where}: not a question of a known format: {fault}") from error
@@ -114,9 +107,8 @@ def _parse_squad(article: dict[str, Any]) -> Iterator[QuestionItem]:
             golds = tuple(dict.fromkeys(answer["text"] for answer in qa.get("answers", ()) if answer["text"].strip()))
             is_impossible = bool(qa.get("is_impossible"))
             support = () if is_impossible or not golds else _answer_span(context, qa["answers"])
-            identity = str(qa.get("id", f"{title}-{number}"))
             yield QuestionItem(
-                id=identity,
+                id=str(qa.get("id", f"{title}-{number}")),
                 question=qa["question"].strip(),
                 golds=() if is_impossible else golds or ("",),
                 paragraphs=(Paragraph(title=title, text=context, support=support),),
@@ -153,8 +145,8 @@ def _parse_musique(record: dict[str, Any], where: str) -> Iterator[QuestionItem 
         support = ((0, len(text)),) if one["is_supporting"] else ()
         paragraphs.append(Paragraph(title=one["title"], text=text, support=support))
     golds = tuple(dict.fromkeys([record["answer"], *record.get("answer_aliases", ())]))
-    identity = str(record.get("id", where))
-    yield QuestionItem(id=identity, question=record["question"].strip(), golds=golds, paragraphs=tuple(paragraphs))
+    identity, question = str(record.get("id", where)), record["question"].strip()
+    yield QuestionItem(id=identity, question=question, golds=golds, paragraphs=tuple(paragraphs))
 
 
 def _parse_hotpot(record: dict[str, Any], where: str) -> QuestionItem:
@@ -208,19 +200,68 @@ def _ground(item: QuestionItem) -> QuestionItem | None:
     if not any(words(gold) for gold in item.golds):
         return None
     quotes = [p.text[begin:end] for p in item.paragraphs for begin, end in p.support]
-    if quotes and (_has_answer(item, quotes) or set(item.golds) & YES_NO):
+    if quotes and (_has_answer(item, quotes) or {"yes", "no"} & {*item.golds}):
         return item
     supported = any(p.support for p in item.paragraphs)
     wider = [bool(p.support) or (not supported and _has_answer(item, [p.text])) for p in item.paragraphs]
     if not _has_answer(item, [p.text for p, taken in zip(item.paragraphs, wider, strict=True) if taken]):
         return None
-    paragraphs = tuple(
-        Paragraph(title=p.title, text=p.text, support=((0, len(p.text)),) if taken else ())
-        for p, taken in zip(item.paragraphs, wider, strict=True)
-    )
-    return QuestionItem(id=item.id, question=item.question, golds=item.golds, paragraphs=paragraphs)
+    spans = [((0, len(p.text)),) if taken else () for p, taken in zip(item.paragraphs, wider, strict=True)]
+    paragraphs = tuple(replace(p, support=span) for p, span in zip(item.paragraphs, spans, strict=True))
+    return replace(item, paragraphs=paragraphs)
 
 
 def _has_answer(item: QuestionItem, texts: list[str]) -> bool:
     """Return True when a gold stands in one of the texts as whole tokens."""
     return any(contains_words(words(text), words(gold)) for text in texts for gold in item.golds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassageQuestion:
+    """A question with the numbers of its own documents, and of others of the same article."""
+
+    query: str
+    outputs: tuple[str, ...]
+    own: tuple[int, ...]
+    id: str = ""
+    article: tuple[int, ...] = ()
+
+
+def number_squad(articles: Sequence[dict[str, Any]]) -> tuple[list[PassageQuestion], list[str]]:
+    """Return the questions of SQuAD's articles, and all paragraphs, sorted, each once."""
+    paragraphs = [[paragraph["context"] for paragraph in article["paragraphs"]] for article in articles]
+    documents = sorted({text for article in paragraphs for text in article})
+    numbers = {text: number for number, text in enumerate(documents)}
+    questions = [
+        PassageQuestion(
+            query=asked["question"],
+            outputs=tuple(answer["text"] for answer in asked["answers"]),
+            own=(numbers[paragraph["context"]],),
+            article=tuple(numbers[text] for text in article if text != paragraph["context"]),
+        )
+        for record, article in zip(articles, paragraphs, strict=True)
+        for paragraph in record["paragraphs"]
+        for asked in paragraph["qas"]
+        if not asked.get("is_impossible")
+    ]
+    return questions, documents
+
+
+@lru_cache(maxsize=2)
+def load_hotpot(path: Path, *, has_answers: bool = True) -> tuple[list[PassageQuestion], list[str]]:
+    """Load the questions of a file of HotpotQA, and all their paragraphs with titles, sorted, each once."""
+    asked: list[tuple[str, list[str], list[str], str]] = []
+    for _, where, record in read_records(path):
+        try:
+            texts = [f"{title}\n{''.join(sentences)}" for title, sentences in record["context"]]
+            identity = str(record.get("id", record.get("_id", where)))
+            asked.append((record["question"], [record["answer"]] if has_answers else [], texts, identity))
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"{path}, {where}: not a question of HotpotQA with its paragraphs: {error!r}") from error
+    documents = sorted({text for _, _, own, _ in asked for text in own})
+    numbers = {text: number for number, text in enumerate(documents)}
+    questions = [
+        PassageQuestion(query=query, outputs=tuple(answers), own=tuple(numbers[text] for text in own), id=identity)
+        for query, answers, own, identity in asked
+    ]
+    return questions, documents

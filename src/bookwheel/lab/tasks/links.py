@@ -9,93 +9,54 @@ code          a folder of Python files under lines with their paths: half of the
               function returns, which is a constant of another file, the other half for all functions that call one
 """
 
-from __future__ import annotations
-
-from dataclasses import dataclass
+from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated
 
 from annotated_types import Ge, Le
 
 from bookwheel.errors import InputError
 from bookwheel.lab.tasks.assembly import SourcePassage
 from bookwheel.lab.tasks.base import GoldEvidence
-from bookwheel.lab.tasks.definition import AtLeastOne, AtLeastTwo, Percent, SampleDraft, SampleRequest, Task
+from bookwheel.lab.tasks.definition import BOTH, AtLeastOne, AtLeastTwo, Percent, SampleDraft, SampleRequest, task
 from bookwheel.lab.tasks.material import (
-    FAMILY,
-    GIVEN,
-    ZH_FAMILY,
-    ZH_GIVEN,
+    GAPS,
     Fact,
+    Wordings,
     coin_word,
     draw_distinct,
     draw_number,
     draw_person,
     draw_place,
     hide_in_essays,
+    list_words,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from random import Random
 
-
-_TRADES: Final = {
-    "en": {
-        "blacksmith": ("an anvil and three pairs of tongs", "a bellows, and horseshoes on every nail"),
-        "baker": ("two ovens and a trough of dough", "sacks of flour up to the beams"),
-        "beekeeper": ("forty hives under the lindens", "a veil, a smoker and jars of honey"),
-        "watchmaker": ("a drawer of mainsprings", "a loupe and a tray of tiny cogs"),
-        "fisherman": ("a net hung up to be mended", "hooks, floats and a tarred dinghy"),
-        "teacher": ("a blackboard and forty primers", "a heap of copybooks to correct"),
-        "doctor": ("a stethoscope and a case of lancets", "splints, bandages and a jar of leeches"),
-        "gardener": ("cold frames full of seedlings", "pruning shears and a barrow of compost"),
-        "tailor": ("chalk, pins and half a waistcoat", "a pressing iron and bolts of worsted"),
-        "mason": ("trowels, a plumb line and dressed stone", "a hod of mortar by the door"),
-        "painter": ("an easel and a palette not yet dry", "linseed oil and canvases to the ceiling"),
-        "printer": ("cases of type and a hand press", "galley proofs hung on a string"),
-    },
-    "zh": {
-        "铁匠": ("一座铁砧和三把火钳", "风箱，墙上挂满马蹄铁"),
-        "面点师": ("两口蒸笼和一缸发好的面", "一袋袋面粉堆到房梁"),
-        "养蜂人": ("椴树下四十只蜂箱", "面纱、烟筒和一罐罐蜜"),
-        "渔夫": ("一张等着修补的网", "鱼钩、浮子和一条小舢板"),
-        "教书先生": ("一块黑板和四十本识字课本", "一摞等着批改的作业"),
-        "郎中": ("脉枕和满墙的药柜", "银针、艾条和一本方子"),
-        "裁缝": ("划粉、别针和半件马褂", "熨斗和几匹绸缎"),
-        "木匠": ("墨斗、刨子和一地刨花", "凿子和没上漆的门扇"),
-    },
-}
-_HOUSES: Final = {
-    "en": ("In the house of {person} stood {tools}.", "Whoever called on {person} saw {tools}."),
-    "zh": ("{person}家里放着{tools}。", "去过{person}家的人都见过{tools}。"),
-}
-_QUESTIONS: Final = {
-    "en": "Which person of the document must be the {trade}? Give the name alone.",
-    "zh": "文中哪个人应当是{trade}？只写姓名。",
-}
-
-
+@task(
+    "association",
+    "who has a trade, told by tools alone: no word is shared with the question",
+    languages=BOTH,
+    people=Annotated[int, Ge(2), Le(12)],
+    depth=Percent,
+)
 def build_association(request: SampleRequest) -> SampleDraft:
     """Describe the houses of several people by the tools in them, and ask who has one trade."""
-    rng, trades = request.rng, _TRADES[request.language]
-    size = request.read_int("people", 6)
+    rng, language, say = request.rng, request.language, Wordings("link", request)
+    trades, size = say["trade"], request.options.get("people", 6)
     if size > len(trades):
-        raise InputError(f"the option people of association is at most {len(trades)} in {request.language}, not {size}")
+        raise InputError(f"the option people of association is at most {len(trades)} in {language}, not {size}")
     chosen = rng.sample(sorted(trades), size)
-    is_chinese = request.language == "zh"
     # No two names share a part.
-    families = rng.sample(ZH_FAMILY if is_chinese else FAMILY, size)
-    given = rng.sample(ZH_GIVEN if is_chinese else GIVEN, size)
-    people = [f + g if is_chinese else f"{g} {f}" for f, g in zip(families, given, strict=True)]
+    parts = [rng.sample(list_words(kind, language), size) for kind in ("family", "given")]
+    people = [GAPS[language].join(names if language == "zh" else names[::-1]) for names in zip(*parts, strict=True)]
     facts: list[Fact] = []
     for trade, person in zip(chosen, people, strict=True):
-        text = rng.choice(_HOUSES[request.language]).format(person=person, tools=rng.choice(trades[trade]))
-        is_asked = not facts
-        place = request.draw_place() if is_asked else rng.random()
-        facts.append(Fact(text=text, place=place, note=text if is_asked else ""))
+        text = say("house").format(person=person, tools=rng.choice(trades[trade]))
+        place = rng.random() if facts else request.draw_place()
+        facts.append(Fact(text=text, place=place, note="" if facts else text))
     return SampleDraft(
-        question=_QUESTIONS[request.language].format(trade=chosen[0]),
+        question=say["question"].format(trade=chosen[0]),
         golds=(people[0],),
         metric="exact",
         body=hide_in_essays(request, facts),
@@ -103,29 +64,30 @@ def build_association(request: SampleRequest) -> SampleDraft:
     )
 
 
-_ROADS: Final = (
-    "From {start} the {road} road leads to {end}.",
-    "Who takes the {road} road out of {start} comes to {end}.",
-    "The {road} road from {start} ends at {end}.",
+@task(
+    "walk",
+    "where a walk over several roads ends; the roads stand in any order",
+    steps=AtLeastOne,
+    strays=AtLeastOne,
 )
-_NAMES: Final = ("upper", "lower", "old", "new", "paved")
-
-
 def build_walk(request: SampleRequest) -> SampleDraft:
     """Lay roads between made-up places, and ask where a walk over some of them ends."""
-    rng = request.rng
-    steps, strays = request.read_int("steps", 3), request.read_int("strays", 6)
+    rng, say = request.rng, Wordings("link", request)
+    steps, strays = request.options.get("steps", 3), request.options.get("strays", 6)
     places = draw_distinct(lambda: draw_place(rng))
     path, others = list(islice(places, steps + 1)), list(islice(places, strays))
-    walk = [rng.choice(_NAMES) for _ in range(steps)]
-    facts = [
-        _lay_road(rng, start, road, end, noted=True) for start, road, end in zip(path, walk, path[1:], strict=False)
-    ]
+    walk = [say("road_name") for _ in range(steps)]
+
+    def lay(start: str, road: str, end: str, *, is_walked: bool = False) -> Fact:
+        text = say("road").format(start=start, road=road, end=end)
+        return Fact(text=text, place=rng.random(), note=text if is_walked else "")
+
+    facts = [lay(start, road, end, is_walked=True) for start, road, end in zip(path, walk, path[1:], strict=False)]
     # At every place of the walk another road leads astray.
     for start, taken in zip(path, walk, strict=False):
-        road = rng.choice([name for name in _NAMES if name != taken])
-        facts.append(_lay_road(rng, start, road, rng.choice(others), noted=False))
-    facts += [_lay_road(rng, start, rng.choice(_NAMES), rng.choice(path), noted=False) for start in others]
+        road = rng.choice([name for name in say["road_name"] if name != taken])
+        facts.append(lay(start, road, rng.choice(others)))
+    facts += [lay(start, say("road_name"), rng.choice(path)) for start in others]
     listed = ", then ".join(f"the {road} road" for road in walk)
     return SampleDraft(
         question=f"Someone starts at {path[0]} and takes {listed}. At which place "
@@ -137,28 +99,11 @@ def build_walk(request: SampleRequest) -> SampleDraft:
     )
 
 
-def _lay_road(rng: Random, start: str, road: str, end: str, *, noted: bool) -> Fact:
-    text = rng.choice(_ROADS).format(start=start, road=road, end=end)
-    return Fact(text=text, place=rng.random(), note=text if noted else "")
-
-
-_LIVES: Final = (
-    "{person} has lived at {place} for years.",
-    "Everyone knows that {person} makes a home at {place}.",
-    "The house of {person} stands at {place}.",
-    "Letters for {person} go to {place}.",
-)
-_OWNS: Final = (
-    "It is {person} to whom the ship {ship} belongs.",
-    "{person} had by then become the owner of the ship {ship}.",
-    "The papers of the ship {ship} name {person} as the owner.",
-)
-
-
+@task("bridge", "a fact told before it matters", candidates=AtLeastTwo)
 def build_bridge(request: SampleRequest) -> SampleDraft:
     """Name the residents in the first half, and the owner in the second."""
-    rng = request.rng
-    size = request.read_int("candidates", 6)
+    rng, say = request.rng, Wordings("link", request)
+    size = request.options.get("candidates", 6)
     people: dict[str, str] = {}
     while len(people) < size:
         people[draw_person(rng)] = draw_place(rng)
@@ -166,7 +111,7 @@ def build_bridge(request: SampleRequest) -> SampleDraft:
     owner = rng.choice(list(people))
     facts = [
         Fact(
-            text=rng.choice(_LIVES).format(person=person, place=place),
+            text=say("lives").format(person=person, place=place),
             place=rng.uniform(0, 0.45),
             note=f"{person} lives at {place}",
             key=person,
@@ -175,7 +120,7 @@ def build_bridge(request: SampleRequest) -> SampleDraft:
     ]
     facts.append(
         Fact(
-            text=rng.choice(_OWNS).format(person=owner, ship=ship),
+            text=say("owns").format(person=owner, ship=ship),
             place=rng.uniform(0.55, 1),
             note=f"{owner} owns the ship {ship} and lives at {people[owner]}",
             replaces=tuple(people),
@@ -190,132 +135,60 @@ def build_bridge(request: SampleRequest) -> SampleDraft:
     )
 
 
-_VERBS: Final = ("load", "settle", "weigh", "trim", "merge", "check", "fold", "route", "count", "seal", "draw", "rank")
-_FOLDERS: Final = ("ledger", "harbor", "mail", "tools", "store", "clock")
-_BODIES: Final = (
-    "    total = 0\n    for item in items:\n        total += item * {number}\n    return total\n",
-    "    kept = [item for item in items if item > {number}]\n    return len(kept)\n",
-    "    if not items:\n        return {number}\n    return max(items) - min(items)\n",
-    "    ordered = sorted(items)\n    middle = ordered[len(ordered) // 2]\n    return middle + {number}\n",
-)
-
-
+@task("code", "definitions and uses across a folder of code", callers=AtLeastOne)
 def build_code(request: SampleRequest) -> SampleDraft:
     """Return a folder of files, a few of which matter."""
-    rng = request.rng
-    names = draw_distinct(lambda: f"{rng.choice(_VERBS)}_{coin_word(rng)}")
-    if rng.random() < 0.5:  # noqa: PLR2004 - half of the samples
-        question, golds, passages, metric = _ask_for_value(rng, names)
+    rng, code = request.rng, _Code(request)
+    asked = next(code.names)
+    if code.asks_for_value:
+        constant, value = f"{coin_word(rng)}_limit".upper(), draw_number(rng, 5)
+        used = f"def {asked}() -> int:\n    return {constant}"
+        question, golds, metric = f"What number does a call of `{asked}()` return?", [value], "contains"
+        passages = [
+            code.draw_file(f"{constant} = {value}", note=f"{constant} is {value}"),
+            code.draw_file(used, note=f"{asked}() returns {constant}"),
+        ]
     else:
-        question, golds, passages, metric = _ask_for_callers(request, names)
+        golds = [next(code.names) for _ in range(request.options.get("callers", rng.randrange(2, 6)))]
+        question, metric = f"Which functions call `{asked}`? Name all of them.", "share_of"
+        passages = [code.draw_file(code.draw_function(asked))]
+        for caller in golds:
+            text = f"def {caller}(items: list[int]) -> int:\n    return {asked}(items) + {rng.randrange(2, 90)}"
+            passages.append(code.draw_file(text, note=f"{caller} calls {asked}"))
     return SampleDraft(
         question=question,
-        golds=golds,
+        golds=tuple(golds),
         metric=metric,
-        body=request.assemble(_draw_files(rng, names), passages),
+        body=request.assemble(code.draw_files(), passages),
     )
 
 
-def _ask_for_value(rng: Random, names: Iterator[str]) -> tuple[str, tuple[str, ...], list[SourcePassage], str]:
-    asked = next(names)
-    constant, value = f"{coin_word(rng)}_limit".upper(), draw_number(rng, 5)
-    defined = f"{constant} = {value}"
-    used = f"def {asked}() -> int:\n    return {constant}"
-    passages = [
-        _draw_file(rng, names, defined, note=f"{constant} is {value}"),
-        _draw_file(rng, names, used, note=f"{asked}() returns {constant}"),
-    ]
-    return f"What number does a call of `{asked}()` return?", (value,), passages, "contains"
+class _Code:
+    """Made-up functions, and the files that they stand in."""
 
+    def __init__(self, request: SampleRequest) -> None:
+        self._rng, self._say = request.rng, Wordings("link", request)
+        self.names = draw_distinct(lambda: f"{self._say('verb')}_{coin_word(self._rng)}")
+        self.asks_for_value = self._rng.random() < 0.5  # noqa: PLR2004 - half of the samples
 
-def _ask_for_callers(
-    request: SampleRequest, names: Iterator[str]
-) -> tuple[str, tuple[str, ...], list[SourcePassage], str]:
-    rng = request.rng
-    asked = next(names)
-    callers = [next(names) for _ in range(request.read_int("callers", rng.randrange(2, 6)))]
-    passages = [_draw_file(rng, names, _draw_function(rng, asked), note="")]
-    for caller in callers:
-        text = f"def {caller}(items: list[int]) -> int:\n    return {asked}(items) + {rng.randrange(2, 90)}"
-        passages.append(_draw_file(rng, names, text, note=f"{caller} calls {asked}"))
-    return f"Which functions call `{asked}`? Name all of them.", tuple(callers), passages, "share_of"
+    def draw_function(self, name: str) -> str:
+        body = self._say("body").format(number=self._rng.randrange(2, 90))
+        return f"def {name}(items: list[int]) -> int:\n{body}".rstrip()
 
+    def draw_file(self, core: str, *, note: str = "") -> SourcePassage:
+        """Return a file with another function before the code that matters."""
+        path = self._draw_path()
+        before = f"# file: {path}\n\n{self.draw_function(next(self.names))}\n\n\n"
+        evidence = GoldEvidence(start=len(before), end=len(before) + len(core), note=f"{path}: {note}")
+        text = f"{before}{core}\n\n\n"
+        return SourcePassage(text=text, evidence=(evidence,) if note else (), place=self._rng.random())
 
-def _draw_function(rng: Random, name: str) -> str:
-    body = rng.choice(_BODIES).format(number=rng.randrange(2, 90))
-    return f"def {name}(items: list[int]) -> int:\n{body}".rstrip()
+    def draw_files(self) -> Iterator[str]:
+        """Yield files in which nothing matters, forever."""
+        while True:
+            size = self._rng.randrange(2, 4)
+            functions = "\n\n\n".join(self.draw_function(next(self.names)) for _ in range(size))
+            yield f"# file: {self._draw_path()}\n\n{functions}\n\n\n"
 
-
-def _draw_path(rng: Random) -> str:
-    return f"{rng.choice(_FOLDERS)}/{coin_word(rng)}.py"
-
-
-def _draw_file(rng: Random, names: Iterator[str], core: str, *, note: str) -> SourcePassage:
-    """Return a file with another function before the code that matters."""
-    path = _draw_path(rng)
-    before = f"# file: {path}\n\n{_draw_function(rng, next(names))}\n\n\n"
-    evidence = GoldEvidence(start=len(before), end=len(before) + len(core), note=f"{path}: {note}")
-    return SourcePassage(text=f"{before}{core}\n\n\n", evidence=(evidence,) if note else (), place=rng.random())
-
-
-def _draw_files(rng: Random, names: Iterator[str]) -> Iterator[str]:
-    while True:
-        functions = "\n\n\n".join(_draw_function(rng, next(names)) for _ in range(rng.randrange(2, 4)))
-        yield f"# file: {_draw_path(rng)}\n\n{functions}\n\n\n"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PeopleOptions:
-    """The options of `association`."""
-
-    people: Annotated[int, Ge(2), Le(12)] | None = None
-    """People with trades of their own; 6 by default, 8 at most in Chinese."""
-    depth: Percent | None = None
-    """Where the one asked for stands; by default anywhere."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WalkOptions:
-    """The options of `walk`."""
-
-    steps: AtLeastOne | None = None
-    """Roads to take; 3 by default."""
-    strays: AtLeastOne | None = None
-    """Places beside the walk; 6 by default."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallerOptions:
-    """The option of `code`."""
-
-    callers: AtLeastOne | None = None
-    """Functions that call the one asked about; by default the seed says."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CandidateOptions:
-    """The option of `bridge`."""
-
-    candidates: AtLeastTwo | None = None
-    """People of whom one is asked for; 6 by default."""
-
-
-TASKS: Final = (
-    Task(
-        name="association",
-        description="who has a trade, told by tools alone: no word is shared with the question",
-        build=build_association,
-        languages=("en", "zh"),
-        options=PeopleOptions,
-    ),
-    Task(
-        name="walk",
-        description="where a walk over several roads ends; the roads stand in any order",
-        build=build_walk,
-        options=WalkOptions,
-    ),
-    Task(name="bridge", description="a fact told before it matters", build=build_bridge, options=CandidateOptions),
-    Task(
-        name="code", description="definitions and uses across a folder of code", build=build_code, options=CallerOptions
-    ),
-)
+    def _draw_path(self) -> str:
+        return f"{self._say('folder')}/{coin_word(self._rng)}.py"

@@ -1,100 +1,95 @@
 """What samples are made of: names and words, sentences between which a passage can be set, and the facts hidden there.
 
+The words and sentences of ours stand in lab/data/wordings.toml, by family of tasks and language.
+
 noise      a few plain sentences over and over; the weakest of hiding places
 essay      real books, sentence by sentence from a place drawn by the seed; made-up prose without the data folder
 prose      made-up sentences that never repeat themselves outright
 """
 
-from __future__ import annotations
-
 import re
+import tomllib
 import uuid
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib.resources import files
 from itertools import chain, count, cycle, repeat
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from random import Random
+from typing import Any, Final
 
 from bookwheel.errors import InputError
-from bookwheel.lab.tasks.assembly import SourcePassage
+from bookwheel.lab.tasks.assembly import AssembledDocument, SourcePassage
 from bookwheel.lab.tasks.base import GoldEvidence
-from bookwheel.lab.tasks.data_dir import read_text
+from bookwheel.lab.tasks.data_dir import DataDir, read_text
+from bookwheel.lab.tasks.definition import SampleRequest
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-    from random import Random
-
-    from bookwheel.lab.tasks.assembly import AssembledDocument
-    from bookwheel.lab.tasks.data_dir import DataDir
-    from bookwheel.lab.tasks.definition import SampleRequest
-
-
-def _split_words(words: str) -> list[str]:
-    return words.split()
-
-
-OWN_ADJECTIVES: Final = _split_words(
-    "amber azure brisk calm candid cedar chalky clever copper coral crisp curious dapper dusky eager early fabled "
-    "faded fallow fern frosty gentle gilded glassy granite grateful hollow honest humble ivory jolly keen lively "
-    "lucid mellow mossy nimble northern oaken olive patient pearly placid plain polar proud quiet rapid rosy rustic "
-    "sandy scarlet silent silver simple slender smoky solemn sturdy sunny tawny tidal tranquil umber velvet violet "
-    "walnut windy wintry woven young zesty"
-)
-OWN_NOUNS: Final = _split_words(
-    "anchor apron arbor badger barrel beacon bellow bobbin boulder bridge bucket candle canvas cellar chimney "
-    "cobbler compass cottage cradle curtain dagger donkey drummer easel ember falcon feather ferry fiddle flagon "
-    "fountain garland gate goblet granary hammer harbor harvest hatchet heron hinge hollow ink jacket jasmine kettle "
-    "ladder lantern lattice ledger locket loom magpie mallet mantle marble meadow mirror mitten needle nutmeg orchard "
-    "otter paddle pantry parcel pebble pepper pigeon pillow plum pocket quarry quill raft raven ribbon rudder saddle "
-    "saffron shuttle sickle spindle sparrow stable steeple sundial tankard thimble thistle timber trellis trumpet "
-    "tulip turnip valley vessel violin wagon walnut weaver wharf whistle willow windmill"
-)
-GIVEN: Final = _split_words(
-    "Ada Anselm Beatrix Bram Cosima Dorian Edda Emeric Fenna Gideon Hedda Ilse Jory Keziah Lorcan Maren Nils Odile "
-    "Orin Petra Quentin Rosalind Silas Thea Ulric Vesna Wendel Xenia Yorick Zelda"
-)
-FAMILY: Final = _split_words(
-    "Abernoth Brackwell Cindermoor Dunfall Eastlake Farrowby Glimwood Hathersage Inskip Jessamy Kellaway Larkspur "
-    "Marrow Netherby Oakhurst Pellworth Quill Ravensmoor Stonebridge Tamsin Underhill Varley Wetherfield Yarrow"
-)
-ZH_ADJECTIVES: Final = _split_words(
-    "青 红 白 紫 金 银 碧 墨 朱 素 清 明 暖 寒 静 幽 古 新 长 远 轻 深 晨 暮 春 秋 东 西 南 北"
-)
-ZH_MIDDLES: Final = _split_words(
-    "石 竹 松 梅 兰 荷 柳 桐 枫 杏 桃 藤 溪 湖 海 江 山 云 雪 雨 风 月 星 霜 露 烟 玉 铜 木 瓷"
-)
-ZH_NOUNS: Final = _split_words(
-    "灯 钟 桥 船 伞 扇 琴 笛 鼓 壶 杯 盘 镜 梳 笔 砚 书 画 剑 弓 车 轮 门 窗 塔 亭 鹤 鹿 马 鱼"
-)
-ZH_FAMILY: Final = _split_words("沈 陆 顾 纪 苏 谢 温 秦 罗 方 叶 邵 薛 贺 宋 严")
-ZH_GIVEN: Final = _split_words("明远 若兰 子衿 书言 清和 知秋 怀瑾 云舟 望舒 景行 思齐 听雨 静姝 长卿 安澜 采薇")
-
-_ONSETS: Final = _split_words("b br c cr d dr f fl g gr h j k l m n p pl qu r s st t tr v w z")
-_VOWELS: Final = _split_words("a e i o u ai ea oo")
+ABSENT: Final = {"en": "not in the document", "zh": "文中没有提到"}
+"""The gold answer where there is none."""
+GAPS: Final = {"en": " ", "zh": ""}
+"""What stands between two sentences."""
+ESSAYS: Final = {"en": ("en_essays", "en_"), "zh": ("zh_", "zh_")}
+"""Prefixes of file names for each language: of essays, and of any book."""
 _CODAS: Final = ("", "", "l", "m", "n", "r", "s", "t", "ck", "nd")
 
 
-def list_vocabulary(data_dir: DataDir) -> list[str]:
-    """Return every word of the data folder's lists, without repeats."""
-    return sorted({word for listed in data_dir.words.values() for word in listed})
+@cache
+def load_wordings() -> dict[str, dict[str, dict[str, Any]]]:
+    """Return our words and sentences by family, language and kind."""
+    return tomllib.loads(files("bookwheel.lab").joinpath("data", "wordings.toml").read_text(encoding="utf-8"))
+
+
+class Wordings:
+    """The sentences of a family of tasks in the language of a request.
+
+    A call draws one sentence of a kind; an index returns all of them, or the only one.
+    """
+
+    def __init__(self, family: str, request: SampleRequest) -> None:
+        self._table = load_wordings()[family][request.language]
+        self._rng = request.rng
+
+    def __getitem__(self, kind: str) -> Any:
+        return self._table[kind]
+
+    def __call__(self, kind: str) -> Any:
+        """Draw one of the sentences of a kind."""
+        return self._rng.choice(self._table[kind])
+
+
+@cache
+def list_words(kind: str, language: str = "en") -> list[str]:
+    """Return all words of a kind, such as `nouns` or `given` (names), in the order that the seeds count on."""
+    words = load_wordings()["words"][language][kind]
+    return words.split() if isinstance(words, str) else list(words)
 
 
 def coin_word(rng: Random, syllables: tuple[int, ...] = (2, 2, 3)) -> str:
     """Make up a word that can be pronounced and is in no dictionary: "trealvoond"."""
+    onsets, vowels = list_words("onsets"), list_words("vowels")
     sounds = range(rng.choice(syllables))
-    return "".join(rng.choice(_ONSETS) + rng.choice(_VOWELS) + rng.choice(_CODAS) for _ in sounds)
+    return "".join(rng.choice(onsets) + rng.choice(vowels) + rng.choice(_CODAS) for _ in sounds)
 
 
 def draw_place(rng: Random) -> str:
     """Draw the name of a town that is on no map."""
-    return coin_word(rng, (1, 2)).capitalize() + rng.choice(("by", "ford", "ham", "mouth", "stead", "vale", "wick"))
+    return coin_word(rng, (1, 2)).capitalize() + rng.choice(list_words("towns"))
 
 
 def draw_person(rng: Random, language: str = "en") -> str:
     """Draw a given name and a family name."""
+    given, family = list_words("given", language), list_words("family", language)
     if language == "zh":
-        return rng.choice(ZH_FAMILY) + rng.choice(ZH_GIVEN)
-    return f"{rng.choice(GIVEN)} {rng.choice(FAMILY)}"
+        return rng.choice(family) + rng.choice(given)
+    return f"{rng.choice(given)} {rng.choice(family)}"
+
+
+def draw_people(rng: Random, language: str, size: int) -> list[str]:
+    """Draw people of whose names no two share a part."""
+    order = ("family", "given") if language == "zh" else ("given", "family")
+    first, second = (rng.sample(list_words(kind, language), size) for kind in order)
+    return [GAPS[language].join(names) for names in zip(first, second, strict=True)]
 
 
 def draw_number(rng: Random, digits: int = 7) -> str:
@@ -122,18 +117,15 @@ def draw_keys(rng: Random, data_dir: DataDir, language: str) -> Iterator[str]:
 
     They grow longer when the short ones are used up.
     """
-    adjectives = data_dir.words.get("adjectives") or OWN_ADJECTIVES
-    nouns = data_dir.words.get("nouns") or OWN_NOUNS
+    adjectives = data_dir.words.get("adjectives") or list_words("adjectives")
+    nouns = data_dir.words.get("nouns") or list_words("nouns")
+    middles = list_words("middles", "zh")
     used: set[str] = set()
-    misses = 0
-    longer = 0
+    misses = longer = 0
     while True:
-        if language == "zh":
-            name = rng.choice(ZH_ADJECTIVES) + rng.choice(ZH_MIDDLES) + rng.choice(ZH_NOUNS)
-        else:
-            name = f"{rng.choice(adjectives)}-{rng.choice(nouns)}"
+        name = draw_object(rng) if language == "zh" else f"{rng.choice(adjectives)}-{rng.choice(nouns)}"
         for _ in range(longer):
-            name = f"{rng.choice(nouns)}-{name}" if language != "zh" else rng.choice(ZH_MIDDLES) + name
+            name = rng.choice(middles) + name if language == "zh" else f"{rng.choice(nouns)}-{name}"
         if name in used:
             misses += 1
             longer += misses % 20 == 0
@@ -143,28 +135,54 @@ def draw_keys(rng: Random, data_dir: DataDir, language: str) -> Iterator[str]:
         yield name
 
 
-_NOISE: Final = {
-    "en": "The harbour is calm. The bread is warm. Clouds drift over the hill. Someone opens a door and shuts it.\n",
-    "zh": "港口很平静。面包还是热的。云从山上飘过。有人开了门，又把门关上。\n",
-}
-GAPS: Final = {"en": " ", "zh": ""}
-"""What stands between two sentences."""
-BOOKS: Final = {"en": ("en_essays", "en_"), "zh": ("zh_", "zh_")}
-"""Prefixes of file names for each language: of essays, and of any book."""
+def draw_object(rng: Random) -> str:
+    """Draw a thing in three Chinese characters."""
+    return "".join(rng.choice(list_words(kind, "zh")) for kind in ("adjectives", "middles", "nouns"))
+
+
+def capitalize(text: str) -> str:
+    """Return the text with a capital at its beginning."""
+    return text[:1].upper() + text[1:]
+
+
+def write_prose(language: str, rng: Random) -> Iterator[str]:
+    """Yield made-up sentences forever. Their words are built in, so they are the same on every machine."""
+    sentences = load_wordings()["filler"][language]["prose"]
+
+    def draw(kind: str) -> str:
+        return rng.choice(list_words(kind, language))
+
+    while language == "zh":
+        yield rng.choice(sentences).format(
+            a=draw("adjectives"),
+            m=draw("middles"),
+            n=draw("nouns"),
+            season=draw("seasons"),
+            given=draw("given"),
+            family=draw("family"),
+        )
+    while True:
+        noun, other = rng.sample(list_words("nouns"), 2)
+        yield rng.choice(sentences).format(
+            adjective=draw("adjectives"),
+            noun=noun,
+            other=other,
+            place=draw("places"),
+            season=draw("seasons"),
+            given=draw("given"),
+            family=draw("family"),
+        )
 
 
 def repeat_noise(language: str) -> Iterator[str]:
     """Yield the same line forever."""
-    return repeat(_NOISE[language])
+    return repeat(load_wordings()["filler"][language]["noise"])
 
 
 def open_essays(language: str, data_dir: DataDir, rng: Random) -> tuple[Iterator[str], str]:
     """Return sentences of the essays in the data folder, and their name for a sample's metadata."""
-    narrow, wide = BOOKS[language]
-    paths = data_dir.list_books(narrow) or data_dir.list_books(wide)
-    if not paths:
-        return write_prose(language, rng), "prose"
-    return _cycle_books(paths, rng), "essay"
+    paths = data_dir.list_books(*ESSAYS[language])
+    return (_cycle_books(paths, rng), "essay") if paths else (write_prose(language, rng), "prose")
 
 
 def _cycle_books(paths: list[Path], rng: Random) -> Iterator[str]:
@@ -177,6 +195,12 @@ def _cycle_books(paths: list[Path], rng: Random) -> Iterator[str]:
         flat_start = max(0, flat_start - len(book))
     for turn in count():
         yield from shelves[turn % len(shelves)]
+
+
+_SENTENCE: Final = {
+    False: re.compile(r"""(?:[^.!?]|[.!?](?!["'”’)]*\s))+[.!?]*["'”’)]*\s*"""),
+    True: re.compile(r"[^。！？．]+[。！？．]*[”’」』）]*"),
+}
 
 
 @lru_cache(maxsize=8)
@@ -200,73 +224,6 @@ def split_sentences(text: str) -> list[str]:
     return [part.strip() for part in _SENTENCE[False].findall(text) if part.strip()]
 
 
-_SENTENCE: Final = {
-    False: re.compile(r"""(?:[^.!?]|[.!?](?!["'”’)]*\s))+[.!?]*["'”’)]*\s*"""),
-    True: re.compile(r"[^。！？．]+[。！？．]*[”’」』）]*"),
-}
-
-_PLACES: Final = (
-    "mill",
-    "quay",
-    "orchard",
-    "market",
-    "chapel",
-    "ferry house",
-    "upper road",
-    "library",
-    "smithy",
-    "inn",
-)
-_EN: Final = (
-    "The {adjective} {noun} stood by the {place} all {season}, and nobody asked whose it was. ",
-    "{given} walked down to the {place} with the {noun} and came back without it. ",
-    "In {season} the {place} smelled of rain and {adjective} timber. ",
-    "They talked about the {noun} for an hour, and about the {other} for two. ",
-    "Every {season} someone promised to mend the {noun}, and every {season} it was left as it was. ",
-    "The {adjective} {noun} is worth more than any {other} that never leaves the {place}. ",
-    "{given} had always thought of the {place} as {adjective}, though {family} called it otherwise. ",
-    "When the bell rang, the people at the {place} put down the {noun} and looked up. ",
-    "Nothing came of the quarrel over the {other}; the {noun} was quietly returned. ",
-    "It was the sort of {season} evening on which even the {noun} looks {adjective}.\n\n",
-    "Old {family} kept the {other} beside the {noun}, for reasons of his own. ",
-    "The road past the {place} was closed, so {given} took the path over the hill.\n\n",
-)
-_ZH: Final = (
-    "{given}提着一盏{a}{n}从桥边走过，没有人问他要去哪里。",
-    "那年{season}天，{a}{m}{n}一直放在窗下，谁也没有动过。",
-    "茶馆里的人谈了半日{m}{n}，又谈了半日天气。",
-    "每到{season}天，{family}家的人都说要修那{n}，可是一直没有修。",
-    "雨停了以后，{given}把{a}{n}挂回墙上，慢慢地扫起院子来。\n\n",
-    "一件{a}{m}{n}并不值钱，只是看久了便舍不得。",
-    "路上遇见{family}先生，他说{season}天快要过去了。",
-    "集市散得早，剩下几个人围着{m}{n}说笑。\n\n",
-)
-
-
-def write_prose(language: str, rng: Random) -> Iterator[str]:
-    """Yield made-up sentences forever. Their words are built in, so they are the same on every machine."""
-    while language == "zh":
-        yield rng.choice(_ZH).format(
-            a=rng.choice(ZH_ADJECTIVES),
-            m=rng.choice(ZH_MIDDLES),
-            n=rng.choice(ZH_NOUNS),
-            season=rng.choice("春夏秋冬"),
-            given=rng.choice(ZH_GIVEN),
-            family=rng.choice(ZH_FAMILY),
-        )
-    while True:
-        noun, other = rng.sample(OWN_NOUNS, 2)
-        yield rng.choice(_EN).format(
-            adjective=rng.choice(OWN_ADJECTIVES),
-            noun=noun,
-            other=other,
-            place=rng.choice(_PLACES),
-            season=rng.choice(("spring", "summer", "autumn", "winter")),
-            given=rng.choice(GIVEN),
-            family=rng.choice(FAMILY),
-        )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
     """A sentence with its place and its note; without a note it is a decoy."""
@@ -281,6 +238,13 @@ class Fact:
         """Return the passage to set into the filler."""
         evidence = GoldEvidence(start=0, end=len(self.text), note=self.note, key=self.key, replaces=self.replaces)
         return SourcePassage(text=self.text + end, evidence=(evidence,) if self.note else (), place=self.place)
+
+
+def spread(rng: Random, size: int, tell: Callable[[int], tuple[str, str]], key: str = "") -> list[Fact]:
+    """Return facts at random places in their order. `tell` returns the text and the note of each by its number."""
+    places = sorted(rng.random() for _ in range(size))
+    told = (tell(at) for at in range(size))
+    return [Fact(text=text, place=place, note=note, key=key) for place, (text, note) in zip(places, told, strict=True)]
 
 
 def hide(
@@ -299,7 +263,7 @@ def hide_in_essays(request: SampleRequest, facts: Sequence[Fact]) -> AssembledDo
 
 def draw_books(request: SampleRequest) -> list[Path]:
     """Return the books of the data folder in their order, from one that the seed chooses; none without a folder."""
-    paths = request.data_dir.list_books(BOOKS[request.language][1])
+    paths = request.data_dir.list_books(ESSAYS[request.language][1])
     first = request.rng.randrange(len(paths)) if paths else 0
     return paths[first:] + paths[:first]
 
@@ -308,8 +272,3 @@ def hide_in_books(request: SampleRequest, books: Sequence[Path], facts: Sequence
     """Hide the facts in the books, one after the other from the first page on; without books, in made-up prose."""
     pages = chain.from_iterable(map(load_sentences, cycle(books)))
     return hide(request, facts, pages if books else write_prose(request.language, request.rng))
-
-
-def capitalize(text: str) -> str:
-    """Return the text with a capital at its beginning."""
-    return text[:1].upper() + text[1:]

@@ -16,24 +16,18 @@ A piece of evidence is in a memory when a gold answer that stands in its note is
 the words that it adds to the question. A piece that a later one replaces is not needed.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from math import inf
+from typing import Final
 
 from bookwheel.lab.scoring.normalization import contains_words, words
-from bookwheel.lab.tasks.base import MemoryRule
+from bookwheel.lab.tasks.base import GoldEvidence, MemoryRule, Sample
 from bookwheel.text.lexicon import FUNCTION_WORDS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from bookwheel.lab.tasks.base import GoldEvidence, Sample
-    from bookwheel.types import Chunk, Step
-
+from bookwheel.types import Chunk, Step
 
 # Words that a tally keeps: more than any question needs, few enough for a small memory.
 _KEPT: Final = 40
@@ -42,22 +36,9 @@ _WORD: Final = re.compile(r"[a-z]+(?:-[a-z]+)*", re.IGNORECASE)
 
 def ideal_memories(sample: Sample, chunks: Sequence[Chunk]) -> list[str]:
     """Return the text of the ideal memory after each chunk. The chunks cover the document from its beginning."""
-    return _build_tallies(chunks) if sample.memory is MemoryRule.TALLY else _build_notes(sample, chunks)
-
-
-def _build_notes(sample: Sample, chunks: Sequence[Chunk]) -> list[str]:
-    waiting = sorted(sample.evidence, key=lambda one: one.end)
-    notes: dict[str, str] = {}
-    memories: list[str] = []
-    for chunk in chunks:
-        while waiting and waiting[0].end <= chunk.end:
-            evidence = waiting.pop(0)
-            for key in evidence.replaces:
-                notes.pop(key, None)
-            if evidence.note:
-                notes[evidence.key or f"{evidence.start}-{evidence.end}"] = evidence.note
-        memories.append("\n".join(notes.values()))
-    return memories
+    if sample.memory is MemoryRule.TALLY:
+        return _build_tallies(chunks)
+    return ["\n".join(one.note for one in needed_evidence(sample, chunk.end)) for chunk in chunks]
 
 
 def _build_tallies(chunks: Sequence[Chunk]) -> list[str]:
@@ -138,10 +119,10 @@ def trace_evidence(sample: Sample, steps: Sequence[Step], *, is_right: bool) -> 
     )
 
 
-def needed_evidence(sample: Sample) -> list[GoldEvidence]:
-    """Return the pieces that the answer rests on: those with a note that no later piece replaces."""
+def needed_evidence(sample: Sample, end: float = inf) -> list[GoldEvidence]:
+    """Return the pieces up to `end` that the answer rests on: those with a note that no later piece replaces."""
     newest: dict[str, GoldEvidence] = {}
-    for piece in sorted(sample.evidence, key=lambda one: one.end):
+    for piece in sorted((one for one in sample.evidence if one.end <= end), key=lambda one: one.end):
         for key in piece.replaces:
             newest.pop(key, None)
         if piece.note:

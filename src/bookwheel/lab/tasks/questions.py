@@ -7,6 +7,7 @@
     hqa_2wiki           the same with 2WikiMultihopQA
     hqa_musique         the same with MuSiQue
     cmrc, drcd          Chinese reading comprehension
+    memagent_hqa        MemAgent's documents of HotpotQA paragraphs, as its script writes them
 
 No distractor bears the title of one of the question's own paragraphs, unless `article=true` asks for the other
 paragraphs of the same article first: they are the hardest to tell from the right one. The question is the same at every
@@ -14,78 +15,73 @@ length. The answer is judged by `contains`, but by `choice` where the question i
 a plain yes or no: there, finding it in a longer answer would prove nothing, so what the answer says is judged.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, islice
+from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.errors import InputError
 from bookwheel.lab.scoring.choices import is_polar
 from bookwheel.lab.scoring.normalization import contains_words, words
-from bookwheel.lab.tasks.answerable import ABSENT
-from bookwheel.lab.tasks.assembly import AssembledDocument, SourcePassage, count_tokens, join, length_error
+from bookwheel.lab.tasks.assembly import (
+    AssembledDocument,
+    SourcePassage,
+    count_tokens,
+    join,
+    length_error,
+    number_documents,
+)
 from bookwheel.lab.tasks.base import GoldEvidence, InfeasibleSample
-from bookwheel.lab.tasks.data_dir import DataDir
-from bookwheel.lab.tasks.definition import AtLeastOne, DepthOptions, SampleDraft, SampleRequest, Task
-from bookwheel.lab.tasks.formats import Paragraph, QuestionItem, load_items, load_question_set
-from bookwheel.lab.tasks.imports.records import read_records
-from bookwheel.lab.tasks.material import open_essays
+from bookwheel.lab.tasks.data_dir import DataDir, read_records
+from bookwheel.lab.tasks.definition import AtLeastOne, Percent, SampleDraft, SampleRequest, task
+from bookwheel.lab.tasks.formats import (
+    PassageQuestion,
+    QuestionItem,
+    load_hotpot,
+    load_items,
+    load_question_set,
+)
+from bookwheel.lab.tasks.material import ABSENT, open_essays
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
+@dataclass(frozen=True, slots=True)
+class QuestionSource:
+    """A task's question files by language and split, and the choice of its distractors."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionFiles:
-    """The files of a task's questions, and the choice of its distractors."""
-
-    files: Mapping[tuple[str, str], str]
-    """By language and split."""
+    about: str
+    files: dict[tuple[str, str], str]
     neighbours: bool = True
     """True: the other questions' paragraphs come before those of the pool."""
 
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages in which there are questions."""
+        return tuple(dict.fromkeys(language for language, _ in self.files))
 
+
+_HOTPOT: Final = {("en", "dev"): "qa_en/hotpotqa_dev.jsonl", ("en", "train"): "qa_en/hotpotqa_train.jsonl"}
+_WIKI2: Final = {split: name.replace("hotpotqa", "2wikimultihopqa") for split, name in _HOTPOT.items()}
+_MUSIQUE: Final = {split: name.replace("hotpotqa", "musique") for split, name in _HOTPOT.items()}
+_SQUAD: Final = {("en", "dev"): "qa_en/squad_v1.1_dev.json", ("en", "train"): "qa_en/squad_v1.1_train_subset.json"}
+_CMRC: Final = {("zh", "dev"): "qa_zh/cmrc2018_dev.json", ("zh", "train"): "qa_zh/cmrc2018_trial.json"}
+_DRCD: Final = {("zh", "dev"): "qa_zh/drcd_dev_test.json"}
 SOURCES: Final = {
-    "qa_1": QuestionFiles(
-        files={
-            ("en", "dev"): "qa_en/squad_v1.1_dev.json",
-            ("en", "train"): "qa_en/squad_v1.1_train_subset.json",
-            ("zh", "dev"): "qa_zh/cmrc2018_dev.json",
-            ("zh", "train"): "qa_zh/cmrc2018_trial.json",
-        }
-    ),
-    "qa_2": QuestionFiles(
-        files={
-            ("en", "dev"): "qa_en/hotpotqa_dev.jsonl",
-            ("en", "train"): "qa_en/hotpotqa_train.jsonl",
-            ("zh", "dev"): "qa_zh/drcd_dev_test.json",
-        }
-    ),
-    "hqa": QuestionFiles(
-        files={("en", "dev"): "qa_en/hotpotqa_dev.jsonl", ("en", "train"): "qa_en/hotpotqa_train.jsonl"},
-        neighbours=False,
-    ),
-    "hqa_2wiki": QuestionFiles(
-        files={("en", "dev"): "qa_en/2wikimultihopqa_dev.jsonl", ("en", "train"): "qa_en/2wikimultihopqa_train.jsonl"},
-        neighbours=False,
-    ),
-    "hqa_musique": QuestionFiles(
-        files={("en", "dev"): "qa_en/musique_dev.jsonl", ("en", "train"): "qa_en/musique_train.jsonl"},
-        neighbours=False,
-    ),
-    "cmrc": QuestionFiles(
-        files={("zh", "dev"): "qa_zh/cmrc2018_dev.json", ("zh", "train"): "qa_zh/cmrc2018_trial.json"}
-    ),
-    "drcd": QuestionFiles(files={("zh", "dev"): "qa_zh/drcd_dev_test.json"}),
+    "qa_1": QuestionSource("RULER: SQuAD (zh: CMRC 2018) among other paragraphs", _SQUAD | _CMRC),
+    "qa_2": QuestionSource("RULER: HotpotQA (zh: DRCD) among other paragraphs", _HOTPOT | _DRCD),
+    "hqa": QuestionSource("RULER-HQA: HotpotQA among 50 to 25,600 paragraphs", _HOTPOT, neighbours=False),
+    "hqa_2wiki": QuestionSource("the same with 2WikiMultihopQA", _WIKI2, neighbours=False),
+    "hqa_musique": QuestionSource("the same with MuSiQue", _MUSIQUE, neighbours=False),
+    "cmrc": QuestionSource("CMRC 2018 among other Chinese paragraphs", _CMRC),
+    "drcd": QuestionSource("DRCD among other Chinese paragraphs", _DRCD),
 }
-_WIKI: Final = "wiki/wiki_paragraphs_en.jsonl"
 _HEADS: Final = {"en": "Passage: {title}\n{text}\n\n", "zh": "【{title}】\n{text}\n\n"}
 # Tokens that the paper's lengths have a paragraph: 50 are its 7K, 25,600 its 3.5M.
 _NOMINAL: Final = 140
+# Characters of a paragraph taken from a book.
+_PAGE: Final = 240
 
 
 def build(request: SampleRequest) -> SampleDraft:
@@ -93,18 +89,33 @@ def build(request: SampleRequest) -> SampleDraft:
     path = _find_file(request.task, request.language, request.split, request.data_dir)
     item = _pick_item(request, path)
     distractors = _draw_distractors(request, path, item)
-    if "paragraphs" in request.options:
-        body, length = _fill_paragraphs(request, item, distractors)
-    else:
-        body, length = _fill_tokens(request, item, distractors), None
+    own = [_build_passage(request, item, number) for number in range(len(item.paragraphs))]
+    request.rng.shuffle(own)
+    count = request.options.get("paragraphs")
+    asked = words(item.question)
+    is_inside = any(contains_words(asked, words(gold)) for gold in item.golds)
+    metric = "choice" if is_inside or is_polar(item.golds) else "contains"
     return SampleDraft(
         question=item.question,
         golds=item.golds or (ABSENT[request.language],),
-        metric=_choose_metric(item),
-        body=body,
-        length=length,
+        metric=metric if item.golds else "unanswerable",
+        body=_fill_paragraphs(request, count, own, distractors) if count else _fill_tokens(request, own, distractors),
+        length=count * _NOMINAL if count else None,
         metadata={"source": path.name, "question_id": item.id, **request.options},
     )
+
+
+for _name, _source in SOURCES.items():
+    task(
+        _name,
+        _source.about,
+        languages=_source.languages,
+        depth=Percent,  # of the paragraphs with the answer
+        paragraphs=AtLeastOne,  # their number, in place of tokens
+        article=bool,
+        titles=bool,  # False: the paragraphs stand without their titles
+        skip_titles=AtLeastOne,  # no questions on so many titles that come first: they are left to measure on
+    )(build)
 
 
 def describe_left_out(task: str, language: str, split: str, data: Path | None) -> list[str]:
@@ -155,40 +166,26 @@ def _shuffle(size: int, seed: str) -> list[int]:
     return Random(seed).sample(range(size), size)  # noqa: S311 - not for secrets
 
 
-def _choose_metric(item: QuestionItem) -> str:
-    if not item.golds:
-        return "unanswerable"
-    asked = words(item.question)
-    inside = any(contains_words(asked, words(gold)) for gold in item.golds)
-    return "choice" if inside or is_polar(item.golds) else "contains"
-
-
-def _fill_tokens(request: SampleRequest, item: QuestionItem, distractors: Iterator[str]) -> AssembledDocument:
-    """Build a document by tokens, with all of the question's paragraphs that fit.
-
-    Those with support are always in it.
-    """
-    own = _place_own(request, item)
+def _fill_tokens(request: SampleRequest, own: list[SourcePassage], distractors: Iterator[str]) -> AssembledDocument:
+    """Build a document by tokens, with the question's paragraphs that fit; those with support are always in it."""
     # An unanswerable question needs the paragraph that it is asked about.
     needed = [passage for passage in own if passage.evidence] or own
-    extra = [passage for passage in own if passage not in needed]
     least = count_tokens([passage.text for passage in needed], request.tokenizer)
     if least > request.tokens:
         raise length_error(request.task, request.tokens, least)
     passages = list(needed)
-    for passage in extra:
-        least += request.tokenizer.count(passage.text)
-        if least <= request.tokens:
-            passages.append(passage)
+    for passage in own:
+        if passage not in needed:
+            least += request.tokenizer.count(passage.text)
+            if least <= request.tokens:
+                passages.append(passage)
     return request.assemble(distractors, passages)
 
 
 def _fill_paragraphs(
-    request: SampleRequest, item: QuestionItem, distractors: Iterator[str]
-) -> tuple[AssembledDocument, int]:
-    """Build a document by number of paragraphs; return it with the paper's length for that number."""
-    wanted = request.read_int("paragraphs", 1)
-    own = _place_own(request, item)
+    request: SampleRequest, wanted: int, own: list[SourcePassage], distractors: Iterator[str]
+) -> AssembledDocument:
+    """Build a document by number of paragraphs."""
     if wanted < len(own):
         raise InfeasibleSample(
             f"this question brings {len(own)} paragraphs and {wanted} were asked for; ask for more paragraphs"
@@ -199,17 +196,12 @@ def _fill_paragraphs(
             f"there are {len(others) + len(own)} paragraphs for the task {request.task} and {wanted} were asked for; "
             f"ask for fewer, or point --data to a folder with a larger wiki/"
         )
-    return join(others, own, request.tokenizer), wanted * _NOMINAL
+    return join(others, own, request.tokenizer)
 
 
-def _place_own(request: SampleRequest, item: QuestionItem) -> list[SourcePassage]:
-    """Return the question's own paragraphs in a seeded order, each with a random place."""
-    passages = [_build_passage(paragraph, request) for paragraph in item.paragraphs]
-    request.rng.shuffle(passages)
-    return passages
-
-
-def _build_passage(paragraph: Paragraph, request: SampleRequest) -> SourcePassage:
+def _build_passage(request: SampleRequest, item: QuestionItem, number: int) -> SourcePassage:
+    """Return one of the question's own paragraphs with a random place."""
+    paragraph = item.paragraphs[number]
     text = _render_paragraph(paragraph.title, paragraph.text, request)
     offset = text.index(paragraph.text)
     label = f"{paragraph.title}: " if paragraph.title else ""
@@ -228,7 +220,7 @@ def _render_paragraph(title: str, text: str, request: SampleRequest) -> str:
 def _draw_distractors(request: SampleRequest, path: Path, item: QuestionItem) -> Iterator[str]:
     """Yield other paragraphs in a seeded order, without repeats and without the question's own titles."""
     source = SOURCES[request.task]
-    wiki = request.data_dir.find(_WIKI) if request.language == "en" else None
+    wiki = request.data_dir.find("wiki/wiki_paragraphs_en.jsonl") if request.language == "en" else None
     pools = [_load_neighbours(path)] if source.neighbours or wiki is None else []
     if wiki is not None:
         pools.append(_load_pool(wiki))
@@ -244,8 +236,13 @@ def _draw_distractors(request: SampleRequest, path: Path, item: QuestionItem) ->
         if text not in seen:
             seen.add(text)
             yield _render_paragraph(title, text, request)
-    if request.language == "zh":
-        yield from _book_paragraphs(request)
+    if request.language == "zh":  # documents may need more than the question set has
+        paragraph = ""
+        for sentence in open_essays(request.language, request.data_dir, request.rng)[0]:
+            paragraph += sentence
+            if len(paragraph) > _PAGE:
+                yield f"{paragraph.strip()}\n\n"
+                paragraph = ""
 
 
 def _shuffle_pool(pool: Sequence[tuple[str, str]], rng: Random) -> Iterator[tuple[str, str]]:
@@ -277,45 +274,65 @@ def _load_pool(path: Path) -> list[tuple[str, str]]:
     return pool
 
 
-def _book_paragraphs(request: SampleRequest) -> Iterator[str]:
-    """Yield paragraphs of Chinese books, for documents that need more than the question set has."""
-    paragraph = ""
-    for sentence in open_essays(request.language, request.data_dir, request.rng)[0]:
-        paragraph += sentence
-        if len(paragraph) > _PAGE:
-            yield f"{paragraph.strip()}\n\n"
-            paragraph = ""
+def list_numbers(question: PassageQuestion, total: int, paragraphs: int) -> list[int]:
+    """Return the numbers of MemAgent's paragraphs in the document's order.
+
+    The shuffle is seeded anew for every question, so at one number of paragraphs every question has its own paragraphs
+    in the same slots: a reader could learn the places.
+    """
+    if paragraphs >= total:
+        numbers = list(range(total))
+    else:
+        rng = Random(42)  # noqa: S311 - not for secrets
+        own = set(question.own)
+        others = [number for number in range(total) if number not in own]
+        numbers = [*question.own, *rng.sample(others, max(0, paragraphs - len(question.own)))]
+    Random(4).shuffle(numbers)  # noqa: S311 - not for secrets
+    return numbers
 
 
-# Characters of a paragraph taken from a book.
-_PAGE: Final = 240
-
-_ABOUT: Final = {
-    "qa_1": ("RULER: SQuAD (zh: CMRC 2018) among other paragraphs", ("en", "zh")),
-    "qa_2": ("RULER: HotpotQA (zh: DRCD) among other paragraphs", ("en", "zh")),
-    "hqa": ("RULER-HQA: HotpotQA among 50 to 25,600 paragraphs", ("en",)),
-    "hqa_2wiki": ("the same with 2WikiMultihopQA", ("en",)),
-    "hqa_musique": ("the same with MuSiQue", ("en",)),
-    "cmrc": ("CMRC 2018 among other Chinese paragraphs", ("zh",)),
-    "drcd": ("DRCD among other Chinese paragraphs", ("zh",)),
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParagraphOptions(DepthOptions):
-    """The options of questions among paragraphs."""
-
-    paragraphs: AtLeastOne | None = None
-    """Their number, in place of tokens."""
-    article: bool | None = None
-    """True: the other paragraphs of the same article come first."""
-    titles: bool | None = None
-    """False: the paragraphs stand without their titles."""
-    skip_titles: AtLeastOne | None = None
-    """No questions on so many titles that come first in the file: they are left to measure on."""
-
-
-TASKS: Final = tuple(
-    Task(name=name, description=about, build=build, languages=languages, options=ParagraphOptions)
-    for name, (about, languages) in _ABOUT.items()
+@task(
+    "memagent_hqa",
+    "RULER-HQA as MemAgent's script writes it: numbered documents, 140 tokens each by name",
+    paragraphs=AtLeastOne,
 )
+def build_memagent(request: SampleRequest) -> SampleDraft:
+    """Return the question with this index, in the file's order.
+
+    The pool is every paragraph of the file, sorted, each once. A list begins with the question's own paragraphs and
+    goes on with a draw from the rest; it is shuffled and numbered.
+    """
+    path = request.data_dir.file or request.data_dir.require(_HOTPOT["en", request.split], f"the task {request.task}")
+    questions, documents = load_hotpot(path)
+    if request.index >= len(questions):
+        raise InputError(f"{path} holds {len(questions)} questions and {request.index + 1} were asked for")
+    paragraphs = int(request.options.get("paragraphs", max(1, request.tokens // _NOMINAL)))
+    question = questions[request.index]
+    if paragraphs < len(question.own):
+        raise InfeasibleSample(f"this question brings {len(question.own)} paragraphs and {paragraphs} were asked for")
+    numbers = list_numbers(question, len(documents), paragraphs)
+    text = number_documents(documents[number] for number in numbers)
+    item = next((one for one in load_items(path) if one.id == question.id), None)
+    # The sentences that HotpotQA marks.
+    quotes = [(p.title, p.text[start:end]) for p in (item.paragraphs if item else ()) for start, end in p.support]
+    places = sorted(((text.find(quote), title, quote) for title, quote in quotes), key=lambda one: one[0])
+    return SampleDraft(
+        question=question.query,
+        golds=question.outputs,
+        metric="contains",
+        length=paragraphs * _NOMINAL if "paragraphs" in request.options else None,
+        body=AssembledDocument(
+            pieces=(text,),
+            tokens=count_tokens([text], request.tokenizer),
+            evidence=tuple(
+                GoldEvidence(start=place, end=place + len(quote), note=f"{title}: {quote}")
+                for place, title, quote in places
+                if place >= 0
+            ),
+        ),
+        metadata={
+            "source": path.name,
+            "paragraphs": len(numbers),
+            "slots": sorted(numbers.index(number) + 1 for number in question.own if number in numbers),
+        },
+    )

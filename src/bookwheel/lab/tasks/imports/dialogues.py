@@ -4,16 +4,12 @@ Sessions and turns are written out in a layout of ours, and marked turns become 
 first two are a stemming F1 and a model; ours are named in docs/tasks.md.
 """
 
-from __future__ import annotations
-
 import json
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from bookwheel.text.tokens import EstimatingTokenizer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 _ABSENT: Final = "not mentioned in the conversation"
 _ADVERSARIAL: Final = 5
@@ -99,8 +95,8 @@ def _list_evidence(script: _Transcript, names: Sequence[str]) -> list[dict[str, 
     return sorted(places, key=lambda place: int(place["start"]))
 
 
-def adapt_longmemeval(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a question of LongMemEval with its sessions in the order of their dates."""
+def adapt_longmemeval(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a question of LongMemEval with its sessions in the order of their dates."""
     sessions, dates = values["haystack_sessions"], values["haystack_dates"]
     if len(sessions) != len(dates):
         raise ValueError(f"there are {len(sessions)} haystack_sessions and {len(dates)} haystack_dates")
@@ -118,7 +114,7 @@ def adapt_longmemeval(values: Mapping[str, Any]) -> dict[str, Any]:
     identity = str(values["question_id"])
     is_absent = identity.endswith("_abs")
     kind = "abstention" if is_absent else str(values["question_type"])
-    return {
+    yield {
         "id": identity,
         "task": f"longmemeval-{kind}",
         "document": script.text,
@@ -129,8 +125,8 @@ def adapt_longmemeval(values: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def adapt_mrcr(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a conversation of MRCR; its last message is the question."""
+def adapt_mrcr(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a conversation of MRCR; its last message is the question."""
     messages = json.loads(values["prompt"]) if isinstance(values["prompt"], str) else values["prompt"]
     if not isinstance(messages, list) or not messages or messages[-1].get("role") != "user":
         raise ValueError("'prompt' must be a list of messages that ends with one of the user")
@@ -145,7 +141,7 @@ def adapt_mrcr(values: Mapping[str, Any]) -> dict[str, Any]:
     length = _BIN
     while length < tokens:
         length *= 2
-    return {
+    yield {
         "task": f"mrcr-{needles}-needles" if needles else "mrcr",
         "document": script.text,
         "question": str(messages[-1]["content"]),

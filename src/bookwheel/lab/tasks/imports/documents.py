@@ -10,32 +10,26 @@ RULER    the whole prompt in one field, split here into document and question. T
          that RULER puts after it. Examples go to the sample's metadata
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
 
 from bookwheel.lab.tasks.assembly import number_documents
-from bookwheel.lab.tasks.ruler.resources import load_hotpot
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
+from bookwheel.lab.tasks.formats import load_hotpot
 
 _LETTERS: Final = "ABCDEFGH"
 
 
-def adapt_context(values: Mapping[str, Any], pool: Path | None) -> dict[str, Any]:
-    """Return a question about a context. A context of numbers stands for paragraphs of the pool."""
-    if isinstance(values["context"], list):
-        values = {**values, "context": _resolve_numbers(values, pool)}
+def adapt_context(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a question about a context."""
     golds = next((name for name in ("answers", "outputs", "answer") if name in values), "answers")
     question = "question" if "question" in values else "input"
-    return rename(values, document="context", question=question, golds=golds, task=str(values.get("dataset", "")))
+    yield _rename(values, document="context", question=question, golds=golds, task=str(values.get("dataset", "")))
 
 
-def _resolve_numbers(values: Mapping[str, Any], path: Path | None) -> str:
+def resolve_numbers(values: Mapping[str, Any], path: Path | None) -> str:
+    """Return the text of a context of numbers, which stand for paragraphs of the pool."""
     if path is None or not path.is_file():
         raise ValueError(
             "the context is a list of numbers into a pool of paragraphs; point --data to the pool, the HotpotQA file "
@@ -52,15 +46,18 @@ def _resolve_numbers(values: Mapping[str, Any], path: Path | None) -> str:
     return number_documents(documents[one] for one in values["context"])
 
 
-def adapt_babilong(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a record of BABILong."""
-    return rename(values, document="input", golds="target", task="babilong")
+def adapt_babilong(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a record of BABILong."""
+    yield _rename(values, document="input", golds="target", task="babilong")
 
 
-def adapt_choices(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a multiple-choice question with its options in the question; letter and text of the right one count."""
+def adapt_choices(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a multiple-choice question with its options in the question; letter and text of the right one count."""
     named = [values[f"choice_{letter}"] for letter in _LETTERS if f"choice_{letter}" in values]
     options = values.get("options") or named
+    if not options:  # InfiniteBench has the field in every file
+        yield from adapt_context(values)
+        return
     letters = _LETTERS[: len(options)]
     given = values["answer"][0] if isinstance(values["answer"], list) and values["answer"] else values["answer"]
     letter = str(given).strip().strip("()")
@@ -70,15 +67,15 @@ def adapt_choices(values: Mapping[str, Any]) -> dict[str, Any]:
         raise ValueError(f"'answer' must be one of {', '.join(letters)}, not {given!r}")
     question = values.get("question") or values.get("input")
     listed = "\n".join(f"({one}) {text}" for one, text in zip(letters, options, strict=False))
-    return {
-        **rename(values, document="context", golds="answer", task="longbench-2" if "choice_A" in values else ""),
+    yield {
+        **_rename(values, document="context", golds="answer", task="longbench-2" if "choice_A" in values else ""),
         "question": f"{question}\n{listed}\nAnswer with the letter of the right option.",
         "golds": [letter, str(options[letters.index(letter)])],
         "metric": "exact",
     }
 
 
-def rename(values: Mapping[str, Any], *, task: str, **fields: str) -> dict[str, Any]:
+def _rename(values: Mapping[str, Any], *, task: str, **fields: str) -> dict[str, Any]:
     """Return the record with our names for the fields. Lengths of other projects are words or bytes, and stay out."""
     renamed = {ours: values[theirs] for ours, theirs in fields.items() if theirs in values}
     identity = next((values[name] for name in ("id", "_id", "index") if name in values), "")
@@ -87,37 +84,32 @@ def rename(values: Mapping[str, Any], *, task: str, **fields: str) -> dict[str, 
     return {**{name: value for name, value in values.items() if name == "question"}, **kept, **renamed}
 
 
-def is_helmet(values: Mapping[str, Any]) -> bool:
-    """Return whether a record has the fields of one of HELMET's files."""
-    names = values.keys()
-    return (
-        "ctxs" in names or {"docs", "qa_pairs"} <= names or "num_kvs" in names or {"context", "type_needle_v"} <= names
-    )
+def adapt_pairs(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a question of HELMET about key and value pairs."""
+    question = f"Which value does the key {values['question']} have?"
+    yield {**_rename(values, document="context", golds="answer", task="helmet-json-kv"), "question": question}
 
 
-def adapt_helmet(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a record of HELMET; ValueError for those that no string comparison can judge."""
-    if "num_kvs" in values:
-        question = f"Which value does the key {values['question']} have?"
-        return {**rename(values, document="context", golds="answer", task="helmet-json-kv"), "question": question}
-    if "type_needle_v" in values:
-        return _adapt_needles(values)
-    if "qa_pairs" in values:
-        raise ValueError("answers with citations are judged by a model of entailment; this record cannot be scored")
+def adapt_passages(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a question of HELMET over passages."""
     if "qid" in values and "answers" not in values:
         raise ValueError("a ranking of documents is asked for; this record cannot be scored")
-    passages = (
-        f"Passage: {one['title']}\n{one['text']}\n\n" if one.get("title") else f"{one['text']}\n\n"
-        for one in values["ctxs"]
-    )
-    return {**rename(values, golds="answers", task="helmet-rag"), "document": "".join(passages)}
+    titled = ((f"Passage: {one['title']}\n" if one.get("title") else "", one["text"]) for one in values["ctxs"])
+    passages = "".join(f"{title}{text}\n\n" for title, text in titled)
+    yield {**_rename(values, golds="answers", task="helmet-rag"), "document": passages}
 
 
-def _adapt_needles(values: Mapping[str, Any]) -> dict[str, Any]:
+def refuse_citations(_values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Refuse a record of HELMET whose answers bear citations."""
+    raise ValueError("answers with citations are judged by a model of entailment; this record cannot be scored")
+
+
+def adapt_needles(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a question of HELMET's RULER files."""
     asked, kind = values.get("query") or values.get("question"), values["type_needle_v"]
     golds = "answer" if "answer" in values else "outputs"
-    return {
-        **rename(values, document="context", golds=golds, task="helmet-niah"),
+    yield {
+        **_rename(values, document="context", golds=golds, task="helmet-niah"),
         "question": f"What are all the special magic {kind} for {asked}?",
         "metric": "string_match_all",
     }
@@ -138,8 +130,8 @@ _LAYOUTS: Final = (
 _UNIT: Final = 1024
 
 
-def adapt_ruler(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a prompt as document and question; ValueError for one of another layout."""
+def adapt_ruler(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a prompt as document and question; ValueError for one of another layout."""
     prompt, outputs = values["input"], values["outputs"]
     if not isinstance(prompt, str) or not isinstance(outputs, list):
         raise ValueError(  # noqa: TRY004 - the caller names the line of every ValueError
@@ -151,12 +143,11 @@ def adapt_ruler(values: Mapping[str, Any]) -> dict[str, Any]:
     if prefix and not question.endswith(prefix):
         question = f"{question}\n{prefix}"
     tokens = int(values.get("length_w_model_temp") or values.get("length") or 0)
-    head = prompt[:begin]
     # The length that was asked for: prompts stay a little below it, and lengths are doubled 1024s.
     length = _UNIT
     while length < tokens:
         length *= 2
-    return {
+    yield {
         # No id: its index is the sample's number in some files and a place in the text in others.
         "document": prompt[begin : match.start()],
         "question": question,
@@ -164,7 +155,7 @@ def adapt_ruler(values: Mapping[str, Any]) -> dict[str, Any]:
         "metric": "string_match_part" if family == "qa" else "string_match_all",
         "length": length if tokens else 0,
         "tokens": tokens,
-        "metadata": {"family": family, "head": head, "answer_prefix": prefix},
+        "metadata": {"family": family, "head": prompt[:begin], "answer_prefix": prefix},
     }
 
 

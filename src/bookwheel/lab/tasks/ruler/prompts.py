@@ -4,21 +4,15 @@ The length counts the whole prompt and the tokens that its answer may have. The 
 their own; each sample then begins with that size and gives up filler until it fits.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bookwheel.lab.tasks.base import InfeasibleSample
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bookwheel.lab.tasks.ruler.resources import PromptTemplate, Resources
-    from bookwheel.text.tokens import Tokenizer
-
+from bookwheel.lab.tasks.ruler.resources import PromptTemplate, Resources
+from bookwheel.text.tokens import Tokenizer
 
 # RULER's scripts try forever; a prompt that does not fit with the least filler can only fit by a lucky draw.
 _TRIES: Final = 20
@@ -66,6 +60,63 @@ def fill_template(
     )
 
 
+_SIZE: Final = 624
+_MULTIPLIER: Final = 1812433253
+_WORD: Final = 0xFFFFFFFF
+
+
+class LegacyNumpy:
+    """numpy's `random.seed` and `random.randint`: Python's generator is the same but for how a seed fills its state."""
+
+    def __init__(self, seed: int) -> None:
+        state = [seed & _WORD]
+        for at in range(1, _SIZE):
+            state.append((_MULTIPLIER * (state[-1] ^ (state[-1] >> 30)) + at) & _WORD)
+        self.random = Random()  # noqa: S311 - not for secrets
+        self.random.setstate((3, (*state, _SIZE), None))
+
+    def randint(self, low: int, high: int) -> int:
+        """Return a number from `low` to one below `high`: 32 bits are masked until they fit."""
+        span = high - 1 - low
+        mask = (1 << span.bit_length()) - 1
+        while (value := self.random.getrandbits(32) & mask) > span:
+            pass
+        return low + value
+
+
+class Streams:
+    """The generators of one run of a script."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.random = Random(seed)  # noqa: S311 - not for secrets
+        self.numpy = LegacyNumpy(seed)
+
+    def fresh(self) -> Random:
+        """Return a generator for a shuffle: the scripts seed one for each, so every sample is shuffled alike."""
+        return Random(self.seed)  # noqa: S311 - not for secrets
+
+    def get_state(self) -> tuple[Any, Any]:
+        """Return the state of both generators."""
+        return self.random.getstate(), self.numpy.random.getstate()
+
+    def set_state(self, state: tuple[Any, Any]) -> None:
+        """Go on from a state."""
+        self.random.setstate(state[0])
+        self.numpy.random.setstate(state[1])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inputs:
+    """What the prompts of one run are made from."""
+
+    resources: Resources
+    streams: Streams
+    most: int
+    """Tokens of a prompt with its answer."""
+    tokenizer: Tokenizer
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizedPrompt:
     """A prompt that fits, with its length: its own tokens and those of its answer."""
@@ -80,14 +131,11 @@ class PromptFamily(ABC):
     increment = 10
     """Filler that is given up at once."""
 
-    def __init__(
-        self, resources: Resources, streams: Streams, template: PromptTemplate, *, most: int, tokenizer: Tokenizer
-    ) -> None:
-        self.resources = resources
-        self.streams = streams
+    def __init__(self, inputs: Inputs, template: PromptTemplate) -> None:
+        self.inputs = inputs
+        self.resources, self.streams = inputs.resources, inputs.streams
+        self.most, self.tokenizer = inputs.most, inputs.tokenizer
         self.template = template
-        self.most = most
-        self.tokenizer = tokenizer
         self.reply_tokens = template.reply_tokens
 
     @abstractmethod
@@ -138,57 +186,3 @@ class PromptFamily(ABC):
             f"this sample of {task} needs at least {length} tokens with its answer and {self.most} were asked for; "
             f"ask for longer documents"
         )
-
-
-_SIZE: Final = 624
-_MULTIPLIER: Final = 1812433253
-_WORD: Final = 0xFFFFFFFF
-
-
-class LegacyNumpy:
-    """numpy's `random.seed` and `random.randint`: Python's generator is the same but for how a seed fills its state."""
-
-    def __init__(self, seed: int) -> None:
-        state = [seed & _WORD]
-        for at in range(1, _SIZE):
-            state.append((_MULTIPLIER * (state[-1] ^ (state[-1] >> 30)) + at) & _WORD)
-        self._random = Random()  # noqa: S311 - not for secrets
-        self._random.setstate((3, (*state, _SIZE), None))
-
-    def randint(self, low: int, high: int) -> int:
-        """Return a number from `low` to one below `high`: 32 bits are masked until they fit."""
-        span = high - 1 - low
-        mask = (1 << span.bit_length()) - 1
-        while (value := self._random.getrandbits(32) & mask) > span:
-            pass
-        return low + value
-
-    def get_state(self) -> object:
-        """Return the state, for `set_state`."""
-        return self._random.getstate()
-
-    def set_state(self, state: object) -> None:
-        """Go on from a state."""
-        self._random.setstate(state)  # type: ignore[arg-type]
-
-
-class Streams:
-    """The generators of one run of a script."""
-
-    def __init__(self, seed: int) -> None:
-        self.seed = seed
-        self.random = Random(seed)  # noqa: S311 - not for secrets
-        self.numpy = LegacyNumpy(seed)
-
-    def fresh(self) -> Random:
-        """Return a generator for a shuffle: the scripts seed one for each, so every sample is shuffled alike."""
-        return Random(self.seed)  # noqa: S311 - not for secrets
-
-    def get_state(self) -> tuple[object, object]:
-        """Return the state of both generators."""
-        return self.random.getstate(), self.numpy.get_state()
-
-    def set_state(self, state: tuple[object, object]) -> None:
-        """Go on from a state."""
-        self.random.setstate(state[0])  # type: ignore[arg-type]
-        self.numpy.set_state(state[1])

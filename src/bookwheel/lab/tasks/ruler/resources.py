@@ -4,26 +4,20 @@ The sentences are ours by default, or RULER's own, read from a checkout of it as
 come from the checkout's `json` folder, or from the data folder.
 """
 
-from __future__ import annotations
-
 import ast
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import accumulate, islice
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from random import Random
+from typing import Any, Final
 
 from bookwheel.errors import InputError
-from bookwheel.lab.tasks.data_dir import load_json, read_text
-from bookwheel.lab.tasks.imports.records import read_records
-from bookwheel.lab.tasks.material import BOOKS, OWN_ADJECTIVES, OWN_NOUNS, coin_word, draw_distinct
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-    from random import Random
-
-    from bookwheel.lab.tasks.data_dir import DataDir
+from bookwheel.lab.tasks.data_dir import DataDir, load_json, read_records, read_text
+from bookwheel.lab.tasks.formats import PassageQuestion, load_hotpot, number_squad
+from bookwheel.lab.tasks.material import ESSAYS, coin_word, draw_distinct, list_words, load_wordings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +31,8 @@ class PromptTemplate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wordings:
-    """All sentences."""
+class RulerSentences:
+    """All sentences, ours or RULER's own."""
 
     needles: PromptTemplate
     """With {type_needle_v} and {query}."""
@@ -51,43 +45,8 @@ class Wordings:
     needle: str
     """With {type_needle_v}, {key} and {value}."""
     noise: str
-    is_official: bool = False
 
 
-OURS: Final = Wordings(
-    needles=PromptTemplate(
-        text="Some secret {type_needle_v} stand in the text below. Keep them in mind, for they will be asked for.\n"
-        "{context}\nWhat are all the secret {type_needle_v} that belong to {query}?",
-        prefix=" The secret {type_needle_v} that belong to {query} are",
-        reply_tokens=128,
-    ),
-    chain=PromptTemplate(
-        text="Follow the variables in this text, and what each of them is set to.\n\n{context}\n"
-        "Question: Which variables hold the value {query}, by one step or by several?",
-        prefix=" Answer: {num_v} variables of the text hold the value {query}: ",
-        reply_tokens=30,
-    ),
-    common=PromptTemplate(
-        text="Here is a numbered list of words. Some come again and again; note which.\n{context}\n"
-        "Question: Which 10 words stand in the list more often than the others?",
-        prefix=" Answer: More often than the others stand these 10:",
-        reply_tokens=120,
-    ),
-    frequent=PromptTemplate(
-        text="Count how often each made-up word comes in this row. {context}\n"
-        "Question: Leave the dots aside and explain nothing. Which three words come most often?",
-        prefix=" Answer: The three words that come most often:",
-        reply_tokens=50,
-    ),
-    passages=PromptTemplate(
-        text="Some documents follow, and then a question about them. Give its answer alone.\n\n{context}\n\n"
-        "Give the answer alone, as the documents have it.\n\nQuestion: {query}",
-        prefix=" Answer:",
-        reply_tokens=32,
-    ),
-    needle="To {key} belongs one of the secret {type_needle_v}, namely {value}.",
-    noise="The harbour is calm. The bread is warm. Clouds drift by. Someone comes. Someone goes again.",
-)
 _FAMILIES: Final = {
     "needles": "niah",
     "chain": "variable_tracking",
@@ -106,8 +65,11 @@ def find_scripts(checkout: Path) -> Path:
     return folder
 
 
-def load_wordings(checkout: Path) -> Wordings:
-    """Return RULER's own sentences, from its `constants.py` and `niah.py`."""
+def load_sentences(checkout: Path | None) -> RulerSentences:
+    """Return our sentences, or RULER's own from the `constants.py` and `niah.py` of a checkout."""
+    if checkout is None:
+        ours = load_wordings()["ruler"]["en"]
+        return RulerSentences(**{**ours, **{name: PromptTemplate(**ours[name]) for name in _FAMILIES}})
     folder = find_scripts(checkout)
     tasks = read_literals(folder / "constants.py").get("TASKS", {})
     script = read_literals(folder / "niah.py")
@@ -120,7 +82,7 @@ def load_wordings(checkout: Path) -> Wordings:
             )
             for ours, theirs in _FAMILIES.items()
         }
-        return Wordings(**templates, needle=script["needle"], noise=script["haystack"], is_official=True)
+        return RulerSentences(**templates, needle=script["needle"], noise=script["haystack"])
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"{folder}: its constants are not those that are known here: {error!r}") from error
 
@@ -177,24 +139,13 @@ class KeyNames:
         return mixed[offset] if mixed else self._groups[group][0] + self._nouns[offset]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PassageQuestion:
-    """A question with the numbers of its own documents, and of others of the same article."""
-
-    query: str
-    outputs: tuple[str, ...]
-    own: tuple[int, ...]
-    id: str = ""
-    article: tuple[int, ...] = ()
-
-
 class Resources:
     """The inputs of a run."""
 
     def __init__(self, checkout: Path | None, data_dir: DataDir) -> None:
         self._folder = find_scripts(checkout) / "json" if checkout else None
         self._data_dir = data_dir
-        self.wordings: Wordings = load_wordings(checkout) if checkout else OURS
+        self.sentences = load_sentences(checkout)
 
     @cached_property
     def essay(self) -> list[str]:
@@ -202,8 +153,7 @@ class Resources:
         path = self._find("PaulGrahamEssays.json")
         if path is not None:
             return str(load_json(path)["text"]).split()
-        narrow, wide = BOOKS["en"]
-        paths = self._data_dir.list_books(narrow) or self._data_dir.list_books(wide)
+        paths = self._data_dir.list_books(*ESSAYS["en"])
         if not paths:
             raise InputError("this task hides needles in essays; point --data to a folder with books/en_*.txt[.gz]")
         return read_text(paths[0]).split()
@@ -212,13 +162,14 @@ class Resources:
     def keys(self) -> KeyNames:
         """The names that needles may have."""
         lists = self._data_dir.raw_words
-        return KeyNames(lists.get("adjectives") or OWN_ADJECTIVES, lists.get("nouns") or OWN_NOUNS)
+        return KeyNames(lists.get("adjectives") or list_words("adjectives"), lists.get("nouns") or list_words("nouns"))
 
     @cached_property
     def vocabulary(self) -> list[str]:
         """All words of the lists, sorted."""
         lists = self._data_dir.raw_words
-        return sorted({word for listed in lists.values() for word in listed}) or sorted({*OWN_ADJECTIVES, *OWN_NOUNS})
+        words = {word for listed in lists.values() for word in listed}
+        return sorted(words or {*list_words("adjectives"), *list_words("nouns")})
 
     def further_words(self, rng: Random) -> list[str]:
         """Return the second list, for more words than the first has; made-up ones where there is none."""
@@ -245,45 +196,6 @@ class Resources:
         if task != "qa_1":
             return load_hotpot(path)
         try:
-            return _read_squad([record for _, _, record in read_records(path)])
+            return number_squad([record for _, _, record in read_records(path)])
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"{path} is no file of SQuAD: {error!r}") from error
-
-
-def _read_squad(articles: Sequence[dict[str, Any]]) -> tuple[list[PassageQuestion], list[str]]:
-    paragraphs = [[paragraph["context"] for paragraph in article["paragraphs"]] for article in articles]
-    documents = sorted({text for article in paragraphs for text in article})
-    numbers = {text: number for number, text in enumerate(documents)}
-    questions = [
-        PassageQuestion(
-            query=asked["question"],
-            outputs=tuple(answer["text"] for answer in asked["answers"]),
-            own=(numbers[paragraph["context"]],),
-            article=tuple(numbers[text] for text in article if text != paragraph["context"]),
-        )
-        for record, article in zip(articles, paragraphs, strict=True)
-        for paragraph in record["paragraphs"]
-        for asked in paragraph["qas"]
-        if not asked.get("is_impossible")
-    ]
-    return questions, documents
-
-
-@lru_cache(maxsize=2)
-def load_hotpot(path: Path, *, has_answers: bool = True) -> tuple[list[PassageQuestion], list[str]]:
-    """Load the questions of a file of HotpotQA, and all their paragraphs with titles, sorted, each once."""
-    asked: list[tuple[str, list[str], list[str], str]] = []
-    for _, where, record in read_records(path):
-        try:
-            texts = [f"{title}\n{''.join(sentences)}" for title, sentences in record["context"]]
-            identity = str(record.get("id", record.get("_id", where)))
-            asked.append((record["question"], [record["answer"]] if has_answers else [], texts, identity))
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"{path}, {where}: not a question of HotpotQA with its paragraphs: {error!r}") from error
-    documents = sorted({text for _, _, own, _ in asked for text in own})
-    numbers = {text: number for number, text in enumerate(documents)}
-    questions = [
-        PassageQuestion(query=query, outputs=tuple(answers), own=tuple(numbers[text] for text in own), id=identity)
-        for query, answers, own, identity in asked
-    ]
-    return questions, documents

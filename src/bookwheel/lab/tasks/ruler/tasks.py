@@ -5,33 +5,32 @@ counts the whole prompt and its answer, as RULER's lengths do. Options: `ruler` 
 and files), `hops` and `chains` of `vt`, `alpha` of `fwe`.
 """
 
-from __future__ import annotations
-
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bookwheel.errors import InputError
 from bookwheel.lab.tasks.assembly import AssembledDocument
 from bookwheel.lab.tasks.base import GoldEvidence, MemoryRule
-from bookwheel.lab.tasks.definition import SampleDraft, SampleRequest, Task
+from bookwheel.lab.tasks.data_dir import DataDir
+from bookwheel.lab.tasks.definition import AtLeastOne, SampleDraft, SampleRequest, task
 from bookwheel.lab.tasks.material import split_sentences
-from bookwheel.lab.tasks.needles import VARIANTS, ChainOptions
-from bookwheel.lab.tasks.ruler.counts import CommonPrompts, FrequentPrompts, PassagePrompts
-from bookwheel.lab.tasks.ruler.needles import ChainPrompts, NeedlePrompts
-from bookwheel.lab.tasks.ruler.prompts import Streams
+from bookwheel.lab.tasks.needles import VARIANTS
+from bookwheel.lab.tasks.ruler.families import (
+    ChainPrompts,
+    CommonPrompts,
+    FrequentPrompts,
+    NeedlePrompts,
+    PassagePrompts,
+)
+from bookwheel.lab.tasks.ruler.prompts import Inputs, PromptFamily, SizedPrompt, Streams
 from bookwheel.lab.tasks.ruler.resources import Resources
-from bookwheel.lab.tasks.words import FrequentWordOptions
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from bookwheel.lab.tasks.data_dir import DataDir
-    from bookwheel.lab.tasks.ruler.prompts import Prompt, PromptFamily, SizedPrompt
-    from bookwheel.text.tokens import Tokenizer
+from bookwheel.lab.tasks.tallies import ALPHAS
+from bookwheel.text.tokens import Tokenizer
 
 PREFIX: Final = "ruler_"
+NAMES: Final = (*VARIANTS, "vt", "cwe", "fwe", "qa_1", "qa_2")
 
 
 class RulerRun:
@@ -55,32 +54,28 @@ class RulerRun:
     ) -> None:
         self._task = task
         self._streams = Streams(seed)
-        common: dict[str, Any] = {"most": tokens, "tokenizer": tokenizer}
+        inputs = Inputs(resources=resources, streams=self._streams, most=tokens, tokenizer=tokenizer)
         self.family: PromptFamily
         if task in VARIANTS:
-            self.family = NeedlePrompts(VARIANTS[task], resources, self._streams, split=split, **common)
+            self.family = NeedlePrompts(inputs, VARIANTS[task], split)
         elif task == "vt":
-            self.family = ChainPrompts(resources, self._streams, hops=hops, chains=chains, **common)
+            self.family = ChainPrompts(inputs, hops, chains)
         elif task == "cwe":
-            self.family = CommonPrompts(resources, self._streams, **common)
+            self.family = CommonPrompts(inputs)
         elif task == "fwe":
-            self.family = FrequentPrompts(resources, self._streams, alpha=alpha, **common)
+            self.family = FrequentPrompts(inputs, alpha)
         else:
-            self.family = PassagePrompts(task, resources, self._streams, **common)
+            self.family = PassagePrompts(inputs, task)
         self._size = self.family.search()
         self._states = [self._streams.get_state()]
 
     def make(self, index: int) -> SizedPrompt:
         """Return the prompt with that number."""
-        for number in range(min(index, len(self._states) - 1), index):
-            self._make_from_state(number)
-        return self._make_from_state(index)
-
-    def _make_from_state(self, number: int) -> SizedPrompt:
-        self._streams.set_state(self._states[number])
-        prompt = self.family.fit(number, self._size, self._task)
-        if len(self._states) == number + 1:
-            self._states.append(self._streams.get_state())
+        for number in range(min(index, len(self._states) - 1), index + 1):
+            self._streams.set_state(self._states[number])
+            prompt = self.family.fit(number, self._size, self._task)
+            if len(self._states) == number + 1:
+                self._states.append(self._streams.get_state())
         return prompt
 
 
@@ -119,9 +114,9 @@ def _open_run(request: SampleRequest) -> RulerRun:
     key = (request.task, request.tokens, request.seed, request.tokenizer, place, *sorted(options.items()))
     if key not in _RUNS:
         resources = _open_resources(*place, request.data_dir)
-        task = request.task.removeprefix(PREFIX)
+        name = request.task.removeprefix(PREFIX)
         run = RulerRun(
-            task, tokens=request.tokens, seed=request.seed, tokenizer=request.tokenizer, resources=resources, **options
+            name, tokens=request.tokens, seed=request.seed, tokenizer=request.tokenizer, resources=resources, **options
         )
         _RUNS.clear()
         _RUNS[key] = run
@@ -131,17 +126,24 @@ def _open_run(request: SampleRequest) -> RulerRun:
 def build(request: SampleRequest) -> SampleDraft:
     """Return the prompt with the request's number, as document and question."""
     run = _open_run(request)
+    is_passage = isinstance(run.family, PassagePrompts)
     if isinstance(run.family, PassagePrompts) and request.index >= len(run.family.questions):
         raise InputError(f"there are {len(run.family.questions)} questions for {request.task}; lower --count")
     sized = run.make(request.index)
     prompt = sized.prompt
-    tokens = request.tokenizer.count(prompt.context)
-    is_passage = isinstance(run.family, PassagePrompts)
+    places = sorted((prompt.context.find(needle), needle) for needle in prompt.needles)
+    evidence = [GoldEvidence(start=at, end=at + len(needle), note=needle) for at, needle in places if at >= 0]
+    # Without needles all of it counts.
+    body = AssembledDocument(
+        pieces=(prompt.context,),
+        tokens=request.tokenizer.count(prompt.context),
+        evidence=tuple(evidence) if prompt.needles else (GoldEvidence(start=0, end=len(prompt.context)),),
+    )
     return SampleDraft(
         question=f"{prompt.question}\n{prompt.answer_prefix.strip()}",
         golds=prompt.outputs,
         metric="string_match_part" if is_passage else "string_match_all",
-        body=AssembledDocument(pieces=(prompt.context,), tokens=tokens, evidence=_find_evidence(prompt)),
+        body=body,
         memory=MemoryRule.NOTES if prompt.needles else MemoryRule.TALLY,
         metadata={
             "prompt_tokens": sized.length,
@@ -151,48 +153,9 @@ def build(request: SampleRequest) -> SampleDraft:
     )
 
 
-def _find_evidence(prompt: Prompt) -> tuple[GoldEvidence, ...]:
-    if not prompt.needles:
-        return (GoldEvidence(start=0, end=len(prompt.context)),)
-    places = ((prompt.context.find(needle), needle) for needle in prompt.needles)
-    return tuple(
-        GoldEvidence(start=start, end=start + len(needle), note=needle)
-        for start, needle in sorted(places)
-        if start >= 0
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RulerOptions:
-    """The option of all thirteen."""
-
-    ruler: str | None = None
-    """The path of a checkout of RULER, for its own sentences, essays and questions."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RulerChainOptions(ChainOptions):
-    """The options of `ruler_vt`."""
-
-    ruler: str | None = None
-    """The path of a checkout of RULER."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RulerWordOptions(FrequentWordOptions):
-    """The options of `ruler_fwe`."""
-
-    ruler: str | None = None
-    """The path of a checkout of RULER."""
-
-
-_OPTIONS: Final = {"vt": RulerChainOptions, "fwe": RulerWordOptions}
-TASKS: Final = tuple(
-    Task(
-        name=f"{PREFIX}{name}",
-        description=f"RULER's own construction of {name}",
-        build=build,
-        options=_OPTIONS.get(name, RulerOptions),
-    )
-    for name in (*VARIANTS, "vt", "cwe", "fwe", "qa_1", "qa_2")
-)
+_OPTIONS: Final[dict[str, dict[str, Any]]] = {
+    "vt": {"hops": AtLeastOne, "chains": AtLeastOne},
+    "fwe": {"alpha": ALPHAS},
+}
+for _name in NAMES:
+    task(f"{PREFIX}{_name}", f"RULER's own construction of {_name}", **_OPTIONS.get(_name, {}), ruler=str)(build)

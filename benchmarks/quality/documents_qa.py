@@ -34,8 +34,8 @@ from bookwheel.lab.tasks.documents_qa import load_documents, load_questions, mak
 from bookwheel.models.base import Judgement, Likelihood
 from bookwheel.models.local import LocalModel
 from bookwheel.reading.prompts import prompts_for
+from bookwheel.reading.ways.passages import split_windows
 from bookwheel.reading.ways.registry import load_way
-from bookwheel.reading.ways.windows import split_windows
 from bookwheel.text.matching import Passage, parse_words
 from bookwheel.text.stems import stem
 from bookwheel.types import Flag, Step, Usage

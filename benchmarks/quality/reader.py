@@ -34,9 +34,9 @@ from bookwheel.models.base import Likelihood
 from bookwheel.models.local import LocalModel
 from bookwheel.reading import loop
 from bookwheel.reading.prompts import prompts_for
+from bookwheel.reading.ways.passages import split_windows
 from bookwheel.reading.ways.question_scorer import QuestionScorer
 from bookwheel.reading.ways.quotes import quotes
-from bookwheel.reading.ways.windows import split_windows
 from bookwheel.text.ranking import score_texts
 from bookwheel.text.sentences import split_sentences
 from bookwheel.types import Flag, Memory, Usage

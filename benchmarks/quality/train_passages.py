@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from bookwheel.lab.tasks.documents_qa import load_documents, load_questions
-from bookwheel.reading.ways.passage_index import FEATURES, PassageIndex
+from bookwheel.reading.ways.passages import WEIGHTS, PassageIndex
 from bookwheel.text.ranking import QuestionWords
 
 
@@ -31,18 +31,17 @@ def collect(part: str) -> tuple[list[np.ndarray], list[np.ndarray], list[Any]]:
         spans = [(start, start + len(quote)) for quote in one.evidence for start in find_all(text, quote)]
         measured = index.measure(QuestionWords(one.question))
         if not measured:
-            features.append(np.zeros((1, len(FEATURES))))
+            features.append(np.zeros((1, len(WEIGHTS))))
             golds.append(np.zeros(1))
         else:
-            features.append(np.array([[found[name] for name in FEATURES] for _, found in measured]))
+            features.append(np.array([[found[name] for name in WEIGHTS] for _, found in measured]))
             golds.append(
                 np.array(
                     [
                         any(
-                            index.windows[at].start < end
-                            and start < index.windows[at].end
-                            and min(end, index.windows[at].end) - max(start, index.windows[at].start)
-                            > 0.7 * (end - start)
+                            index[at].start < end
+                            and start < index[at].end
+                            and min(end, index[at].end) - max(start, index[at].start) > 0.7 * (end - start)
                             for start, end in spans
                         )
                         for at, _ in measured
@@ -100,12 +99,12 @@ def main() -> None:
     """Train and print."""
     epochs = int(sys.argv[1]) if len(sys.argv) > 1 else 300
     data = {part: collect(part) for part in ("train", "dev")}
-    bm25 = np.array([float(name == "bm25") for name in FEATURES])
+    bm25 = np.array([float(name == "bm25") for name in WEIGHTS])
     w = train(*data["train"][:2], epochs)
     for part, found in data.items():
         show(f"{part}, bm25", bm25, *found)
         show(f"{part}, trained", w, *found)
-    print({name: round(float(value), 3) for name, value in zip(FEATURES, w, strict=True)})
+    print({name: round(float(value), 3) for name, value in zip(WEIGHTS, w, strict=True)})
 
 
 if __name__ == "__main__":

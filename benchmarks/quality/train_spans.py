@@ -19,8 +19,8 @@ import numpy as np
 
 from bookwheel.lab.scoring import load_metric
 from bookwheel.lab.tasks.documents_qa import load_documents, load_questions
+from bookwheel.reading.ways.passages import find_windows
 from bookwheel.reading.ways.short_answers import describe, find_spans, find_style
-from bookwheel.reading.ways.windows import find_windows
 from bookwheel.text.ranking import QuestionWords
 
 OUT = Path(__file__).parents[2] / "src/bookwheel/reading/ways/short_answers.json"

@@ -50,7 +50,12 @@ def list_words(text: str) -> list[str]:
     return _WORD.findall(text.casefold())
 
 
-def weigh_rarity(holders: int, total: int) -> float:
+def find_stems(text: str) -> set[str]:
+    """Return the stems of a text's words."""
+    return {stem(key) for key in Passage(text).index_keys}
+
+
+def weigh_rarity(holders: float, total: int) -> float:
     """Return the weight of a word that so many of all texts have."""
     return log(1 + (total - holders + 0.5) / (holders + 0.5))
 
@@ -162,7 +167,7 @@ class QuestionWords:
 
     def find(self, text: str) -> set[str]:
         """Return those of the words that stand in a text."""
-        return self._stems & {stem(key) for key in Passage(text).index_keys}
+        return self._stems & find_stems(text)
 
     def share(self, text: str) -> float:
         """Return the share of the words that stand in a text."""

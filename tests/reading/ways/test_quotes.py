@@ -16,9 +16,9 @@ from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Budget, Plan
 from bookwheel.reading.budget import BudgetedModel
 from bookwheel.reading.prompts import prompts_for
+from bookwheel.reading.ways.passages import split_windows
+from bookwheel.reading.ways.question_scorer import MEASURED
 from bookwheel.reading.ways.quotes import quotes
-from bookwheel.reading.ways.second_passage import MEASURED
-from bookwheel.reading.ways.windows import split_windows
 from bookwheel.types import Answer, Flag, Memory, Message, Step
 
 PLAN = Plan(chunk_tokens=60, memory_tokens=60, answer_tokens=40, prompts="small")

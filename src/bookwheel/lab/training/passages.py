@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from bookwheel.lab.scoring import contains
 from bookwheel.lab.training.errors import ConfigError
-from bookwheel.reading.ways.windows import overlaps, split_windows
+from bookwheel.reading.ways.passages import overlaps, split_windows
 from bookwheel.text.chunks import split
 from bookwheel.text.ranking import QuestionWords
 

@@ -3,9 +3,9 @@
 The memory holds verbatim passages of the document, a passage a line, the best first. Passages are chosen by one
 measure, their gain: how much of the question they explain (reading/ways/question_scorer.py).
 
-    for each chunk          those with the best windows of the whole document first (reading/ways/passage_index.py)
+    for each chunk          those with the best windows of the whole document first (reading/ways/passages.py)
                             its gain; one that is not among the best few so far changes nothing
-        for each window     of the best that begin in it (reading/ways/windows.py):
+        for each window     of the best that begin in it (reading/ways/passages.py):
                             rank = gain(window) + gain(chunk) / 2
         memory              the best windows of all chunks so far that fit its size
         judgement           where the plan asks for it: the log-odds, by the model's judgement, that a window that
@@ -14,7 +14,7 @@ measure, their gain: how much of the question they explain (reading/ways/questio
                             chunk since it was found; or five chunks were read in vain, where the plan has an enough;
                             what was not read then is flagged `unread`
     second passage          where passages are judged: one of the whole document that answers together with the best one
-                            (reading/ways/second_passage.py); its chunk's step is flagged `joined`
+                            (reading/ways/question_scorer.py); its chunk's step is flagged `joined`
     answer                  if the best window has less than the least, and none joined it: not in the document
                             else a short answer out of that window, or of the one that joined it
                             (reading/ways/short_answers.py), with the passages beside it
@@ -39,12 +39,10 @@ from bookwheel.reading import loop
 from bookwheel.reading.estimate import CallCost, CostInputs
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.compose import list_unread, number_step
-from bookwheel.reading.ways.passage_index import cut_chunks, index_document
-from bookwheel.reading.ways.question_scorer import QuestionScorer, ScoredQuote
-from bookwheel.reading.ways.second_passage import JUDGED, MEASURED, find_second
+from bookwheel.reading.ways.passages import cut_chunks, fit, index_document, overlaps, split_windows
+from bookwheel.reading.ways.question_scorer import JUDGED, MEASURED, QuestionScorer, ScoredQuote, find_second
 from bookwheel.reading.ways.short_answers import choose_answer
 from bookwheel.reading.ways.spec import Decision, WaySpec
-from bookwheel.reading.ways.windows import fit, overlaps, split_windows
 from bookwheel.types import Answer, Chunk, Conversation, Flag, Memory, Reply, ScoredLine, Step, Usage
 
 if TYPE_CHECKING:
@@ -53,8 +51,8 @@ if TYPE_CHECKING:
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan
     from bookwheel.reading.prompts import Prompts
-    from bookwheel.reading.ways.second_passage import SecondPassage
-    from bookwheel.reading.ways.windows import Window
+    from bookwheel.reading.ways.passages import Window
+    from bookwheel.reading.ways.question_scorer import SecondPassage
     from bookwheel.text.ranking import QuestionWords
     from bookwheel.types import Document
 

@@ -20,9 +20,10 @@ from importlib import resources
 from math import exp, log
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.reading.ways.passage_index import find_kind, find_stems
 from bookwheel.text.matching import Passage
+from bookwheel.text.ranking import find_stems
 from bookwheel.text.sentences import split_sentences
+from bookwheel.text.stems import stem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -88,6 +89,37 @@ _POLAR: Final = re.compile(
     r"吗[？?]?\s*$|是否|能不能|可不可以|有没有|会不会|要不要",
     re.IGNORECASE,
 )
+_ASKED: Final = {
+    "time": re.compile(
+        r"\bwhen\b|\bw?hat (?:time|date|day|year|month)|\bwich (?:day|date)|\bhow (?:long|old|late|early|"
+        r"soon)|\buntil\b|\bdeadline\b|"
+        r"\bdate\b|\b(?:which|what) (?:day|week)|何时|什么时候|几点|几号|哪天|哪一?[年月日天]|多久|多长时间|日期|时间",
+        re.IGNORECASE,
+    ),
+    "number": re.compile(
+        r"\bhow (?:many|much|far|big|large|high|deep|heavy|wide|often|tall)|\b(?:price|cost|fee|rent|"
+        r"number|no\.?|amount|"
+        r"total|percentage|rate|fine|charge|limit|max\w*|min\w*)\b|多少|几[个位次天本台辆条张份名人]|费用|价格|数量|金额",
+        re.IGNORECASE,
+    ),
+    "name": re.compile(r"\bwho(?:se|m)?\b|\bwhich (?:person|company|firm)|谁|哪位|哪个人|什么人|叫什么", re.IGNORECASE),
+    "place": re.compile(r"\bwhere\b|\bw?hich (?:room|place|town|city)|哪里|哪儿|在哪|什么地方|何处", re.IGNORECASE),
+}
+_HAS: Final = {
+    "time": re.compile(
+        r"\d{1,2}[:.]\d\d\b|\b(?:1[5-9]|20)\d\d\b|\b\d{1,2}(?:st|nd|rd|th)?\s(?:Jan|Feb|Mar|Apr|May|Jun|"
+        r"Jul|Aug|Sep|Oct|Nov|Dec)|"
+        r"\b(?:Mon|Tues?|Wed|Thu(?:rs)?|Fri|Sat|Sun)(?:day|nesday|sday|urday)?\b|\b(?:day|week|month|year|"
+        r"hour|minute|second)s?\b|"
+        r"\b\d+ ?(?:am|pm|min|h|s|ms)\b|noon|midnight|\d[年月日号点时分天周]|"
+        r"[一二三四五六七八九十]+[年月日天周]|星期|周[一二三四五六日]"
+    ),
+    "number": re.compile(
+        r"\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|twelve|twenty|thirty|hundred|half)\b|[一二两三四五六七八九十百千]"
+    ),
+    "name": re.compile(r"(?<=[a-z,;:(] )[A-Z][a-z]+|\b[A-Z][a-z]+ [A-Z][a-z]+|[\u4e00-\u9fff]{2}"),
+    "place": re.compile(r"\b(?:in|at|on|near|behind|under|to|from)\b|在|[里处室楼区路]"),
+}
 _GAP: Final = " … "
 _EDGE: Final = ' \t,;:.，。；：、()（）*`"“”|?!'
 _MOST: Final = 80
@@ -104,6 +136,16 @@ class Span:
     end: int
     text: str
     form: str
+
+
+def find_kind(question: str) -> str:
+    """Return what a question asks for: a time, a number, a name, a place; or nothing that has a form."""
+    return next((kind for kind, pattern in _ASKED.items() if pattern.search(question)), "")
+
+
+def has_kind(kind: str, text: str) -> bool:
+    """Return whether a text has what such a question asks for."""
+    return not kind or bool(_HAS[kind].search(text))
 
 
 def find_style(question: str) -> str:
@@ -183,8 +225,6 @@ def describe(span: Span, body: str, words: QuestionWords) -> dict[str, float]:
 
 def _measure_gap(text: str, asked: set[str], *, last: bool) -> int:
     """Return how many words stand between the span and the nearest word of the question."""
-    from bookwheel.text.stems import stem
-
     keys = Passage(text[-160:] if last else text[:160]).ordered_keys
     places = [at for at, key in enumerate(reversed(keys) if last else keys) if stem(key) in asked]
     return min(places, default=30)

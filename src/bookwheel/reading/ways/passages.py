@@ -1,0 +1,317 @@
+"""Passages: the short windows that the way `quotes` chooses from, and how those of a document rank for a question.
+
+Windows follow what the text is written in:
+
+    a paragraph, a clause, an item      runs of up to three of its sentences
+    a row, a turn, a line of a log      whole, and never together with another one
+    code                                whole blocks
+
+A window is shown with its heading and with what leads it in, a row with the header of its table: "# Prices … | Plan |
+Minute | … | Yearly | 4p |". These say what it is about and nothing by themselves, so they are no windows of their own.
+
+    score(window) = sum of WEIGHTS[feature] * feature
+
+    bm25       BM25 of the question's stems in the window and, for less, in its heading and leads; as a share of what a
+               short window with all of them would have
+    covered    share of the question's words, weighed by how rare they are, that stand in the window or its leads
+    own        the same in the window alone
+    best       bm25 as a share of the best window's
+    pairs      share of neighbouring words of the question that stand near each other in the window
+    kind       the window has what is asked for: a time, a number, a name
+    …          its shape, its length, how late it stands
+
+The weights are trained (benchmarks/quality/train_passages.py): for a question on a real document the windows with the
+gold evidence should have the greatest share of exp(score). What no word of the question stands in is no candidate.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import OrderedDict
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from itertools import pairwise
+from math import log
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from bookwheel.reading.ways.short_answers import find_kind, has_kind
+from bookwheel.text.chunks import split
+from bookwheel.text.matching import Passage
+from bookwheel.text.ranking import WordIndex, find_stems, weigh_rarity
+from bookwheel.text.sentences import split_sentences
+from bookwheel.text.stems import stem
+from bookwheel.text.structure import Shape, split_parts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from bookwheel.text.ranking import QuestionWords
+    from bookwheel.text.structure import Span, TextPart
+    from bookwheel.text.tokens import Tokenizer
+    from bookwheel.types import Chunk, Document
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+SENTENCES: Final = 3
+# A heading or a header that is longer says too much for the passage under it.
+_LONGEST_LEAD: Final = 240
+GAP: Final = " … "
+"""Between the leads of a window and its own words."""
+# Of a run of sentences: some 120 tokens of English.
+_BYTES: Final = 480
+WEIGHTS: Final = {
+    "bm25": -0.024,
+    "covered": 2.623,
+    "own": 0.103,
+    "best": 3.248,
+    "pairs": 1.405,
+    "kind": 1.475,
+    "row": 0.205,
+    "turn": -0.064,
+    "item": 0.137,
+    "code": -0.035,
+    "length": 2.424,
+    "late": 0.904,
+}
+_LEAD_SHARE: Final = 0.23
+# Candidates by BM25 alone whose features are measured.
+_CANDIDATES: Final = 40
+_NEAR: Final = 4
+_KEPT: Final = 4
+_ALIKE: Final = 0.78
+_LEAST_FUZZY: Final = 5
+_FEW: Final = 3
+_SHAPES: Final = tuple(Shape)
+# Numbers of a window: its span, its shape, two leads.
+_FIELDS: Final = 7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """A passage of a text with its place."""
+
+    source: str = field(repr=False)
+    """The whole text."""
+    start: int
+    end: int
+    shape: Shape
+    lead_spans: tuple[Span, ...] = ()
+    """Its heading and what leads it in."""
+    is_adjacent: bool = False
+    """True where nothing stands between the leads and the passage."""
+
+    @property
+    def text(self) -> str:
+        """The words of the passage itself, on one line."""
+        return _flatten(self.source, (self.start, self.end))
+
+    @property
+    def leads(self) -> tuple[str, ...]:
+        """Its heading and what leads it in, each on one line."""
+        return tuple(dict.fromkeys(_flatten(self.source, span) for span in self.lead_spans))
+
+    @property
+    def shown(self) -> str:
+        """The passage as it is shown and judged."""
+        return (" " if self.is_adjacent else GAP).join((*self.leads, self.text))
+
+
+def _flatten(text: str, span: Span) -> str:
+    return " ".join(text[span[0] : span[1]].split())
+
+
+def _fits_bytes(text: str) -> bool:
+    return len(text.encode("utf-8", "replace")) <= _BYTES
+
+
+def find_windows(text: str, fits: Callable[[str], bool] = _fits_bytes) -> Iterator[Window]:
+    """Yield the windows of a text in order. A run of sentences that does not fit is shortened; one sentence stays."""
+    for part in split_parts(text):
+        above = [span for span in (part.heading, part.lead) if span]
+        leads = tuple(span for span in above if 0 < len(_flatten(text, span)) <= _LONGEST_LEAD)
+        leads_end = max((end for _, end in above), default=-1)
+        is_single = len({_flatten(text, span) for span in leads}) == 1
+        for start, end in _split_runs(text, part, fits):
+            if any(map(str.isalnum, text[start:end])):
+                yield Window(
+                    source=text,
+                    start=start,
+                    end=end,
+                    shape=part.shape,
+                    lead_spans=leads,
+                    is_adjacent=is_single and not any(map(str.isalnum, text[leads_end:start])),
+                )
+
+
+def split_windows(text: str, tokenizer: Tokenizer, limit: int) -> list[str]:
+    """Return the windows of a text as they are shown, each within the limit; one with too long leads loses them."""
+    windows = find_windows(text, lambda run: tokenizer.count(run) <= limit)
+    return list(dict.fromkeys(fit(window, tokenizer, limit) for window in windows))
+
+
+def fit(window: Window, tokenizer: Tokenizer, limit: int) -> str:
+    """Return a window as it is shown, with as many of its leads as fit, the nearest last, and as many sentences."""
+    for first in range(len(window.leads) + 1):
+        shown = GAP.join((*window.leads[first:], window.text)) if first else window.shown
+        if tokenizer.count(shown) <= limit:
+            return shown
+    kept = ""
+    for _, end in split_sentences(window.text):
+        # One long sentence stays whole.
+        if kept and tokenizer.count(window.text[:end].rstrip()) > limit:
+            break
+        kept = window.text[:end].rstrip()
+    return kept
+
+
+def _split_runs(text: str, part: TextPart, fits: Callable[[str], bool]) -> Iterator[Span]:
+    """Yield the runs of sentences of a part, shifted by one sentence each."""
+    if part.shape in (Shape.ROW, Shape.TURN, Shape.CODE):
+        yield part.start, part.end
+        return
+    spans = [(part.start + start, part.start + end) for start, end in split_sentences(text[part.start : part.end])]
+    done = 0
+    for first in range(len(spans)):
+        last = min(first + SENTENCES, len(spans))
+        while last - first > 1 and not fits(_flatten(text, (spans[first][0], spans[last - 1][1]))):
+            last -= 1
+        # Else it is the end of the run before.
+        if last > done:
+            yield spans[first][0], spans[last - 1][1]
+            done = last
+
+
+def overlaps(one: str, other: str) -> bool:
+    """Return whether two windows share a sentence: windows of one chunk are shifted against each other."""
+    first, body = one.rpartition(GAP)[2], other.rpartition(GAP)[2]
+    sentences = {first[start:end].strip() for start, end in split_sentences(first)}
+    return any(body[start:end].strip() in sentences for start, end in split_sentences(body))
+
+
+@dataclass(frozen=True, slots=True)
+class RankedWindow:
+    """A window with its score for a question, and the share of the question's words that it has."""
+
+    score: float
+    covered: float
+    window: Window
+
+
+class PassageIndex:
+    """The windows of a document and the places of their words."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._windows = array("I")
+        self._own, self._led = WordIndex(), WordIndex()
+        leads: dict[tuple[Span, ...], frozenset[str]] = {}
+        for window in find_windows(text):
+            if window.lead_spans not in leads:
+                leads[window.lead_spans] = frozenset(find_stems(" ".join(window.leads)))
+            spans = [*window.lead_spans, (0, 0), (0, 0)][:2]
+            shape = 2 * _SHAPES.index(window.shape) + window.is_adjacent
+            self._windows.extend((window.start, window.end, shape, *spans[0], *spans[1]))
+            own = find_stems(window.text)
+            self._own.add(own, len(own))
+            self._led.add(leads[window.lead_spans] - own, 0)
+
+    def __len__(self) -> int:
+        return len(self._own.lengths)
+
+    def __getitem__(self, at: int) -> Window:
+        start, end, shape, *leads = self._windows[_FIELDS * at : _FIELDS * (at + 1)]
+        spans = tuple((first, last) for first, last in (leads[:2], leads[2:]) if last)
+        return Window(
+            source=self._text,
+            start=start,
+            end=end,
+            shape=_SHAPES[shape // 2],
+            lead_spans=spans,
+            is_adjacent=bool(shape % 2),
+        )
+
+    def rank(self, question: QuestionWords, most: int) -> list[RankedWindow]:
+        """Return the windows with the greatest scores, best first."""
+        ranked = [
+            RankedWindow(sum(WEIGHTS[name] * value for name, value in found.items()), found["covered"], self[at])
+            for at, found in self.measure(question)
+        ]
+        return sorted(ranked, key=lambda one: -one.score)[:most]
+
+    def measure(self, question: QuestionWords) -> list[tuple[int, dict[str, float]]]:
+        """Return the features of the windows that BM25 ranks first."""
+        weights = {word: self._weigh(word) for word in self._find_words(question.stems)}
+        total = sum(weights.values()) or 1.0
+        scores = self._own.score(weights, list(weights.values()))
+        for word, weight in weights.items():
+            for at in self._led.find(word):
+                scores[at] = scores.get(at, 0.0) + _LEAD_SHARE * weight
+        first = sorted(scores, key=lambda at: (-scores[at], at))[:_CANDIDATES]
+        best = scores[first[0]] if first else 1.0
+        return [
+            (at, self._describe(at, question, weights) | {"bm25": scores[at] / total, "best": scores[at] / best})
+            for at in first
+        ]
+
+    def _weigh(self, word: str) -> float:
+        return weigh_rarity(len(self._own.find(word)) + len(self._led.find(word)) / 4, len(self))
+
+    def _find_words(self, stems: Iterable[str]) -> list[str]:
+        """Return the stems, and for one that stands nowhere the nearest that does: people mistype."""
+        found: list[str] = []
+        own, led = self._own.words, self._led.words
+        for word in sorted(stems):
+            if word in own or word in led or len(word) < _LEAST_FUZZY or not word.isascii():
+                found.append(word)
+            else:
+                same = [other for other in own if other[:1] == word[:1] and abs(len(other) - len(word)) < _FEW]
+                found += get_close_matches(word, same, n=1, cutoff=_ALIKE) or [word]
+        return list(dict.fromkeys(found))
+
+    def _describe(self, at: int, question: QuestionWords, weights: dict[str, float]) -> dict[str, float]:
+        window, total = self[at], sum(weights.values()) or 1.0
+        sequence = [stem(key) for key in Passage(window.text).ordered_keys]
+        own = set(sequence) & set(weights)
+        led = find_stems(" ".join(window.leads)) & set(weights)
+        places = {word: [here for here, other in enumerate(sequence) if other == word] for word in own}
+        asked = [word for word in question.order if word in weights]
+        near = [
+            any(abs(one - other) <= _NEAR for one in places.get(first, ()) for other in places.get(second, ()))
+            for first, second in pairwise(asked)
+        ]
+        return {
+            "covered": sum(weights[word] for word in own | led) / total,
+            "own": sum(weights[word] for word in own) / total,
+            "pairs": sum(near) / len(near) if near else 0.0,
+            "kind": float(has_kind(find_kind(question.question), window.text)),
+            **{str(shape): float(window.shape is shape) for shape in Shape if shape is not Shape.PROSE},
+            "length": log(1 + len(sequence)) / 5,
+            "late": at / max(1, len(self)),
+        }
+
+
+_INDEXES: Final[OrderedDict[tuple[str, int, int], PassageIndex]] = OrderedDict()
+_CHUNKS: Final[OrderedDict[tuple[str, int, int, str, int], list[Chunk]]] = OrderedDict()
+
+
+def index_document(document: Document) -> PassageIndex:
+    """Return the index of a document, from the last few in memory where it is there."""
+    text = "".join(part.text for part in document.parts())
+    return _recall(_INDEXES, (document.name, len(text), hash(text)), lambda: PassageIndex(text))
+
+
+def cut_chunks(document: Document, tokenizer: Tokenizer, size: int) -> list[Chunk]:
+    """Return the chunks of a document without their texts, from the last few in memory where they are there."""
+    text = "".join(part.text for part in document.parts())
+    key = (document.name, len(text), hash(text), tokenizer.name, size)
+    return _recall(_CHUNKS, key, lambda: [replace(chunk, text="") for chunk in split(document, tokenizer, size)])
+
+
+def _recall(known: OrderedDict[Key, Value], key: Key, make: Callable[[], Value]) -> Value:
+    if key not in known:
+        known[key] = make()
+    known.move_to_end(key)
+    while len(known) > _KEPT:
+        known.popitem(last=False)
+    return known[key]

@@ -36,8 +36,8 @@ from bookwheel.models.local import LocalModel
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.passages import split_windows
 from bookwheel.reading.ways.registry import load_way
+from bookwheel.text.lexicon import stem
 from bookwheel.text.matching import Passage, parse_words
-from bookwheel.text.stems import stem
 from bookwheel.types import Flag, Step, Usage
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from bookwheel.plan import Budget, Plan
 from bookwheel.tables.api import load_table
 from bookwheel.tables.columns import Kind, TableRequest
 from bookwheel.tables.rows import SectionRows, UnreadableRowsError, WrittenRow, parse_rows
-from bookwheel.text.dates import find_dates
+from bookwheel.text.numbers import find_dates
 
 
 @pytest.mark.parametrize("count", [0, 1, 40, 179])

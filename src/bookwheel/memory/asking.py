@@ -26,11 +26,11 @@ from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.runner import new_reading, run_reading
 from bookwheel.reading.ways.registry import load_way
 from bookwheel.session import WayRequest, settle_way
+from bookwheel.text.lexicon import stem
 from bookwheel.text.matching import parse_words
 from bookwheel.text.ranking import QuestionWords
 from bookwheel.text.remarks import is_absence
 from bookwheel.text.sentences import split_sentences
-from bookwheel.text.stems import stem
 from bookwheel.types import Chunk, DocumentInfo, Flag, Part, Status, Usage, Verdict
 from bookwheel.verdict.judge import judge_answer
 

@@ -16,8 +16,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from bookwheel.errors import InputError
-from bookwheel.text.dates import find_dates
-from bookwheel.text.numbers import normalize_number
+from bookwheel.text.numbers import find_dates, normalize_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,11 +10,19 @@
     二〇〇八, 三百二十                      2008, 320
 
 "one" alone stays a word: it is more often a pronoun than a number.
+
+>>> find_dates("signed on 30 June 2027, or June 30th, 2027; 2027年6月30日; 30.06.2027")
+['2027-06-30']
+>>> find_dates("06/07/2027")
+[]
+
+A date that two countries read differently is none.
 """
 
 from __future__ import annotations
 
 import re
+from datetime import date
 from typing import Final
 
 from bookwheel.text import lexicon
@@ -46,6 +54,15 @@ _MONTHS_A_YEAR: Final = 12
 _CHINESE: Final = re.compile(
     r"[〇零一二三四五六七八九十百千万亿两]{2,}|[二三四五六七八九十两](?=[年月日号个次岁人位名天条只本])|"
     r"(?<=月)一(?=[日号])|(?<=年)一(?=月)"
+)
+_MONTH: Final = rf"({'|'.join(f'{name[:3]}(?:{name[3:]})?' for name in lexicon.MONTH_NAMES)}|sept)\.?"
+_DATES: Final = (
+    (re.compile(r"(?<!\d)(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)"), "ymd"),
+    (re.compile(r"(\d{4})\s*年\s*(\d{1,2})\s*月\s*(\d{1,2})\s*[日号]"), "ymd"),
+    (re.compile(rf"(?<!\d)(\d{{1,2}})(?:st|nd|rd|th)?(?:\s+of)?\s+{_MONTH},?\s+(\d{{4}})(?!\d)", re.IGNORECASE), "dmy"),
+    (re.compile(rf"\b{_MONTH}\s+(\d{{1,2}})(?:st|nd|rd|th)?,?\s+(\d{{4}})(?!\d)", re.IGNORECASE), "mdy"),
+    (re.compile(r"(?<!\d)(\d{1,2})\.(\d{1,2})\.(\d{4})(?!\d)"), "dmy"),
+    (re.compile(r"(?<!\d)(\d{1,2})/(\d{1,2})/(\d{4})(?!\d)"), "d/m/y"),
 )
 _NO_NUMBER: Final = frozenset({"万一", "千万", "百万", "十万", "万千", "一一", "万万", "千百", "百十"})
 
@@ -180,3 +197,27 @@ def order_dates(tokens: list[str]) -> list[str]:
             if is_date and 1 <= int(month) <= _MONTHS_A_YEAR and 1 <= int(day_) <= _LAST_DAY:
                 ordered[at : at + 3] = [str(int(day_)), lexicon.MONTH_NAMES[int(month) - 1], first]
     return ordered
+
+
+def find_dates(text: str) -> list[str]:
+    """Return the dates of a text as YYYY-MM-DD, each once, in the text's order."""
+    matches = ((match, order) for pattern, order in _DATES for match in pattern.finditer(text))
+    found = sorted((match.start(), _make_date(order, match.groups())) for match, order in matches)
+    return list(dict.fromkeys(day for _, day in found if day))
+
+
+def _make_date(order: str, parts: tuple[str, ...]) -> str:
+    if order == "d/m/y":
+        first, second, year = map(int, parts)
+        if first <= _MONTHS_A_YEAR and second <= _MONTHS_A_YEAR and first != second:
+            return ""
+        day, month = (first, second) if second <= _MONTHS_A_YEAR else (second, first)
+    else:
+        given = dict(zip(order, parts, strict=True))
+        year, day = int(given["y"]), int(given["d"])
+        names = [name[:3] for name in lexicon.MONTH_NAMES]
+        month = int(given["m"]) if given["m"].isdigit() else 1 + names.index(given["m"][:3].lower())
+    try:
+        return date(year, month, day).isoformat()
+    except ValueError:
+        return ""

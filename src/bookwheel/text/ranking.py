@@ -18,8 +18,8 @@ from math import log
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.text import lexicon
+from bookwheel.text.lexicon import FORMS, stem
 from bookwheel.text.matching import Passage, parse_words
-from bookwheel.text.stems import FORMS, stem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

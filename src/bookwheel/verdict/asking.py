@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.text import lexicon
-from bookwheel.text.stems import stem
+from bookwheel.text.lexicon import stem
 from bookwheel.verdict.conflicts import is_date
 from bookwheel.verdict.statements import Statement, Term, TermKind
 

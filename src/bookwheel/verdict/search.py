@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.text.lexicon import FORMS
 from bookwheel.text.matching import drop_invisible
 from bookwheel.text.sentences import find_ends
-from bookwheel.text.stems import FORMS
 from bookwheel.verdict.statements import Statement, TermKind
 
 if TYPE_CHECKING:

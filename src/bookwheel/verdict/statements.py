@@ -18,9 +18,9 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from bookwheel.text import lexicon
+from bookwheel.text.lexicon import stem
 from bookwheel.text.matching import UNSPACED
 from bookwheel.text.numbers import name_month, normalize_number, parse_cjk_number, parse_ones
-from bookwheel.text.stems import stem
 
 NOT: Final = "¬"
 """Stands in a lead for any word of negation."""

@@ -29,7 +29,8 @@ def render_markdown(reading: Reading, origins: Sequence[LineOrigin] = ()) -> str
         _render_facts(reading),
         *(f"*{_inline(note)}*" for note in reading.document.notes),
         *_render_verdict(reading),
-        *_render_origins(origins),
+        "## Where the memory's lines come from" if origins else "",
+        "\n".join(map(_render_origin, origins)),
         *(block for step in reading.steps for block in _render_step(step)),
     ]
     return "\n\n".join(block for block in blocks if block) + "\n"
@@ -61,12 +62,6 @@ def _render_evidence(piece: Evidence) -> str:
     return f"{_quote(piece.quote.strip())}\n>\n> — {pages}characters {piece.start:,}–{piece.end:,}{step}"
 
 
-def _render_origins(origins: Sequence[LineOrigin]) -> Iterator[str]:
-    if origins:
-        yield "## Where the memory's lines come from"
-        yield "\n".join(_render_origin(origin) for origin in origins)
-
-
 def _render_origin(origin: LineOrigin) -> str:
     missing = "" if origin.found or origin.by_hand else ", not found in the text"
     return f"- {_inline(origin.line)} (step {origin.step}{missing})"
@@ -94,7 +89,6 @@ def _inline(text: str) -> str:
 
 
 def _quote(text: str) -> str:
-    """Return the text as a block quote, escaped line by line."""
     return "\n".join(f"> {_inline(line)}".rstrip() for line in text.splitlines() or [""])
 
 

@@ -90,12 +90,8 @@ def find_choice(step: Step) -> WayChoice:
 
 
 def _shift(step: Step, by: int) -> Step:
-    """Return the step with its index moved: the choice itself is step 0."""
+    # The choice itself is step 0.
     return replace(step, chunk=replace(step.chunk, index=step.chunk.index + by))
 
 
-async def _choose(document: Document, question: str, model: Model, plan: Plan) -> str:
-    return (await choose_parts(document, question, model, plan)).way
-
-
-AUTO = WaySpec(run=auto, ranks=True, choose=_choose)
+AUTO = WaySpec(run=auto, ranks=True, choose=choose_parts)

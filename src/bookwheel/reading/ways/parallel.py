@@ -88,7 +88,10 @@ async def read_side_by_side(
     """Read the segments, then merge their memories in the document's order."""
     if leave:
         raise InputError("parallel and early-exit do not go together: no segment knows what the others found")
-    _check_merges(context)
+    model, plan = context.model, context.plan
+    # Two memories together are merged, in the place of memory and chunk.
+    widest = replace(plan, chunk_tokens=max(plan.chunk_tokens, plan.memory_tokens))
+    widest.check(model.window, question=model.tokenizer.count(context.question), template=context.template)
     length = context.document.length
     if length is None:
         length = sum(len(part.text) for part in context.document.parts())
@@ -109,13 +112,6 @@ async def read_side_by_side(
         step = await plain(context, memory, replace(place, text=other.text, tokens=other.tokens))
         yield step
         memory = step.after
-
-
-def _check_merges(context: ReadingContext) -> None:
-    """Raise PlanError when two memories together can outgrow the window."""
-    model, plan = context.model, context.plan
-    widest = replace(plan, chunk_tokens=max(plan.chunk_tokens, plan.memory_tokens))
-    widest.check(model.window, question=model.tokenizer.count(context.question), template=context.template)
 
 
 def count_segments(chunks: int) -> int:

@@ -36,10 +36,10 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from bookwheel.reading.ways.short_answers import find_kind, has_kind
 from bookwheel.text.chunks import split
+from bookwheel.text.lexicon import stem
 from bookwheel.text.matching import Passage
 from bookwheel.text.ranking import WordIndex, find_stems, weigh_rarity
 from bookwheel.text.sentences import split_sentences
-from bookwheel.text.stems import stem
 from bookwheel.text.structure import Shape, split_parts
 
 if TYPE_CHECKING:
@@ -121,11 +121,9 @@ def _flatten(text: str, span: Span) -> str:
     return " ".join(text[span[0] : span[1]].split())
 
 
-def _fits_bytes(text: str) -> bool:
-    return len(text.encode("utf-8", "replace")) <= _BYTES
-
-
-def find_windows(text: str, fits: Callable[[str], bool] = _fits_bytes) -> Iterator[Window]:
+def find_windows(
+    text: str, fits: Callable[[str], bool] = lambda run: len(run.encode("utf-8", "replace")) <= _BYTES
+) -> Iterator[Window]:
     """Yield the windows of a text in order. A run of sentences that does not fit is shortened; one sentence stays."""
     for part in split_parts(text):
         above = [span for span in (part.heading, part.lead) if span]
@@ -241,7 +239,10 @@ class PassageIndex:
 
     def measure(self, question: QuestionWords) -> list[tuple[int, dict[str, float]]]:
         """Return the features of the windows that BM25 ranks first."""
-        weights = {word: self._weigh(word) for word in self._find_words(question.stems)}
+        weights = {
+            word: weigh_rarity(len(self._own.find(word)) + len(self._led.find(word)) / 4, len(self))
+            for word in self._find_words(question.stems)
+        }
         total = sum(weights.values()) or 1.0
         scores = self._own.score(weights, list(weights.values()))
         for word, weight in weights.items():
@@ -253,9 +254,6 @@ class PassageIndex:
             (at, self._describe(at, question, weights) | {"bm25": scores[at] / total, "best": scores[at] / best})
             for at in first
         ]
-
-    def _weigh(self, word: str) -> float:
-        return weigh_rarity(len(self._own.find(word)) + len(self._led.find(word)) / 4, len(self))
 
     def _find_words(self, stems: Iterable[str]) -> list[str]:
         """Return the stems, and for one that stands nowhere the nearest that does: people mistype."""

@@ -18,10 +18,10 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from math import ceil
+from math import ceil, inf
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.reading.estimate import CallCost, CostInputs
+from bookwheel.reading.estimate import CallCost
 from bookwheel.reading.guards import next_memory
 from bookwheel.reading.loop import converse
 from bookwheel.reading.ways.compose import ComposedWay
@@ -44,7 +44,6 @@ _LEAST: Final = 2
 
 
 def _limit_reply(plan: Plan) -> int:
-    """Return the tokens that the smaller questions may have together."""
     return min(_MOST_TOKENS, plan.answer_tokens)
 
 
@@ -73,12 +72,16 @@ def ask_all(context: ReadingContext, step: Step) -> ReadingContext:
     return replace(context, question="\n".join(lines))
 
 
-def _estimate(given: CostInputs) -> CallCost:
-    return CallCost(least=1, most=1, words=given.count_turn("plan"), reply=_limit_reply(given.plan))
-
-
 PLANNED = ComposedWay(
-    name="planned", preface=Preface(write=write_plan, apply=ask_all, estimate=_estimate), turns=("plan",)
+    name="planned",
+    preface=Preface(
+        write=write_plan,
+        apply=ask_all,
+        estimate=lambda given: CallCost(
+            least=1, most=1, words=given.count_turn("plan"), reply=_limit_reply(given.plan)
+        ),
+    ),
+    turns=("plan",),
 )
 
 
@@ -95,10 +98,9 @@ def choose_chunks(context: ReadingContext, steps: Sequence[Step]) -> list[Chunk]
         if step.before.text == step.after.text and step.chunk.end > step.chunk.start and Flag.UNREAD not in step.flags
     ]
     room = count_room(len(steps))
-    gate = context.plan.gate
-    skipped = [step for step in idle if gate and Flag.SKIPPED in step.flags and step.score is not None]
-    near = [step for step in skipped if gate and is_near(step.score or 0.0, gate.threshold)]
-    near = sorted(near, key=lambda step: -(step.score or 0.0))[:room]
+    least = context.plan.gate.threshold if context.plan.gate else inf
+    skipped = [(step.score, step) for step in idle if Flag.SKIPPED in step.flags and step.score is not None]
+    near = [step for score, step in sorted(skipped, key=lambda pair: -pair[0]) if is_near(score, least)][:room]
     pointed = _rank_by_memory(context, [step for step in idle if step not in near], steps[-1].after.text)
     chosen = (*near, *pointed[: max(0, room - len(near))])
     return sorted((replace(step.chunk, text="") for step in chosen), key=lambda chunk: chunk.start)

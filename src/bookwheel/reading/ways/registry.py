@@ -70,7 +70,11 @@ def load_spec(name: str) -> WaySpec:
     """Return the way of that name, or the sum of the parts that "+" joins, with what is known of it."""
     first, *others = (_load_one(part.strip()) for part in name.split("+"))
     if others:
-        first = reduce(ComposedWay.combine, [_require_part(part, name) for part in (first, *others)])
+        parts = [part for part in (first, *others) if isinstance(part, ComposedWay)]
+        if len(parts) <= len(others):
+            known = ", ".join(part for part in list_ways() if isinstance(_load_one(part), ComposedWay))
+            raise InputError(f"{name!r} joins a way that goes with no other; these go together: {known}")
+        first = reduce(ComposedWay.combine, parts)
     return first.spec if isinstance(first, ComposedWay) else first
 
 
@@ -90,13 +94,6 @@ def _load_one(name: str) -> WaySpec | ComposedWay:
     if not callable(way):
         raise InputError(f"the way {name!r} of another package is not a function: {way!r}")
     return WaySpec(run=cast("Way", way))
-
-
-def _require_part(way: WaySpec | ComposedWay, name: str) -> ComposedWay:
-    if isinstance(way, ComposedWay):
-        return way
-    parts = ", ".join(part for part in list_ways() if isinstance(_load_one(part), ComposedWay))
-    raise InputError(f"{name!r} joins a way that goes with no other; these go together: {parts}")
 
 
 async def check_abilities(name: str, model: Model, plan: Plan) -> None:
@@ -168,7 +165,7 @@ async def estimate_reading(
 ) -> CostEstimate:
     """Return the cost of a reading. Raise what it would raise before its first call."""
     choose = find_spec(way).choose
-    name = await choose(document, question, model, plan) if choose else way
+    name = (await choose(document, question, model, plan)).way if choose else way
     # The document is read, and a server's tokenizer waits for the network.
     return await asyncio.to_thread(estimate_cost, document, question, model, plan, name)
 

@@ -20,10 +20,10 @@ from importlib import resources
 from math import exp, log
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.text.lexicon import stem
 from bookwheel.text.matching import Passage
 from bookwheel.text.ranking import find_stems
 from bookwheel.text.sentences import split_sentences
-from bookwheel.text.stems import stem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -164,7 +164,11 @@ def choose_answer(passage: str, words: QuestionWords) -> str:
     if style in ("polar", "list"):
         return body
     if style == "sentence":
-        return _choose_sentence(body, words)
+        # The one with most of the question's words, and the one after it, which may have the "because".
+        sentences = split_sentences(body)
+        shares = [len(find_stems(body[start:end]) & words.stems) for start, end in sentences]
+        at = shares.index(max(shares)) if shares else 0
+        return body[sentences[at][0] : sentences[min(at + 1, len(shares) - 1)][1]].strip() if shares else body
     spans = list(find_spans(body))
     weights = _load_weights()
     scores = [
@@ -173,14 +177,6 @@ def choose_answer(passage: str, words: QuestionWords) -> str:
     best = max(scores, default=0.0)
     share = 1 / sum(exp(score - best) for score in scores) if scores else 0.0
     return spans[scores.index(best)].text if share >= _SURE else body
-
-
-def _choose_sentence(body: str, words: QuestionWords) -> str:
-    """Return the sentence with most of the question's words, and the one after it where it has a "because"."""
-    spans = split_sentences(body)
-    shares = [len(find_stems(body[start:end]) & words.stems) for start, end in spans]
-    at = shares.index(max(shares)) if shares else 0
-    return body[spans[at][0] : spans[min(at + 1, len(spans) - 1)][1]].strip() if spans else body
 
 
 def find_spans(body: str) -> Iterator[Span]:
@@ -224,7 +220,6 @@ def describe(span: Span, body: str, words: QuestionWords) -> dict[str, float]:
 
 
 def _measure_gap(text: str, asked: set[str], *, last: bool) -> int:
-    """Return how many words stand between the span and the nearest word of the question."""
     keys = Passage(text[-160:] if last else text[:160]).ordered_keys
     places = [at for at, key in enumerate(reversed(keys) if last else keys) if stem(key) in asked]
     return min(places, default=30)

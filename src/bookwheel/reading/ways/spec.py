@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from bookwheel.reading.estimate import CallCost, CostInputs, DocumentSize
     from bookwheel.reading.loop import Way
     from bookwheel.reading.prompts import Prompts
-    from bookwheel.types import Document, Usage
+    from bookwheel.types import Document, Usage, WayChoice
 
 
 class Threshold(StrEnum):
@@ -69,9 +69,9 @@ class WaySpec:
     """The calls that it takes; None are the loop's."""
     measure: Callable[[Document, str, Model, Plan], DocumentSize] = measure_document
     """How it cuts a document for a question."""
-    check: Callable[[str, Model, Plan], None] = check_chunks
+    check: Callable[[str, Model, Plan], object] = check_chunks
     """Refuse a question or a plan, before anything is kept or paid for."""
-    choose: Callable[[Document, str, Model, Plan], Awaitable[str]] | None = None
+    choose: Callable[[Document, str, Model, Plan], Awaitable[WayChoice]] | None = None
     """The way that it goes on by, where it only chooses one."""
     is_general: bool = True
     """For any question; False for one that a command of its own prepares."""

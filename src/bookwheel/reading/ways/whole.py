@@ -86,7 +86,6 @@ async def ask_once(question: str, section: str, model: Model, plan: Plan, templa
 
 
 def _measure(document: Document, question: str, model: Model, plan: Plan) -> DocumentSize:
-    """Return the tokens of the one prompt."""
     tokens = model.tokenizer.count(load_whole(document, question, model, plan)) + model.tokenizer.count(question)
     tokens += template_tokens(question, model, plan, "whole")
     return DocumentSize(chunks=1, tokens=tokens, exact=model.tokenizer.exact)
@@ -97,9 +96,5 @@ def _list_calls(given: CostInputs) -> list[CallCost]:
     return [CallCost(least=1, most=1, words=0, reply=given.plan.answer_tokens, least_text=tokens, most_text=tokens)]
 
 
-def _check(question: str, model: Model, plan: Plan) -> None:
-    """Check the question alone: no chunks are cut, so their size need not fit the window."""
-    check_question(question, model, plan)
-
-
-WHOLE = WaySpec(run=whole, list_calls=_list_calls, measure=_measure, check=_check)
+# Only the question is checked: no chunks are cut, so their size need not fit the window.
+WHOLE = WaySpec(run=whole, list_calls=_list_calls, measure=_measure, check=check_question)

@@ -269,9 +269,14 @@ def _shorten_to_edits(given: CostInputs, rewriting: CallCost) -> CallCost:
     return replace(rewriting, words=given.count_turn("edits"), reply=memory // 2, memory=memory + memory // 2)
 
 
-def _shorten_to_part(given: CostInputs, rewriting: CallCost) -> CallCost:
-    return replace(rewriting, words=given.count_turn("heads"), reply=reply_limit(rewriting.memory))
-
-
 EDITS = ComposedWay(name="edits", writer=MemoryWriter(write=write_edits, shorten=_shorten_to_edits), turns=("edits",))
-HEADS = ComposedWay(name="heads", writer=MemoryWriter(write=write_head, shorten=_shorten_to_part), turns=("heads",))
+HEADS = ComposedWay(
+    name="heads",
+    writer=MemoryWriter(
+        write=write_head,
+        shorten=lambda given, rewriting: replace(
+            rewriting, words=given.count_turn("heads"), reply=reply_limit(rewriting.memory)
+        ),
+    ),
+    turns=("heads",),
+)

@@ -7,8 +7,8 @@ from dataclasses import asdict
 import pytest
 
 from bookwheel.batch.cluster import ActorSettings, BudgetKeeper, read_on_cluster
-from bookwheel.batch.documents import BatchSettings
 from bookwheel.batch.rows import make_rows
+from bookwheel.batch.run import BatchSettings
 from bookwheel.cli import main
 from bookwheel.models.registry import ModelAddress
 from bookwheel.plan import Budget, Plan

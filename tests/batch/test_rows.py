@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bookwheel.batch.ledger import BatchLedger
-from bookwheel.batch.rows import RowOutcome, group_rows, list_folder, make_rows
+from bookwheel.batch.rows import BatchLedger, RowOutcome, group_rows, list_folder, make_rows
 from bookwheel.errors import InputError
 
 HERE = Path("/tables")

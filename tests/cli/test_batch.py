@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bookwheel.batch import documents
+from bookwheel.batch import run as documents
 from bookwheel.models import registry
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 

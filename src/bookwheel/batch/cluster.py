@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from bookwheel.batch.documents import GroupReader, OpenedGroup
 from bookwheel.batch.rows import BatchRow, RowOutcome, group_rows
+from bookwheel.batch.run import GroupReader, OpenedGroup
 from bookwheel.companions import accompany
 from bookwheel.errors import BudgetReached
 from bookwheel.journal import Journal
@@ -28,7 +27,7 @@ from bookwheel.types import Reply, Usage
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterator, Sequence
 
-    from bookwheel.batch.documents import BatchSettings
+    from bookwheel.batch.run import BatchSettings
     from bookwheel.models.base import Model
     from bookwheel.plan import Sampling
     from bookwheel.types import Message
@@ -125,20 +124,16 @@ class ClusterReader:
         def record(row: BatchRow, outcome: RowOutcome) -> None:
             outcomes[row.number] = outcome
 
-        settings = self._settings
-        with _open_journal() as journal:
-            model = accompany(await settings.batch.address.open(**settings.connection))
+        settings, address = self._settings, self._settings.batch.address
+        with (
+            tempfile.TemporaryDirectory(prefix="bookwheel-") as folder,
+            Journal(Path(folder) / "journal.sqlite") as journal,
+        ):
+            model = accompany(await address.open(**settings.connection))
             try:
-                reader = GroupReader(
-                    session=Session(
-                        model=_KeptModel(model, self._keeper),
-                        journal=journal,
-                        address=settings.batch.address,
-                        patience=Patience.from_minutes(settings.patience),
-                    ),
-                    settings=settings.batch,
-                    record=record,
-                )
+                kept, patience = _KeptModel(model, self._keeper), Patience.from_minutes(settings.patience)
+                session = Session(model=kept, journal=journal, address=address, patience=patience)
+                reader = GroupReader(session=session, journal=journal, settings=settings.batch, record=record)
                 opened = await reader.open(rows)
                 if isinstance(opened, OpenedGroup):
                     await reader.read(opened)
@@ -148,15 +143,6 @@ class ClusterReader:
                 await model.aclose()
         # The journal is gone with the worker, so its ids lead nowhere.
         return {number: replace(outcome, reading="") for number, outcome in outcomes.items()}
-
-
-@contextmanager
-def _open_journal() -> Iterator[Journal]:
-    with (
-        tempfile.TemporaryDirectory(prefix="bookwheel-") as folder,
-        Journal(Path(folder) / "journal.sqlite") as journal,
-    ):
-        yield journal
 
 
 def read_on_cluster(

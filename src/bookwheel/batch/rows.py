@@ -1,9 +1,10 @@
-"""The rows of a batch: what to read and what to ask, and what came of it. Pure but for listing a folder."""
+"""The rows of a batch: what to read and what to ask, what came of it, and the ledger that keeps that over a kill."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -119,3 +120,40 @@ def group_rows(rows: Sequence[BatchRow]) -> list[list[BatchRow]]:
     for row in rows:
         groups.setdefault(row.source, []).append(row)
     return list(groups.values())
+
+
+class BatchLedger:
+    """The outcomes of rows by their keys, beside the output: one line of JSON a row, on disk before the next."""
+
+    def __init__(self, output: Path) -> None:
+        self.path = output.with_name(f"{output.name}.progress")
+        self.outcomes: dict[str, RowOutcome] = {}
+        try:
+            text = self.path.read_text(encoding="utf-8") if self.path.exists() else ""
+        except (OSError, ValueError) as error:
+            raise InputError(f"{self.path} cannot be read: {error}; delete it to begin anew") from error
+        for line in text.splitlines():
+            try:
+                values: dict[str, Any] = json.loads(line)
+                key = values.pop("row")
+                self.outcomes[key] = RowOutcome(**values)
+            except (ValueError, TypeError, KeyError):
+                # A kill in the middle of a line: that row is read again.
+                continue
+
+    def forget_failed(self) -> None:
+        """Let rows that failed be read again."""
+        self.outcomes = {key: outcome for key, outcome in self.outcomes.items() if outcome.status != "failed"}
+
+    def add(self, key: str, outcome: RowOutcome) -> None:
+        """Record the outcome of a row."""
+        self.outcomes[key] = outcome
+        line = json.dumps({"row": key, **outcome.to_json()})
+        try:
+            with self.path.open("a", encoding="utf-8") as file:
+                # A line that a kill has cut must not swallow this one.
+                file.write(f"\n{line}\n" if file.tell() else f"{line}\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise InputError(f"{self.path} cannot be written: {error.strerror or error}") from error

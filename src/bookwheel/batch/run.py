@@ -1,7 +1,7 @@
-"""Run a batch: open the documents, say what they would cost, read them side by side, and write the table.
+"""Run a batch: open the documents, say what they would cost, read them side by side, and record what comes of each row.
 
-The budget holds for the whole batch: the worst cost of every call is reserved before it is sent. What was answered is
-on disk row by row, and the same command goes on with the rest.
+The questions about one document are read together. The budget holds for the whole batch: the worst cost of every call
+is reserved before it is sent. What was answered is on disk row by row, and the same command goes on with the rest.
 """
 
 from __future__ import annotations
@@ -9,31 +9,128 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.batch.documents import GroupReader, OpenedGroup, ignore_outcome
-from bookwheel.batch.rows import DONE, RowOutcome, group_rows
-from bookwheel.errors import BookwheelError
+from bookwheel.batch.rows import DONE, RowOutcome, group_rows, make_outcome
+from bookwheel.documents.cancellation import run_cancellable
+from bookwheel.documents.opening import open_document
+from bookwheel.errors import BookwheelError, InputError, ModelError
 from bookwheel.models.patience import Patience
 from bookwheel.reading.budget import BudgetedModel
-from bookwheel.reading.ways.registry import estimate_reading
-from bookwheel.session import Session
+from bookwheel.reading.ways.registry import load_way
+from bookwheel.session import Session, WayRequest, settle_way
+from bookwheel.types import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from bookwheel.batch.documents import BatchSettings
-    from bookwheel.batch.ledger import BatchLedger
-    from bookwheel.batch.rows import BatchRow
-    from bookwheel.journal import Journal
+    from bookwheel.batch.rows import BatchLedger, BatchRow
+    from bookwheel.journal import Journal, StoredDocument
     from bookwheel.models.base import Model
-    from bookwheel.plan import Budget
+    from bookwheel.models.registry import ModelAddress
+    from bookwheel.plan import Budget, Plan
     from bookwheel.reading.estimate import CostEstimate
+    from bookwheel.session import Prepared
+    from bookwheel.types import Reading
 
 # Documents that are converted at once, each in a process of its own.
 _CONVERSIONS: Final = 2
 _WAITING: Final = RowOutcome(status="waiting", error="not read yet")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchSettings:
+    """How every document of a batch is read."""
+
+    plan: Plan
+    address: ModelAddress
+    request: WayRequest = field(default_factory=WayRequest)
+    everything: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenedGroup:
+    """The rows of one document that are still to be read."""
+
+    rows: Sequence[BatchRow]
+    document: StoredDocument
+    way: str
+
+
+def ignore_outcome(_row: BatchRow, _outcome: RowOutcome) -> None:
+    """Do nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupReader:
+    """Opens documents and reads each for all of its questions."""
+
+    session: Session
+    journal: Journal
+    settings: BatchSettings
+    record: Callable[[BatchRow, RowOutcome], None] = ignore_outcome
+    """Called with each row when its reading begins and when it has ended."""
+    begun: Mapping[int, str] = field(default_factory=dict)
+    """By their rows' numbers, the ids of readings of earlier runs, which go on."""
+
+    async def open(self, rows: Sequence[BatchRow]) -> OpenedGroup | RowOutcome:
+        """Open and store the document of these rows; return why that is not possible as the outcome of all of them."""
+        settings, model = self.settings, self.session.model
+        work = partial(open_document, [rows[0].source], everything=settings.everything, is_cached=True)
+        try:
+            document = await self.session.keep(await run_cancellable(work))
+            choice = await settle_way(settings.request, document, rows[0].question, model, settings.plan)
+        except (BookwheelError, OSError) as error:
+            return RowOutcome(status=str(Status.FAILED), error=str(error))
+        return OpenedGroup(rows=rows, document=document, way=choice.way)
+
+    async def estimate(self, group: OpenedGroup) -> CostEstimate | None:
+        """Return the cost of one document's rows; None where its first question is refused when it is read."""
+        try:
+            cost = await self.session.estimate(await self._prepare(group.rows[0], group))
+        except BookwheelError:
+            return None
+        return cost.multiply(len(group.rows))
+
+    async def read(self, group: OpenedGroup) -> None:
+        """Read the document for all questions of its rows, and record each outcome."""
+        rows, readings = [], []
+        for row in group.rows:
+            try:
+                reading = self._find_begun(row, group)
+                if reading is None:
+                    (reading,) = (await self._prepare(row, group)).readings
+                    await asyncio.to_thread(self.session.begin, [reading])
+            except (InputError, ModelError) as error:
+                self.record(row, RowOutcome(status=str(Status.FAILED), error=str(error)))
+                continue
+            readings.append(reading)
+            rows.append(row)
+            # With the id, a killed batch goes on in the middle of a document.
+            self.record(row, RowOutcome(status=str(Status.READING), reading=reading.id))
+        try:
+            ended = await self.session.read_on(readings, group.document, load_way(group.way)) if readings else []
+        except InputError:
+            # One of them is refused, which the journal tells; the others have ended.
+            ended = [self.journal.reading(reading.id) for reading in readings]
+        for row, reading in zip(rows, ended, strict=True):
+            self.record(row, make_outcome(reading))
+
+    async def _prepare(self, row: BatchRow, group: OpenedGroup) -> Prepared:
+        request = WayRequest(way=group.way)
+        return await self.session.prepare(group.document, [row.question], self.settings.plan, request)
+
+    def _find_begun(self, row: BatchRow, group: OpenedGroup) -> Reading | None:
+        """Return the reading of an earlier run as it goes on; None where it was deleted or has its answer."""
+        id_ = self.begun.get(row.number, "")
+        try:
+            old = self.journal.reading(id_) if id_ else None
+        except BookwheelError:
+            return None
+        if old is None or (old.document.id, old.way) != (group.document.id, group.way):
+            return None
+        return None if old.status is Status.ANSWERED else self.session.renew(old, self.settings.plan.budget)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,10 +181,15 @@ class BatchRun:
         """Return the given columns and the outcome of every row."""
         return [{**row.given, **self.find_outcome(row).to_json()} for row in self.rows]
 
+    def _reader(self, model: Model, patience: Patience | None = None, **more: Any) -> GroupReader:
+        session = Session(
+            model=model, journal=self.journal, address=self.settings.address, patience=patience or Patience()
+        )
+        return GroupReader(session=session, journal=self.journal, settings=self.settings, **more)
+
     async def open_documents(self, model: Model) -> None:
         """Open the documents of all open rows; one that cannot be opened is the outcome of its rows."""
-        places = asyncio.Semaphore(_CONVERSIONS)
-        reader = GroupReader(session=self._open_session(model), settings=self.settings)
+        places, reader = asyncio.Semaphore(_CONVERSIONS), self._reader(model)
 
         async def open_one(rows: Sequence[BatchRow]) -> None:
             async with places:
@@ -101,13 +203,10 @@ class BatchRun:
         await _gather([open_one(rows) for rows in group_rows(self.list_open())])
         self.groups.sort(key=lambda group: group.rows[0].number)
 
-    def _open_session(self, model: Model, patience: Patience | None = None) -> Session:
-        address = self.settings.address
-        return Session(model=model, journal=self.journal, address=address, patience=patience or Patience())
-
     async def estimate(self, model: Model) -> BatchEstimate:
         """Return the most that the opened documents can cost."""
-        costs = [cost for group in self.groups if (cost := await self._estimate(group, model))]
+        reader = self._reader(model)
+        costs = [cost for group in self.groups if (cost := await reader.estimate(group))]
         return BatchEstimate(
             documents=len(self.groups),
             rows=sum(len(group.rows) for group in self.groups),
@@ -118,25 +217,11 @@ class BatchRun:
             exact=all(cost.exact for cost in costs),
         )
 
-    async def _estimate(self, group: OpenedGroup, model: Model) -> CostEstimate | None:
-        """Return the cost of one document's rows; None where its first question is refused when it is read."""
-        question, plan = group.rows[0].question, self.settings.plan
-        try:
-            cost = await estimate_reading(group.document, question, model, plan, group.way)
-        except BookwheelError:
-            return None
-        return cost.multiply(len(group.rows))
-
     async def read(self, model: Model, budget: Budget, patience: Patience, *, side_by_side: int) -> None:
         """Read every opened document, so many side by side, within the budget."""
         places = asyncio.Semaphore(side_by_side)
-        outcomes = {row.number: self.find_outcome(row) for row in self.list_open()}
-        reader = GroupReader(
-            session=self._open_session(BudgetedModel(model, budget), patience),
-            settings=self.settings,
-            record=self.record,
-            begun={number: outcome.reading for number, outcome in outcomes.items()},
-        )
+        begun = {row.number: self.find_outcome(row).reading for row in self.list_open()}
+        reader = self._reader(BudgetedModel(model, budget), patience, record=self.record, begun=begun)
 
         async def read_one(group: OpenedGroup) -> None:
             async with places:

@@ -19,8 +19,7 @@ from bookwheel.plugins import require_extra
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bookwheel.batch.ledger import BatchLedger
-    from bookwheel.batch.rows import BatchRow
+    from bookwheel.batch.rows import BatchLedger, BatchRow
     from bookwheel.batch.run import BatchEstimate, BatchRun
     from bookwheel.models.base import Model
     from bookwheel.plan import Budget
@@ -72,7 +71,7 @@ def batch(
         reach the sources and the model by the same names. Needs the extra `ray`.
 
     """
-    from bookwheel.batch.ledger import BatchLedger
+    from bookwheel.batch.rows import BatchLedger
     from bookwheel.batch.tables import check_format
     from bookwheel.cli.runner import run_command
 
@@ -129,8 +128,7 @@ def _name_output(table: Path) -> Path:
 
 async def _run(job: _BatchJob) -> int:
     from bookwheel.arguments import build_plan
-    from bookwheel.batch.documents import BatchSettings
-    from bookwheel.batch.run import BatchRun
+    from bookwheel.batch.run import BatchRun, BatchSettings
     from bookwheel.plan import Budget
     from bookwheel.session import WayRequest
 

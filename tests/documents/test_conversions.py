@@ -8,8 +8,8 @@ import pytest
 from bookwheel.documents import conversions
 from bookwheel.documents.cancellation import CancelScope
 from bookwheel.documents.conversions import ConversionStore, clear_conversions, conversions_path
-from bookwheel.documents.items import find_repeated_edges
 from bookwheel.documents.opening import open_document
+from bookwheel.documents.readers.html import find_repeated_edges
 from bookwheel.errors import SourceError, WorkCancelled
 
 
@@ -111,13 +111,13 @@ def test_files_of_a_folder_keep_their_order_and_a_broken_one_is_told(tmp_path, c
     assert [text.index(f"Entry {number}.") for number in (0, 1, 2, 4)] == sorted(
         text.index(f"Entry {n}.") for n in (0, 1, 2, 4)
     )
-    assert any("is damaged" in note and "4.docx" in note for note in document.notes)
-    assert max(done for _, done, _ in seen) == 5
+    assert any("is a damaged archive" in note and "4.docx" in note for note in document.notes)
+    assert max(done for _, done, _ in seen) == 6
 
 
 def test_a_named_file_that_cannot_be_converted_is_an_error(tmp_path):
     (tmp_path / "b.docx").write_bytes(b"PK\x03\x04torn")
-    with pytest.raises(SourceError, match=r"b\.docx is damaged"):
+    with pytest.raises(SourceError, match=r"b\.docx is a damaged archive"):
         open_document([page(tmp_path), tmp_path / "b.docx"])
 
 

@@ -126,7 +126,7 @@ def test_a_word_file_that_changed_is_converted_anew(tmp_path):
 def test_a_torn_word_file_is_told_so(tmp_path):
     data = word(tmp_path / "m.docx").read_bytes()
     (tmp_path / "t.docx").write_bytes(data[: len(data) // 2])
-    with pytest.raises(SourceError, match=r"t\.docx is damaged"):
+    with pytest.raises(SourceError, match=r"t\.docx is a damaged archive"):
         open_document([tmp_path / "t.docx"])
 
 

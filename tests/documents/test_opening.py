@@ -1,3 +1,5 @@
+"""Documents open the same from anywhere, and in a child as in this process."""
+
 import io
 import os
 import threading
@@ -7,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bookwheel.documents.opening import SourceDocument, TextDocument, open_document
+from bookwheel.documents.opening import SourceDocument, TextDocument, open_document, open_fetched, open_isolated
+from bookwheel.documents.sources import spool
 from bookwheel.errors import SourceError
 from bookwheel.text.chunks import split
 from bookwheel.text.tokens import WordTokenizer
@@ -182,7 +185,7 @@ def test_many_files_are_read_on_from_any_character(tmp_path_factory, texts, data
 
 
 def test_a_stream_without_end_is_a_sentence(monkeypatch):
-    monkeypatch.setattr("bookwheel.documents.opening._MOST_STREAMED", 3 << 20)
+    monkeypatch.setattr("bookwheel.documents.sources._MOST_STREAMED", 3 << 20)
     with (
         Path("/dev/zero").open("rb") as stream,
         pytest.raises(SourceError, match=r"standard input has more than .* no end"),
@@ -190,3 +193,36 @@ def test_a_stream_without_end_is_a_sentence(monkeypatch):
         open_document(["-"], stdin=stream)
     with pytest.raises(SourceError, match="zero has more than"):
         open_document(["/dev/zero"])
+
+
+PAGES = {
+    "a.txt": b"\xff\xfeplain\n" + b"words \xe9 " * 9,
+    "b.html": b"<html><title>T</title><body><h1>T</h1><p>One. <p>Two.</body>",
+    "c.csv": b"name,age\nAda,36\nEve,9\n",
+    "d.md": ("渡口的老人说。\n" * 20_000).encode(),
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_text_places_and_notes_are_those_of_an_open_document(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(PAGES[name])
+    isolated, opened = open_isolated(path, name), open_document([path])
+
+    def read(document) -> tuple[str, set]:
+        parts = list(document.parts())
+        return "".join(part.text for part in parts), {(part.source, part.page) for part in parts}
+
+    assert read(isolated) == read(opened)
+    assert isolated.notes == opened.notes
+
+
+def test_what_was_fetched_is_read_by_its_content_type() -> None:
+    source = spool([PAGES["b.html"]], "http://example.org/page", media="text/html")
+    assert "".join(part.text for part in open_fetched(source).parts()) == "# T\n\nOne.\n\nTwo.\n"
+
+
+def test_a_document_without_text_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "empty.txt").write_text(" \n")
+    with pytest.raises(SourceError, match=r"empty\.txt holds no text"):
+        list(open_isolated(tmp_path / "empty.txt", "empty.txt").parts())

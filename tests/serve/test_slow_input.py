@@ -104,7 +104,7 @@ def upload(up, number: int) -> None:
 
 def open_slowly(_path, name: str):
     """A document whose child never ends by itself."""
-    from bookwheel.documents.isolated import IsolatedDocument
+    from bookwheel.documents.opening import IsolatedDocument
 
     return IsolatedDocument(name, run_in_child(time_out, name=name))
 

@@ -3,11 +3,10 @@
     def convert(path: str) -> Iterator[list[str]]:      # a function of a module that the child can import
         yield ["part", "Some text"]
 
-    for kind, text in run_in_child(convert, "report.pdf", name="report.pdf"):
-        ...
+    for kind, text in run_in_child(convert, "report.pdf", name="report.pdf"): ...
 
 The arguments and the items that `convert` yields are JSON values; any str survives, lone surrogates too. Items arrive
-as they are made. Errors of bookwheel and OSErrors that the function raises are raised here with their type and
+as they are made. Errors of bookwheel and of the system that the function raises are raised here with their type and
 message; what else ends it is a SourceError that begins with `name`:
 
     ConversionLimit    it took more time, processor time, memory or output than its ChildLimits; the child was killed
@@ -22,15 +21,21 @@ conversion before you begin another in the same thread: two generators that wait
 ever. Children are started by exec, never forked from this process and its threads, and serve several conversions: the
 first takes an interpreter's start more, later ones about a millisecond. Plain text needs no child.
 
-A child has no keys of ours in its environment, no signals of the terminal, a low priority, a temporary folder of its
-own that goes with it, and it ends with this process, however this ends. It is not a sandbox: it can read files. Called
-in a child, `run_in_child` does the work right there.
+A child is `python -m` with this module. It has no keys of ours in its environment, no signals of the terminal, a low
+priority and a temporary folder of its own that goes with it, and it ends with this process, however this ends. It is
+not a sandbox: it can read files. Called in a child, `run_in_child` does the work right there.
+
+Frames go both ways over pipes: four bytes of length, then JSON. This process sends one frame for each piece of work.
+The answer is `["started"]`, any number of `["item", value]`, and `["done"]` or one of the failures.
 """
 
 from __future__ import annotations
 
 import atexit
+import json
+import math
 import os
+import pkgutil
 import shutil
 import signal
 import subprocess
@@ -40,63 +45,16 @@ import threading
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from queue import Empty, SimpleQueue
+from typing import IO, TYPE_CHECKING, Any, Final
 
 from bookwheel import errors
 from bookwheel.documents.cancellation import ChildLimits, check_cancelled, current_scope
-from bookwheel.documents.child_main import EXIT_MEMORY, read_frame, write_frame
 from bookwheel.errors import BookwheelError, ConversionLimit, ConverterCrash, SourceError, WorkCancelled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
-
-
-# Seconds: a busy owner must not make the timer start anew all the time.
-_SHORTEST_TIMER: Final = 0.1
-
-
-class WaitDeadline:
-    """Calls `expire` once its owner has waited longer than `seconds` in all."""
-
-    def __init__(self, seconds: float, expire: Callable[[], None]) -> None:
-        self._left = seconds
-        self._expire = expire
-        self._is_over = False
-        self._since: float | None = None
-        self._timer = self._start_timer()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._is_over = True
-        self._timer.cancel()
-
-    @contextmanager
-    def waiting(self) -> Iterator[None]:
-        """Count the time of this block."""
-        self._since = time.monotonic()
-        try:
-            yield
-        finally:
-            since, self._since = self._since, None
-            self._left -= time.monotonic() - since
-
-    def _start_timer(self) -> threading.Timer:
-        timer = threading.Timer(max(_SHORTEST_TIMER, self._left), self._look)
-        timer.daemon = True
-        timer.start()
-        return timer
-
-    def _look(self) -> None:
-        since = self._since
-        if since is not None and time.monotonic() - since >= self._left:
-            self._expire()
-        elif not self._is_over:  # its owner was busy with an item meanwhile
-            self._timer = self._start_timer()
-
 
 MOST_CHILDREN: Final = max(2, min(8, os.cpu_count() or 1))
 """Children at work at once in this process."""
@@ -109,14 +67,14 @@ _IS_CHILD: Final = "BOOKWHEEL_CHILD"
 _MOST_JOBS: Final = 200
 # Seconds between two looks at whether a waiting caller was cancelled.
 _LOOK: Final = 0.1
+_ADVICE: Final = "It may be damaged: save it again, or convert it to text yourself."
 
-
-class _Kill(StrEnum):
-    """The reason for which this process killed a child."""
-
-    SECONDS = "seconds"
-    OUTPUT = "output"
-    CANCELLED = "cancelled"
+# The exit status of a child without memory for a last message.
+_EXIT_MEMORY: Final = 70
+_HEADER: Final = 4
+# Seconds after which a child without work ends.
+_IDLE: Final = 60.0
+_NICENESS: Final = 10
 
 
 def run_in_child(
@@ -129,21 +87,9 @@ def run_in_child(
     scope = current_scope()
     limits = limits or scope.limits or ChildLimits()
     job = {"work": f"{work.__module__}:{work.__qualname__}", "arguments": arguments, "limits": asdict(limits)}
-    with _pool.slot():
-        child = _pool.take(job, name)
-        is_reusable = False
-        try:
-            with scope.on_cancel(child.killer(_Kill.CANCELLED)):
-                yield from child.items(name, limits)
-            is_reusable = True
-        except BookwheelError as error:
-            is_reusable = not isinstance(error, ConversionLimit | ConverterCrash | WorkCancelled)
-            raise
-        finally:
-            if is_reusable:
-                _pool.give_back(child)
-            else:
-                child.end()
+    cancelled = WorkCancelled(f"the conversion of {name} was cancelled")
+    with _pool.lend(job, name) as child, scope.on_cancel(child.killer(cancelled)):
+        yield from child.items(name, limits)
 
 
 def close_children() -> None:
@@ -151,17 +97,40 @@ def close_children() -> None:
     _pool.close()
 
 
+def _write_frame(stream: IO[bytes], value: Any) -> None:
+    # Not escaped to ASCII: on loading, the escapes of two lone surrogates would join to one character.
+    content = json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    stream.write(len(content).to_bytes(_HEADER, "big"))
+    stream.write(content)
+    stream.flush()
+
+
+def _read_frame(stream: IO[bytes], most: int = 1 << 31) -> tuple[Any, int] | None:
+    """Return one value and its bytes, or None at the end. Raise OverflowError for more than `most` bytes."""
+    header = stream.read(_HEADER)
+    if len(header) < _HEADER:
+        return None
+    size = int.from_bytes(header, "big")
+    if size > most:
+        raise OverflowError(size)
+    content = stream.read(size)
+    if len(content) < size:
+        return None
+    return json.loads(content.decode("utf-8", "surrogatepass")), size
+
+
 class _Child:
     """One process, which does one piece of work at a time."""
 
     def __init__(self, name: str) -> None:
         self.jobs = 0
-        self._killed: _Kill | None = None
+        self.is_idle = True
+        self._end: BookwheelError | None = None
         self._lock = threading.Lock()
         try:
             self._folder = tempfile.mkdtemp(prefix="bookwheel-child-")
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "bookwheel.documents.child_main"],
+                [sys.executable, "-P", "-m", "bookwheel.documents.child"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -182,41 +151,51 @@ class _Child:
         """Send the work. Return False if the child has ended, as an idle one does after a while."""
         with self._lock:
             self.jobs += 1
+            self.is_idle = False
         try:
-            write_frame(self._requests, job)
-            return read_frame(self._frames) is not None
+            _write_frame(self._requests, job)
+            return _read_frame(self._frames) is not None
         except OSError:
             return False
 
     def items(self, name: str, limits: ChildLimits) -> Iterator[Any]:
         """Yield the items; raise the error that ended the work."""
-        left = limits.output_bytes
-        with WaitDeadline(limits.seconds, self.killer(_Kill.SECONDS)) as deadline:
-            while True:
-                with deadline.waiting():
-                    try:
-                        frame = read_frame(self._frames, left)
-                    except OverflowError:
-                        self.killer(_Kill.OUTPUT)()
-                        frame = None
-                if frame is None:
-                    raise self._explain_end(name, limits)
-                (kind, *values), size = frame
-                left -= size
-                if kind == "done":
-                    return
-                if kind != "item":
-                    raise _rebuild_error(kind, values, name, limits)
+        seconds, size = limits.seconds, limits.output_bytes
+        stop = self.killer(_limit_error(name, f"{limits.seconds:g} seconds"))
+        while True:
+            began = time.monotonic()
+            # The time that the caller takes for an item does not count.
+            timer = threading.Timer(max(0.0, seconds), stop)
+            timer.daemon = True
+            timer.start()
+            try:
+                frame = _read_frame(self._frames, size)
+            except OverflowError:
+                self.killer(_limit_error(name, f"{limits.output_bytes >> 20} MiB of text"))()
+                frame = None
+            finally:
+                timer.cancel()
+            if frame is None:
+                raise self._explain_end(name, limits)
+            (kind, *values), taken = frame
+            seconds -= time.monotonic() - began
+            size -= taken
+            if kind == "item":
                 yield values[0]
+                continue
+            self.is_idle = kind in {"done", "bookwheel", "system"}
+            if kind == "done":
+                return
+            raise _rebuild_error(kind, values, name, limits)
 
-    def killer(self, reason: _Kill) -> Callable[[], None]:
+    def killer(self, reason: BookwheelError) -> Callable[[], None]:
         """Return a function that kills the process, from any thread, unless it has gone on to other work."""
         job = self.jobs
 
         def kill() -> None:
             with self._lock:
-                if job == self.jobs:
-                    self._killed = self._killed or reason
+                if job == self.jobs and not self.is_idle:
+                    self._end = self._end or reason
                     self._process.kill()
 
         return kill
@@ -233,21 +212,14 @@ class _Child:
     def _explain_end(self, name: str, limits: ChildLimits) -> BookwheelError:
         """Return the error for a child that ended in the middle of its work."""
         status = self._process.wait()
-        if self._killed is _Kill.CANCELLED:
-            return WorkCancelled(f"the conversion of {name} was cancelled")
-        if self._killed is _Kill.SECONDS:
-            return _limit_error(name, f"{limits.seconds:g} seconds")
-        if self._killed is _Kill.OUTPUT:
-            return _limit_error(name, f"{limits.output_bytes >> 20} MiB of text")
+        if self._end:
+            return self._end
         if status == -getattr(signal, "SIGXCPU", 0):
             return _limit_error(name, f"{limits.cpu_seconds} seconds of processor time")
-        if status == EXIT_MEMORY or status == -getattr(signal, "SIGKILL", 0):
+        if status == _EXIT_MEMORY or status == -getattr(signal, "SIGKILL", 0):
             return _limit_error(name, f"{limits.memory_bytes >> 20} MiB of memory")
         reason = signal.Signals(-status).name if status < 0 else f"status {status}"
-        return ConverterCrash(
-            f"{name} cannot be converted: its converter died of it ({reason}). It may be damaged: save it again, or "
-            f"convert it to text yourself."
-        )
+        return ConverterCrash(f"{name} cannot be converted: its converter died of it ({reason}). {_ADVICE}")
 
 
 def _limit_error(name: str, what: str) -> ConversionLimit:
@@ -268,51 +240,53 @@ def _rebuild_error(kind: str, values: list[Any], name: str, limits: ChildLimits)
         error: BookwheelError = known.__new__(known)
         error.args = (message,)
         return error
-    return ConverterCrash(
-        f"{name} cannot be converted: {message or 'its converter broke'} ({type_name}). It may be damaged: save it "
-        f"again, or convert it to text yourself."
-    )
+    crash = ConverterCrash(f"{name} cannot be converted: its converter did not expect what it holds. {_ADVICE}")
+    crash.add_note(f"{type_name}: {message}")  # for who mends the converter; users are shown the message alone
+    return crash
 
 
 class _Pool:
     """The children of this process: a bounded number at work, as many idle."""
 
     def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin without children; a process that was forked leaves them to its parent."""
         self._slots = threading.BoundedSemaphore(MOST_CHILDREN)
         self._lock = threading.Lock()
         self._idle: list[_Child] = []
 
     @contextmanager
-    def slot(self) -> Iterator[None]:
-        """Hold one of the slots. Raise WorkCancelled if the caller is cancelled while it waits."""
+    def lend(self, job: dict[str, Any], name: str) -> Iterator[_Child]:
+        """Hold a child that has begun the work. Raise WorkCancelled if the caller is cancelled while it waits."""
         check_cancelled()
         while not self._slots.acquire(timeout=_LOOK):
             check_cancelled()
         try:
-            yield
+            child = self._begin(job, name)
+            try:
+                yield child
+            finally:
+                if child.is_idle and child.jobs < _MOST_JOBS:
+                    with self._lock:
+                        self._idle.append(child)
+                else:
+                    child.end()
         finally:
             self._slots.release()
 
-    def take(self, job: dict[str, Any], name: str) -> _Child:
-        """Return a child that has begun the work."""
+    def _begin(self, job: dict[str, Any], name: str) -> _Child:
+        """Return an idle child, or a new one, that has begun the work."""
         while True:
             with self._lock:
-                child = self._idle.pop() if self._idle else None
-            is_new = child is None
-            child = child or _Child(name)
+                idle = self._idle.pop() if self._idle else None
+            child = idle or _Child(name)
             if child.begin(job):
                 return child
             child.end()
-            if is_new:
+            if idle is None:
                 raise ConverterCrash(f"{name} cannot be converted: the process for it does not start")
-
-    def give_back(self, child: _Child) -> None:
-        """Keep a child for the next work."""
-        if child.jobs >= _MOST_JOBS:
-            child.end()
-            return
-        with self._lock:
-            self._idle.append(child)
 
     def close(self) -> None:
         """End the idle children."""
@@ -320,12 +294,6 @@ class _Pool:
             idle, self._idle = self._idle, []
         for child in idle:
             child.end()
-
-    def forget(self) -> None:
-        """Leave the children to the process that was forked."""
-        self._slots = threading.BoundedSemaphore(MOST_CHILDREN)
-        self._lock = threading.Lock()
-        self._idle = []
 
 
 def _child_environment(folder: str) -> dict[str, str]:
@@ -335,7 +303,84 @@ def _child_environment(folder: str) -> dict[str, str]:
     return {**kept, _IS_CHILD: "1", "PYTHONPATH": path, "TMPDIR": folder, "TEMP": folder, "TMP": folder}
 
 
+def _main() -> None:
+    """Work until the parent is gone, or for some time has had nothing to do."""
+    frames = os.fdopen(os.dup(1), "wb")
+    # What a library prints would break the frames.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    # The parent, which answers others meanwhile, runs before this process and lives longer.
+    with suppress(OSError, AttributeError):
+        os.nice(_NICENESS)
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000", "ascii")
+    jobs: SimpleQueue[Any] = SimpleQueue()
+    threading.Thread(target=_receive, args=(sys.stdin.buffer, jobs), daemon=True).start()
+    while True:
+        try:
+            job = jobs.get(timeout=_IDLE)
+        except Empty:
+            os._exit(0)
+        _work(job, frames)
+
+
+def _receive(stream: IO[bytes], jobs: SimpleQueue[Any]) -> None:
+    """Receive work. The end of the stream is the end of the parent, and there is nobody left to work for."""
+    while frame := _read_frame(stream):
+        jobs.put(frame[0])
+    os._exit(0)
+
+
+def _work(job: dict[str, Any], frames: IO[bytes]) -> None:
+    _write_frame(frames, ["started"])
+    try:
+        _set_limits(**job["limits"])
+        for item in pkgutil.resolve_name(job["work"])(*job["arguments"]):
+            _write_frame(frames, ["item", item])
+        last: list[Any] = ["done"]
+    except BrokenPipeError:
+        os._exit(0)
+    except MemoryError:
+        last = ["memory"]
+    except Exception as error:  # noqa: BLE001  whatever ends the work is reported
+        last = _describe_error(error)
+    try:
+        _write_frame(frames, last)
+    except MemoryError:
+        os._exit(_EXIT_MEMORY)
+
+
+def _describe_error(error: Exception) -> list[Any]:
+    if isinstance(error, BookwheelError):
+        return ["bookwheel", type(error).__name__, str(error)]
+    if isinstance(error, OSError) and error.errno:  # without a number it is a library's own
+        return ["system", error.errno, error.strerror or "", str(error.filename or "")]
+    return ["crash", type(error).__name__, str(error)[:1000]]
+
+
+def _set_limits(*, cpu_seconds: int, memory_bytes: int, output_bytes: int, **_: Any) -> None:
+    """Set the limits of this piece of work; where the system has none, the parent's time limit stands alone."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    # The limit counts all of a process's time, so what earlier work took is added.
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    limits = {
+        resource.RLIMIT_CPU: math.ceil(used.ru_utime + used.ru_stime) + cpu_seconds,
+        resource.RLIMIT_AS: memory_bytes,
+        resource.RLIMIT_FSIZE: output_bytes,
+        resource.RLIMIT_CORE: 0,
+    }
+    for limit, value in limits.items():
+        most = resource.getrlimit(limit)[1]
+        soft = value if most == resource.RLIM_INFINITY else min(value, most)
+        with suppress(OSError, ValueError):
+            resource.setrlimit(limit, (soft, most))
+
+
 _pool: Final = _Pool()
 atexit.register(close_children)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pool.forget)
+if __name__ == "__main__":
+    _main()

@@ -1,11 +1,10 @@
-"""Convert files to text in child processes, several at a time, and keep the results by the file's hash.
+"""Make the files of a document ready to be read: convert what is not plain text, and keep the results by their hash.
 
-    with CancelScope():
-        convert_all(files, warnings, store=ConversionStore.in_cache(), progress=show)
-
-A conversion is a file of JSON lines: the parts, then the warnings. In the user's cache it serves every later reading of
-the same bytes under the same name; `clear_conversions` empties it, as forgetting a reading must. Without a cache,
-conversions are temporary files that go with their document. Plain text is not converted but streamed from its file.
+Files are converted in child processes, several at a time, and detected there too where that takes a parser, so that a
+damaged one ends nothing but its own child. A conversion is a file of JSON lines: the format, the parts, the warnings.
+In the user's cache it serves every later reading of the same bytes under the same name; `clear_conversions` empties it,
+as forgetting a reading must. Without a cache, conversions are temporary files that go with their document. Plain text
+is not converted but streamed from its file.
 """
 
 from __future__ import annotations
@@ -18,24 +17,27 @@ import secrets
 import shutil
 import tempfile
 import weakref
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.documents.cancellation import CancelScope, check_cancelled, current_scope
 from bookwheel.documents.child import MOST_CHILDREN, run_in_child
+from bookwheel.documents.formats import STREAMED, Format, look_at, read_as, read_parts, unpack
+from bookwheel.documents.readers.html import find_repeated_edges
 from bookwheel.documents.sources import SourceFile, SourceWarnings
-from bookwheel.errors import InputError, WorkCancelled
+from bookwheel.errors import InputError, SourceError, WorkCancelled
 from bookwheel.types import Part
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
 # Raise it when a reader of ours gives another text: older conversions are then left alone, and go as the oldest.
-_VERSION: Final = 2
+_VERSION: Final = 3
 # The libraries whose text a conversion may be. A new release of one may read a file better.
 _CONVERTERS: Final = (
     "pypdfium2",
@@ -50,12 +52,8 @@ _MOST_CACHED: Final = 512 << 20
 _BLOCK: Final = 1 << 20
 
 
-class OpeningProgress(Protocol):
-    """Called while files are converted."""
-
-    def __call__(self, name: str, done: int, total: int, page: int | None) -> None:
-        """Show that `done` of `total` files are converted, and that `name` is at this page."""
-        ...
+OpeningProgress = Callable[[str, int, int, int | None], None]
+"""Called while files are converted with a file's name, how many are done, how many there are, and the page it is at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,41 +61,31 @@ class Conversion:
     """The text of one file, converted, in a file of its own."""
 
     path: Path
-    folder: TempFolder | None = None
-    """Keeps a temporary folder as long as this object."""
+    store: ConversionStore
+    """Keeps its folder as long as this object."""
 
-    def parts(self) -> Iterator[Part]:
-        """Yield the parts as the reader made them."""
-        for row in self._rows():
-            if row[0] == "part":
-                yield Part(text=row[1], source=row[2], page=row[3])
-
-    def warn(self, warnings: SourceWarnings) -> None:
-        """Add what the reader warned of."""
-        for row in self._rows():
-            if row[0] == "warning":
-                warnings.add(row[1], row[2])
-
-    def _rows(self) -> Iterator[list[Any]]:
+    def rows(self, kind: str) -> Iterator[list[Any]]:
+        """Yield what the reader made of one kind: `part` (text, source, page), `warning` (what, where), `format`."""
         with self.path.open(encoding="utf-8", errors="surrogatepass") as lines:
             for line in lines:
-                yield json.loads(line)
+                row = json.loads(line)
+                if row[0] == kind:
+                    yield row[1:]
 
-
-class TempFolder:
-    """A temporary folder that is deleted with the last reference to it; made when something is written."""
-
-    def __init__(self) -> None:
-        self.path = Path(tempfile.gettempdir()) / f"bookwheel-{secrets.token_hex(8)}"
-        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+    @property
+    def format(self) -> str:
+        """The format of the file."""
+        return str(next(self.rows("format"), [""])[0])
 
 
 class ConversionStore:
-    """The folder that conversions are in."""
+    """The folder that conversions are in; without one a temporary folder, which goes with the last conversion in it."""
 
-    def __init__(self, folder: Path | TempFolder) -> None:
-        self._temporary = folder if isinstance(folder, TempFolder) else None
-        self.folder = folder.path if isinstance(folder, TempFolder) else folder
+    def __init__(self, folder: Path | None = None) -> None:
+        self._is_temporary = folder is None
+        self.folder = folder or Path(tempfile.gettempdir()) / f"bookwheel-{secrets.token_hex(8)}"
+        if self._is_temporary:
+            weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
 
     @classmethod
     def in_cache(cls) -> ConversionStore:
@@ -106,27 +94,21 @@ class ConversionStore:
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError:
-            return cls.in_temp()
-        return cls(folder) if os.access(folder, os.W_OK | os.X_OK) else cls.in_temp()
-
-    @classmethod
-    def in_temp(cls) -> ConversionStore:
-        """Return a store that goes with the last conversion in it."""
-        return cls(TempFolder())
+            return cls()
+        return cls(folder if os.access(folder, os.W_OK | os.X_OK) else None)
 
     def find(self, key: str) -> Conversion | None:
         """Return the kept conversion. Its time is renewed, because the oldest go first."""
         path = self.folder / f"{key}.jsonl"
         with suppress(OSError):
             os.utime(path)
-            return Conversion(path=path, folder=self._temporary)
+            return Conversion(path=path, store=self)
         return None
 
     def write(self, key: str, rows: Iterator[list[Any]]) -> Conversion:
         """Write the rows to a file, which gets its name when it is complete."""
         path = self.folder / f"{key}.jsonl"
-        if self._temporary:
-            self.folder.mkdir(mode=0o700, exist_ok=True)
+        self.folder.mkdir(mode=0o700, exist_ok=True)
         handle, draft = tempfile.mkstemp(dir=self.folder, suffix=".draft")
         try:
             with os.fdopen(handle, "w", encoding="utf-8", errors="surrogatepass") as file:
@@ -136,9 +118,9 @@ class ConversionStore:
         except BaseException:
             Path(draft).unlink(missing_ok=True)
             raise
-        if self._temporary is None:
+        if not self._is_temporary:
             _drop_oldest(self.folder)
-        return Conversion(path=path, folder=self._temporary)
+        return Conversion(path=path, store=self)
 
 
 def conversions_path() -> Path:
@@ -167,91 +149,118 @@ def _drop_oldest(folder: Path) -> None:
             path.unlink(missing_ok=True)
 
 
-def convert_all(
-    files: Sequence[SourceFile], store: ConversionStore, progress: OpeningProgress | None = None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceItem:
+    """One file of a document."""
+
+    file: SourceFile
+    is_named: bool
+    """Named by the user: a fault is then an error; for a file in a folder it is a warning."""
+    conversion: Conversion | None = None
+    """None for text that is streamed from the file."""
+    fault: InputError | OSError | None = None
+    """The reason that a file of a folder cannot be read."""
+    edges: tuple[int, int] = (0, 0)
+    """Characters at the beginning and the end that every page of the folder repeats."""
+
+    def parts(self, warnings: SourceWarnings) -> Iterator[Part]:
+        """Yield the file's text, without the repeated edges."""
+        if self.fault:
+            raise self.fault
+        if self.conversion is None:
+            yield from read_parts(self.file, warnings)
+            return
+        for what, where in self.conversion.rows("warning"):
+            warnings.add(what, where)
+        start, end = self.edges
+        if start or end:
+            warnings.add("text that every page of a folder repeats is read once", self.file.name)
+        for text, source, page in self.conversion.rows("part"):
+            yield Part(text=text[start : len(text) - end], source=source, page=page)
+
+
+def prepare_items(
+    items: Sequence[SourceItem], store: ConversionStore, progress: OpeningProgress | None = None
+) -> list[SourceItem]:
+    """Return the items converted where they are not plain text. Raise the fault of a file that the user named."""
+    ready = list(items)
+    pending: list[int] = []
+    for at, item in enumerate(ready):
+        check_cancelled()
+        try:
+            format_ = look_at(item.file)
+            # A folder's pictures are mostly decoration, and each costs seconds.
+            if format_ is Format.PICTURE and not item.is_named:
+                raise SourceError(f"{item.file.name} is a picture: give it as a source to have it read by OCR")
+        except (InputError, OSError) as error:
+            ready[at] = replace(item, fault=error)
+        else:
+            pending += [] if format_ in STREAMED else [at]
+    for at, result in zip(pending, _convert_all([ready[at].file for at in pending], store, progress), strict=True):
+        if isinstance(result, Conversion):
+            ready[at] = replace(ready[at], conversion=result)
+        else:
+            ready[at] = replace(ready[at], fault=result)
+    if fault := next((item.fault for item in ready if item.fault and item.is_named), None):
+        raise fault
+    pages = {
+        at: "".join(text for text, *_ in item.conversion.rows("part"))
+        for at, item in enumerate(ready)
+        if item.conversion and not (item.is_named or item.file.everything) and item.conversion.format == Format.HTML
+    }
+    for at, edges in zip(pages, find_repeated_edges(list(pages.values())), strict=True):
+        ready[at] = replace(ready[at], edges=edges)
+    return ready
+
+
+def _convert_all(
+    files: Sequence[SourceFile], store: ConversionStore, progress: OpeningProgress | None
 ) -> list[Conversion | InputError | OSError]:
     """Convert files side by side. Return for each its conversion or the error that it ended with."""
-    report = _Report(len(files), progress)
+    done = 0
+
+    def convert(file: SourceFile) -> Conversion | InputError | OSError:
+        nonlocal done
+
+        def show(page: int | None = None) -> None:
+            if progress:
+                progress(file.name, done, len(files), page)
+
+        try:
+            show()
+            return _convert(file, store, show)
+        except WorkCancelled:
+            raise
+        except (InputError, OSError) as error:
+            return error
+        finally:
+            done += 1
+            show()
+
     if len(files) < 2:  # noqa: PLR2004
-        return [_try_convert(file, store, report) for file in files]
+        return [convert(file) for file in files]
     outer = current_scope()
     pool = ThreadPoolExecutor(MOST_CHILDREN, thread_name_prefix="bookwheel conversion")
     with CancelScope(outer.limits) as scope, outer.on_cancel(scope.cancel), pool:
         try:
-            run = [contextvars.copy_context().run for _ in files]  # a context runs in one thread at a time
-            futures = [
-                pool.submit(begin, _try_convert, file, store, report) for begin, file in zip(run, files, strict=True)
-            ]
-            return _collect(futures)
+            # A context runs in one thread at a time.
+            futures = [pool.submit(contextvars.copy_context().run, convert, file) for file in files]
+            pending = set(futures)
+            while pending:  # in short waits, so that Ctrl-C reaches the main thread
+                finished, pending = wait(pending, timeout=0.5, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    future.result()  # so that one failure does not wait for all
+                check_cancelled()
+            return [future.result() for future in futures]
         except BaseException:
             scope.cancel()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
 
 
-def _collect(futures: list[Future[Conversion | InputError | OSError]]) -> list[Conversion | InputError | OSError]:
-    # In short waits, so that Ctrl-C reaches the main thread, and so that one failure does not wait for all.
-    pending = set(futures)
-    while pending:
-        done, pending = wait(pending, timeout=0.5, return_when=FIRST_COMPLETED)
-        for future in done:
-            future.result()
-        check_cancelled()
-    return [future.result() for future in futures]
-
-
-class _Report:
-    """Counts finished files for the progress display."""
-
-    def __init__(self, total: int, progress: OpeningProgress | None) -> None:
-        self._total = total
-        self._done = 0
-        self._progress = progress
-
-    def show(self, name: str, page: int | None = None) -> None:
-        if self._progress:
-            self._progress(name, self._done, self._total, page)
-
-    def finish(self, name: str) -> None:
-        self._done += 1
-        self.show(name)
-
-
-def _try_convert(file: SourceFile, store: ConversionStore, report: _Report) -> Conversion | InputError | OSError:
-    try:
-        return convert(file, store, report.show)
-    except WorkCancelled:
-        raise
-    except (InputError, OSError) as error:
-        return error
-    finally:
-        report.finish(file.name)
-
-
-def convert(file: SourceFile, store: ConversionStore, show: Callable[[str, int | None], None]) -> Conversion:
+def _convert(file: SourceFile, store: ConversionStore, show: Callable[[int | None], None]) -> Conversion:
     """Return the conversion of a file: the kept one, or a new one made in a child process."""
-    key = _make_key(file)
-    show(file.name, None)
-    if kept := store.find(key):
-        return kept
-    items = run_in_child(convert_in_child, file.to_values(), name=file.name)
-
-    def rows() -> Iterator[list[Any]]:
-        try:
-            for row in items:
-                if row[0] == "page":
-                    show(file.name, row[1])
-                else:
-                    yield row
-        finally:
-            items.close()
-
-    return store.write(key, rows())
-
-
-def _make_key(file: SourceFile) -> str:
-    """Return the name under which the conversion of these bytes is kept."""
-    from bookwheel.documents.readers.ocr import describe_ocr
+    from bookwheel.documents.readers.pdf import describe_ocr
 
     digest = hashlib.sha256()
     with file.open() as stream:
@@ -260,7 +269,19 @@ def _make_key(file: SourceFile) -> str:
             digest.update(block)
     facts = [file.name, file.media, file.charset, file.suffix, file.everything, describe_ocr()]
     digest.update(json.dumps([*facts, _VERSION, *find_releases()]).encode())
-    return digest.hexdigest()
+    key = digest.hexdigest()
+    if kept := store.find(key):
+        return kept
+
+    def rows() -> Iterator[list[Any]]:
+        with closing(run_in_child(convert_in_child, file.to_values(), name=file.name)) as items:
+            for row in items:
+                if row[0] == "page":
+                    show(row[1])
+                else:
+                    yield row
+
+    return store.write(key, rows())
 
 
 @cache
@@ -278,11 +299,11 @@ def find_releases() -> tuple[str, ...]:
 
 
 def convert_in_child(values: dict[str, Any]) -> Iterator[list[Any]]:
-    """Yield the parts of a file, the pages that were looked at, and at the end the warnings, as JSON values."""
-    from bookwheel.documents.formats import read_parts
-
+    """Yield a file's format, its parts, the pages that were looked at, and at the end the warnings, as JSON values."""
     warnings = SourceWarnings()
-    for part in read_parts(SourceFile.from_values(values), warnings):
+    file, format_ = unpack(SourceFile.from_values(values))
+    yield ["format", format_]
+    for part in read_as(format_, file, warnings):
         yield ["part", part.text, part.source, part.page] if part.text else ["page", part.page]
     for what, where in warnings.items():
         yield ["warning", what, where]

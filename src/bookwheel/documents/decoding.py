@@ -10,6 +10,8 @@ from __future__ import annotations
 import codecs
 import re
 import threading
+from contextlib import suppress
+from io import BytesIO
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -53,21 +55,17 @@ _EASTERN: Final = frozenset("　、。《》「」『』【】！（），：；
 _TRUNCATED: Final = 4
 
 
-class _UndecodedCount(threading.local):
-    bytes = 0
+_undecoded = threading.local()
 
 
-_undecoded = _UndecodedCount()
-
-
-def _escape_undecodable(error: UnicodeError) -> tuple[str | bytes, int]:
+def _show_undecodable(error: UnicodeError) -> tuple[str | bytes, int]:
     if isinstance(error, UnicodeDecodeError):
-        _undecoded.bytes += error.end - error.start
+        _undecoded.count += error.end - error.start
     return codecs.backslashreplace_errors(error)
 
 
 _VISIBLE: Final = "bookwheel.visible"
-codecs.register_error(_VISIBLE, _escape_undecodable)
+codecs.register_error(_VISIBLE, _show_undecodable)
 
 
 def decode(read: Callable[[int], bytes], name: str, warnings: SourceWarnings, charset: str = "") -> Iterator[str]:
@@ -78,69 +76,50 @@ def decode(read: Callable[[int], bytes], name: str, warnings: SourceWarnings, ch
     encoding = encoding or detect_wide_encoding(block[:SAMPLE])
     first = True
     while block and not encoding:
-        found = _NOT_ASCII.search(block)
-        if found:
-            block += read(BLOCK) if len(block) - found.start() < SAMPLE else b""
-            encoding = _detect_encoding(_take_sample(block, found.start()), name, warnings, charset, first)
+        if found := _NOT_ASCII.search(block):
+            at = found.start()
+            block += read(BLOCK) if len(block) - at < SAMPLE else b""
+            sample = block[:SAMPLE] if at < SAMPLE // 2 else block[at : at + SAMPLE]
+            encoding = _find_charset(sample, charset)
+            if not encoding:
+                encoding = guess_encoding(sample, wide=first)
+                warnings.add("the encoding is a guess", f"{name} ({encoding or 'cp1252, as a last resort'})")
+                encoding = encoding or "cp1252"
         else:
             yield block.decode("ascii")
             block = read(BLOCK)
         first = False
-    if block:
-        yield from _decode_rest(block, read, encoding, (name, warnings))
-
-
-def _decode_rest(
-    block: bytes, read: Callable[[int], bytes], encoding: str, report: tuple[str, SourceWarnings]
-) -> Iterator[str]:
-    decoder = codecs.getincrementaldecoder(encoding)(_VISIBLE)
+    decoder = codecs.getincrementaldecoder(encoding or "ascii")(_VISIBLE)
     lost = 0
-    while True:
-        _undecoded.bytes = 0
-        text = decoder.decode(block, final=not block)
-        lost += _undecoded.bytes
+    while block:
+        _undecoded.count = 0
+        following = read(BLOCK)
+        text = decoder.decode(block, final=not following)
+        lost += _undecoded.count
         if text:
             yield text
-        if not block:
-            break
-        block = read(BLOCK)
+        block = following
     if lost:
-        name, warnings = report
         warnings.add(r"bytes that are invalid in their file's encoding are shown as \xNN", f"{name} ({lost} bytes)")
 
 
 def decode_bytes(data: bytes, name: str, warnings: SourceWarnings, charset: str = "") -> str:
     """Decode bytes that are in memory."""
-    from io import BytesIO
-
     return "".join(decode(BytesIO(data).read, name, warnings, charset))
 
 
-def _take_sample(block: bytes, start: int) -> bytes:
-    return block[:SAMPLE] if start < SAMPLE // 2 else block[start : start + SAMPLE]
-
-
-def _detect_encoding(sample: bytes, name: str, warnings: SourceWarnings, charset: str, first: bool) -> str:
-    if charset and can_decode(sample, charset := _resolve_charset(charset)):
-        return charset
-    if is_mostly_utf8(sample):
-        return "utf-8"
-    guess = guess_encoding(sample, wide=first)
-    warnings.add("the encoding is a guess", f"{name} ({guess or 'cp1252, as a last resort'})")
-    return guess or "cp1252"
-
-
-def _resolve_charset(declared: str) -> str:
-    """Return the codec for a declared name, or an empty string if it is not a text encoding."""
-    try:
+def _find_charset(sample: bytes, declared: str) -> str:
+    """Return the declared encoding or UTF-8 if the sample is in it, or an empty string."""
+    with suppress(LookupError, ValueError):  # not an encoding of text
         b"\0\0\0\0".decode(declared, "ignore")
-    except (LookupError, ValueError):
-        return ""
-    known = codecs.lookup(declared).name
-    return "" if known in _NO_CHARSETS else _SUPERSETS.get(known, known)
+        known = codecs.lookup(declared).name
+        charset = _SUPERSETS.get(known, known)
+        if known not in _NO_CHARSETS and _can_decode(sample, charset):
+            return charset
+    return "utf-8" if is_mostly_utf8(sample) else ""
 
 
-def can_decode(sample: bytes, encoding: str) -> bool:
+def _can_decode(sample: bytes, encoding: str) -> bool:
     """Return True if the sample decodes, except for a character that its end cuts."""
     try:
         codecs.getincrementaldecoder(encoding)("strict").decode(sample)
@@ -153,7 +132,7 @@ def is_mostly_utf8(sample: bytes) -> bool:
     """Return True if the sample is UTF-8, apart from a little damage."""
     if b"\x1b$" in sample and sample.isascii():
         return False
-    if can_decode(sample, "utf-8"):
+    if _can_decode(sample, "utf-8"):
         return True
     text = sample.decode("utf-8", "replace")
     broken = text.count("\N{REPLACEMENT CHARACTER}")
@@ -167,7 +146,7 @@ def detect_wide_encoding(sample: bytes) -> str:
     even, odd = sample[::2].count(0), sample[1::2].count(0)
     stray = len(_STRAY.findall(sample))
     # What is valid UTF-8 needs a quarter of NULs: it may be a UTF-8 text with a few NULs in it.
-    least = 0.25 if can_decode(sample, "utf-8") and 50 * stray < len(sample) else 0.01
+    least = 0.25 if _can_decode(sample, "utf-8") and 50 * stray < len(sample) else 0.01
     for encoding, many, few in (
         ("utf-32-le", sample[3::4].count(0), sample[::4].count(0)),
         ("utf-32-be", sample[::4].count(0), sample[3::4].count(0)),
@@ -175,15 +154,11 @@ def detect_wide_encoding(sample: bytes) -> str:
         ("utf-16-be", even, odd),
     ):
         enough = len(sample) // 4 * 0.9 if encoding.startswith("utf-32") else len(sample) * least
-        if many > max(enough, 20 * few) and can_decode(sample, encoding) and _is_text(sample, encoding):
-            return encoding
+        if many > max(enough, 20 * few) and _can_decode(sample, encoding):
+            text = codecs.getincrementaldecoder(encoding)("strict").decode(sample)
+            if 50 * sum(1 for c in text if not c.isprintable() and not c.isspace()) <= len(text):
+                return encoding
     return ""
-
-
-def _is_text(sample: bytes, encoding: str) -> bool:
-    text = codecs.getincrementaldecoder(encoding)("strict").decode(sample)
-    odd = sum(1 for c in text if not c.isprintable() and not c.isspace())
-    return odd * 50 <= len(text)
 
 
 def guess_encoding(sample: bytes, *, wide: bool = True) -> str:
@@ -199,7 +174,9 @@ def guess_encoding(sample: bytes, *, wide: bool = True) -> str:
                 break
             matches.extend(from_bytes(sample[: len(sample) - cut], enable_fallback=False, **known))
         if matches:
-            return _choose_match(sorted(matches), western=_has_lone_accents(sample))
+            # Bytes beyond ASCII that are mostly single are accents, unlike double-byte characters.
+            beyond = sum(1 for byte in sample if byte > 0x7F)  # noqa: PLR2004
+            return _choose_match(sorted(matches), western=2 * len(_LONE_BYTES.findall(sample)) > beyond)
     return ""
 
 
@@ -212,17 +189,8 @@ def _choose_match(matches: list[CharsetMatch], *, western: bool) -> str:
     def rank(match: CharsetMatch) -> tuple[float, float, int]:
         place = order.index(match.encoding) if match.encoding in order else len(order)
         likeness = 0.0 if western else -round(match.coherence, 1)
-        return -round(_letter_share(str(match)), 1), likeness, place
+        beyond = [c for c in str(match) if not c.isascii()]
+        letters = sum(c.isalpha() or c in _EASTERN for c in beyond) / max(1, len(beyond))
+        return -round(letters, 1), likeness, place
 
     return min(near, key=rank).encoding
-
-
-def _letter_share(text: str) -> float:
-    beyond = [c for c in text if not c.isascii()]
-    return sum(c.isalpha() or c in _EASTERN for c in beyond) / max(1, len(beyond))
-
-
-def _has_lone_accents(sample: bytes) -> bool:
-    """Return True if bytes beyond ASCII are mostly single, like accents and unlike double-byte characters."""
-    beyond = sum(1 for byte in sample if byte > 0x7F)  # noqa: PLR2004
-    return 2 * len(_LONE_BYTES.findall(sample)) > beyond

@@ -1,7 +1,8 @@
 """Detect a file's format by its first bytes, then by its name, reject what holds no text, and read the rest.
 
-A small table of signatures is enough: it only names what users give by mistake. To add a format, write a reader in
-`documents.readers`, name it in `_READERS`, and teach `detect_format` its signs.
+`look_at` needs no parser, so any process may call it. What it finds to be packed is opened by `unpack`, in a child. A
+small table of signatures is enough: it only names what users give by mistake. To add a format, write a reader in
+`documents.readers`, name it in `_READERS`, and teach `look_at` its signs.
 """
 
 from __future__ import annotations
@@ -10,21 +11,21 @@ import gzip
 import re
 import zipfile
 import zlib
+from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
-from functools import partial
 from importlib import import_module
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Final
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.documents.decoding import SAMPLE, decode, detect_wide_encoding, guess_encoding, is_mostly_utf8
-from bookwheel.documents.sources import limit_read, max_unpacked_size, spool
-from bookwheel.errors import SourceError
+from bookwheel.documents.sources import max_unpacked_size, spool
+from bookwheel.errors import BookwheelError, MissingExtra, SourceError
 from bookwheel.types import Part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import BinaryIO
 
     from bookwheel.documents.sources import SourceFile, SourceWarnings
 
@@ -50,11 +51,14 @@ class Format(StrEnum):
     NOTEBOOK = "notebook"
     PICTURE = "picture"
     GZIP = "gzip"
+    ZIP = "ZIP"
+    """An archive: what it holds decides."""
 
 
 _OLD_OFFICE: Final = b"\xd0\xcf\x11\xe0"
 _FORMAT_SIGNATURES: Final = (
     (0, b"\x1f\x8b", Format.GZIP),
+    (0, b"PK\x03\x04", Format.ZIP),
     (0, b"{\\rtf", Format.RTF),
     (0, b"\x89PNG", Format.PICTURE),
     (0, b"\xff\xd8\xff", Format.PICTURE),
@@ -113,12 +117,10 @@ _HTML_SUFFIXES: Final = frozenset({".html", ".htm", ".xhtml"})
 _AMBIGUOUS_SUFFIXES: Final = frozenset({"", ".php", ".asp", ".aspx", ".jsp"})
 
 
-def detect_format(source: SourceFile) -> Format:
-    """Return the file's format. Raise SourceError if it cannot be read."""
+def look_at(source: SourceFile) -> Format:
+    """Return the format that a file's first bytes show. Raise SourceError if it cannot be read."""
     with source.open() as file:
         head = file.read(SAMPLE)
-        if head.startswith(b"PK\x03\x04"):
-            return _detect_zip_format(file, source.name)
     if _PDF.search(head):
         return Format.PDF
     for offset, signature, format_ in _FORMAT_SIGNATURES:
@@ -126,11 +128,12 @@ def detect_format(source: SourceFile) -> Format:
             return format_
     if head.startswith(_OLD_OFFICE) and source.suffix in _OLD_SHEETS:
         return Format.SHEETS
-    reject_binary(head, source.name)
-    return _detect_text_format(source, head)
+    if kind := describe_binary(head):
+        raise SourceError(f"{source.name} is not a text: it looks like {kind}")
+    return _look_at_text(source, head)
 
 
-def _detect_text_format(source: SourceFile, head: bytes) -> Format:
+def _look_at_text(source: SourceFile, head: bytes) -> Format:
     if source.media in _HTML_MEDIA or (source.suffix in _HTML_SUFFIXES and not source.media):
         return Format.HTML
     found = _TEXT_MEDIA.get(source.media) if source.media else _TEXT_SUFFIXES.get(source.suffix)
@@ -143,10 +146,19 @@ def _detect_text_format(source: SourceFile, head: bytes) -> Format:
     return Format.EMAIL if not source.suffix and _EMAIL.search(head) else Format.TEXT
 
 
-def reject_binary(head: bytes, name: str) -> None:
-    """Raise SourceError, naming the format, if these first bytes are not text."""
-    if kind := describe_binary(head):
-        raise SourceError(f"{name} is not a text: it looks like {kind}")
+def detect_format(source: SourceFile) -> Format:
+    """Return the file's format, of an archive that of the document that it is. Raise SourceError if it has no text."""
+    format_ = look_at(source)
+    if format_ is not Format.ZIP:
+        return format_
+    with open_package(source, "archive") as archive:
+        names = set(archive.namelist())
+        if found := next((found for inside, found in _ZIP_FORMATS.items() if inside in names), None):
+            return found
+        if "content.xml" in names:
+            kind = archive.read("mimetype") if "mimetype" in names else b""
+            return Format.SHEETS if b"spreadsheet" in kind else Format.OPENDOCUMENT
+    raise SourceError(f"{source.name} is not a text: it looks like a ZIP archive; unpack it first and give the folder")
 
 
 def describe_binary(head: bytes) -> str:
@@ -170,56 +182,62 @@ _ZIP_FORMATS: Final = {
     "xl/workbook.bin": Format.SHEETS,
     "ppt/presentation.xml": Format.PPTX,
 }
-_MOST_MIMETYPE: Final = 200
-
-
-def _detect_zip_format(file: BinaryIO, name: str) -> Format:
-    with open_zip(file, name) as archive:
-        names = set(archive.namelist())
-        kind = archive.read("mimetype")[:_MOST_MIMETYPE].decode("ascii", "replace") if "mimetype" in names else ""
-    for inside, format_ in _ZIP_FORMATS.items():
-        if inside in names:
-            return format_
-    if "content.xml" in names:
-        return Format.SHEETS if "spreadsheet" in kind else Format.OPENDOCUMENT
-    raise SourceError(f"{name} is not a text: it looks like a ZIP archive; unpack it first and give the folder")
-
-
+# What a parser's exceptions mean, in words for who gave the file.
+_DAMAGES: Final = (
+    ((zipfile.BadZipFile, zlib.error, gzip.BadGzipFile, EOFError), "its packed data is broken or ends too soon"),
+    ((KeyError, IndexError), "a part of it is missing"),
+    (NotImplementedError, "it is packed in a way that cannot be read"),
+    (RecursionError, "it is nested too deeply"),
+)
+_MARKUP_SUFFIXES: Final = (".xml", ".rels", "html", ".htm", ".opf", ".ncx")
 # Bytes of markup in one archive at most: it is parsed in memory.
 _MOST_MARKUP: Final = 256 << 20
 
 
-def open_zip(file: BinaryIO, name: str) -> zipfile.ZipFile:
-    """Open a zip archive. Raise SourceError for one that is damaged, encrypted or a zip bomb."""
+@contextmanager
+def open_package(source: SourceFile, kind: str, advice: str = "Save it again.") -> Iterator[zipfile.ZipFile]:
+    """Open a document that is a zip archive. Raise SourceError for one that is damaged, encrypted or a zip bomb."""
+    with source.open() as file, explain_damage(source.name, kind, advice), zipfile.ZipFile(file) as archive:
+        entries = archive.infolist()
+        markup = sum(e.file_size for e in entries if e.filename.endswith(_MARKUP_SUFFIXES))
+        packed = sum(e.compress_size for e in entries)
+        if markup > _MOST_MARKUP or sum(e.file_size for e in entries) > max_unpacked_size(packed):
+            raise SourceError(f"{source.name} unpacks to far more than a document holds: it is rejected as a zip bomb")
+        if any(e.flag_bits & 1 for e in entries):
+            raise SourceError(f"{source.name} needs a password: save it without one")
+        yield archive
+
+
+@contextmanager
+def explain_damage(name: str, kind: str, advice: str = "Save it again.") -> Iterator[None]:
+    """Turn what a parser raises on damaged input, which can be anything, into a SourceError with advice."""
     try:
-        archive = zipfile.ZipFile(file)
-    except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError) as error:
-        raise SourceError(f"{name} is damaged: {error}. Download or save it again.") from error
-    entries = archive.infolist()
-    markup = sum(e.file_size for e in entries if e.filename.endswith((".xml", ".rels", "html", ".htm", ".opf", ".ncx")))
-    packed = sum(e.compress_size for e in entries)
-    if markup > _MOST_MARKUP or sum(e.file_size for e in entries) > max_unpacked_size(packed):
-        archive.close()
-        raise SourceError(f"{name} unpacks to far more than a document holds: it is rejected as a zip bomb")
-    if any(e.flag_bits & 1 for e in entries):
-        archive.close()
-        raise SourceError(f"{name} needs a password: save it without one")
-    return archive
+        yield
+    except (BookwheelError, MemoryError):
+        raise
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno:  # the disk's fault; without a number it is a parser's
+            raise
+        reason = next((words for types, words in _DAMAGES if isinstance(error, types)), "")
+        if not reason and (line := getattr(error, "lineno", None)):
+            reason = f"its markup is broken in line {line}"
+        reason = reason or "it is not built as it should be"
+        raise SourceError(f"{name} is a damaged {kind}: {reason}. {advice}") from error
 
 
 _READERS: Final = {
     Format.PDF: "pdf:read_pdf",
     Format.HTML: "html:read_html",
-    Format.DOCX: "docx:read_docx",
-    Format.EPUB: "containers:read_epub",
+    Format.DOCX: "office:read_docx",
+    Format.EPUB: "texts:read_epub",
     Format.PPTX: "office:read_pptx",
     Format.SHEETS: "tables:read_sheets",
     Format.CSV: "tables:read_csv",
-    Format.OPENDOCUMENT: "office:read_opendocument",
-    Format.RTF: "office:read_rtf",
+    Format.OPENDOCUMENT: "texts:read_opendocument",
+    Format.RTF: "texts:read_rtf",
     Format.EMAIL: "containers:read_email",
     Format.NOTEBOOK: "containers:read_notebook",
-    Format.PICTURE: "ocr:read_image",
+    Format.PICTURE: "pdf:read_image",
 }
 STREAMED: Final = frozenset({Format.TEXT, Format.CSV})
 """Formats that are read line by line; the others are converted whole."""
@@ -228,17 +246,27 @@ _BLOCK: Final = 1 << 20
 
 def read_parts(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
     """Yield the file's text. Raise SourceError, at the latest at its end, if it has none."""
-    source, format_ = unpack(source)
-    yield from load_reader(format_)(source, warnings)
+    file, format_ = unpack(source)
+    yield from read_as(format_, file, warnings)
 
 
-def load_reader(format_: Format) -> Reader:
-    """Return the function that reads a format."""
+def read_as(format_: Format, source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
+    """Yield the text of a file of this format."""
     if format_ is Format.TEXT:
-        return _read_text
-    module, _, name = _READERS[format_].partition(":")
-    reader: Reader = getattr(import_module(f"bookwheel.documents.readers.{module}"), name)
-    return reader
+        with source.open() as file:
+            for text in decode(file.read, source.name, warnings, source.charset):
+                yield Part(text=text, source=source.name)
+    else:
+        read: Reader = resolve_name(f"bookwheel.documents.readers.{_READERS[format_]}")
+        yield from read(source, warnings)
+
+
+def import_extra(module: str, purpose: str) -> Any:
+    """Import a package that reading needs. Raise MissingExtra if it is not installed."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise MissingExtra(purpose, "documents") from error
 
 
 def unpack(source: SourceFile) -> tuple[SourceFile, Format]:
@@ -255,16 +283,13 @@ def unpack(source: SourceFile) -> tuple[SourceFile, Format]:
 
 
 def _iterate_unpacked(source: SourceFile) -> Iterator[bytes]:
-    try:
-        with source.open() as file, gzip.open(file) as packed:
-            read = limit_read(packed.read, max_unpacked_size(source.fingerprint.size), source.name)
-            yield from iter(partial(read, _BLOCK), b"")
     # Here, because whoever stores the blocks takes an OSError for a full disk.
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise SourceError(f"{source.name} is a damaged gzip file: {error}. Download or compress it again.") from error
-
-
-def _read_text(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
-    with source.open() as file:
-        for text in decode(file.read, source.name, warnings, source.charset):
-            yield Part(text=text, source=source.name)
+    damage = explain_damage(source.name, "gzip file", "Download or compress it again.")
+    with damage, source.open() as file, gzip.open(file) as packed:
+        most = left = max_unpacked_size(source.fingerprint.size)
+        while block := packed.read(_BLOCK):
+            left -= len(block)
+            if left < 0:
+                size = f"{most >> 20} MiB"
+                raise SourceError(f"{source.name} unpacks to more than {size}: unpack it yourself if you trust it")
+            yield block

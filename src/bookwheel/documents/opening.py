@@ -12,18 +12,16 @@ from __future__ import annotations
 
 import errno
 import re
-import stat
 import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.documents.cancellation import check_cancelled
-from bookwheel.documents.conversions import ConversionStore
-from bookwheel.documents.folders import list_files
-from bookwheel.documents.items import SourceItem, prepare_items
-from bookwheel.documents.sources import SourceFile, SourceWarnings, spool, take_fingerprint, to_printable
+from bookwheel.documents.child import run_in_child
+from bookwheel.documents.conversions import ConversionStore, SourceItem, prepare_items
+from bookwheel.documents.sources import SourceFile, SourceWarnings, open_path, spool_stream, to_printable
 from bookwheel.errors import InputError, SourceError
 from bookwheel.types import Part
 
@@ -36,10 +34,7 @@ if TYPE_CHECKING:
 # Characters of a part at most, so that cutting chunks holds little more than one chunk in memory.
 _PIECE: Final = 1 << 13
 _URL: Final = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
-_BLOCK: Final = 1 << 20
 _NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-# Bytes of a stream at most: it is stored before it is read, and a device would fill the disk.
-_MOST_STREAMED: Final = 2 << 30
 # A document's name lists up to this many sources.
 _LISTED_SOURCES: Final = 3
 
@@ -180,16 +175,21 @@ def open_document(
     titles: list[str] = []
     has_headers = len(source_list) > 1
     for source in source_list:
-        files, is_folder = _open_source(
-            source, notes, stdin=stdin, allow_private=allow_private, alone=len(source_list) == 1
-        )
-        items.extend(SourceItem(file=file, is_named=not is_folder) for file in files)
-        titles.append(_title(source, files, is_folder=is_folder))
+        alone = len(source_list) == 1
+        files, is_folder = _open_source(source, notes, stdin, alone=alone, allow_private=allow_private)
+        items.extend(SourceItem(file=replace(file, everything=everything), is_named=not is_folder) for file in files)
+        title = "standard input" if source == "-" else "" if is_folder else files[0].name
+        titles.append(title or to_printable(Path(source).resolve().name))
         has_headers = has_headers or is_folder
+    # Files with the same name have their whole paths as names.
+    names = Counter(item.file.name for item in items)
+    for at, item in enumerate(items):
+        if names[item.file.name] > 1 and not item.file.temp_file:
+            items[at] = replace(item, file=replace(item.file, name=to_printable(item.file.path.as_posix())))
     name = ", ".join(titles) if len(titles) <= _LISTED_SOURCES else f"{titles[0]} and {len(titles) - 1} more"
-    store = ConversionStore.in_cache() if is_cached else ConversionStore.in_temp()
+    store = ConversionStore.in_cache() if is_cached else ConversionStore()
     try:
-        ready = prepare_items(_rename_duplicates(items), store, everything=everything, progress=progress)
+        ready = prepare_items(items, store, progress)
     except OSError as error:
         raise _read_error(name, error) from error
     document = SourceDocument(name, ready, notes, has_headers=has_headers)
@@ -197,35 +197,12 @@ def open_document(
     return document
 
 
-def open_file(file: SourceFile) -> SourceDocument:
-    """Open one file whose place and format are known, such as one that was fetched."""
-    ready = prepare_items(
-        [SourceItem(file=file, is_named=True)], ConversionStore.in_temp(), everything=False, progress=None
-    )
-    document = SourceDocument(file.name, ready, SourceWarnings(), has_headers=False)
-    document.check()
-    return document
-
-
-def find_pages(parts: Iterable[Part], length: int) -> tuple[int, ...]:
-    """Return the pages of the first `length` characters of these parts. One character at least is looked at."""
-    pages: dict[int, None] = {}
-    for part in parts:
-        if part.page is not None and part.text:
-            pages[part.page] = None
-        length -= len(part.text)
-        if length <= 0 < len(part.text):
-            break
-    return tuple(pages)
-
-
 def _open_source(
-    source: str | Path, notes: SourceWarnings, *, stdin: BinaryIO | None, allow_private: bool, alone: bool
+    source: str | Path, notes: SourceWarnings, stdin: BinaryIO | None, *, alone: bool, allow_private: bool
 ) -> tuple[list[SourceFile], bool]:
     """Return the files of one source, and True if it is a folder."""
     if source == "-":
-        stream = stdin or sys.stdin.buffer
-        return [spool(_read_blocks(stream, "standard input"), "-")], False
+        return [spool_stream(stdin or sys.stdin.buffer, "standard input")], False
     scheme = _URL.match(source) if isinstance(source, str) else None
     if scheme and scheme[1].lower() in {"http", "https"}:
         from bookwheel.documents.web import fetch
@@ -234,31 +211,9 @@ def _open_source(
     if scheme:
         raise SourceError(f"{source} cannot be fetched: only http and https can. Download it and give the file.")
     try:
-        return _open_path(Path(source), notes, alone=alone)
+        return open_path(Path(source), notes, "" if alone else Path(source).resolve().name)
     except (OSError, ValueError) as error:
         raise _read_error(to_printable(str(source)), error) from error
-
-
-def _read_blocks(stream: BinaryIO, name: str) -> Iterator[bytes]:
-    """Yield a stream's bytes. Raise SourceError for one that has no end, such as a device."""
-    size = 0
-    while block := stream.read(_BLOCK):
-        check_cancelled()
-        size += len(block)
-        if size > _MOST_STREAMED:
-            raise SourceError(f"{name} has more than {_MOST_STREAMED >> 30} GiB and no end in sight: give it as a file")
-        yield block
-
-
-def _open_path(path: Path, notes: SourceWarnings, *, alone: bool) -> tuple[list[SourceFile], bool]:
-    status = path.stat()
-    if stat.S_ISDIR(status.st_mode):
-        return list(list_files(path, notes, "" if alone else path.resolve().name)), True
-    name, suffix = to_printable(path.name), path.suffix.lower()
-    if stat.S_ISREG(status.st_mode):
-        return [SourceFile(name=name, path=path.absolute(), fingerprint=take_fingerprint(status), suffix=suffix)], False
-    with path.open("rb") as stream:
-        return [spool(_read_blocks(stream, name), name, suffix=suffix)], False
 
 
 def _read_error(name: str, error: Exception) -> SourceError:
@@ -274,24 +229,96 @@ def _read_error(name: str, error: Exception) -> SourceError:
     return SourceError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}")
 
 
-def _rename_duplicates(items: list[SourceItem]) -> list[SourceItem]:
-    """Give files with the same name their whole paths as names."""
-    names = Counter(item.file.name for item in items)
-    return [
-        replace(item, file=replace(item.file, name=to_printable(item.file.path.as_posix())))
-        if names[item.file.name] > 1 and not item.file.temp_file
-        else item
-        for item in items
-    ]
-
-
-def _title(source: str | Path, files: list[SourceFile], *, is_folder: bool) -> str:
-    if is_folder:
-        return to_printable(Path(source).resolve().name)
-    return "standard input" if source == "-" else files[0].name
+def find_pages(parts: Iterable[Part], length: int) -> tuple[int, ...]:
+    """Return the pages of the first `length` characters of these parts. One character at least is looked at."""
+    pages: dict[int, None] = {}
+    for part in parts:
+        if part.page is not None and part.text:
+            pages[part.page] = None
+        length -= len(part.text)
+        if length <= 0 < len(part.text):
+            break
+    return tuple(pages)
 
 
 def _split_part(part: Part, start: int) -> Iterator[Part]:
     """Yield small parts of a part, from its character `start` on."""
     for at in range(max(0, start), len(part.text), _PIECE):
         yield Part(text=part.text[at : at + _PIECE], source=part.source, page=part.page)
+
+
+class IsolatedDocument:
+    """A stranger's document, whose text comes from a child process, whatever opening it takes: detection and all.
+
+    So this process has neither a parser nor a loop over every line of it. Read its parts once, without a pause: its
+    child waits meanwhile. `notes` is complete after the last part.
+    """
+
+    def __init__(self, name: str, items: Iterator[Any]) -> None:
+        self.name = name
+        self.notes: tuple[str, ...] = ()
+        self.length: int | None = None
+        self._items = items
+
+    def parts(self, start: int = 0) -> Iterator[Part]:
+        """Yield the text. Raise SourceError, at the latest at its end, if there is none."""
+        if start:
+            raise SourceError(f"{self.name} can only be read from its beginning: store it first")
+        length, empty = 0, True
+        for kind, *values in self._items:
+            if kind == "notes":
+                self.notes = tuple(values)
+                continue
+            text, source, page = values
+            length += len(text)
+            empty = empty and not text.strip()
+            yield Part(text=text, source=source, page=page)
+        self.length = length
+        if empty:
+            raise SourceError(f"{self.name} holds no text to read: give a document with text in it")
+
+    def pages(self, start: int, end: int) -> tuple[int, ...]:
+        """Raise SourceError: the text is not kept."""
+        raise SourceError(f"{self.name} can only be read from its beginning, not from {start} to {end}: store it first")
+
+    def slice(self, start: int, end: int) -> str:
+        """Raise SourceError: the text is not kept."""
+        raise SourceError(f"{self.name} can only be read from its beginning, not from {start} to {end}: store it first")
+
+
+def open_isolated(path: Path, name: str) -> IsolatedDocument:
+    """Open a file in a child."""
+    return IsolatedDocument(name, run_in_child(_read_isolated, str(path), None, name=name))
+
+
+def open_fetched(source: SourceFile) -> IsolatedDocument:
+    """Open a file that was fetched in a child."""
+    return IsolatedDocument(source.name, run_in_child(_read_isolated, None, source.to_values(), name=source.name))
+
+
+# Characters of one message of the child at most.
+_MOST_MESSAGE: Final = 1 << 20
+
+
+def _read_isolated(path: str | None, values: dict[str, Any] | None) -> Iterator[list[Any]]:
+    """Yield parts and notes as values of JSON. Small parts of one place go together, as each message has its price."""
+    if values:
+        file = SourceFile.from_values(values)
+        items = prepare_items([SourceItem(file=file, is_named=True)], ConversionStore())
+        document = SourceDocument(file.name, items, SourceWarnings(), has_headers=False)
+        document.check()
+    else:
+        document = open_document([path or ""])
+    texts: list[str] = []
+    length = 0
+    place: tuple[str, int | None] = ("", None)
+    for part in document.parts():  # pieces of at most _PIECE
+        if texts and ((part.source, part.page) != place or length + len(part.text) > _MOST_MESSAGE):
+            yield ["part", "".join(texts), *place]
+            texts, length = [], 0
+        place = (part.source, part.page)
+        texts.append(part.text)
+        length += len(part.text)
+    if texts:
+        yield ["part", "".join(texts), *place]
+    yield ["notes", *document.notes]

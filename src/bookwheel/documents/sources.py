@@ -1,22 +1,32 @@
-"""The bytes of one file, and warnings about what could not be read.
+"""What a document is read from: files, the files of a folder, streams; their bytes, and notes on what was not read.
 
 A named file is read in place. A stream or a web response, which can be read only once, is first written to a temporary
 file, so that it can be read again and a large one does not fill the memory.
+
+A folder's files come in a fixed order. `.gitignore` files apply at every level, including those above the folder in the
+same repository. Links are not followed, so a folder can neither loop nor lead outside. What is left out is reported. A
+folder may be a stranger's: its depth is not bounded by Python's stack, and patterns are matched in bounded time.
 """
 
 from __future__ import annotations
 
 import os
+import re
+import stat
 import tempfile
 import weakref
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from pathspec import GitIgnoreSpec
+from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
+
+from bookwheel.documents.cancellation import check_cancelled
 from bookwheel.errors import SourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
     from typing import BinaryIO
 
 # Names in one warning; the rest is only counted.
@@ -39,12 +49,11 @@ class SourceWarnings:
 
     def lines(self) -> tuple[str, ...]:
         """Return one sentence for each kind of warning, in the order they came up."""
-        return tuple(f"{what}: {_join_places(list(places))}" for what, places in self._places.items())
-
-
-def _join_places(places: list[str]) -> str:
-    names = ", ".join(places[:_LISTED_PLACES])
-    return f"{names} and {len(places) - _LISTED_PLACES} more" if len(places) > _LISTED_PLACES else names
+        sentences = []
+        for what, places in self._places.items():
+            names, more = list(places)[:_LISTED_PLACES], len(places) - _LISTED_PLACES
+            sentences.append(f"{what}: {', '.join(names)}{f' and {more} more' if more > 0 else ''}")
+        return tuple(sentences)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +91,14 @@ class SourceFile:
             raise SourceError(f"{self.name} has changed since its reading began: ask again to read it as it is now")
         return file
 
+    def read(self, most: int, advice: str) -> bytes:
+        """Return all bytes. Raise SourceError, with this advice, for more than `most`, which do not fit in memory."""
+        with self.open() as file:
+            data = file.read(most + 1)
+        if len(data) > most:
+            raise SourceError(f"{self.name} is over {most >> 20} MiB: {advice}")
+        return data
+
     def to_values(self) -> dict[str, Any]:
         """Return the fields as JSON values, for a child process; the temporary file stays with this one."""
         values = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "temp_file"}
@@ -109,23 +126,16 @@ class TempFile:
     def __init__(self, blocks: Iterable[bytes], name: str) -> None:
         try:
             handle, path = tempfile.mkstemp(prefix="bookwheel-")
-        except OSError as error:
-            raise _storage_error(name, error) from error
-        self.path = Path(path)
-        weakref.finalize(self, self.path.unlink, missing_ok=True)
-        try:
+            self.path = Path(path)
+            weakref.finalize(self, self.path.unlink, missing_ok=True)
             with os.fdopen(handle, "wb") as file:
                 for block in blocks:
                     file.write(block)
         except OSError as error:
-            raise _storage_error(name, error) from error
-
-
-def _storage_error(name: str, error: OSError) -> SourceError:
-    return SourceError(
-        f"{name} cannot be stored in {tempfile.gettempdir()} while it is read: {error.strerror or error}. "
-        f"Free some space there, or name another folder in TMPDIR."
-    )
+            raise SourceError(
+                f"{name} cannot be stored in {tempfile.gettempdir()} while it is read: {error.strerror or error}. "
+                f"Free some space there, or name another folder in TMPDIR."
+            ) from error
 
 
 def spool(blocks: Iterable[bytes], name: str, *, media: str = "", charset: str = "", suffix: str = "") -> SourceFile:
@@ -142,19 +152,25 @@ def spool(blocks: Iterable[bytes], name: str, *, media: str = "", charset: str =
     )
 
 
-def limit_read(read: Callable[[int], bytes], limit: int, name: str) -> Callable[[int], bytes]:
-    """Wrap `read` to raise SourceError after `limit` bytes: a small file can unpack without end."""
-    total = 0
+_BLOCK: Final = 1 << 20
+# Bytes of a stream at most: it is stored before it is read, and a device would fill the disk.
+_MOST_STREAMED: Final = 2 << 30
 
-    def read_limited(size: int) -> bytes:
-        nonlocal total
-        block = read(size)
-        total += len(block)
-        if total > limit:
-            raise SourceError(f"{name} unpacks to more than {limit >> 20} MiB: unpack it yourself if you trust it")
-        return block
 
-    return read_limited
+def spool_stream(stream: BinaryIO, name: str, file_name: str = "-", suffix: str = "") -> SourceFile:
+    """Write a stream to a temporary file. Raise SourceError for one that has no end, such as a device."""
+
+    def blocks() -> Iterator[bytes]:
+        size = 0
+        while block := stream.read(_BLOCK):
+            check_cancelled()
+            size += len(block)
+            if size > _MOST_STREAMED:
+                most = f"{_MOST_STREAMED >> 30} GiB"
+                raise SourceError(f"{name} has more than {most} and no end in sight: give it as a file")
+            yield block
+
+    return spool(blocks(), file_name, suffix=suffix)
 
 
 # Bytes that any file may unpack to.
@@ -166,3 +182,170 @@ _RATIO: Final = 200
 def max_unpacked_size(packed: int) -> int:
     """Return how many bytes this many packed bytes may unpack to."""
     return max(_FREE, _RATIO * packed)
+
+
+def open_path(path: Path, warnings: SourceWarnings, label: str = "") -> tuple[list[SourceFile], bool]:
+    """Return the files of a path, and True if it is a folder. `label` goes before the names of a folder's files."""
+    status = path.stat()
+    if stat.S_ISDIR(status.st_mode):
+        return list(list_files(path, warnings, label)), True
+    name, suffix = to_printable(path.name), path.suffix.lower()
+    if stat.S_ISREG(status.st_mode):
+        return [SourceFile(name=name, path=path.absolute(), fingerprint=take_fingerprint(status), suffix=suffix)], False
+    with path.open("rb") as stream:
+        return [spool_stream(stream, name, name, suffix)], False
+
+
+# Bytes of one .gitignore at most: each of its lines is compared with each file.
+_MOST_RULES: Final = 256 << 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rules:
+    """One .gitignore and the folder it applies to."""
+
+    folder: Path
+    spec: GitIgnoreSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Listing:
+    """What all folders below one top have in common."""
+
+    top: Path
+    warnings: SourceWarnings
+    label: str
+
+    def name(self, path: Path) -> str:
+        inside = path.relative_to(self.top).as_posix()
+        return to_printable(f"{self.label}/{inside}" if self.label else inside)
+
+    def walk(self, folder: Path, rules: tuple[_Rules, ...]) -> Iterator[SourceFile | tuple[Path, tuple[_Rules, ...]]]:
+        """Yield the files of one folder, and each folder in it with the rules that apply there."""
+        try:
+            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+            rules = (*rules, *_load_rules(folder))
+        except OSError as error:
+            self.warnings.add(f"left out, cannot be opened ({error.strerror})", self.name(folder))
+            return
+        for entry in entries:
+            path = folder / entry.name
+            name = self.name(path)
+            try:
+                if why := _reason_to_skip(entry, path, rules):
+                    self.warnings.add(f"left out, {why}", name)
+                elif entry.is_dir(follow_symlinks=False):
+                    yield path, rules
+                else:
+                    fingerprint = take_fingerprint(entry.stat(follow_symlinks=False))
+                    yield SourceFile(name=name, path=path, fingerprint=fingerprint, suffix=path.suffix.lower())
+            except OSError as error:  # it was removed meanwhile, or its path is too long
+                self.warnings.add(f"left out, cannot be opened ({error.strerror})", name)
+
+
+def list_files(folder: Path, warnings: SourceWarnings, label: str = "") -> Iterator[SourceFile]:
+    """Yield the folder's files, sorted. A file's name is its path in the folder, prefixed by `label` if given."""
+    top = folder.resolve()
+    repository = next((around for around in (top, *top.parents) if (around / ".git").exists()), top)
+    above = [around for around in reversed(top.parents) if around.is_relative_to(repository)]
+    rules = tuple(rule for around in above for rule in _load_rules(around))
+    # The user asked for this folder, so rules that ignore the folder itself do not apply.
+    rules = () if _is_ignored(top, rules, is_folder=True) else rules
+    listing = _Listing(top=top, warnings=warnings, label=label)
+    pending = [listing.walk(top, rules)]
+    while pending:
+        check_cancelled()
+        found = next(pending[-1], None)
+        if found is None:
+            pending.pop()
+        elif isinstance(found, SourceFile):
+            yield found
+        else:
+            pending.append(listing.walk(*found))
+
+
+def _reason_to_skip(entry: os.DirEntry[str], path: Path, rules: tuple[_Rules, ...]) -> str:
+    """Return why an entry is not read, or an empty string."""
+    if entry.name.startswith("."):
+        return "hidden"
+    if entry.is_symlink():
+        return "links (give their targets as sources)"
+    is_folder = entry.is_dir(follow_symlinks=False)
+    if _is_ignored(path, rules, is_folder=is_folder):
+        return "named in .gitignore"
+    return "" if is_folder or entry.is_file(follow_symlinks=False) else "neither files nor folders"
+
+
+def _is_ignored(path: Path, rules: tuple[_Rules, ...], *, is_folder: bool) -> bool:
+    """Return the decision of the deepest .gitignore that matches the path."""
+    for rule in reversed(rules):
+        inside = path.relative_to(rule.folder).as_posix()
+        decision = rule.spec.check_file(f"{inside}/" if is_folder else inside).include
+        if decision is not None:
+            return decision
+    return False
+
+
+def _load_rules(folder: Path) -> tuple[_Rules, ...]:
+    file = folder / ".gitignore"
+    try:
+        if not file.is_file():
+            return ()
+        with file.open("rb") as stream:
+            content = stream.read(_MOST_RULES + 1)
+    except OSError:
+        return ()
+    if len(content) > _MOST_RULES:
+        raise SourceError(
+            f"{to_printable(str(file))} is larger than {_MOST_RULES >> 10} KiB, so what it leaves out cannot be known: "
+            f"shorten it, or name the files to read"
+        )
+    spec = parse_rules(content.decode("utf-8", "surrogateescape").splitlines())
+    return (_Rules(folder=folder, spec=spec),) if len(spec) else ()
+
+
+def parse_rules(lines: Iterable[str]) -> GitIgnoreSpec:
+    """Return the rules of a file's lines, matched in bounded time; like git, leave out a line that is not a pattern."""
+    patterns = []
+    for line in lines:
+        try:
+            pattern = GitIgnoreSpecPattern(line)
+        except ValueError:
+            continue
+        if pattern.include is None:
+            continue
+        assert pattern.regex is not None
+        bounded = _bound_regex(pattern.regex.pattern)
+        if bounded != pattern.regex.pattern:
+            pattern.regex = re.compile(bounded)
+        patterns.append(pattern)
+    return GitIgnoreSpec(patterns)
+
+
+# How pathspec writes `*`, and `**` at the beginning and inside of a pattern.
+_STAR: Final = "[^/]*"
+_LEADING: Final = "(?:.+/)?"
+_INNER: Final = "(?:/.+)?"
+
+
+def _bound_regex(regex: str) -> str:
+    """Return an expression that matches the same paths in bounded time."""
+    leading = "^" + _LEADING
+    first, *rest = regex.removeprefix(leading).removeprefix("^").split(_INNER)
+    parts = [_bound_stars(part) for part in (first, *rest)]
+    start = "^" if regex.startswith("^") else ""
+    if regex.startswith(leading):
+        if not rest:
+            return leading + parts[0]
+        start, parts[0] = "", f"^(?>(?:.+?/)??{parts[0]}(?=/))"
+    # All but the last: what follows `**` is whole folders, so its first place is as good as any later one.
+    middle = [f"(?>(?:/.+?)??{part}(?=/))" for part in parts[1:-1]]
+    return start + "".join((parts[0], *middle, *(_INNER + part for part in parts[1:][-1:])))
+
+
+def _bound_stars(regex: str) -> str:
+    """Make each `*` but the last take its first fit. A name that ends in between can only fit at its end."""
+    first, *rest = regex.split(_STAR)
+    if len(rest) < 2:  # noqa: PLR2004  a single wildcard is tried once at each place
+        return regex
+    return first + "".join(f"(?>[^/]*?{piece})" for piece in rest[:-1]) + _STAR + rest[-1]

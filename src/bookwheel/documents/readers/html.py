@@ -1,21 +1,25 @@
 """Read a web page whole: every visible word in its structure, without menus, cookie notices and footers of links.
 
-What is left out is counted in a note, and `SourceFile.everything` keeps it.
+What is left out is counted in a note, and `SourceFile.everything` keeps it. What all pages of a folder repeat is found
+by `find_repeated_edges`. Other readers parse and render their markup here too.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from html.entities import html5
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.documents.decoding import decode_bytes
-from bookwheel.documents.readers.markup import tag_of
-from bookwheel.errors import MissingExtra, SourceError
+from bookwheel.documents.formats import import_extra
+from bookwheel.documents.readers.markup import tag_of, to_markdown
+from bookwheel.errors import SourceError
 from bookwheel.types import Part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from bookwheel.documents.sources import SourceFile, SourceWarnings
 
@@ -33,10 +37,7 @@ _HEADINGS: Final = frozenset(("h1", "h2", "h3", "h4", "h5", "h6", "summary", "dt
 
 def read_html(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
     """Yield the page as one part."""
-    with source.open() as file:
-        data = file.read(_MOST_HTML + 1)
-    if len(data) > _MOST_HTML:
-        raise SourceError(f"{source.name} is over {_MOST_HTML >> 20} MiB of HTML: convert it to text first")
+    data = source.read(_MOST_HTML, "convert it to text first")
     page = decode_bytes(data, source.name, warnings, source.charset or find_charset(data))
     root = parse_html(page, source.name)
     if root is None:
@@ -44,7 +45,7 @@ def read_html(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
     if not source.everything:
         _drop_boilerplate(root, source.name, warnings)
     text = render_tree(root, source.name)
-    title = find_title(root)
+    title = " ".join((root.findtext(".//title") or "").split())
     if text and title and title not in text:
         text = f"# {title}\n\n{text}"
     if text:
@@ -59,10 +60,9 @@ def find_charset(data: bytes) -> str:
 
 def parse_html(page: str, name: str) -> Any:
     """Return the root of a page, or None if it is empty."""
-    try:
-        from lxml import etree, html
-    except ImportError as error:
-        raise MissingExtra("reading HTML", "documents") from error
+    import_extra("lxml", "reading HTML")
+    from lxml import etree, html
+
     # A declared encoding would be an error in text that is decoded already.
     page = _XML_DECLARATION.sub("", page).replace("\0", "\N{REPLACEMENT CHARACTER}")
     parser = html.HTMLParser(huge_tree=True, remove_comments=True, remove_pis=True)
@@ -82,47 +82,89 @@ def parse_xhtml(page: str, name: str) -> Any:
 
     # Only HTML's parser knows the names of characters such as &nbsp;
     text = _ENTITY.sub(lambda found: found[0] if found[1] in _XML_ENTITIES else html5.get(found[1], found[0]), page)
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
+    text = _XML_DECLARATION.sub("", text).lstrip("\N{BYTE ORDER MARK}\r\n\t ")
     try:
-        return etree.fromstring(_XML_DECLARATION.sub("", text).lstrip("\N{BYTE ORDER MARK}\r\n\t ").encode(), parser)
+        return parse_xml(text.encode(), huge_tree=False)
     except (etree.XMLSyntaxError, UnicodeError):
         return parse_html(page, name)
 
 
+def parse_xml(data: bytes, *, recover: bool = False, huge_tree: bool = True) -> Any:
+    """Return the root of XML, without comments, and without what it wants from elsewhere."""
+    from lxml import etree
+
+    options = {"resolve_entities": False, "no_network": True, "remove_comments": True, "remove_pis": True}
+    return etree.fromstring(data, etree.XMLParser(recover=recover, huge_tree=huge_tree, **options))
+
+
 def render_tree(root: Any, name: str) -> str:
     """Return the visible text of a parsed page as Markdown."""
-    from bookwheel.documents.readers.markup import to_markdown
-
     try:
         return to_markdown(root)
     except RecursionError as error:
         raise _depth_error(name) from error
 
 
-def find_title(root: Any) -> str:
-    """Return the page's title on one line."""
-    title = next(root.iter("title"), None)
-    return " ".join("".join(title.itertext()).split()) if title is not None else ""
-
-
 def _depth_error(name: str) -> SourceError:
     return SourceError(f"the markup of {name} is nested too deeply: convert it to text first")
 
 
-def _drop_boilerplate(root: Any, name: str, warnings: SourceWarnings) -> None:
-    """Take boilerplate out of the tree, and count its words in a note."""
-    from bookwheel.documents.readers.markup import tag_of
+_LEAST_PAGES: Final = 4
+_SHARE: Final = 0.5
+# Blocks from an edge that are compared.
+_MOST_BLOCKS: Final = 40
+_BETWEEN: Final = "\n\n"
 
+
+def find_repeated_edges(texts: Sequence[str]) -> list[tuple[int, int]]:
+    """Return, for each text, how many characters at its beginning and its end repeat those of an earlier one."""
+    if len(texts) < _LEAST_PAGES:
+        return [(0, 0)] * len(texts)
+    pages = [text.rstrip("\n").split(_BETWEEN) for text in texts]
+    heads = _count_repeats([page[:_MOST_BLOCKS] for page in pages])
+    tails = _count_repeats([page[: -_MOST_BLOCKS - 1 : -1] for page in pages])
+    edges: list[tuple[int, int]] = []
+    for text, page, head, tail in zip(texts, pages, heads, tails, strict=True):
+        if head + tail >= len(page):  # nothing of its own: it may be a page that others quote
+            edges.append((0, 0))
+            continue
+        start = sum(len(block) + len(_BETWEEN) for block in page[:head])
+        end = sum(len(block) + len(_BETWEEN) for block in page[len(page) - tail :])
+        edges.append((start, end + len(text) - len(text.rstrip("\n")) if tail else 0))
+    return edges
+
+
+def _count_repeats(pages: Sequence[Sequence[str]]) -> list[int]:
+    """Return how many blocks of each page, from its edge on, stand on most pages and on an earlier one."""
+    counts = Counter(block for page in pages for block in set(page))
+    common = {block for block, count in counts.items() if count >= _LEAST_PAGES and count > _SHARE * len(pages)}
+    seen: set[str] = set()
+    lengths: list[int] = []
+    for page in pages:
+        lengths.append(sum(1 for _ in takewhile(seen.__contains__, page)))
+        seen |= common.intersection(page)
+    return lengths
+
+
+def _drop_boilerplate(root: Any, name: str, warnings: SourceWarnings) -> None:
+    """Take each outermost element that is boilerplate out of the tree, and count its words in a note."""
     for button in root.iter("button"):
         # A title that folds its section is text.
         if button.get("aria-expanded") is not None or any(tag_of(e) in _HEADINGS for e in button.iterancestors()):
             button.tag = "span"
-    words: dict[str, int] = {}
-    for element, kind in list(find_boilerplate(root)):
-        words[kind] = words.get(kind, 0) + len("".join(element.itertext()).split())
+    found: list[tuple[str, Any]] = []
+    pending = [root]
+    while pending:
+        element = pending.pop()
+        if kind := _classify(element):
+            found.append((kind, element))
+        else:
+            pending.extend(child for child in reversed(element) if isinstance(child.tag, str))
+    words: Counter[str] = Counter()
+    for kind, element in found:
+        words[kind] += len("".join(element.itertext()).split())
         element.drop_tree()
-    if any(words.values()):
-        counts = ", ".join(f"{count} words of {kind}" for kind, count in sorted(words.items()) if count)
+    if counts := ", ".join(f"{count} words of {kind}" for kind, count in sorted(words.items()) if count):
         warnings.add("left out as boilerplate (--everything keeps it)", f"{name} ({counts})")
 
 
@@ -146,17 +188,6 @@ _MOST_CONSENT: Final = 300
 _LINKS: Final = 0.8
 
 
-def find_boilerplate(root: Any) -> Iterator[tuple[Any, str]]:
-    """Yield each outermost element that is boilerplate, and its kind. Elements inside one are not looked at."""
-    stack = [root]
-    while stack:
-        element = stack.pop()
-        if kind := _classify(element):
-            yield element, kind
-        else:
-            stack.extend(child for child in reversed(element) if isinstance(child.tag, str))
-
-
 def _classify(element: Any) -> str:
     """Return the kind of boilerplate that an element is, or an empty string."""
     tag, role = tag_of(element), (element.get("role") or "").strip().lower()
@@ -168,7 +199,9 @@ def _classify(element: Any) -> str:
         if tag == "a" and _SKIP_LINK.search(names) and (element.get("href") or "").startswith("#"):
             return "menus"
         if _CONSENT.search(names) and tag not in {"html", "body", "main", "article", "a"}:
-            return "cookie notices" if _is_consent(element) else ""
+            text = "".join(element.itertext())
+            is_notice = len(text.split()) <= _MOST_CONSENT and re.search(r"cookie|consent", text, re.IGNORECASE)
+            return "cookie notices" if is_notice else ""
         kind = kind or ("menus" if tag in {"div", "ul", "ol", "p", "header"} and _MENU.search(names) else "")
     return kind if kind and _is_menu(element) else ""
 
@@ -188,8 +221,3 @@ def _is_page_footer(element: Any) -> bool:
     text = "".join(element.itertext())
     words = len(text.split())
     return words <= _MOST_FOOTER and (bool(_IMPRINT.search(text)) or _is_menu(element))
-
-
-def _is_consent(element: Any) -> bool:
-    text = "".join(element.itertext())
-    return len(text.split()) <= _MOST_CONSENT and bool(re.search(r"cookie|consent", text, re.IGNORECASE))

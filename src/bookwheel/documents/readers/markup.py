@@ -59,7 +59,6 @@ def tag_of(element: Any) -> str:
 
 
 def _blocks(element: Any) -> list[str]:
-    """Return the blocks of an element's content: paragraphs, headings, lists, tables."""
     blocks: list[str] = []
     words: list[str] = [element.text or ""]
 
@@ -122,22 +121,14 @@ def _mark_inline(element: Any, tag: str, inner: str) -> str:
         return f"“{inner}”"
     if tag == "rt" and text:
         return f"({text})"
-    if tag == "a" and _is_permalink(element, text):
-        return ""
+    if tag == "a" and 0 < len(text) < _SYMBOL and (element.get("href") or "").startswith("#"):
+        # The sign beside a heading that links to the heading itself.
+        return inner if any(c.isalnum() or c in "*†‡" for c in text) else ""
     if tag == "sup" and text[:1].isdigit():
         # A note's number or an exponent must not run into the word before it.
         is_note = any(tag_of(link) == "a" for link in (element.getparent(), *element))
         return f"[{text}]" if is_note else f"^{text}"
     return inner
-
-
-def _is_permalink(element: Any, text: str) -> bool:
-    """Return True for the sign beside a heading that links to the heading itself."""
-    return (
-        0 < len(text) < _SYMBOL
-        and not any(c.isalnum() or c in "*†‡" for c in text)
-        and (element.get("href") or "").startswith("#")
-    )
 
 
 def _indent(text: str, first: str, others: str) -> str:
@@ -247,7 +238,7 @@ def _collect_rows(element: Any, rows: list[list[Any]], blocks: list[str]) -> Non
 
 
 def _is_layout(table: Any, rows: list[list[Any]]) -> bool:
-    """Return True if the table only arranges a page: its cells hold pages, not values."""
+    # It only arranges a page if its cells hold pages, not values.
     if table.get("role") in {"presentation", "none"} or max((len(row) for row in rows), default=0) < 2:  # noqa: PLR2004
         return True
     return any(
@@ -289,15 +280,10 @@ def _cell_text(cell: Any) -> str:
     return " ".join("; ".join(block.replace("\n- ", "; ").removeprefix("- ") for block in _blocks(cell)).split())
 
 
-def _render_stray_item(element: Any) -> list[str]:
-    """Return the blocks of a list's item outside a list."""
-    return [item] if (item := _render_item(element, "- ")) else []
-
-
 _RENDERERS: Final[dict[str, Callable[[Any], list[str]]]] = {
     **dict.fromkeys(("ul", "ol", "menu", "dir"), _render_list),
     **dict.fromkeys(("pre", "listing", "xmp", "plaintext"), _render_code),
     "table": _render_table,
     "dl": _render_definitions,
-    "li": _render_stray_item,
+    "li": lambda element: [item] if (item := _render_item(element, "- ")) else [],  # outside a list
 }

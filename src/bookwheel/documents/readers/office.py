@@ -1,20 +1,22 @@
-"""Read OpenDocument (ODT, ODP, ODG), presentations (PPTX) and RTF.
+"""Read Word documents and presentations.
 
-The elements of OpenDocument are renamed to those of HTML, so that headings, lists, tables and notes come out like those
-of a page. A presentation is read slide by slide: titles, texts, tables, charts, alternative texts, then the notes.
+A DOCX comes as its headers, the text with its tables, lists, notes, comments and formulas, then its footers. `mammoth`
+converts the text to HTML. It does not know headers, footers, formulas, diagrams and charts, so their words are put into
+the text that it is given. A presentation is read slide by slide: titles, texts, tables, charts, alternative texts, then
+the notes.
 """
 
 from __future__ import annotations
 
+import posixpath
 import re
 import zipfile
-import zlib
+from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.documents.formats import open_zip
-from bookwheel.documents.readers.html import render_tree
+from bookwheel.documents.formats import import_extra, open_package
+from bookwheel.documents.readers.html import parse_html, parse_xml, render_tree
 from bookwheel.documents.readers.tables import format_rows
-from bookwheel.errors import MissingExtra, SourceError
 from bookwheel.types import Part
 
 if TYPE_CHECKING:
@@ -22,183 +24,158 @@ if TYPE_CHECKING:
 
     from bookwheel.documents.sources import SourceFile, SourceWarnings
 
-
-_OFFICE: Final = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
-_STYLE: Final = "{urn:oasis:names:tc:opendocument:xmlns:style:1.0}"
-_TEXT: Final = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
-_TABLE: Final = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
-_DRAW: Final = "{urn:oasis:names:tc:opendocument:xmlns:drawing:1.0}"
-_MATH_ANNOTATION: Final = "{http://www.w3.org/1998/Math/MathML}annotation"
-_PRESENTATION: Final = "{urn:oasis:names:tc:opendocument:xmlns:presentation:1.0}"
-_NAMES: Final = {
-    f"{_TEXT}p": "p",
-    f"{_TEXT}list": "ul",
-    f"{_TEXT}list-header": "li",
-    f"{_TEXT}list-item": "li",
-    f"{_TEXT}line-break": "br",
-    f"{_TEXT}note-body": "div",
-    f"{_TABLE}table": "table",
-    f"{_TABLE}table-header-rows": "thead",
-    f"{_TABLE}table-rows": "tbody",
-    f"{_TABLE}table-row-group": "tbody",
-    f"{_TABLE}table-row": "tr",
-    f"{_TABLE}table-cell": "td",
-    f"{_TABLE}covered-table-cell": "td",
-    f"{_DRAW}text-box": "div",
-    f"{_PRESENTATION}notes": "div",
-}
-# Text that the document does not show: what was deleted, and what its styles are called.
-_UNSEEN: Final = (
-    f"{_TEXT}tracked-changes",
-    f"{_TEXT}sequence-decls",
-    f"{_TEXT}variable-decls",
-    f"{_TEXT}user-field-decls",
-    f"{_TEXT}note-citation",
-    f"{_OFFICE}forms",
-    _MATH_ANNOTATION,
-)
-_MARGINS: Final = tuple(
-    f"{_STYLE}{name}" for name in ("header", "header-first", "header-left", "footer", "footer-left")
-)
-_MOST_REPEATS: Final = 64
+_MAIN: Final = "word/document.xml"
+_STYLE_SHEET: Final = "word/styles.xml"
+_RELATIONSHIPS: Final = "word/_rels/document.xml.rels"
+_W: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_M: Final = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
+_R: Final = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
+_A: Final = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
+_C: Final = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
+_IMAGE_DATA: Final = "{urn:schemas-microsoft-com:vml}imagedata"
+_STYLE_FACTS: Final = frozenset(f"{_W}{name}" for name in ("name", "basedOn", "pPr"))
+_SPACE: Final = "{http://www.w3.org/XML/1998/namespace}space"
+_DRAWINGS: Final = re.compile(r"word/(?:diagrams/data|charts/chart)\d*\.xml")
+_UNKNOWN_ELEMENT: Final = re.compile(r"unrecognised element was ignored: (?:\{[^}]*\}|[\w-]+:)?(\w+)")
+# Word's own comments are left out by mammoth unless a style is named for them.
+_STYLES: Final = "comment-reference => sup"
 
 
-def read_opendocument(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
-    """Yield a text as one part, a presentation as a part for every slide, whose number is its page."""
-    del warnings
-    try:
-        from lxml.etree import LxmlError
-    except ImportError as error:
-        raise MissingExtra("reading ODT and ODP", "documents") from error
-    with source.open() as file, open_zip(file, source.name) as archive:
-        try:
-            body = _parse(archive, "content.xml").find(f"{_OFFICE}body")
-            margins = _read_margins(archive, source.name)
-        except (LxmlError, KeyError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error) as error:
-            raise SourceError(f"{source.name} is damaged: {error}. Save it again.") from error
-    if body is None:
-        raise SourceError(f"{source.name} is damaged: it has no text part. Save it again.")
-    pages = list(body.iter(f"{_DRAW}page"))
-    for number, page in enumerate(pages, 1):
-        if text := _render(page, source.name):
-            yield Part(text=f"{text}\n\n", source=source.name, page=number)
-    if not pages and (text := "\n\n".join(piece for piece in (margins, _render(body, source.name)) if piece)):
+def read_docx(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
+    """Yield the document as one part. Add what mammoth cannot convert to the warnings."""
+    mammoth = import_extra("mammoth", "reading DOCX")
+    import_extra("lxml.etree", "reading DOCX")
+    with open_package(source, "Word document", "Save it again as .docx.") as archive:
+        result = mammoth.convert_to_html(
+            BytesIO(_complete(archive)),
+            convert_image=mammoth.images.img_element(lambda _: {"src": ""}),
+            style_map=_STYLES,
+        )
+    for message in result.messages:
+        if found := _UNKNOWN_ELEMENT.search(message.message):
+            warnings.add(f"Word elements of the kind {found[1]} are not shown", source.name)
+    root = parse_html(result.value, source.name)
+    if root is not None and (text := render_tree(root, source.name)):
         yield Part(text=f"{text}\n", source=source.name)
 
 
-def _parse(archive: zipfile.ZipFile, path: str) -> Any:
+def _complete(archive: zipfile.ZipFile) -> bytes:
+    """Return the package with the words of its other parts in its main text, and without its pictures."""
     from lxml import etree
 
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, huge_tree=True)
-    return etree.fromstring(archive.read(path), parser)
+    document = parse_xml(archive.read(_MAIN))
+    body = document.find(f"{_W}body")
+    for wrapper in list(body.iter(f"{_W}customXml")):
+        parent = wrapper.getparent()
+        at = parent.index(wrapper)
+        parent[at : at + 1] = [child for child in wrapper if child.tag != f"{_W}customXmlPr"]
+    headers, footers = _read_margins(archive)
+    body[:0] = headers
+    at = len(body) - 1 if len(body) and body[-1].tag == f"{_W}sectPr" else len(body)
+    body[at:at] = [*_read_drawings(archive), *footers]
+    for formula in [*body.iter(f"{_M}oMathPara"), *body.iter(f"{_M}oMath")]:
+        parent = formula.getparent()
+        # A formula inside a replaced paragraph of formulas is still in the list.
+        if parent is not None and parent.tag != f"{_M}oMathPara":
+            run = _make_run("".join(t.text or "" for t in formula.iter(f"{_M}t")))
+            run.tail = formula.tail
+            parent.replace(formula, run)
+    packed = BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as copy:
+        for entry in archive.infolist():
+            if entry.filename == _MAIN:
+                copy.writestr(_MAIN, etree.tostring(document))
+            elif entry.filename == _STYLE_SHEET:
+                copy.writestr(_STYLE_SHEET, _slim_styles(parse_xml(archive.read(entry))))
+            elif entry.filename.endswith((".xml", ".rels")):
+                copy.writestr(entry.filename, archive.read(entry))
+    return packed.getvalue()
 
 
-def _read_margins(archive: zipfile.ZipFile, name: str) -> str:
-    """Return the words of headers and footers, each wording once."""
-    if "styles.xml" not in archive.NameToInfo:
-        return ""
-    root = _parse(archive, "styles.xml")
-    return "\n\n".join(dict.fromkeys(text for part in root.iter(*_MARGINS) if (text := _render(part, name))))
+def _slim_styles(styles: Any) -> bytes:
+    """Return the style sheet without the looks: mammoth's parser takes longer for them than for the document."""
+    from lxml import etree
+
+    for part in list(styles):
+        if part.tag != f"{_W}style":
+            styles.remove(part)
+            continue
+        for fact in list(part):
+            if fact.tag not in _STYLE_FACTS:
+                part.remove(fact)
+    return bytes(etree.tostring(styles))
 
 
-def _render(root: Any, name: str) -> str:
-    for hidden in list(root.iter(*_UNSEEN)):
-        _remove(hidden)
-    for element in list(root.iter()):
-        _rename(element)
-    return render_tree(root, name)
+def _read_margins(archive: zipfile.ZipFile) -> tuple[list[Any], list[Any]]:
+    """Return the paragraphs and tables of all headers and of all footers, each wording once."""
+    margins: dict[str, list[Any]] = {"header": [], "footer": []}
+    seen: set[str] = set()
+    for relationship in parse_xml(archive.read(_RELATIONSHIPS)) if _RELATIONSHIPS in archive.NameToInfo else ():
+        kind = (relationship.get("Type") or "").rpartition("/")[2]
+        path = posixpath.normpath(posixpath.join("word", relationship.get("Target") or ""))
+        if kind not in margins or path not in archive.NameToInfo:
+            continue
+        part = parse_xml(archive.read(path))
+        text = "".join(part.itertext()).strip()
+        if not text or text in seen:
+            continue
+        seen.add(text)
+        # References into its own list of relationships mean something else in the document's.
+        for link in part.iter(f"{_W}hyperlink"):
+            link.attrib.pop(f"{_R}id", None)
+        for picture in list(part.iter(f"{_A}blip", _IMAGE_DATA)):
+            picture.getparent().remove(picture)
+        margins[kind].extend(part)
+    return margins["header"], margins["footer"]
 
 
-def _rename(element: Any) -> None:
-    """Give an element the name that HTML has for it, and write out what stands for characters."""
-    tag = element.tag
-    if tag in _NAMES:
-        element.tag = _NAMES[tag]
-        _spread(element)
-    elif tag == f"{_TEXT}h":
-        level = element.get(f"{_TEXT}outline-level") or "1"
-        element.tag = f"h{min(int(level), 6) if level.isdecimal() else 1}"
-    elif tag in {f"{_TEXT}s", f"{_TEXT}tab"}:
-        element.tag, element.text = "span", " "
-    elif tag == f"{_TEXT}note":
-        _wrap(element, " [", "]")
-    elif tag == f"{_OFFICE}annotation":
-        _wrap(element, " [Comment: ", "] ")
-    elif tag in {"{http://www.w3.org/2000/svg}title", "{http://www.w3.org/2000/svg}desc"} or tag.endswith(
-        ("svg-compatible:1.0}title", "svg-compatible:1.0}desc")
-    ):
-        element.tag = "p"
+def _read_drawings(archive: zipfile.ZipFile) -> Iterator[Any]:
+    """Yield a paragraph for each text in a diagram or chart."""
+    from lxml import etree
+
+    for path in sorted(name for name in archive.namelist() if _DRAWINGS.fullmatch(name)):
+        part = parse_xml(archive.read(path))
+        if path.startswith("word/diagrams"):
+            texts = ["".join(t.text or "" for t in p.iter(f"{_A}t")) for p in part.iter(f"{_A}p")]
+        else:
+            texts = [" ".join(t.text or "" for t in part.iter(f"{_A}t", f"{_C}v"))]
+        for text in filter(str.strip, texts):
+            paragraph = etree.Element(f"{_W}p")
+            paragraph.append(_make_run(text))
+            yield paragraph
 
 
-def _wrap(element: Any, before: str, after: str) -> None:
-    """Turn a note inside a paragraph into a run of that paragraph's text."""
-    text = " ".join(" ".join(p.itertext()) for p in element.iter(f"{_TEXT}p"))
-    element.tail = f"{before}{' '.join(text.split())}{after}{element.tail or ''}"
-    del element[:]
-    element.tag, element.text = "span", ""
+def _make_run(text: str) -> Any:
+    from lxml import etree
+
+    run = etree.Element(f"{_W}r")
+    content = etree.SubElement(run, f"{_W}t", {_SPACE: "preserve"})
+    content.text = text
+    return run
 
 
-def _spread(element: Any) -> None:
-    """Write out cells that a row repeats; blank ones fill a sheet to its edge and are left alone."""
-    if element.tag == "td":
-        repeats = element.get(f"{_TABLE}number-columns-repeated") or "1"
-        if len(element) and repeats.isdecimal():
-            from copy import deepcopy
-
-            for _ in range(min(int(repeats), _MOST_REPEATS) - 1):
-                element.attrib.pop(f"{_TABLE}number-columns-repeated", None)
-                element.addnext(deepcopy(element))
-
-
-def _remove(element: Any) -> None:
-    parent = element.getparent()
-    if parent is not None:
-        before = element.getprevious()
-        if element.tail and before is not None:
-            before.tail = (before.tail or "") + element.tail
-        elif element.tail:
-            parent.text = (parent.text or "") + element.tail
-        parent.remove(element)
-
-
-_DRAWING: Final = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
-_DIAGRAM: Final = "http://schemas.openxmlformats.org/drawingml/2006/diagram"
 # Placeholders that repeat the layout: date, footer, slide number.
 _FURNITURE: Final = frozenset((13, 15, 16))
 
 
 def read_pptx(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
     """Yield a part for every slide with text. The slide's number is its page."""
-    try:
-        from lxml.etree import LxmlError
-        from pptx import Presentation
-        from pptx.exc import PythonPptxError
-    except ImportError as error:
-        raise MissingExtra("reading PPTX", "documents") from error
-    damage_errors = (LxmlError, PythonPptxError, KeyError, ValueError, AttributeError, OSError, zipfile.BadZipFile)
-    with source.open() as file:
-        try:
-            for number, slide in enumerate(Presentation(file).slides, 1):
-                if slide._element.get("show") == "0":  # noqa: SLF001 - python-pptx has no name for it
-                    warnings.add(f"slides of {source.name} that are hidden, and are read too", str(number))
-                if text := "\n\n".join(_read_slide(slide, everything=source.everything)):
-                    yield Part(text=f"{text}\n\n", source=source.name, page=number)
-        except damage_errors as error:
-            raise SourceError(f"{source.name} is a damaged presentation: {error}. Save it again as .pptx.") from error
-
-
-def _read_slide(slide: Any, *, everything: bool) -> Iterator[str]:
-    title = slide.shapes.title
-    heading = " ".join(title.text_frame.text.split()) if title is not None else ""
-    if heading:
-        yield f"# {heading}"
-    for shape in slide.shapes:
-        if title is None or shape.shape_id != title.shape_id:
-            yield from _read_shape(shape, everything=everything)
-    if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
-        notes = slide.notes_slide.notes_text_frame.text.replace("\v", "\n").strip()
-        if notes:
-            yield f"Notes: {notes}"
+    pptx = import_extra("pptx", "reading PPTX")
+    with open_package(source, "presentation", "Save it again as .pptx.") as archive:
+        for number, slide in enumerate(pptx.Presentation(archive.fp).slides, 1):
+            if slide._element.get("show") == "0":  # noqa: SLF001 - python-pptx has no name for it
+                warnings.add(f"slides of {source.name} that are hidden, and are read too", str(number))
+            title = slide.shapes.title
+            heading = " ".join(title.text_frame.text.split()) if title is not None else ""
+            texts = [f"# {heading}"] if heading else []
+            for shape in slide.shapes:
+                if title is None or shape.shape_id != title.shape_id:
+                    texts += _read_shape(shape, everything=source.everything)
+            if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
+                notes = slide.notes_slide.notes_text_frame.text.replace("\v", "\n").strip()
+                texts += [f"Notes: {notes}"] if notes else []
+            if text := "\n\n".join(text for text in texts if text):
+                yield Part(text=f"{text}\n\n", source=source.name, page=number)
 
 
 def _read_shape(shape: Any, *, everything: bool) -> Iterator[str]:
@@ -212,17 +189,11 @@ def _read_shape(shape: Any, *, everything: bool) -> Iterator[str]:
     elif getattr(shape, "has_chart", False):
         yield from _read_chart(shape.chart)
     elif shape.has_text_frame:
-        if text := "\n".join(_read_paragraphs(shape.text_frame)):
-            yield text
+        texts = [(p.level, " ".join(p.text.replace("\v", " ").split())) for p in shape.text_frame.paragraphs]
+        lines = [f"{'  ' * (level - 1)}- {text}" if level else text for level, text in texts if text]
+        yield "\n".join(lines)
     else:
         yield from _read_graphic(shape)
-
-
-def _read_paragraphs(frame: Any) -> Iterator[str]:
-    for paragraph in frame.paragraphs:
-        text = " ".join(paragraph.text.replace("\v", " ").split())
-        if text:
-            yield f"{'  ' * (paragraph.level - 1)}- {text}" if paragraph.level else text
 
 
 def _read_chart(chart: Any) -> Iterator[str]:
@@ -236,50 +207,13 @@ def _read_chart(chart: Any) -> Iterator[str]:
 
 def _read_graphic(shape: Any) -> Iterator[str]:
     """Yield a diagram's texts, or a picture's description."""
-    texts: list[str] = []
-    for relationship in shape.part.rels.values() if f"{_DIAGRAM}" in _xml_of(shape) else ():
-        if relationship.reltype.endswith("/diagramData") and relationship.rId in _xml_of(shape):
-            from lxml import etree
-
-            root = etree.fromstring(relationship.target_part.blob, etree.XMLParser(resolve_entities=False))
-            texts += ["".join(t.text or "" for t in p.iter(f"{_DRAWING}t")) for p in root.iter(f"{_DRAWING}p")]
-    if listing := "\n".join(f"- {text}" for text in texts if text.strip()):
-        yield listing
-    description = shape._element.xpath(".//p:cNvPr/@descr")  # noqa: SLF001 - python-pptx has no name for it
-    if description and description[0].strip():
-        yield f"![{' '.join(description[0].split())}]"
-
-
-def _xml_of(shape: Any) -> str:
-    from lxml import etree
-
-    return str(etree.tostring(shape._element, encoding="unicode"))  # noqa: SLF001 - python-pptx has no name for it
-
-
-_MOST_RTF: Final = 64 << 20
-# The converter drops these groups with their words. Without their names they are text of the place where they stand.
-_NAMED_GROUPS: Final = re.compile(r"\{(?:\\\*)?\\(?:footnote|header[lrf]?|footer[lrf]?|annotation|shptxt)\b ?")
-_ROW: Final = re.compile(r"^([^|\n]+\|.*)\|\s*$", re.MULTILINE)
-_BLANK_LINES: Final = re.compile(r"\n\s*\n+")
-
-
-def read_rtf(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
-    """Yield the document as one part."""
-    del warnings
-    try:
-        from striprtf.striprtf import rtf_to_text
-    except ImportError as error:
-        raise MissingExtra("reading RTF", "documents") from error
-    with source.open() as file:
-        data = file.read(_MOST_RTF + 1)
-    if len(data) > _MOST_RTF:
-        raise SourceError(f"{source.name} is over {_MOST_RTF >> 20} MiB of RTF: save it as text first")
-    # RTF is ASCII; what is beyond it is escaped, or in the code page that the converter finds.
-    markup = _NAMED_GROUPS.sub(r"{\\par ", data.decode("cp1252", "replace"))
-    try:
-        text = str(rtf_to_text(markup, errors="replace"))  # type: ignore[no-untyped-call]
-    except (ValueError, LookupError, IndexError, TypeError, RecursionError) as error:
-        raise SourceError(f"{source.name} is damaged RTF: {error}. Save it again, or save it as text.") from error
-    text = _ROW.sub(lambda row: " | ".join(cell.strip() for cell in row[1].split("|")), text.replace("\xa0", " "))
-    if text := _BLANK_LINES.sub("\n\n", text).strip():
-        yield Part(text=f"{text}\n", source=source.name)
+    element = shape._element  # noqa: SLF001 - python-pptx has no name for it
+    references = set(element.xpath(".//@r:dm"))
+    for relationship in shape.part.rels.values() if references else ():
+        if relationship.reltype.endswith("/diagramData") and relationship.rId in references:
+            root = parse_xml(relationship.target_part.blob)
+            texts = ["".join(t.text or "" for t in p.iter(f"{_A}t")) for p in root.iter(f"{_A}p")]
+            yield "\n".join(f"- {text}" for text in texts if text.strip())
+    description = " ".join("".join(element.xpath(".//p:cNvPr/@descr")[:1]).split())
+    if description:
+        yield f"![{description}]"

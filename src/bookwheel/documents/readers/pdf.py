@@ -7,19 +7,26 @@ time, unless `SourceFile.everything` is set. Pages that are pictures go to tesse
 
 from __future__ import annotations
 
+import ctypes
+import os
 import re
+import shutil
+import subprocess
+from contextlib import closing
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.documents.readers.ocr import OCR_ADVICE, has_tesseract, read_picture
-from bookwheel.documents.readers.pdf_layout import Hyphens, arrange
-from bookwheel.documents.readers.pdf_words import find_doubts, read_fragments
-from bookwheel.errors import MissingExtra, SourceError
+from bookwheel.documents.formats import import_extra
+from bookwheel.documents.readers.pdf_layout import arrange, mark_headings
+from bookwheel.documents.readers.pdf_words import Hyphens, find_doubts, read_fragments
+from bookwheel.errors import SourceError
 from bookwheel.types import Part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from bookwheel.documents.readers.pdf_layout import Fragment, TextLine
+    from bookwheel.documents.readers.pdf_layout import Fragment
     from bookwheel.documents.sources import SourceFile, SourceWarnings
 
 
@@ -36,30 +43,19 @@ _BATCH: Final = 1 << 20
 
 def read_pdf(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
     """Yield a part for every page with text. Pages count from 1."""
-    try:
-        import pypdfium2
-    except ImportError as error:
-        raise MissingExtra("reading PDF", "documents") from error
+    pypdfium2 = import_extra("pypdfium2", "reading PDF")
+    name = source.name
     with source.open() as file:
         try:
             document = pypdfium2.PdfDocument(file)
         except pypdfium2.PdfiumError as error:
-            raise _opening_error(source.name, error) from error
-        try:
+            if getattr(error, "err_code", 0) == _PASSWORD_ERROR:
+                advice = f"for example `qpdf --password=... --decrypt {name} readable.pdf`"
+                raise SourceError(f"{name} needs a password: save it without one, {advice}") from error
+            advice = f"Download it again, or repair it with `qpdf {name} repaired.pdf`."
+            raise SourceError(f"{name} is a damaged PDF: it is not built as it should be. {advice}") from error
+        with closing(document):
             yield from _read_pages(document, source, warnings)
-        finally:
-            document.close()
-
-
-def _opening_error(name: str, error: Any) -> SourceError:
-    if getattr(error, "err_code", 0) == _PASSWORD_ERROR:
-        return SourceError(
-            f"{name} needs a password: save it without one, for example "
-            f"`qpdf --password=... --decrypt {name} readable.pdf`"
-        )
-    return SourceError(
-        f"{name} is a damaged PDF: {error}. Download it again, or repair it with `qpdf {name} repaired.pdf`."
-    )
 
 
 def _read_pages(document: Any, source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
@@ -74,8 +70,12 @@ def _read_pages(document: Any, source: SourceFile, warnings: SourceWarnings) -> 
         heights.append(height)
         extras.append(extra)
         yield Part(text="", source=name, page=number)
-    if not source.everything:
-        _drop_running_lines(pages, heights, name, warnings)
+    words = 0
+    for at, repeated in enumerate(() if source.everything else find_running_lines(pages, heights)):
+        words += sum(len(pages[at][place].text.split()) for place in repeated)
+        pages[at] = [fragment for place, fragment in enumerate(pages[at]) if place not in repeated]
+    if words:
+        warnings.add("running titles and page numbers left out (--everything keeps them)", f"{name} ({words} words)")
     outline = _read_outline(document)
     hyphens = Hyphens(f.text for page in pages for f in page)
     bodies = [
@@ -84,17 +84,14 @@ def _read_pages(document: Any, source: SourceFile, warnings: SourceWarnings) -> 
     ]
     for at in range(len(bodies) - 1):
         bodies[at], bodies[at + 1] = hyphens.join_pages(bodies[at], bodies[at + 1])
-    texts: list[tuple[int, str]] = []
-    for number, pieces in enumerate(zip(bodies, extras, strict=True), 1):
-        text = "\n\n".join(piece for piece in pieces if piece)
-        if text.strip():
-            texts.append((number, text))
-            yield Part(text=f"{text}\n", source=name, page=number)
+    texts = [(at, "\n\n".join(filter(None, pieces))) for at, pieces in enumerate(zip(bodies, extras, strict=True), 1)]
+    texts = [(number, text) for number, text in texts if text.strip()]
+    if not texts:
+        raise SourceError(f"{name} has no text layer, only pictures of pages: {_OCR_ADVICE.format(name=name)}")
+    yield from (Part(text=f"{text}\n", source=name, page=number) for number, text in texts)
     for doubt, places in find_doubts(texts).items():
         for place in places:
             warnings.add(f"pages of {name} {doubt}", str(place))
-    if not texts:
-        raise SourceError(f"{name} has no text layer, only pictures of pages: {OCR_ADVICE.format(name=name)}")
 
 
 def _read_page(document: Any, number: int, name: str, warnings: SourceWarnings) -> tuple[list[Fragment], float, str]:
@@ -111,23 +108,15 @@ def _read_page(document: Any, number: int, name: str, warnings: SourceWarnings) 
                 extra = "\n\n".join(text for text in (_recognise(page, number), extra) if text)
                 warnings.add(f"pages of {name} read by OCR, which makes mistakes", str(number))
             else:
-                warnings.add(f"pages of {name} without a text layer ({OCR_ADVICE.format(name=name)})", str(number))
+                warnings.add(f"pages of {name} without a text layer ({_OCR_ADVICE.format(name=name)})", str(number))
     except (PdfiumError, ValueError, SourceError) as error:
-        warnings.add(f"pages of {name} that are damaged and left out", f"{number} ({error})")
+        reason = f" ({error})" if isinstance(error, SourceError) else ""
+        warnings.add(f"pages of {name} that are damaged and left out", f"{number}{reason}")
         return [], 0.0, ""
     finally:
         if page is not None:
             page.close()
     return fragments, height, extra
-
-
-def _drop_running_lines(pages: list[list[Fragment]], heights: list[float], name: str, warnings: SourceWarnings) -> None:
-    words = 0
-    for at, repeated in enumerate(find_running_lines(pages, heights)):
-        words += sum(len(pages[at][place].text.split()) for place in repeated)
-        pages[at] = [fragment for place, fragment in enumerate(pages[at]) if place not in repeated]
-    if words:
-        warnings.add("running titles and page numbers left out (--everything keeps them)", f"{name} ({words} words)")
 
 
 def _read_outline(document: Any) -> dict[int, list[tuple[int, str]]]:
@@ -160,8 +149,6 @@ def _read_annotations(page: Any) -> Iterator[str]:
 
 
 def _read_entry(annotation: Any, key: bytes) -> str:
-    import ctypes
-
     from pypdfium2 import raw
 
     size = raw.FPDFAnnot_GetStringValue(annotation, key, None, 0)
@@ -190,57 +177,6 @@ def _recognise(page: Any, number: int) -> str:
         return read_picture(b"P5 %d %d 255\n" % (width, height) + pixels, f"page {number}", _OCR_RESOLUTION)
     finally:
         bitmap.close()
-
-
-_MOST_TITLE_LINES: Final = 3
-# Letters that a chapter's number may add to its title.
-_NUMBERING: Final = 12
-# A line above the title is its number, or the end of the text before.
-_NUMERAL: Final = re.compile(r"\d|\b[IVXLC]+\b|^\W*[A-Z]\W*$")
-
-
-def mark_headings(lines: Sequence[TextLine], outline: Iterable[tuple[int, str]], hyphens: Hyphens) -> list[TextLine]:
-    """Return the lines with those of the outline marked as headings."""
-    result = list(lines)
-    start = 0
-    for level, title in outline:
-        found = _find_title(result, title, start)
-        if found:
-            first, end = found
-            text = " ".join(hyphens.join(result[first:end]).split())
-            heading = type(result[first])(f"{'#' * min(level, 6)} {text}", begins_paragraph=True)
-            after = [type(line)(line.text, begins_paragraph=True) for line in result[end : end + 1]]
-            result[first : end + 1] = [heading, *after]
-            start = first + 1
-    return result
-
-
-def _find_title(lines: Sequence[TextLine], title: str, start: int) -> tuple[int, int] | None:
-    """Return the lines that are the title, with its number or without; rather in its own spelling than in capitals."""
-    found = list(_iterate_titles(lines, _title_key(title)))
-    return min(
-        found,
-        key=lambda place: (title not in " ".join(line.text for line in lines[slice(*place)]), place[0] < start, place),
-        default=None,
-    )
-
-
-def _iterate_titles(lines: Sequence[TextLine], wanted: str) -> Iterator[tuple[int, int]]:
-    """Yield the first and the next line of each place with these letters and perhaps a number before them."""
-    for first in range(len(lines) if wanted else 0):
-        text = ""
-        for end in range(first, min(len(lines), first + _MOST_TITLE_LINES)):
-            text += _title_key(lines[end].text)
-            if lines[end].text.startswith("#") or len(text) > len(wanted) + _NUMBERING:
-                break
-            if text.endswith(wanted):
-                if len(text) == len(wanted) or end == first or _NUMERAL.search(lines[first].text):
-                    yield first, end + 1
-                break
-
-
-def _title_key(text: str) -> str:
-    return "".join(c for c in text.lower() if c.isalnum())
 
 
 _NUMBER: Final = re.compile(r"\d+|\b[ivxlc]+\b", re.IGNORECASE)
@@ -314,3 +250,71 @@ def _is_dense(found: Sequence[tuple[int, int]], at: int) -> bool:
         found[first + _LEAST_PAGES - 1][0] - found[first][0] <= _NEAR + 2
         for first in range(max(0, at - _LEAST_PAGES + 1), min(at, len(found) - _LEAST_PAGES) + 1)
     )
+
+
+_OCR_ADVICE: Final = (
+    "install tesseract, for example `apt-get install tesseract-ocr`, and give the file again, "
+    "or run `ocrmypdf {name} readable.pdf`"
+)
+_SECONDS: Final = 300.0
+_MOST_PICTURE: Final = 256 << 20
+_MOST_LANGUAGES: Final = 4
+
+
+def has_tesseract() -> bool:
+    """Return True if tesseract can be run."""
+    return shutil.which("tesseract") is not None
+
+
+def describe_ocr() -> str:
+    """Return what pictures are read with: another release, or a further language, gives another text."""
+    program = shutil.which("tesseract")
+    if program is None:
+        return ""
+    return f"{program} {Path(program).stat().st_mtime_ns} {find_languages()}"
+
+
+def read_image(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
+    """Yield the text of a picture as one part."""
+    if not has_tesseract():
+        raise SourceError(
+            f"{source.name} is a picture, and reading it needs OCR: install tesseract, for example "
+            f"`apt-get install tesseract-ocr`, and give the file again"
+        )
+    text = read_picture(source.read(_MOST_PICTURE, "save it smaller"), source.name)
+    warnings.add("pictures read by OCR, which makes mistakes", source.name)
+    if text:
+        yield Part(text=f"{text}\n", source=source.name)
+
+
+def read_picture(picture: bytes, name: str, resolution: int = 0) -> str:
+    """Return the text of a picture in any format that tesseract knows."""
+    options = ["-l", find_languages(), *(["--dpi", str(resolution)] if resolution else [])]
+    try:
+        done = subprocess.run(  # noqa: S603 - a fixed program; the picture comes by its standard input
+            [shutil.which("tesseract") or "tesseract", "stdin", "stdout", *options],
+            input=picture,
+            capture_output=True,
+            check=True,
+            timeout=_SECONDS,
+            # Pages are read side by side already.
+            env={**os.environ, "OMP_THREAD_LIMIT": "1"},
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        lines = (getattr(error, "stderr", None) or str(error).encode()).decode(errors="replace").strip().splitlines()
+        reason = lines[0] if lines else "it gives no reason"
+        raise SourceError(f"{name} is a picture that tesseract cannot read: {reason}") from error
+    return done.stdout.decode("utf-8", "replace").replace("\f", "").strip()
+
+
+@cache
+def find_languages() -> str:
+    """Return the installed languages, as tesseract names them."""
+    done = subprocess.run(  # noqa: S603
+        [shutil.which("tesseract") or "tesseract", "--list-langs"], capture_output=True, check=False, timeout=60
+    )
+    names = [line.strip() for line in done.stdout.decode(errors="replace").splitlines()[1:]]
+    found = [name for name in names if name and name != "osd" and "/" not in name]
+    # English first: tesseract takes the first language where it is in doubt.
+    found.sort(key=lambda name: name != "eng")
+    return "+".join(found[:_MOST_LANGUAGES]) or "eng"

@@ -1,27 +1,25 @@
-"""Put the pieces of a printed page into reading order: columns, tables, paragraphs; join the words that were cut.
+"""Put the pieces of a printed page into reading order: columns, tables, paragraphs; mark the headings of its outline.
 
 Purely geometry: fragments with boxes in, lines of text out. The order in which a page was drawn is trusted until the
 positions contradict it, because columns are mostly drawn one after the other and tables cell by cell. Two things are
 put right: columns of prose that were drawn across the page are read one after the other, and a table that was drawn
-column by column is read row by row. The cells of a row stand on one line, with bars between them. A word that the end
-of a line or page has cut is joined as the document writes it elsewhere.
+column by column is read row by row. The cells of a row stand on one line, with bars between them.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import median
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from bookwheel.documents.readers.pdf_words import Hyphens
 
-HYPHENS: Final = "\x02\ufffe\N{SOFT HYPHEN}"
-"""PDFium's own signs for a hyphen at a line's end, and the one that is seen only there."""
+_T = TypeVar("_T")
 # Columns of prose stand side by side on this many lines at least; a table drawn by columns has as many rows.
 _LEAST_LINES: Final = 3
 # Characters of a line, and the share of its column's width that it fills, for it to be prose.
@@ -100,29 +98,47 @@ class _Block:
 
 def arrange(fragments: Sequence[Fragment]) -> list[TextLine]:
     """Return the lines of a page in reading order."""
-    groups = list(_group_neighbours(_split_blocks(_unweave(list(fragments)))))
+    groups = list(_split_runs(_split_blocks(_unweave(list(fragments))), _are_neighbours))
     lines: list[TextLine] = []
     last: _Block | None = None
     for at, group in enumerate(groups):
         is_alone = not any(_have_same_columns(group, other) for other in groups[max(0, at - 1) : at + 2 : 2])
         if is_alone and len(group) > 1 and all(len(block.fragments) == 1 for block in group[:-1]):
             # A line with wide gaps, such as a title behind its number, is no table; the text below it goes on.
-            group = [_join_first_line(group)]  # noqa: PLW2901 - one block from here on
+            first = [block.fragments[0] for block in group]
+            text = " ".join(fragment.text for fragment in first)
+            bottom, top = min(fragment.bottom for fragment in first), max(fragment.top for fragment in first)
+            joined = Fragment(text, first[0].left, first[-1].right, bottom, top)
+            group = [_Block([joined, *group[-1].fragments[1:]])]  # noqa: PLW2901 - one block from here on
         rows = _find_rows(group, is_alone=is_alone)
         if rows is None:
-            for block in group:
-                lines += _stack(block, last)
-                last = block
-            continue
-        begins = last is None or not (at and len(groups[at - 1]) == len(group))
-        lines += [TextLine(" | ".join(row), begins and not number) for number, row in enumerate(rows)]
+            # Wide gaps between lines begin paragraphs.
+            below = [fragment for block in group for fragment in block.fragments]
+            above = last.fragments[-1] if last else below[0]
+            lines += [TextLine(b.text, a is not b and not _is_close(a, b)) for a, b in pairwise([above, *below])]
+        else:
+            begins = last is None or not (at and len(groups[at - 1]) == len(group))
+            lines += [TextLine(" | ".join(row), begins and not number) for number, row in enumerate(rows)]
         last = group[-1]
     return lines
 
 
+def _split_runs(items: Iterable[_T], goes_on: Callable[[list[_T], _T], bool]) -> Iterator[list[_T]]:
+    """Yield runs of items: each goes on with those before it."""
+    run: list[_T] = []
+    for item in items:
+        if run and not goes_on(run, item):
+            yield run
+            run = []
+        run.append(item)
+    if run:
+        yield run
+
+
 def _unweave(fragments: list[Fragment]) -> list[Fragment]:
     """Return the fragments; two columns of prose that were drawn across the page come one after the other."""
-    rows = list(_iterate_rows(fragments))
+    # Fragments that were drawn from left to right on one line.
+    rows = list(_split_runs(fragments, lambda row, f: f.is_level(row[-1]) and f.is_right_of(row[-1])))
     pairs = [row for row in rows if len(row) == 2]  # noqa: PLR2004
     if len(pairs) < _LEAST_LINES:
         return fragments
@@ -142,18 +158,6 @@ def _unweave(fragments: list[Fragment]) -> list[Fragment]:
             for fragment in row:
                 columns[fragment.left > gutter].append(fragment)
     return [*ordered, *columns[0], *columns[1]]
-
-
-def _iterate_rows(fragments: Iterable[Fragment]) -> Iterator[list[Fragment]]:
-    """Yield runs of fragments that were drawn from left to right on one line."""
-    row: list[Fragment] = []
-    for fragment in fragments:
-        if row and not (fragment.is_level(row[-1]) and fragment.is_right_of(row[-1])):
-            yield row
-            row = []
-        row.append(fragment)
-    if row:
-        yield row
 
 
 def _is_prose(fragments: Sequence[Fragment]) -> bool:
@@ -180,17 +184,10 @@ def _split_blocks(fragments: Iterable[Fragment]) -> list[_Block]:
     return blocks
 
 
-def _group_neighbours(blocks: Iterable[_Block]) -> Iterator[list[_Block]]:
-    """Yield runs of blocks that stand side by side and begin on one line."""
-    group: list[_Block] = []
-    for block in blocks:
-        first = block.fragments[0]
-        if group and not (first.is_level(group[0].fragments[0]) and first.left >= group[-1].right - first.height):
-            yield group
-            group = []
-        group.append(block)
-    if group:
-        yield group
+def _are_neighbours(group: Sequence[_Block], block: _Block) -> bool:
+    """Return True if a block stands beside the last one and begins on the line of the first."""
+    first = block.fragments[0]
+    return first.is_level(group[0].fragments[0]) and first.left >= group[-1].right - first.height
 
 
 def _have_same_columns(group: Sequence[_Block], other: Sequence[_Block]) -> bool:
@@ -208,103 +205,62 @@ def _find_rows(group: Sequence[_Block], *, is_alone: bool) -> list[list[str]] | 
     if is_alone and sum(_is_prose(block.fragments) for block in tall) > 1:
         return None
     longest = max(group, key=lambda block: len(block.fragments)).fragments
-    if is_alone and len(longest) >= _LEAST_LINES and all(_is_level_with(block, longest) for block in group):
+    # Each block has exactly one line beside each of the longest one's.
+    is_even = all(
+        len(block.fragments) == len(longest) and all(map(Fragment.is_level, block.fragments, longest))
+        for block in group
+    )
+    if is_alone and len(longest) >= _LEAST_LINES and is_even:
         return [[f.text for block in group for f in block.fragments if f.is_level(line)] for line in longest]
     if len(longest) > _MOST_CELL_LINES:
         return None
     return [[block.text for block in group]]
 
 
-def _join_first_line(group: Sequence[_Block]) -> _Block:
-    """Return the blocks as one, whose first line is all of theirs."""
-    first = [block.fragments[0] for block in group]
-    joined = Fragment(
-        text=" ".join(fragment.text for fragment in first),
-        left=first[0].left,
-        right=first[-1].right,
-        bottom=min(fragment.bottom for fragment in first),
-        top=max(fragment.top for fragment in first),
-    )
-    return _Block([joined, *group[-1].fragments[1:]])
-
-
-def _is_level_with(block: _Block, lines: Sequence[Fragment]) -> bool:
-    """Return True if a block has exactly one line beside each of these."""
-    return len(block.fragments) == len(lines) and all(
-        a.is_level(b) for a, b in zip(block.fragments, lines, strict=True)
-    )
-
-
-def _stack(block: _Block, before: _Block | None) -> list[TextLine]:
-    """Return the block's lines; wide gaps between them begin paragraphs."""
-    lines = [
-        TextLine(
-            block.fragments[0].text, before is not None and not _is_close(before.fragments[-1], block.fragments[0])
-        )
-    ]
-    lines += [TextLine(below.text, not _is_close(above, below)) for above, below in pairwise(block.fragments)]
-    return lines
-
-
 def _is_close(above: Fragment, below: Fragment) -> bool:
     return -above.height < above.bottom - below.top < _PARAGRAPH_GAP * min(above.height, below.height)
 
 
-_AT_END: Final = re.compile(rf"([^\W\d_]+)[{HYPHENS}\-‐]$")
-_WORD_START: Final = re.compile(r"^[^\W\d_]+")
-_WORD: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_MOST_TITLE_LINES: Final = 3
+# Letters that a chapter's number may add to its title.
+_NUMBERING: Final = 12
+# A line above the title is its number, or the end of the text before.
+_NUMERAL: Final = re.compile(r"\d|\b[IVXLC]+\b|^\W*[A-Z]\W*$")
 
 
-class Hyphens:
-    """Joins words that a line end has cut. What the document writes elsewhere decides: `non-free` keeps its hyphen."""
-
-    def __init__(self, texts: Iterable[str]) -> None:
-        self._words: Counter[str] = Counter()
-        for text in texts:
-            self._words.update(word.lower() for word in _WORD.findall(text))
-
-    def join(self, lines: Sequence[TextLine]) -> str:
-        """Return the lines as text, paragraphs apart."""
-        pieces: list[str] = []
-        for line in lines:
-            text = line.text
-            cut = _AT_END.search(pieces[-1]) if pieces else None
-            rest = _WORD_START.match(text) if cut else None
-            if cut and rest and _can_go_on(cut[1], rest[0]):
-                pieces[-1] = pieces[-1][: cut.end(1)] + self._hyphen(cut[1], rest[0]) + rest[0]
-                end = len(rest[0])
-                while end < len(text) and not text[end].isspace():  # its punctuation goes along
-                    end += 1
-                pieces[-1] += text[len(rest[0]) : end]
-                text = text[end:].lstrip()
-                if not text:
-                    continue
-            elif line.begins_paragraph and pieces:
-                pieces.append("")
-            pieces.append(text)
-        text = "\n".join(pieces)
-        return text.translate({ord(mark): "-" for mark in HYPHENS}).strip("\n")
-
-    def join_pages(self, before: str, after: str) -> tuple[str, str]:
-        """Return the texts of two pages; a word that the page's end has cut goes to the first one, whole."""
-        cut, rest = _AT_END.search(before), _WORD_START.match(after)
-        if not cut or not rest or not _can_go_on(cut[1], rest[0]):
-            return before, after
-        end = len(rest[0])
-        while end < len(after) and not after[end].isspace():  # its punctuation goes along
-            end += 1
-        hyphen = self._hyphen(cut[1], rest[0])
-        return f"{before[: cut.end(1)]}{hyphen}{after[:end]}", after[end:].lstrip()
-
-    def _hyphen(self, before: str, after: str) -> str:
-        """Return a hyphen if the word is written with one, or if only its two halves are words of the document."""
-        with_one, without = self._words[f"{before}-{after}".lower()], self._words[f"{before}{after}".lower()]
-        # Each half was counted once where it is cut. Halves in capitals are rather names: `ISO-IEC`.
-        halves = [self._words[half.lower()] > 1 for half in (before, after)]
-        are_words = any(halves) if after[0].isupper() else all(halves)
-        return "-" if with_one > without or (are_words and not without) else ""
+def mark_headings(lines: Sequence[TextLine], outline: Iterable[tuple[int, str]], hyphens: Hyphens) -> list[TextLine]:
+    """Return the lines with those of the outline marked as headings."""
+    result = list(lines)
+    start = 0
+    for level, title in outline:
+        *_, first, end = min(_find_titles(result, title, start), default=(False, False, 0, 0))
+        if end:
+            text = " ".join(hyphens.join(result[first:end]).split())
+            heading = TextLine(f"{'#' * min(level, 6)} {text}", begins_paragraph=True)
+            after = [TextLine(line.text, begins_paragraph=True) for line in result[end : end + 1]]
+            result[first : end + 1] = [heading, *after]
+            start = first + 1
+    return result
 
 
-def _can_go_on(before: str, after: str) -> bool:
-    """Return True if a line may begin with the rest of a word: of `exam-ple`, `EXAM-PLE`, not of `Jean-Paul`."""
-    return after[0].islower() or (before[-1].isupper() and after[0].isupper())
+def _find_titles(lines: Sequence[TextLine], title: str, start: int) -> Iterator[tuple[bool, bool, int, int]]:
+    """Yield the first and the next line of each place with these letters and perhaps a number before them.
+
+    In front of them stands what the choice goes by: whether it is in capitals instead, and above the title before.
+    """
+    wanted = _title_key(title)
+    for first in range(len(lines) if wanted else 0):
+        text = ""
+        for end in range(first, min(len(lines), first + _MOST_TITLE_LINES)):
+            text += _title_key(lines[end].text)
+            if lines[end].text.startswith("#") or len(text) > len(wanted) + _NUMBERING:
+                break
+            if text.endswith(wanted):
+                if len(text) == len(wanted) or end == first or _NUMERAL.search(lines[first].text):
+                    shown = " ".join(line.text for line in lines[first : end + 1])
+                    yield title not in shown, first < start, first, end + 1
+                break
+
+
+def _title_key(text: str) -> str:
+    return "".join(c for c in text.lower() if c.isalnum())

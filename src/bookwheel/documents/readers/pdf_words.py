@@ -1,4 +1,7 @@
-"""The words of a PDF page with their places, and what is put right in them: ligatures, gaps, raised numbers."""
+"""The words of a PDF page with their places, and what is put right in them: ligatures, gaps, raised numbers, cut words.
+
+A word that the end of a line or page has cut is joined as the document writes it elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,15 @@ from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.documents.readers.pdf_layout import HYPHENS, Fragment
+from bookwheel.documents.readers.pdf_layout import Fragment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
-# PDFium's own signs for a hyphen at a line's end.
+    from bookwheel.documents.readers.pdf_layout import TextLine
+
+# PDFium's own signs for a hyphen at a line's end, and the one that is seen only there.
+_HYPHENS: Final = "\x02\ufffe\N{SOFT HYPHEN}"
 _LINE_END_HYPHENS: Final = frozenset("\x02\ufffe")
 _TOKEN: Final = re.compile(r"[\r\n]|[^\s\x02\ufffe]*[\x02\ufffe]|[^\s\x02\ufffe]+")
 # Stands for the second half of a pair.
@@ -39,6 +45,9 @@ _ENOUGH_WORDS: Final = 20
 _LONG_WORD: Final = 25
 _GLUED_SHARE: Final = 0.04
 _GARBLED_SHARE: Final = 0.02
+
+
+_Box = tuple[float, float, float, float]
 
 
 def read_fragments(page: Any) -> tuple[list[Fragment], float]:
@@ -117,9 +126,6 @@ class _Boxes:
         if self._turn == 2:  # noqa: PLR2004
             return width - right, height - top, width - left, height - bottom
         return height - top, left - x, height - bottom, right - x
-
-
-_Box = tuple[float, float, float, float]
 
 
 def _split_lines(text: str, boxes: _Boxes) -> Iterator[Fragment]:
@@ -206,7 +212,7 @@ def _make_fragment(words: list[str], box: _Box | None) -> Fragment:
 
 
 def _clean(word: str) -> str:
-    mark = word[-1] if word[-1] in HYPHENS else ""
+    mark = word[-1] if word[-1] in _HYPHENS else ""
     return _UNSEEN.sub("", word.translate(_LIGATURES).replace("\ufffe", "").replace("\N{SOFT HYPHEN}", "")) + mark
 
 
@@ -224,3 +230,56 @@ def find_doubts(texts: Iterable[tuple[int, str]]) -> dict[str, list[int]]:
         if strange > _GARBLED_SHARE * len(text) or (long_words >= _ENOUGH_WORDS and vowelless > 0.4 * long_words):
             doubts.setdefault("whose text looks garbled", []).append(number)
     return doubts
+
+
+_AT_END: Final = re.compile(rf"([^\W\d_]+)[{_HYPHENS}\-‐]$")
+_WORD_START: Final = re.compile(r"^[^\W\d_]+")
+_WORD: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+
+
+class Hyphens:
+    """Joins words that a line end has cut. What the document writes elsewhere decides: `non-free` keeps its hyphen."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._words: Counter[str] = Counter()
+        for text in texts:
+            self._words.update(word.lower() for word in _WORD.findall(text))
+
+    def join(self, lines: Sequence[TextLine]) -> str:
+        """Return the lines as text, paragraphs apart."""
+        pieces: list[str] = []
+        for line in lines:
+            text = line.text
+            if pieces and (joined := self._join_cut(pieces[-1], text)):
+                pieces[-1], text = joined
+                if not text:
+                    continue
+            elif line.begins_paragraph and pieces:
+                pieces.append("")
+            pieces.append(text)
+        text = "\n".join(pieces)
+        return text.translate({ord(mark): "-" for mark in _HYPHENS}).strip("\n")
+
+    def join_pages(self, before: str, after: str) -> tuple[str, str]:
+        """Return the texts of two pages; a word that the page's end has cut goes to the first one, whole."""
+        return self._join_cut(before, after) or (before, after)
+
+    def _join_cut(self, before: str, after: str) -> tuple[str, str] | None:
+        """Return both texts with the word that was cut at the end of the first one, or None if none was."""
+        cut, rest = _AT_END.search(before), _WORD_START.match(after)
+        if not cut or not rest:
+            return None
+        # The rest of a word may begin a line: of `exam-ple`, `EXAM-PLE`, not of `Jean-Paul`.
+        if not (rest[0][0].islower() or (cut[1][-1].isupper() and rest[0][0].isupper())):
+            return None
+        end = next((at for at in range(rest.end(), len(after)) if after[at].isspace()), len(after))
+        # Its punctuation goes along.
+        return f"{before[: cut.end(1)]}{self._hyphen(cut[1], rest[0])}{after[:end]}", after[end:].lstrip()
+
+    def _hyphen(self, before: str, after: str) -> str:
+        """Return a hyphen if the word is written with one, or if only its two halves are words of the document."""
+        with_one, without = self._words[f"{before}-{after}".lower()], self._words[f"{before}{after}".lower()]
+        # Each half was counted once where it is cut. Halves in capitals are rather names: `ISO-IEC`.
+        halves = [self._words[half.lower()] > 1 for half in (before, after)]
+        are_words = any(halves) if after[0].isupper() else all(halves)
+        return "-" if with_one > without or (are_words and not without) else ""

@@ -13,8 +13,9 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.documents.decoding import decode
+from bookwheel.documents.formats import explain_damage, import_extra
 from bookwheel.documents.sources import to_printable
-from bookwheel.errors import MissingExtra, SourceError
+from bookwheel.errors import SourceError
 from bookwheel.types import Part
 
 if TYPE_CHECKING:
@@ -96,26 +97,21 @@ def _iterate_lines(head: str, pieces: Iterable[str]) -> Iterator[str]:
 
 def read_sheets(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
     """Yield a part for every sheet with values. Its source is the file and the sheet: `stores.xlsx#2025`."""
-    try:
-        import python_calamine as calamine
-    except ImportError as error:
-        raise MissingExtra("reading XLSX, XLS and ODS", "documents") from error
-    with source.open() as file:
+    calamine = import_extra("python_calamine", "reading XLSX, XLS and ODS")
+    with explain_damage(source.name, "workbook", "Save it again as .xlsx."), source.open() as file:
         try:
             workbook = calamine.load_workbook(file)
-            for sheet in workbook.sheets_metadata:
-                if sheet.typ is not calamine.SheetTypeEnum.WorkSheet:
-                    continue
-                if sheet.visible is not calamine.SheetVisibleEnum.Visible:
-                    warnings.add("sheets that are hidden, and are read too", f"{source.name}#{sheet.name}")
-                rows = workbook.get_sheet_by_name(sheet.name).to_python()
-                if table := "\n".join(format_rows([_to_text(value) for value in row] for row in rows)):
-                    name = to_printable(sheet.name)
-                    yield Part(text=f"## {name}\n\n{table}\n\n", source=f"{source.name}#{name}")
         except calamine.PasswordError as error:
             raise SourceError(f"{source.name} needs a password: save it without one") from error
-        except (calamine.CalamineError, ValueError, OSError) as error:
-            raise SourceError(f"{source.name} is a damaged workbook: {error}. Save it again as .xlsx.") from error
+        for sheet in workbook.sheets_metadata:
+            if sheet.typ is not calamine.SheetTypeEnum.WorkSheet:
+                continue
+            if sheet.visible is not calamine.SheetVisibleEnum.Visible:
+                warnings.add("sheets that are hidden, and are read too", f"{source.name}#{sheet.name}")
+            rows = workbook.get_sheet_by_name(sheet.name).to_python()
+            if table := "\n".join(format_rows([_to_text(value) for value in row] for row in rows)):
+                name = to_printable(sheet.name)
+                yield Part(text=f"## {name}\n\n{table}\n\n", source=f"{source.name}#{name}")
 
 
 def _to_text(value: Any) -> str:

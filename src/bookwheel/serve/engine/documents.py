@@ -13,8 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from bookwheel.documents.cancellation import ChildLimits, run_cancellable
-from bookwheel.documents.isolated import open_fetched, open_isolated
-from bookwheel.documents.opening import TextDocument, open_document
+from bookwheel.documents.opening import TextDocument, open_document, open_fetched, open_isolated
 from bookwheel.documents.sources import to_printable
 from bookwheel.documents.web import fetch
 from bookwheel.errors import JournalFull, SourceError

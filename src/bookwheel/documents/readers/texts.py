@@ -1,0 +1,217 @@
+"""Read texts that come packed or marked up: the chapters of an EPUB, OpenDocument (ODT, ODP, ODG), and RTF.
+
+A book is read in the order of its spine and under the names of its table of contents. The elements of OpenDocument are
+renamed to those of HTML, so that headings, lists, tables and notes come out like those of a page.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote
+
+from bookwheel.documents.decoding import decode_bytes
+from bookwheel.documents.formats import explain_damage, import_extra, open_package
+from bookwheel.documents.readers.html import find_charset, parse_xhtml, parse_xml, render_tree
+from bookwheel.documents.sources import to_printable
+from bookwheel.errors import SourceError
+from bookwheel.types import Part
+
+if TYPE_CHECKING:
+    import zipfile
+    from collections.abc import Iterator
+
+    from bookwheel.documents.sources import SourceFile, SourceWarnings
+
+_ENCRYPTION: Final = "META-INF/encryption.xml"
+# These encrypt fonts only; any other method encrypts the text.
+_FONT_ENCRYPTION: Final = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
+
+
+def read_epub(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
+    """Yield a part for every chapter with text. Its source is the book and the chapter: `book.epub#The Mill`."""
+    import_extra("lxml.etree", "reading EPUB")
+    with open_package(source, "EPUB", "Download or save it again.") as archive:
+        if _ENCRYPTION in archive.NameToInfo:
+            methods = parse_xml(archive.read(_ENCRYPTION), recover=True).iter("{*}EncryptionMethod")
+            if any(method.get("Algorithm") not in _FONT_ENCRYPTION for method in methods):
+                raise SourceError(
+                    f"{source.name} is encrypted by its seller (DRM) and cannot be read: use a copy without DRM"
+                )
+        container = parse_xml(archive.read("META-INF/container.xml"), recover=True)
+        package = str(container.find(".//{*}rootfile").attrib["full-path"])
+        root = parse_xml(archive.read(package), recover=True)
+        titles = _read_titles(archive, root, package)
+        hrefs = {item.get("id"): item.get("href", "") for item in root.iterfind(".//{*}manifest/{*}item")}
+        spine = [hrefs.get(entry.get("idref")) for entry in root.iterfind(".//{*}spine/{*}itemref")]
+        chapters = dict.fromkeys(_resolve_link(href, package) for href in spine if href)
+        for number, path in enumerate(chapters, 1):
+            if path not in archive.NameToInfo:
+                warnings.add(f"chapters that {source.name} lists but does not contain", path)
+                continue
+            data = archive.read(path)
+            page = decode_bytes(data, source.name, warnings, find_charset(data))
+            chapter = parse_xhtml(page, source.name)
+            if chapter is not None and (text := render_tree(chapter, source.name)):
+                first = text.partition("\n")[0]
+                heading = to_printable(first.lstrip("#").strip()) if first.startswith("#") else ""
+                title = titles.get(path) or heading or f"Chapter {number}"
+                yield Part(text=f"{text}\n\n", source=f"{source.name}#{title}")
+
+
+def _resolve_link(href: str, base: str) -> str:
+    """Resolve a link in the file `base`."""
+    return posixpath.normpath(posixpath.join(posixpath.dirname(base), unquote(href.partition("#")[0])))
+
+
+def _read_titles(archive: zipfile.ZipFile, root: Any, package: str) -> dict[str, str]:
+    """Return the titles of chapter files from the navigation document or the older NCX."""
+    titles: dict[str, str] = {}
+    for item in root.iterfind(".//{*}manifest/{*}item"):
+        path = _resolve_link(item.get("href", ""), package)
+        is_listing = "nav" in item.get("properties", "").split() or item.get("media-type") == "application/x-dtbncx+xml"
+        if not is_listing or path not in archive.NameToInfo:
+            continue
+        listing = parse_xml(archive.read(path), recover=True)
+        links = [(a.get("href", ""), a) for a in listing.iter("{*}a")]
+        for point in listing.iter("{*}navPoint"):
+            content, label = point.find(".//{*}content"), point.find(".//{*}navLabel")
+            if content is not None and label is not None:
+                links.append((content.get("src", ""), label))
+        for href, label in links:
+            title = to_printable(" ".join("".join(label.itertext()).split()))
+            if href and title:
+                titles.setdefault(_resolve_link(href, path), title)
+    return titles
+
+
+_OFFICE: Final = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
+_STYLE: Final = "{urn:oasis:names:tc:opendocument:xmlns:style:1.0}"
+_TEXT: Final = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
+_TABLE: Final = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
+_DRAW: Final = "{urn:oasis:names:tc:opendocument:xmlns:drawing:1.0}"
+_PRESENTATION: Final = "{urn:oasis:names:tc:opendocument:xmlns:presentation:1.0}"
+_DRAWINGS: Final = ("{http://www.w3.org/2000/svg}", "{urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0}")
+_NAMES: Final = {
+    f"{_TEXT}p": "p",
+    f"{_TEXT}list": "ul",
+    f"{_TEXT}list-header": "li",
+    f"{_TEXT}list-item": "li",
+    f"{_TEXT}line-break": "br",
+    f"{_TEXT}note-body": "div",
+    f"{_TABLE}table": "table",
+    f"{_TABLE}table-header-rows": "thead",
+    f"{_TABLE}table-rows": "tbody",
+    f"{_TABLE}table-row-group": "tbody",
+    f"{_TABLE}table-row": "tr",
+    f"{_TABLE}table-cell": "td",
+    f"{_TABLE}covered-table-cell": "td",
+    f"{_DRAW}text-box": "div",
+    f"{_PRESENTATION}notes": "div",
+    **dict.fromkeys((f"{space}{name}" for space in _DRAWINGS for name in ("title", "desc")), "p"),
+}
+# Text that the document does not show: what was deleted, and what its styles are called.
+_UNSEEN: Final = (
+    *(f"{_TEXT}{name}" for name in ("tracked-changes", "sequence-decls", "variable-decls", "user-field-decls")),
+    f"{_TEXT}note-citation",
+    f"{_OFFICE}forms",
+    "{http://www.w3.org/1998/Math/MathML}annotation",
+)
+_MARGINS: Final = tuple(
+    f"{_STYLE}{name}" for name in ("header", "header-first", "header-left", "footer", "footer-left")
+)
+_REPEATED: Final = f"{_TABLE}number-columns-repeated"
+_MOST_REPEATS: Final = 64
+
+
+def read_opendocument(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
+    """Yield a text as one part, a presentation as a part for every slide, whose number is its page."""
+    del warnings
+    import_extra("lxml.etree", "reading ODT and ODP")
+    name = source.name
+    with open_package(source, "OpenDocument file") as archive:
+        body = parse_xml(archive.read("content.xml")).find(f"{_OFFICE}body")
+        if body is None:
+            raise SourceError(f"{name} is a damaged OpenDocument file: it has no text part. Save it again.")
+        if pages := list(body.iter(f"{_DRAW}page")):
+            for number, page in enumerate(pages, 1):
+                if text := _render(page, name):
+                    yield Part(text=f"{text}\n\n", source=name, page=number)
+            return
+        # The words of headers and footers, each wording once.
+        margins: dict[str, None] = {}
+        if "styles.xml" in archive.NameToInfo:
+            styles = parse_xml(archive.read("styles.xml"))
+            margins = dict.fromkeys(_render(part, name) for part in styles.iter(*_MARGINS))
+        if text := "\n\n".join(piece for piece in (*margins, _render(body, name)) if piece):
+            yield Part(text=f"{text}\n", source=name)
+
+
+def _render(root: Any, name: str) -> str:
+    for hidden in list(root.iter(*_UNSEEN)):
+        _remove(hidden)
+    for element in list(root.iter()):
+        _rename(element)
+    return render_tree(root, name)
+
+
+def _rename(element: Any) -> None:
+    """Give an element the name that HTML has for it, and write out what stands for characters."""
+    tag = element.tag
+    if tag in _NAMES:
+        element.tag = _NAMES[tag]
+        repeats = element.attrib.pop(_REPEATED, "1") if element.tag == "td" else "1"
+        # Blank cells fill a sheet to its edge and are left alone.
+        for _ in range(min(int(repeats), _MOST_REPEATS) - 1 if len(element) and repeats.isdecimal() else 0):
+            element.addnext(deepcopy(element))
+    elif tag == f"{_TEXT}h":
+        level = element.get(f"{_TEXT}outline-level") or "1"
+        element.tag = f"h{max(1, min(int(level), 6)) if level.isdecimal() else 1}"
+    elif tag in {f"{_TEXT}s", f"{_TEXT}tab"}:
+        element.tag, element.text = "span", " "
+    elif tag == f"{_TEXT}note":
+        _wrap(element, " [", "]")
+    elif tag == f"{_OFFICE}annotation":
+        _wrap(element, " [Comment: ", "] ")
+
+
+def _wrap(element: Any, before: str, after: str) -> None:
+    """Turn a note inside a paragraph into a run of that paragraph's text."""
+    text = " ".join(" ".join(p.itertext()) for p in element.iter(f"{_TEXT}p"))
+    element.tail = f"{before}{' '.join(text.split())}{after}{element.tail or ''}"
+    del element[:]
+    element.tag, element.text = "span", ""
+
+
+def _remove(element: Any) -> None:
+    """Take an element out, but not the text behind it."""
+    parent, before = element.getparent(), element.getprevious()
+    if parent is None:
+        return
+    if element.tail and before is not None:
+        before.tail = (before.tail or "") + element.tail
+    elif element.tail:
+        parent.text = (parent.text or "") + element.tail
+    parent.remove(element)
+
+
+_MOST_RTF: Final = 64 << 20
+# The converter drops these groups with their words. Without their names they are text of the place where they stand.
+_NAMED_GROUPS: Final = re.compile(r"\{(?:\\\*)?\\(?:footnote|header[lrf]?|footer[lrf]?|annotation|shptxt)\b ?")
+_ROW: Final = re.compile(r"^([^|\n]+\|.*)\|\s*$", re.MULTILINE)
+_BLANK_LINES: Final = re.compile(r"\n\s*\n+")
+
+
+def read_rtf(source: SourceFile, warnings: SourceWarnings) -> Iterator[Part]:
+    """Yield the document as one part."""
+    del warnings
+    converter = import_extra("striprtf.striprtf", "reading RTF")
+    # RTF is ASCII; what is beyond it is escaped, or in the code page that the converter finds.
+    markup = source.read(_MOST_RTF, "save it as text first").decode("cp1252", "replace")
+    with explain_damage(source.name, "RTF file", "Save it again, or save it as text."):
+        text = str(converter.rtf_to_text(_NAMED_GROUPS.sub(r"{\\par ", markup), errors="replace"))
+    text = _ROW.sub(lambda row: " | ".join(cell.strip() for cell in row[1].split("|")), text.replace("\xa0", " "))
+    if text := _BLANK_LINES.sub("\n\n", text).strip():
+        yield Part(text=f"{text}\n", source=source.name)

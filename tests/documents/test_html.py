@@ -140,7 +140,7 @@ def test_an_empty_word_file_is_refused(tmp_path):
 def test_without_the_optional_part_the_error_names_it(tmp_path, monkeypatch, module, purpose):
     path = word(tmp_path / "m.docx") if purpose == "DOCX" else article(tmp_path)
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(MissingExtra, match=rf"reading {purpose} .*bookwheel\[documents\]"):
+    with pytest.raises(MissingExtra, match=rf"reading {purpose} .*\[documents\]"):
         convert(path)
 
 

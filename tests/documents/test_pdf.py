@@ -81,7 +81,7 @@ def test_a_torn_pdf_is_a_source_error_or_is_read(tmp_path, keep):
 def test_without_the_optional_part_the_error_names_it(tmp_path, monkeypatch):
     path = pdf(tmp_path / "a.pdf", PAGES)
     monkeypatch.setitem(sys.modules, "pypdfium2", None)
-    with pytest.raises(MissingExtra, match=r"reading PDF .*bookwheel\[documents\]"):
+    with pytest.raises(MissingExtra, match=r"reading PDF .*\[documents\]"):
         convert(path)
 
 

@@ -15,8 +15,9 @@ nothing here is worded anew. Purely lines and their shapes: nothing of sentences
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -97,8 +98,12 @@ class _Line:
 
 def split_parts(text: str) -> list[TextPart]:
     """Return the parts of a text in order; headings, headers and rules of tables are no parts by themselves."""
-    lines = list(_split_lines(text))
-    if _is_code(lines):
+    starts = accumulate(map(len, text.splitlines(keepends=True)), initial=0)
+    bodies = [line.rstrip("\r\n") for line in text.splitlines(keepends=True)]
+    lines = [_Line(start, start + len(body), body) for start, body in zip(starts, bodies, strict=False)]
+    filled = [line for line in lines if not line.is_blank]
+    is_code = sum(bool(_CODE.search(line.text)) for line in filled) > _CODE_SHARE * len(filled)
+    if is_code and len(filled) > _CODE_LINES:
         return list(_split_code(lines))
     parts: list[TextPart] = []
     heading: Span | None = None
@@ -110,7 +115,7 @@ def split_parts(text: str) -> list[TextPart]:
             at += 1
         elif _FENCE.match(line.text):
             end = next((i for i in range(at + 1, len(lines)) if _FENCE.match(lines[i].text)), len(lines))
-            parts += [_place(part, heading) for part in _split_code(lines[at + 1 : end])]
+            parts += [replace(part, heading=heading) for part in _split_code(lines[at + 1 : end])]
             at = end + 1
         elif _is_heading(lines, at):
             # A heading right below another one belongs to it.
@@ -119,29 +124,10 @@ def split_parts(text: str) -> list[TextPart]:
             at += 1
         else:
             end, found = _read_block(lines, at)
-            parts += [_place(part, heading) for part in found]
+            parts += [replace(part, heading=heading) for part in found]
             is_below = False
             at = end
     return parts or ([TextPart(start=0, end=len(text), shape=Shape.PROSE)] if text.strip() else [])
-
-
-def _place(part: TextPart, heading: Span | None) -> TextPart:
-    return TextPart(start=part.start, end=part.end, shape=part.shape, heading=heading, lead=part.lead)
-
-
-def _split_lines(text: str) -> Iterator[_Line]:
-    start = 0
-    for line in text.splitlines(keepends=True):
-        body = line.rstrip("\r\n")
-        yield _Line(start, start + len(body), body)
-        start += len(line)
-
-
-def _is_code(lines: Sequence[_Line]) -> bool:
-    filled = [line for line in lines if not line.is_blank]
-    return len(filled) > _CODE_LINES and sum(bool(_CODE.search(line.text)) for line in filled) > _CODE_SHARE * len(
-        filled
-    )
 
 
 def _split_code(lines: Sequence[_Line]) -> Iterator[TextPart]:
@@ -191,7 +177,10 @@ def _read_block(lines: Sequence[_Line], at: int) -> tuple[int, list[TextPart]]:
     block = lines[at:end]
     stamped = sum(bool(_STAMPED.match(line.text)) for line in block)
     if _is_table(block) and (stamped < len(block) - 1 or "|" in block[0].text):
-        return end, list(_split_rows(block))
+        rows = [line for line in block if not _RULE.fullmatch(line.text)]
+        header = rows[0].span if len(rows) > 1 and not _STAMPED.match(rows[0].text) else None
+        below = rows if header is None else rows[1:]
+        return end, [TextPart(start=line.start, end=line.end, shape=Shape.ROW, lead=header) for line in below]
     spoken = sum(bool(_SPEAKER.match(line.text) or _CHINESE_SPEAKER.match(line.text)) for line in block)
     if max(stamped, spoken) > len(block) // 2:
         test = _STAMPED if stamped >= spoken else _SPEAKER
@@ -212,13 +201,6 @@ def _is_table(block: Sequence[_Line]) -> bool:
     if tight:
         return True
     return sum(_count_cells(line.text) > 1 and bool(_GAPS.search(line.text.strip())) for line in rows) > 0.7 * len(rows)
-
-
-def _split_rows(block: Sequence[_Line]) -> Iterator[TextPart]:
-    rows = [line for line in block if not _RULE.fullmatch(line.text)]
-    header = rows[0].span if len(rows) > 1 and not _STAMPED.match(rows[0].text) else None
-    for line in rows if header is None else rows[1:]:
-        yield TextPart(start=line.start, end=line.end, shape=Shape.ROW, lead=header)
 
 
 def _split_turns(block: Sequence[_Line], test: re.Pattern[str], earlier: Sequence[_Line]) -> Iterator[TextPart]:

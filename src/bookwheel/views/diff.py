@@ -125,7 +125,11 @@ def _similar(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int]
     if len(old) * len(new) > _MOST_PAIRS:
         return
     new_words = [_words(line) for line in new]
-    alike = [[_similarity(words, others) for others in new_words] for words in map(_words, old)]
+    alike = [[0.0] * len(new) for _ in old]
+    for i, words in enumerate(map(_words, old)):
+        for j, others in enumerate(new_words):
+            share = 2 * len(words & others) / (len(words) + len(others)) if words and others else 0.0
+            alike[i][j] = share if share >= _LEAST_SIMILARITY else 0.0
     best = [[0.0] * (len(new) + 1) for _ in range(len(old) + 1)]
     for i in reversed(range(len(old))):
         for j in reversed(range(len(new))):
@@ -144,12 +148,6 @@ def _similar(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int]
 def _words(line: str) -> set[str]:
     # Without case: a line that only became upper case was reworded.
     return {piece.casefold() for piece in _PIECE.findall(line) if any(map(str.isalnum, piece))}
-
-
-def _similarity(one: set[str], other: set[str]) -> float:
-    """Return the share of words that two lines have in common, or 0 below the least similarity."""
-    share = 2 * len(one & other) / (len(one) + len(other)) if one and other else 0.0
-    return share if share >= _LEAST_SIMILARITY else 0.0
 
 
 def _common(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:

@@ -19,7 +19,7 @@ from bookwheel.views.verdicts import VERDICT_WORDS, describe_claim
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from bookwheel.types import Claim, Evidence, Reading, Step
+    from bookwheel.types import Evidence, Reading, Step
     from bookwheel.verdict.provenance import LineOrigin
     from bookwheel.views.diff import LineChange
 
@@ -32,18 +32,25 @@ _SECURITY_POLICY: Final = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 )
 _MOST_FRAGMENT_STEPS: Final = 40
+_NO_ANSWER: Final = {
+    Status.READING: "Not read to its end yet.",
+    Status.STOPPED: "Stopped before its end: a budget was reached.",
+    Status.FAILED: "Not answered: the model failed.",
+    Status.CANCELLED: "Interrupted before its end.",
+}
 
 
 def render_page(reading: Reading, origins: Sequence[LineOrigin] = ()) -> str:
     """Return a whole page, ready to be written to a file or sent."""
     language = reading.language if re.fullmatch(r"[A-Za-z-]{2,12}", reading.language) else "en"
+    steps, lines = "".join(_list_timeline(reading.steps)), "".join(_list_origins(origins))
     return (
         f'<!doctype html>\n<html lang="{language}">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_SECURITY_POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n<link rel="icon" href="data:,">\n'
         f"<title>{_escape(reading.question)}</title>\n<style>\n{_read_style()}</style>\n</head>\n"
         f'<body class="bookwheel">\n<main>\n{_render_head(reading)}{_render_facts(reading)}{_render_ribbon(reading)}'
-        f"{_render_verdict(reading, linked=True)}{_render_origins(origins)}{_render_timeline(reading.steps)}</main>\n"
+        f"{_render_verdict(reading, linked=True)}{lines}{steps}</main>\n"
         "</body>\n</html>\n"
     )
 
@@ -72,7 +79,7 @@ def _render_head(reading: Reading) -> str:
     paragraph = (
         f'<p class="answer" dir="auto">{_escape(answer)}</p>'
         if answer
-        else f'<p class="answer none">{_explain_no_answer(reading)}</p>'
+        else f'<p class="answer none">{_NO_ANSWER.get(reading.status, "The model gave no answer.")}</p>'
     )
     flags = _render_chips(reading.answer.flags if reading.answer else ())
     verdict = f" · {VERDICT_WORDS[reading.verdict]}" if reading.verdict else ""
@@ -82,16 +89,6 @@ def _render_head(reading: Reading) -> str:
         f"{reading.status}{verdict}</p>\n"
         f'<h1 dir="auto">{_escape(reading.question)}</h1>\n{paragraph}\n{notes}'
     )
-
-
-def _explain_no_answer(reading: Reading) -> str:
-    reasons = {
-        Status.READING: "Not read to its end yet.",
-        Status.STOPPED: "Stopped before its end: a budget was reached.",
-        Status.FAILED: "Not answered: the model failed.",
-        Status.CANCELLED: "Interrupted before its end.",
-    }
-    return reasons.get(reading.status, "The model gave no answer.")
 
 
 def _render_facts(reading: Reading) -> str:
@@ -153,16 +150,14 @@ def _render_verdict(reading: Reading, *, linked: bool) -> str:
         # An older reading has evidence and no verdict.
         quotes = "".join(_render_quote(quote, linked=linked) for quote in reading.evidence)
         return f"<h2>What the answer rests on</h2>\n{quotes}" if quotes else ""
-    claims = "".join(_render_claim(reading, claim, linked=linked) for claim in reading.claims)
-    return f"<h2>The answer is {VERDICT_WORDS[reading.verdict]}</h2>\n{claims}"
-
-
-def _render_claim(reading: Reading, claim: Claim, *, linked: bool) -> str:
-    """Show one sentence; an answer of one sentence stands above already."""
-    sentence = f"<bdi>{_escape(claim.text)}</bdi> " if len(reading.claims) > 1 else ""
-    chip = f'<span class="chip {claim.verdict}">{_escape(describe_claim(claim))}</span>'
-    quotes = "".join(_render_quote(reading.evidence[number], linked=linked) for number in claim.evidence)
-    return f'<p class="claim">{sentence}{chip}</p>\n{quotes}'
+    shown = [f"<h2>The answer is {VERDICT_WORDS[reading.verdict]}</h2>\n"]
+    for claim in reading.claims:
+        # An answer of one sentence stands above already.
+        sentence = f"<bdi>{_escape(claim.text)}</bdi> " if len(reading.claims) > 1 else ""
+        chip = f'<span class="chip {claim.verdict}">{_escape(describe_claim(claim))}</span>'
+        shown.append(f'<p class="claim">{sentence}{chip}</p>\n')
+        shown += (_render_quote(reading.evidence[number], linked=linked) for number in claim.evidence)
+    return "".join(shown)
 
 
 def _render_quote(quote: Evidence, *, linked: bool) -> str:
@@ -184,12 +179,12 @@ def _format_pages(pages: Sequence[int]) -> str:
     return f"page {first} · " if first == last else f"pages {first}–{last} · "
 
 
-def _render_origins(origins: Sequence[LineOrigin]) -> str:
-    """List the lines of the final memory, each with its place in the document."""
-    if not origins:
-        return ""
-    lines = "".join(_render_origin(origin) for origin in origins)
-    return f'<h2>What was remembered, and from where</h2>\n<ul class="lines">{lines}</ul>\n'
+def _list_origins(origins: Sequence[LineOrigin]) -> Iterator[str]:
+    """Yield the lines of the final memory, each with its place in the document."""
+    if origins:
+        yield '<h2>What was remembered, and from where</h2>\n<ul class="lines">'
+        yield from map(_render_origin, origins)
+        yield "</ul>\n"
 
 
 def _render_origin(origin: LineOrigin) -> str:
@@ -204,26 +199,19 @@ def _render_origin(origin: LineOrigin) -> str:
     )
 
 
-def _render_timeline(steps: Sequence[Step]) -> str:
-    if not steps:
-        return ""
-    runs = [(quiet, list(run)) for quiet, run in groupby(steps, key=_is_quiet)]
-    rendered = "".join(_fold_steps(run) if quiet else "".join(map(_render_step, run)) for quiet, run in runs)
-    return f"<h2>How the memory grew</h2>\n{rendered}"
-
-
-def _is_quiet(step: Step) -> bool:
-    return step.before.text == step.after.text and set(step.flags) <= {Flag.UNCHANGED}
-
-
-def _fold_steps(steps: Sequence[Step]) -> str:
-    """Fold steps that changed nothing into one line that opens."""
-    first, last = steps[0].chunk.index, steps[-1].chunk.index
-    title = f"Step {first}" if first == last else f"Steps {first}–{last}"
-    return (
-        f'<details class="rest"><summary>{title}: nothing new for the memory</summary>'
-        f"{''.join(map(_render_step, steps))}</details>\n"
-    )
+def _list_timeline(steps: Sequence[Step]) -> Iterator[str]:
+    """Yield the steps. Those in a row that changed nothing are folded into one line that opens."""
+    if steps:
+        yield "<h2>How the memory grew</h2>\n"
+    for key, run in groupby(steps, key=lambda s: s.before.text == s.after.text and set(s.flags) <= {Flag.UNCHANGED}):
+        shown = list(run)
+        first, last = shown[0].chunk.index, shown[-1].chunk.index
+        title = f"Step {first}" if first == last else f"Steps {first}–{last}"
+        if key:
+            yield f'<details class="rest"><summary>{title}: nothing new for the memory</summary>'
+        yield from map(_render_step, shown)
+        if key:
+            yield "</details>\n"
 
 
 def _render_step(step: Step, *, linked: bool = True) -> str:
@@ -261,16 +249,13 @@ def _render_diff(before: str, after: str) -> Iterator[str]:
         yield '<div class="empty">(empty)</div>'
     for kind, run in groupby(changes, key=lambda change: change.kind):
         if kind is ChangeKind.KEPT:
-            yield _render_kept([change.text for change in run])
+            lines = [f'<div dir="auto">{_escape(change.text)}</div>' for change in run]
+            is_long = len(lines) > _MOST_KEPT_LINES
+            yield f"<details><summary>{len(lines)} lines kept</summary>" if is_long else ""
+            yield from lines
+            yield "</details>" if is_long else ""
         else:
             yield from (f'<div class="{kind}" dir="auto">{_mark_words(change)}</div>' for change in run)
-
-
-def _render_kept(lines: Sequence[str]) -> str:
-    shown = "".join(f'<div dir="auto">{_escape(line)}</div>' for line in lines)
-    if len(lines) <= _MOST_KEPT_LINES:
-        return shown
-    return f"<details><summary>{len(lines)} lines kept</summary>{shown}</details>"
 
 
 def _mark_words(change: LineChange) -> str:

@@ -23,10 +23,15 @@ _SIGNS = {ChangeKind.NEW: "+", ChangeKind.GONE: "-", ChangeKind.REWORDED: "~"}
 
 def render_markdown(reading: Reading, origins: Sequence[LineOrigin] = ()) -> str:
     """Return the whole file."""
+    usage = reading.usage
+    cost = "" if reading.cost is None else f" · cost {reading.cost:.4g}"
     blocks = [
         f"# {_inline(reading.question)}",
         _quote(reading.answer.text) if reading.answer else f"*{reading.status}: {_inline(reading.error)}*",
-        _render_facts(reading),
+        (
+            f"{_inline(reading.document.name)} · {_inline(reading.model)} · {reading.way} · {reading.created} · "
+            f"{usage.calls} calls · {usage.tokens:,} tokens{cost} · reading `{reading.id}`"
+        ),
         *(f"*{_inline(note)}*" for note in reading.document.notes),
         *_render_verdict(reading),
         "## Where the memory's lines come from" if origins else "",
@@ -34,15 +39,6 @@ def render_markdown(reading: Reading, origins: Sequence[LineOrigin] = ()) -> str
         *(block for step in reading.steps for block in _render_step(step)),
     ]
     return "\n\n".join(block for block in blocks if block) + "\n"
-
-
-def _render_facts(reading: Reading) -> str:
-    usage = reading.usage
-    cost = "" if reading.cost is None else f" · cost {reading.cost:.4g}"
-    return (
-        f"{_inline(reading.document.name)} · {_inline(reading.model)} · {reading.way} · {reading.created} · "
-        f"{usage.calls} calls · {usage.tokens:,} tokens{cost} · reading `{reading.id}`"
-    )
 
 
 def _render_verdict(reading: Reading) -> Iterator[str]:

@@ -32,24 +32,15 @@ def describe_claim(claim: Claim) -> str:
 def describe_share(reading: Reading) -> str:
     """Return in words how much of the document was read, and in which order, where the memory was enough early."""
     share = max(reading.share_read, 0.01)
-    order = "from its beginning" if _is_beginning(reading) else "the likeliest parts first"
+    read = [s.chunk for s in reading.steps if s.chunk.end > s.chunk.start and Flag.UNREAD not in s.flags]
+    is_beginning = all(chunk.start == end for chunk, end in zip(read, (0, *(one.end for one in read)), strict=False))
+    order = "from its beginning" if is_beginning else "the likeliest parts first"
     return f"read {share:.0%} of the document, {order}, until the memory was enough"
 
 
 def advise_room(tokens: int) -> str:
     """Return what to do about a memory of so many tokens that was full."""
     return f"it has {tokens} tokens; give it more (--memory-tokens), or ask for less at once"
-
-
-def _is_beginning(reading: Reading) -> bool:
-    """Return True if what was read is the beginning of the document, in its order."""
-    end = 0
-    for step in reading.steps:
-        if step.chunk.end > step.chunk.start and Flag.UNREAD not in step.flags:
-            if step.chunk.start != end:
-                return False
-            end = step.chunk.end
-    return True
 
 
 def describe_choice(reading: Reading) -> str:

@@ -23,7 +23,7 @@ from bookwheel.text.tokens import EstimatingTokenizer, FileTokenizer, Tokenizer,
 
 # isort: off
 # Each registers its tasks, in the order of a list for people.
-from bookwheel.lab.tasks import needles, tallies, questions, histories, links, dialogues, books, documents_qa  # noqa: F401
+from bookwheel.lab.tasks import needles, tallies, questions, facts, dialogues, books, documents_qa  # noqa: F401
 from bookwheel.lab.tasks.ruler import tasks as ruler_tasks  # noqa: F401
 # isort: on
 

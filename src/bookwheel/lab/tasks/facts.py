@@ -1,5 +1,9 @@
-"""Facts that only together answer the question: tasks that a search for the question's words hardly passes.
+"""Facts that only together answer the question: told in many places, changing on the way, or linked to each other.
 
+count         how often something happened; the occurrences are spread over the document
+list          every member of a set whose members are named far apart
+updated       a figure is changed several times; the last value wins
+conflict      two sources give different figures and nothing decides between them: both are asked for
 association   who has a trade? The document names the tools in somebody's house, never the trade: no word is shared
 walk          roads lead from place to place; where does a walk over several end? Only its first place is asked for by
               name, and the roads stand in any order
@@ -16,21 +20,114 @@ from typing import Annotated
 from annotated_types import Ge, Le
 
 from bookwheel.errors import InputError
+from bookwheel.lab.tasks import material
 from bookwheel.lab.tasks.assembly import SourcePassage
 from bookwheel.lab.tasks.base import GoldEvidence
 from bookwheel.lab.tasks.definition import BOTH, AtLeastOne, AtLeastTwo, Percent, SampleDraft, SampleRequest, task
-from bookwheel.lab.tasks.material import (
-    GAPS,
-    Fact,
-    Wordings,
-    coin_word,
-    draw_distinct,
-    draw_number,
-    draw_person,
-    draw_place,
-    hide_in_essays,
-    list_words,
-)
+from bookwheel.lab.tasks.material import Fact, Wordings
+
+
+@task("count", "how often something happened in all", times=AtLeastTwo)
+def build_count(request: SampleRequest) -> SampleDraft:
+    """Spread sightings of one bird at one place among those of another bird and another place."""
+    rng, say = request.rng, Wordings("count", request)
+    times: int = request.options.get("times", rng.randrange(3, 13))
+
+    def sighting(bird: str, place: str) -> str:
+        return str(say("sighting").format(bird=bird, place=place, person=material.draw_person(rng)))
+
+    bird, other_bird = rng.sample(say["bird"], 2)
+    place, other_place = material.draw_place(rng), material.draw_place(rng)
+
+    def tell(at: int) -> tuple[str, str]:
+        return sighting(bird, place), f"{bird} off {place}: seen {f'{at + 1} times' if at else 'once'} so far"
+
+    facts = material.spread(rng, times, tell, "count")
+    for pair in ((other_bird, place), (bird, other_place)):
+        misleading = rng.randrange(2, 7)
+        facts += [Fact(text=sighting(*pair), place=rng.random()) for _ in range(misleading)]
+    return SampleDraft(
+        question=f"How many times in all was a {bird} seen off {place}? Give the number alone.",
+        golds=(str(times),),
+        metric="exact",
+        body=material.hide_in_essays(request, facts),
+    )
+
+
+@task("list", "every town that someone visited", times=AtLeastTwo)
+def build_list(request: SampleRequest) -> SampleDraft:
+    """Spread the towns that one person visited among those of another person."""
+    rng, say = request.rng, Wordings("count", request)
+    size: int = request.options.get("times", rng.randrange(4, 9))
+    traveller, other = material.draw_people(rng, "en", 2)
+    towns = material.draw_distinct(lambda: material.draw_place(rng))
+    visited, passed = list(islice(towns, size)), list(islice(towns, size))
+
+    def tell(at: int) -> tuple[str, str]:
+        text = say("visit").format(person=traveller, place=visited[at])
+        return text, f"{traveller} visited: {', '.join(visited[: at + 1])}"
+
+    facts = [Fact(text=say("visit").format(person=other, place=town), place=rng.random()) for town in passed]
+    return SampleDraft(
+        question=f"Which towns did {traveller} visit? List all of them.",
+        golds=tuple(visited),
+        metric="share_of",
+        body=material.hide_in_essays(request, facts + material.spread(rng, size, tell, "list")),
+    )
+
+
+@task("updated", "a figure changed several times: the last value wins", changes=AtLeastOne)
+def build_updated(request: SampleRequest) -> SampleDraft:
+    """Change one figure several times, beside another figure with changes of its own."""
+    rng, say = request.rng, Wordings("change", request)
+    changes: int = request.options.get("changes", 4)
+    shape = say("subject")
+    subject, other = (shape.format(place=material.draw_place(rng)) for _ in range(2))
+    drawn = material.draw_distinct(lambda: material.draw_number(rng, 4))
+    values, others = list(islice(drawn, changes + 1)), list(islice(drawn, changes + 1))
+
+    def tell(name: str, figures: list[str]) -> list[Fact]:
+        def change(at: int) -> tuple[str, str]:
+            text = material.capitalize(say("then" if at else "first").format(subject=name, value=figures[at]))
+            return text, f"{name}: {figures[at]}" if name == subject else ""
+
+        return material.spread(rng, len(figures), change, name)
+
+    return SampleDraft(
+        question=f"What is {subject} according to the last word on it? Give the figure alone.",
+        golds=(values[changes],),
+        metric="exact",
+        body=material.hide_in_essays(request, tell(subject, values) + tell(other, others)),
+        metadata={"changes": changes},
+    )
+
+
+@task("conflict", "two sources that differ: both figures are asked for")
+def build_conflict(request: SampleRequest) -> SampleDraft:
+    """Make two statements about one thing, and one about another."""
+    rng, say = request.rng, Wordings("change", request)
+    parts, shape = say("counted")
+    thing, other = (shape.format(place=material.draw_place(rng)) for _ in range(2))
+    sources = [
+        source.format(place=material.draw_place(rng), family=family)
+        for source, family in zip(
+            rng.sample(say["source"], 3), rng.sample(material.list_words("family"), 3), strict=True
+        )
+    ]
+    values = [str(value) for value in rng.sample(range(21, 400), 3)]
+    facts: list[Fact] = []
+    # The third is there to mislead.
+    for about, source, value in zip((thing, thing, other), sources, values, strict=True):
+        text = material.capitalize(say("says").format(source=source, thing=about, value=value, parts=parts))
+        note = f"{parts} of {thing}: {value} ({source})" if about == thing else ""
+        facts.append(Fact(text=text, place=rng.random(), note=note))
+    return SampleDraft(
+        question=f"How many {parts} does {thing} have? Should sources differ, give each figure with its source.",
+        golds=tuple(values[:2]),
+        metric="all_of",
+        body=material.hide_in_essays(request, facts),
+        metadata={"sources": sources[:2]},
+    )
 
 
 @task(
@@ -48,8 +145,10 @@ def build_association(request: SampleRequest) -> SampleDraft:
         raise InputError(f"the option people of association is at most {len(trades)} in {language}, not {size}")
     chosen = rng.sample(sorted(trades), size)
     # No two names share a part.
-    parts = [rng.sample(list_words(kind, language), size) for kind in ("family", "given")]
-    people = [GAPS[language].join(names if language == "zh" else names[::-1]) for names in zip(*parts, strict=True)]
+    parts = [rng.sample(material.list_words(kind, language), size) for kind in ("family", "given")]
+    people = [
+        material.GAPS[language].join(names if language == "zh" else names[::-1]) for names in zip(*parts, strict=True)
+    ]
     facts: list[Fact] = []
     for trade, person in zip(chosen, people, strict=True):
         text = say("house").format(person=person, tools=rng.choice(trades[trade]))
@@ -59,7 +158,7 @@ def build_association(request: SampleRequest) -> SampleDraft:
         question=say["question"].format(trade=chosen[0]),
         golds=(people[0],),
         metric="exact",
-        body=hide_in_essays(request, facts),
+        body=material.hide_in_essays(request, facts),
         metadata={"people": size},
     )
 
@@ -74,7 +173,7 @@ def build_walk(request: SampleRequest) -> SampleDraft:
     """Lay roads between made-up places, and ask where a walk over some of them ends."""
     rng, say = request.rng, Wordings("link", request)
     steps, strays = request.options.get("steps", 3), request.options.get("strays", 6)
-    places = draw_distinct(lambda: draw_place(rng))
+    places = material.draw_distinct(lambda: material.draw_place(rng))
     path, others = list(islice(places, steps + 1)), list(islice(places, strays))
     walk = [say("road_name") for _ in range(steps)]
 
@@ -94,7 +193,7 @@ def build_walk(request: SampleRequest) -> SampleDraft:
         "does the walk end? Give its name alone.",
         golds=(path[-1],),
         metric="exact",
-        body=hide_in_essays(request, facts),
+        body=material.hide_in_essays(request, facts),
         metadata={"steps": steps, "strays": strays},
     )
 
@@ -106,8 +205,8 @@ def build_bridge(request: SampleRequest) -> SampleDraft:
     size = request.options.get("candidates", 6)
     people: dict[str, str] = {}
     while len(people) < size:
-        people[draw_person(rng)] = draw_place(rng)
-    ship = coin_word(rng).capitalize()
+        people[material.draw_person(rng)] = material.draw_place(rng)
+    ship = material.coin_word(rng).capitalize()
     owner = rng.choice(list(people))
     facts = [
         Fact(
@@ -130,7 +229,7 @@ def build_bridge(request: SampleRequest) -> SampleDraft:
         question=f"Where does the owner of the ship {ship} live?",
         golds=(people[owner],),
         metric="contains",
-        body=hide_in_essays(request, facts),
+        body=material.hide_in_essays(request, facts),
         metadata={"candidates": size},
     )
 
@@ -141,7 +240,7 @@ def build_code(request: SampleRequest) -> SampleDraft:
     rng, code = request.rng, _Code(request)
     asked = next(code.names)
     if code.asks_for_value:
-        constant, value = f"{coin_word(rng)}_limit".upper(), draw_number(rng, 5)
+        constant, value = f"{material.coin_word(rng)}_limit".upper(), material.draw_number(rng, 5)
         used = f"def {asked}() -> int:\n    return {constant}"
         question, golds, metric = f"What number does a call of `{asked}()` return?", [value], "contains"
         passages = [
@@ -168,7 +267,7 @@ class _Code:
 
     def __init__(self, request: SampleRequest) -> None:
         self._rng, self._say = request.rng, Wordings("link", request)
-        self.names = draw_distinct(lambda: f"{self._say('verb')}_{coin_word(self._rng)}")
+        self.names = material.draw_distinct(lambda: f"{self._say('verb')}_{material.coin_word(self._rng)}")
         self.asks_for_value = self._rng.random() < 0.5  # noqa: PLR2004 - half of the samples
 
     def draw_function(self, name: str) -> str:
@@ -191,4 +290,4 @@ class _Code:
             yield f"# file: {self._draw_path()}\n\n{functions}\n\n\n"
 
     def _draw_path(self) -> str:
-        return f"{self._say('folder')}/{coin_word(self._rng)}.py"
+        return f"{self._say('folder')}/{material.coin_word(self._rng)}.py"

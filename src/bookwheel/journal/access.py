@@ -39,12 +39,10 @@ class ReadPool:
         self._closed = False
 
     def fetch_one(self, query: str, values: Sequence[Any] = ()) -> Any:
-        """Return the first row, or None."""
         with self._connection() as connection:
             return connection.execute(query, values).fetchone()
 
     def fetch_all(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
-        """Return every row."""
         with self._connection() as connection:
             return connection.execute(query, values).fetchall()
 
@@ -83,7 +81,6 @@ class _WriteRequest:
     failure: Exception | None = None
 
     def resolve(self) -> None:
-        """Set the waiter's result or exception."""
         if self.waiter.done():  # cancelled; its write is stored all the same
             return
         if self.failure:

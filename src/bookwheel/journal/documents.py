@@ -122,7 +122,6 @@ class SpooledDocument:
             yield "".join(pending)
 
     def close(self) -> None:
-        """Free the memory or the temporary file."""
         self._file.close()
 
     def insert(self, connection: sqlite3.Connection, most_bytes: int | None = None) -> int:
@@ -192,7 +191,6 @@ class StoredDocument:
 
     @property
     def info(self) -> DocumentInfo:
-        """The document's id, name, length and notes, as a reading holds them."""
         return DocumentInfo(id=self.id, name=self.name, length=self.length, notes=self.notes)
 
     def parts(self, start: int = 0) -> Iterator[Part]:
@@ -209,7 +207,6 @@ class StoredDocument:
             at += 1
 
     def slice(self, start: int, end: int) -> str:
-        """Return the characters from `start` up to `end`."""
         texts = []
         start, end = max(0, start), min(end, self.length)
         while start < end:
@@ -357,7 +354,6 @@ class Shelf:
         self._writer.execute_now(query, (owner, str(kind), id_, stored, is_starred))
 
     def load_labels(self, owner: str, kind: LabelKind, ids: Sequence[str]) -> Mapping[str, Label]:
-        """Return the labels of those that have one."""
         chosen = "id IN (SELECT value FROM json_each(?))"
         query = f"SELECT id, name, starred FROM labels WHERE owner = ? AND kind = ? AND {chosen}"
         rows = self._reader.fetch_all(query, (owner, str(kind), json.dumps(list(ids))))

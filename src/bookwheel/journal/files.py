@@ -49,7 +49,6 @@ def file_beside(journal: Path, end: str) -> Path:
 
 
 def measure_journal(path: Path) -> int:
-    """Return the bytes of a journal and its log."""
     return sum(file.stat().st_size for file in (path, file_beside(path, "-wal")) if file.exists())
 
 
@@ -170,7 +169,6 @@ def _read_pragma(connection: sqlite3.Connection, pragma: str) -> int:
 
 
 def lock_folder(journal: Path) -> Path:
-    """Return the folder beside the journal that holds its lock files."""
     return file_beside(journal, ".locks")
 
 

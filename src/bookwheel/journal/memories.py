@@ -37,7 +37,6 @@ _NEVER: Final = 2**62
 
 
 def write_time() -> str:
-    """Return the time, as rows have it."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
@@ -78,8 +77,6 @@ class MemoryTables:
         return [MEMORIES.from_row(row, {}) for row in rows]
 
     def rename(self, memory: int, name: str) -> None:
-        """Give a memory another name."""
-
         def update(connection: sqlite3.Connection) -> None:
             try:
                 connection.execute("UPDATE memories SET name = ? WHERE number = ?", (store_text(name), memory))
@@ -100,7 +97,6 @@ class MemoryTables:
             yield
 
     def is_free(self, memory: int) -> bool:
-        """Return whether nobody writes."""
         try:
             with self.claim(memory):
                 return True
@@ -146,21 +142,17 @@ class MemoryTables:
         return self._writer.write_now(insert)
 
     def list_waiting(self, memory: int) -> list[MemoryText]:
-        """Return the texts that are not read to their end, in order of arrival."""
         rows = self._reader.fetch_all(f"{_TEXTS} AND position < characters ORDER BY number", (memory,))
         return [TEXTS.from_row(row, {}) for row in rows]
 
     def list_texts(self, memory: int) -> list[MemoryText]:
-        """Return all texts, in order of arrival."""
         rows = self._reader.fetch_all(f"{_TEXTS} ORDER BY number", (memory,))
         return [TEXTS.from_row(row, {}) for row in rows]
 
     def count_texts(self, memory: int) -> int:
-        """Return the number of texts."""
         return int(self._reader.fetch_one("SELECT count(*) FROM memory_texts WHERE memory = ?", (memory,))[0])
 
     def load_text(self, memory: int, number: int) -> str:
-        """Return the words of a text."""
         row = self._reader.fetch_one(f"SELECT content FROM memory_texts {_THIS}", (memory, number))
         if row is None:
             raise JournalError(f"text {number} was forgotten")
@@ -190,7 +182,6 @@ class MemoryTables:
         return VERSIONS.from_row(row, {"memory.limit": limit}) if row else None
 
     def list_versions(self, memory: int, limit: int, after: int = 0) -> list[MemoryVersion]:
-        """Return the versions behind a number, oldest first."""
         rows = self._reader.fetch_all(f"{_VERSIONS} AND version > ? ORDER BY version", (memory, after))
         return [VERSIONS.from_row(row, {"memory.limit": limit}) for row in rows]
 
@@ -205,7 +196,6 @@ class MemoryTables:
         return _NEVER if first is None else first - 1
 
     def count_tokens_today(self, memory: int) -> int:
-        """Return the tokens of the readings and questions of this day in UTC."""
         query = (
             "SELECT coalesce(sum(tokens), 0) FROM (SELECT prompt_tokens + completion_tokens AS tokens "
             "FROM memory_versions WHERE memory = ?1 AND kept >= ?2 UNION ALL SELECT prompt_tokens + completion_tokens "
@@ -214,12 +204,10 @@ class MemoryTables:
         return int(self._reader.fetch_one(query, (memory, datetime.now(UTC).date().isoformat()))[0])
 
     def add_answer(self, memory: int, version: int, record: Mapping[str, Any], tokens: tuple[int, int]) -> None:
-        """Keep an answer."""
         query = f"INSERT INTO memory_answers VALUES (?1, ({_NEXT} memory_answers WHERE memory = ?1), ?, ?, ?, ?, ?)"
         self._writer.execute_now(query, (memory, version, to_json(record), *tokens, write_time()))
 
     def list_answers(self, memory: int) -> list[dict[str, Any]]:
-        """Return the answers that were given, oldest first."""
         rows = self._reader.fetch_all("SELECT record FROM memory_answers WHERE memory = ? ORDER BY number", (memory,))
         return [from_json(row[0]) for row in rows]
 
@@ -237,7 +225,6 @@ class MemoryTables:
         return self._writer.write_now(insert)
 
     def list_tombstones(self, memory: int) -> list[Tombstone]:
-        """Return what was forgotten and what is being forgotten, oldest first."""
         query = f"SELECT {TOMBSTONES.names} FROM memory_forgets WHERE memory = ? ORDER BY number"
         return [TOMBSTONES.from_row(row, {}) for row in self._reader.fetch_all(query, (memory,))]
 
@@ -252,7 +239,6 @@ class MemoryTables:
         return {row[0]: VERSIONS.from_row(row, {"memory.limit": limit}) for row in rows}
 
     def add_replay(self, memory: int, version: MemoryVersion) -> None:
-        """Keep a version that a forgetting under way has made anew."""
         self._writer.execute_now(VERSIONS.insert("memory_replays", "memory"), (memory, *VERSIONS.to_row(version)))
 
     def end_forgetting(

@@ -199,5 +199,4 @@ TOMBSTONES: Final[RowFormat[Tombstone]] = RowFormat(
 
 
 def blank_version(limit: int) -> MemoryVersion:
-    """Return version 0: nothing was read."""
     return MemoryVersion(version=0, kind=VersionKind.READ, memory=Memory.blank(limit))

@@ -59,11 +59,9 @@ class FoundReading(NamedTuple):
 
     @property
     def id(self) -> str:
-        """The reading's own id."""
         return str(self.row[0])
 
     def to_reading(self, steps: tuple[Step, ...] = ()) -> Reading:
-        """Return the reading with these steps."""
         return reading_from_row(self.row, self.info, steps)
 
 

@@ -47,18 +47,15 @@ def store_text(text: str) -> str | bytes:
 
 
 def load_text(value: str | bytes) -> str:
-    """Return the text that `store_text` stored."""
     return value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else value
 
 
 def to_json(values: Any) -> str | bytes:
-    """Return the values as JSON."""
     # Not escaped: on loading, the escapes of two lone surrogates would join to one character.
     return store_text(json.dumps(values, ensure_ascii=False))
 
 
 def from_json(value: str | bytes) -> Any:
-    """Return the values that `to_json` stored."""
     return json.loads(load_text(value))
 
 
@@ -72,7 +69,6 @@ def pack_tokens(tokens: TokenRecord | None) -> bytes | None:
 
 
 def unpack_tokens(record: bytes | None) -> TokenRecord | None:
-    """Return the exact record that `pack_tokens` packed."""
     if record is None:
         return None
     content = zlib.decompress(record)
@@ -121,7 +117,6 @@ class SqlColumn(NamedTuple):
 
 
 def usage_columns(field: str) -> dict[str, SqlColumn]:
-    """Return the four columns of a usage."""
     return {name: SqlColumn(f"{field}.{name}") for name in ("calls", "prompt_tokens", "completion_tokens", "seconds")}
 
 
@@ -248,7 +243,6 @@ def step_from_row(row: Sequence[Any], memory: Memory, text: str = "") -> Step:
 
 
 def reading_to_row(reading: Reading) -> tuple[Any, ...]:
-    """Return the row of a reading."""
     answer = reading.answer
     if answer is None:
         return READINGS.to_row(reading, answer=None, answer_turn=None, answer_record=None)

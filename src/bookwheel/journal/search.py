@@ -91,7 +91,6 @@ class SearchHit:
 
 
 def search_path(journal: Path) -> Path:
-    """Return the file of a journal's index."""
     return file_beside(journal, ".search")
 
 

@@ -53,7 +53,6 @@ _CHANGING: Final = ", ".join(f"{name} = ?" for name in READINGS.columns[FIXED_CO
 
 
 def new_id() -> str:
-    """Return a new, unique reading id."""
     import secrets
 
     return secrets.token_hex(6)
@@ -96,12 +95,10 @@ class Journal:
 
     @property
     def shelf(self) -> Shelf:
-        """The documents as people see them, with the names and stars that they gave."""
         return Shelf(self._reader, self._writer)
 
     @property
     def memories(self) -> MemoryTables:
-        """The lasting memories."""
         from bookwheel.journal.memories import MemoryTables
 
         return MemoryTables(self._reader, self._writer)
@@ -125,7 +122,6 @@ class Journal:
         return StoredDocument(self._reader, row[0])
 
     def document_at(self, row: int) -> StoredDocument:
-        """Return the document that `StoredDocument.row` names."""
         return StoredDocument(self._reader, row)
 
     def document_of(self, reading: str) -> StoredDocument:
@@ -148,7 +144,6 @@ class Journal:
         return ADDRESS.decode(address) or ModelAddress(model=found.to_reading().model)
 
     def keep_address(self, id_: str, address: ModelAddress) -> None:
-        """Replace the address of a reading that goes on with another model."""
         self._writer.execute_now("UPDATE readings SET address = ? WHERE id = ?", (ADDRESS.encode(address), id_))
 
     async def add_step(self, reading_id: str, step: Step) -> None:
@@ -221,7 +216,6 @@ class Journal:
             yield
 
     def is_claimed(self, id_: str) -> bool:
-        """Return True while a process holds the reading."""
         return is_held(self._lock_path(id_))
 
     def _lock_path(self, id_: str) -> Path:
@@ -290,7 +284,6 @@ class Journal:
         return search(self._reader, query, limit=limit, ids=ids, documents=documents)
 
     def forget_deleted(self) -> None:
-        """Clear the search index if it has anything that was deleted."""
         from bookwheel.journal.search import forget_deleted
 
         forget_deleted(self._reader)
@@ -302,7 +295,6 @@ class Journal:
         return find_damage(self._reader)
 
     def find_id(self, id_or_prefix: str) -> str:
-        """Return a reading's whole id, also of a damaged one."""
         return str(find_row(self._reader, id_or_prefix)[-len(READINGS.columns)])
 
 

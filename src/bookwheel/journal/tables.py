@@ -93,7 +93,6 @@ MIGRATIONS: list[str] = [
 
 
 def add_function(connection: sqlite3.Connection) -> None:
-    """Give the connection the SQL function `checksum`."""
     connection.create_function("checksum", -1, checksum, deterministic=True)
 
 

@@ -53,7 +53,6 @@ class OpenAIRoutes:
         self._reader = ChatReader(service)
 
     async def aclose(self) -> None:
-        """Close the connections to the endpoints."""
         await self._pass_through.aclose()
 
     @operation("GET", "/v1/models", "OpenAI: models", f"{_ANSWERS}ModelListJson")
@@ -64,7 +63,6 @@ class OpenAIRoutes:
 
     @operation("GET", "/v1/models/{name:path}", "OpenAI: a model", "openai.types:Model")
     async def get_model(self, request: Request) -> Response:
-        """Return one model."""
         name = request.path_params["name"]
         self._service.readings.get_model(name.removeprefix(_READING_PREFIX))
         return JsonResponse(_model_to_json(name))
@@ -79,7 +77,6 @@ class OpenAIRoutes:
 
     @operation("GET", "/v1/files/{id}", "OpenAI: a document", "openai.types:FileObject")
     async def get_file(self, request: Request) -> Response:
-        """Return the facts of an uploaded document."""
         document = await self._service.get_document(
             request.path_params["id"].removeprefix(FILE_PREFIX), request.state.key
         )
@@ -94,7 +91,6 @@ class OpenAIRoutes:
         headers=IDEMPOTENCY,
     )
     async def create_completion(self, request: Request) -> Response:
-        """Answer a chat completion."""
         chat = await parse_body(ChatShape, request)
         return (await self._answer(request, chat, await request.body())).to_chat_response()
 

@@ -152,7 +152,6 @@ def _list_notes(chat: ChatShape, contents: ChatContents) -> Iterator[str]:
 
 
 async def _wait_for_disconnect(request: Request) -> None:
-    """Return when the client has hung up."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
 

@@ -81,7 +81,6 @@ async def _iterate(chunks: list[dict[str, Any]]) -> AsyncGenerator[dict[str, Any
 
 
 def usage_to_json(usage: Usage) -> dict[str, int]:
-    """Return the usage of all calls together."""
     return {
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,
@@ -92,7 +91,6 @@ def usage_to_json(usage: Usage) -> dict[str, int]:
 def completion_to_json(
     id_: str, model: str, message: dict[str, Any], finish: str, usage: Usage, **more: Any
 ) -> dict[str, Any]:
-    """Return a whole chat completion."""
     choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish, "logprobs": None}
     return {
         "id": id_,
@@ -128,7 +126,6 @@ def cut_at_stop(text: str, stop: str | list[str] | None) -> str:
 
 
 def completion_id(reading: Reading) -> str:
-    """Return the id of a reading's completion."""
     return f"chatcmpl-{reading.id}"
 
 
@@ -148,15 +145,17 @@ def make_chunks(
     if isinstance(event, Step):
         return [chunk_to_json(id_, chat.model, {"reasoning_content": _format_step(event, count_carried(begun.steps))})]
     if isinstance(event, Answer):
-        message, _ = build_message(chat, event.text, begun.id)
-        return [chunk_to_json(id_, chat.model, _to_delta(message, chat))]
+        message, _ = _build_message(chat, event, begun.id)
+        calls = [{"index": at, **call} for at, call in enumerate(message.get("tool_calls", ()))]
+        return [chunk_to_json(id_, chat.model, {"tool_calls": calls} if calls else message)]
     if isinstance(event, Waiting | LiveCall):
         return []
-    if event.status is not Status.ANSWERED:
+    if event.status is not Status.ANSWERED or event.answer is None:
         error = explain_no_answer(event)
         return [{**openai_error(str(error), status_of(error), code_of(error)), "reading": event.id}]
     more = {"reading": event.id, **_verdict_to_json(event, chat, notes)}
-    chunks = [chunk_to_json(id_, chat.model, {}, _find_finish(event, chat), **more)]
+    _, finish = _build_message(chat, event.answer, begun.id)
+    chunks = [chunk_to_json(id_, chat.model, {}, finish, **more)]
     if (chat.stream_options or {}).get("include_usage"):
         chunks.append(chunk_to_json(id_, chat.model, None, usage=usage_to_json(event.usage)))
     return chunks
@@ -166,28 +165,18 @@ def make_completion(reading: Reading, chat: ChatShape, notes: Sequence[str]) -> 
     """Return the whole completion of a reading that has ended. Raise the reason where it has no answer."""
     if reading.status is not Status.ANSWERED or reading.answer is None:
         raise explain_no_answer(reading)
-    message, _ = build_message(chat, reading.answer.text, reading.id)
-    message = {**_cut(message, chat), "reasoning_content": _format_reasoning(reading)}
+    message, finish = _build_message(chat, reading.answer, reading.id)
+    message["reasoning_content"] = _format_reasoning(reading)
     more = {"reading": reading.id, **_verdict_to_json(reading, chat, notes)}
-    finish = _find_finish(reading, chat)
     return completion_to_json(completion_id(reading), chat.model, message, finish, reading.usage, **more)
 
 
-def _cut(message: dict[str, Any], chat: ChatShape) -> dict[str, Any]:
-    content = message["content"]
-    return message if content is None else {**message, "content": cut_at_stop(content, chat.stop)}
-
-
-def _to_delta(message: dict[str, Any], chat: ChatShape) -> dict[str, Any]:
-    """Return a message as the one delta that streams it."""
-    calls = [{"index": at, **call} for at, call in enumerate(message.get("tool_calls", ()))]
-    return {"tool_calls": calls} if calls else {"content": _cut(message, chat)["content"]}
-
-
-def _find_finish(reading: Reading, chat: ChatShape) -> str:
-    assert reading.answer
-    _, finish = build_message(chat, reading.answer.text, reading.id)
-    return finish or str(reading.answer.conversation.reply.finish)
+def _build_message(chat: ChatShape, answer: Answer, id_: str) -> tuple[dict[str, Any], str]:
+    """Return the message of an answer, cut where the client wants it, and the reason for which it ended."""
+    message, finish = build_message(chat, answer.text, id_)
+    if message["content"] is not None:
+        message["content"] = cut_at_stop(message["content"], chat.stop)
+    return message, finish or str(answer.conversation.reply.finish)
 
 
 def _verdict_to_json(reading: Reading, chat: ChatShape, notes: Sequence[str]) -> dict[str, Any]:

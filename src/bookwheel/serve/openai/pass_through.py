@@ -73,7 +73,6 @@ class PassThrough:
         self._closing: set[asyncio.Future[None]] = set()
 
     async def aclose(self) -> None:
-        """Close the connections to the endpoints."""
         await asyncio.gather(*self._closing)
         for client in self._clients.values():
             await client.close()
@@ -225,7 +224,6 @@ class PassThrough:
                 await chunks.close()
 
     def _error_result(self, error: Any, model: OpenAIModel) -> ChatResult:
-        """Return the endpoint's error."""
         bookwheel_error = translate_error(error, model.endpoint, model.name)
         # A wrong key for the endpoint is this server's fault, not the caller's.
         status = 502 if error.status_code in {401, 403} else error.status_code

@@ -100,7 +100,6 @@ def window_tokens(model: Model) -> int:
 
 
 def reply_limit(chat: ChatShape, model: Model) -> int:
-    """Return the most tokens that the reply may have."""
     return chat.limit or max(1, window_tokens(model) // _REPLY_DIVISOR)
 
 
@@ -136,7 +135,6 @@ def check_supported(chat: ChatShape, *, has_tools: bool = True) -> None:
 
 
 def name_unused(chat: ChatShape) -> tuple[str, ...]:
-    """Return the fields of the request that a reading does not use."""
     more = chat.more
     return tuple(sorted(name for name, value in more.items() if name not in _ACCEPTED and value not in _NEUTRAL))
 
@@ -253,5 +251,4 @@ def build_message(chat: ChatShape, answer: str, id_: str) -> tuple[dict[str, Any
 
 
 def refuse(message: str, param: str, kind: str = "invalid_request") -> ApiError:
-    """Return the error for a field that cannot be followed."""
     return ApiError(400, message, kind=kind, param=param)

@@ -167,10 +167,10 @@ def to_response(result: ChatResult, shape: ResponsesShape) -> Response:
     payload = result.payload
     # Without choices it is an error of the endpoint, which both APIs write alike.
     if "choices" in payload:
-        choice, builder = payload["choices"][0], ResponseBuilder(shape, payload)
-        builder.finish_reason, builder.usage = choice.get("finish_reason"), payload.get("usage")
-        builder.add_message(choice["message"])
-        payload = builder.build()
+        (choice, *_), builder = payload["choices"], ResponseBuilder(shape, payload)
+        chunk = {"delta": choice["message"], "finish_reason": choice.get("finish_reason") or "stop"}
+        *_, closing = (*builder.add_chunk({**payload, "choices": [chunk]}), *builder.finish())
+        payload = closing["response"]
     return JsonResponse(payload, result.status, headers=result.headers)
 
 
@@ -221,12 +221,6 @@ class ResponseBuilder:
             self.finish_reason = choice.get("finish_reason") or self.finish_reason
             for kind, text in _split_texts(choice.get("delta") or {}):
                 yield from self._add_text(kind, text)
-
-    def add_message(self, message: Mapping[str, Any]) -> None:
-        """Add a whole message."""
-        self._items = [
-            _make_item(kind, self._item_id(kind), text, self._item_status(kind)) for kind, text in _split_texts(message)
-        ]
 
     def finish(self) -> Iterator[dict[str, Any]]:
         """Yield the events that close the response: complete, incomplete or failed."""

@@ -42,11 +42,11 @@ from matplotlib.figure import Figure
 
 from bookwheel.lab.evaluation.calibration import measure_auc
 from bookwheel.lab.training import checkpoint, step
-from bookwheel.lab.training.choice import build_choice, choice_loss, compute_log_odds, is_chosen_right
 from bookwheel.lab.training.config import TrainConfig
+from bookwheel.lab.training.export import export_adapter
 from bookwheel.lab.training.launch import build_policy, build_samples, build_trainer
-from bookwheel.lab.training.llamacpp import export_adapter
 from bookwheel.lab.training.policy_model import PolicyModel
+from bookwheel.lab.training.warmstart import build_choice, choice_loss, compute_log_odds, is_chosen_right
 
 if TYPE_CHECKING:
     from collections.abc import Callable

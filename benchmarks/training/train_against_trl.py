@@ -26,7 +26,7 @@ from bookwheel.lab.training.config import FreshSettings, TrainConfig
 from bookwheel.lab.training.launch import build_policy
 from bookwheel.lab.training.records import load_records
 from bookwheel.lab.training.rewards import RewardResult
-from bookwheel.lab.training.toy_records import toy_records
+from bookwheel.lab.training.samples import toy_records
 from bookwheel.lab.training.trainer import Trainer
 from bookwheel.plan import Plan
 

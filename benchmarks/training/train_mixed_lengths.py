@@ -36,7 +36,7 @@ from bookwheel.lab.training.launch import build_policy
 from bookwheel.lab.training.records import load_records
 from bookwheel.lab.training.rewards import build_reward
 from bookwheel.lab.training.rollouts import rows_of_groups
-from bookwheel.lab.training.toy_records import toy_records
+from bookwheel.lab.training.samples import toy_records
 from bookwheel.lab.training.trainer import Trainer
 
 if TYPE_CHECKING:

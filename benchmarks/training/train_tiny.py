@@ -32,8 +32,7 @@ from bookwheel.lab.training.advantages import Estimator
 from bookwheel.lab.training.config import TrainConfig
 from bookwheel.lab.training.launch import build_samples, build_trainer
 from bookwheel.lab.training.policy_model import PolicyModel
-from bookwheel.lab.training.records import load_records
-from bookwheel.lab.training.report import plot_curves
+from bookwheel.lab.training.records import load_records, plot_curves
 from bookwheel.lab.training.rewards import build_reward
 from bookwheel.lab.training.rollouts import RolloutSettings, rows_of_groups
 from bookwheel.lab.training.rollouts import measure as measure_accuracy

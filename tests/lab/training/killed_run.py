@@ -18,9 +18,9 @@ from pathlib import Path
 
 from bookwheel.lab.tasks.memories import ideal_memories
 from bookwheel.lab.training.config import LossSettings, RewardSettings, TrainConfig, WarmStart
-from bookwheel.lab.training.fresh import build_fresh_policy
+from bookwheel.lab.training.loading import build_fresh_policy
 from bookwheel.lab.training.rewards import RewardResult, build_reward
-from bookwheel.lab.training.toy_records import toy_records, vocabulary
+from bookwheel.lab.training.samples import toy_records, vocabulary
 from bookwheel.lab.training.trainer import Trainer
 from bookwheel.plan import Layout
 

@@ -12,8 +12,11 @@ pytest.importorskip("transformers")
 from bookwheel.environment import Environment  # noqa: E402
 from bookwheel.lab.training.config import EvaluationSettings, PolicySettings, TrainConfig  # noqa: E402
 from bookwheel.lab.training.errors import ConfigError  # noqa: E402
-from bookwheel.lab.training.export import export  # noqa: E402
-from bookwheel.lab.training.llamacpp import export_adapter, export_gguf  # noqa: E402
+from bookwheel.lab.training.export import (  # noqa: E402
+    export,
+    export_adapter,
+    export_gguf,
+)
 from bookwheel.lab.training.loading import add_adapters, load_policy  # noqa: E402
 from bookwheel.lab.training.policy import Policy  # noqa: E402
 from bookwheel.models.gguf import ADAPTER_TYPE, TYPE_FIELD, WAY_FIELD, load_header_plan, read_header  # noqa: E402

@@ -11,6 +11,7 @@ pytest.importorskip("transformers")
 from bookwheel.lab.training.config import TrainConfig
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.lab.training.launch import build_policy, build_samples, build_trainer
+from bookwheel.lab.training.samples import check_sources
 
 TINY = """
 [plan]
@@ -68,7 +69,7 @@ def test_tasks_of_the_house_are_made_in_the_policys_own_tokens(config):
 
 def test_a_fresh_model_takes_the_toy_records_alone(config):
     with pytest.raises(ConfigError, match=r"set train\.policy\.path"):
-        build_policy(replace(config, task=replace(config.task, name="niah_single_1")))
+        check_sources(replace(config, task=replace(config.task, name="niah_single_1")))
 
 
 def test_without_a_task_there_is_nothing_to_train_on(config, tmp_path):
@@ -140,7 +141,7 @@ samples = 3
 @pytest.fixture
 def own(tmp_path, make_policy):
     from bookwheel.lab.tasks import write_samples
-    from bookwheel.lab.training.toy_records import toy_records
+    from bookwheel.lab.training.samples import toy_records
 
     make_policy().save(tmp_path / "model")
     write_samples(toy_records(tokens=32, count=9, seed=3), tmp_path / "mine.jsonl")

@@ -15,7 +15,7 @@ from bookwheel.lab.training.policy_model import PolicyModel
 from bookwheel.lab.training.rewards import RewardResult
 from bookwheel.lab.training.rollout_store import RolloutStore
 from bookwheel.lab.training.rollouts import RolloutBatch, RolloutSettings, roll_group
-from bookwheel.lab.training.toy_records import toy_records
+from bookwheel.lab.training.samples import toy_records
 from bookwheel.lab.training.workflows import reading
 from bookwheel.plan import Plan
 

@@ -122,15 +122,15 @@ def test_sharing_goes_with_adapters():
                 weight.normal_(std=0.1)
     rows = random_rows(3)
     compare(model, rows)
-    by_base = Policy(model, None).score_by_reference(rows)
-    assert torch.allclose(by_base, Policy(model, None, share_prefixes=False).score_by_reference(rows), atol=1e-5)
+    (by_base,) = Policy(model, None).score_by_reference(rows)
+    assert torch.allclose(by_base, *Policy(model, None, share_prefixes=False).score_by_reference(rows), atol=1e-5)
 
 
 def test_the_frozen_reference_shares_too(llama):
     policy, rows = Policy(llama, None), random_rows(4)
     policy.freeze_reference()
     with torch.no_grad():
-        assert torch.allclose(policy.score_by_reference(rows), policy.score(rows).logprobs, atol=1e-6)
+        assert torch.allclose(*policy.score_by_reference(rows), policy.score(rows).logprobs, atol=1e-6)
 
 
 def test_what_rows_share_is_read_once(llama):

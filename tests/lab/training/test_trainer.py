@@ -25,9 +25,9 @@ from bookwheel.lab.training.errors import (  # noqa: E402
     LossNotFinite,
     NothingToLearn,
 )
-from bookwheel.lab.training.fresh import build_fresh_policy  # noqa: E402
+from bookwheel.lab.training.loading import build_fresh_policy  # noqa: E402
 from bookwheel.lab.training.rewards import RewardResult, build_reward  # noqa: E402
-from bookwheel.lab.training.toy_records import toy_records, vocabulary  # noqa: E402
+from bookwheel.lab.training.samples import toy_records, vocabulary  # noqa: E402
 from bookwheel.lab.training.trainer import Trainer  # noqa: E402
 
 _SCRIPT = Path(__file__).with_name("killed_run.py")

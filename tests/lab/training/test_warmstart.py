@@ -1,20 +1,40 @@
-from __future__ import annotations
+"""The choice of a passage: what it is made of, its loss, and that a policy learns it. A policy that chooses passages: its loss, its rows, and that training makes it choose better."""
 
-import asyncio
+from __future__ import annotations
 
 import pytest
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+import asyncio
+from dataclasses import replace
+
+import torch
+
+from bookwheel.lab.tasks import GoldEvidence, Sample, SampleDocument
 from bookwheel.lab.tasks.memories import ideal_memories
+from bookwheel.lab.training.config import TrainConfig
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.lab.training.policy_model import PolicyModel
-from bookwheel.lab.training.toy_records import toy_records
-from bookwheel.lab.training.warmstart import ideal_rows, ideal_trace
+from bookwheel.lab.training.samples import KEYS, toy_records
+from bookwheel.lab.training.step import PolicyOptimizer
+from bookwheel.lab.training.warmstart import (
+    PassageOption,
+    build_choice,
+    choice_loss,
+    compute_log_odds,
+    ideal_rows,
+    ideal_trace,
+    is_chosen_right,
+    list_passages,
+)
 from bookwheel.lab.training.workflows import reading
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Plan
+from bookwheel.reading.prompts import prompts_for
+from bookwheel.reading.ways.question_scorer import QuestionScorer
+from bookwheel.text.tokens import WordTokenizer
 
 PLAN = Plan(prompts="tiny", language="en", chunk_tokens=16, memory_tokens=8, answer_tokens=8, question_tokens=8)
 
@@ -53,3 +73,136 @@ def test_an_ideal_memory_over_the_limit_says_so(still_policy):
 
     with pytest.raises(ConfigError, match="memory_tokens"):
         rows_of_loop(sample, still_policy, wordy)
+
+
+WORDS = WordTokenizer()
+PASSAGE_PLAN = Plan(chunk_tokens=90, memory_tokens=80, prompts="small", least_gain=0.8)
+FACT = "The new clock was made in\nHamburg."
+TEXT = (
+    "The old clock was made in Lyme. Nobody knows when. It was sold.\n\n"
+    + "Rain fell on the mole. The gulls were loud. " * 8
+    + f"\n\nA boat came at noon. {FACT} It is the best clock on the coast. The town is proud of it.\n\n"
+    + "Rain fell again. The clock of the church stood still. " * 6
+)
+START = TEXT.index(FACT)
+SAMPLE = Sample(
+    id="clock-1",
+    task="mine",
+    question="Where was the new clock made?",
+    golds=("Hamburg", "in Hamburg"),
+    document=SampleDocument("mine", [TEXT]),
+    metric="contains",
+    length=300,
+    tokens=300,
+    seed=1,
+    evidence=(GoldEvidence(start=START, end=START + len(FACT), note=FACT),),
+)
+
+
+def passages(sample: Sample = SAMPLE, plan: Plan = PASSAGE_PLAN) -> list[PassageOption]:
+    return list_passages(sample, WORDS, plan)
+
+
+def many() -> list[list[PassageOption]]:
+    """The choices of sixty samples that differ in their names alone, and so in what is drawn for them."""
+    return [passages(replace(SAMPLE, id=f"clock-{at}")) for at in range(60)]
+
+
+def test_a_right_passage_holds_the_answer_and_no_wrong_one_does() -> None:
+    for choice in many():
+        assert all("Hamburg" in one.text for one in choice if one.is_right)
+        assert not any("Hamburg" in one.text for one in choice if not one.is_right)
+        assert sum(one.is_right for one in choice) <= 1
+
+
+def test_some_questions_are_shown_no_passage_with_the_answer() -> None:
+    unanswered = sum(not any(one.is_right for one in choice) for choice in many())
+    assert 3 < unanswered < 25
+
+
+def test_wrong_passages_are_those_that_share_words_with_the_question() -> None:
+    wrong = {one.text for choice in many() for one in choice if not one.is_right}
+    assert any("The old clock was made in Lyme." in text for text in wrong)
+    assert not any(text.startswith("Rain fell on the mole. The gulls were loud. Rain") for text in wrong)
+
+
+def test_a_sample_poses_the_same_choice_every_time_and_another_something_else() -> None:
+    assert passages() == passages()
+    assert any(passages(replace(SAMPLE, id=f"clock-{at}")) != passages() for at in range(2, 20))
+
+
+def test_a_fact_across_two_chunks_is_chosen_as_its_sentence() -> None:
+    choices = [passages(replace(SAMPLE, id=f"clock-{at}"), replace(PASSAGE_PLAN, chunk_tokens=8)) for at in range(20)]
+    assert " ".join(FACT.split()) in {one.text for choice in choices for one in choice if one.is_right}
+
+
+def test_a_sample_without_evidence_cannot_teach() -> None:
+    with pytest.raises(ConfigError, match="clock-1"):
+        passages(replace(SAMPLE, evidence=()))
+
+
+@pytest.fixture
+def plan(tmp_path) -> Plan:
+    """A plan whose prompts have the turn `answers`, and words for yes and no that the small policy knows."""
+    path = tmp_path / "judging.toml"
+    path.write_text(
+        f"""language = "en"
+blank = "none"
+answer = "{{memory}} {{question}} answer"
+yes = "{KEYS[0]}"
+no = "{KEYS[1]}"
+[update]
+memory-first = "{{question}} {{memory}} {{section}} notes"
+[turns]
+about = "section {{section}} question"
+answers = "section {{section}} question {{question}}"
+"""
+    )
+    return Plan(
+        prompts=str(path), language="en", chunk_tokens=16, memory_tokens=8, answer_tokens=8, judgement_weight=1.0
+    )
+
+
+def test_the_loss_is_that_of_its_formula_and_rewards_right_log_odds() -> None:
+    log_odds = torch.tensor([1.5, -0.5, 0.25], dtype=torch.float64)
+    is_right = torch.tensor([True, False, False])
+    chance, sigmoid = torch.softmax(log_odds, 0), torch.sigmoid(log_odds)
+    expected = -chance[0].log() - sigmoid[0].log() / 2 - (1 - sigmoid[1:]).log().mean() / 2
+    assert choice_loss(log_odds, is_right).item() == pytest.approx(expected.item())
+    # Where none is right there is nothing to compare, and all are to be refused.
+    none = torch.tensor([False, False, False])
+    assert choice_loss(log_odds, none).item() == pytest.approx(-(1 - sigmoid).log().mean().item() / 2)
+    assert choice_loss(log_odds[:1], is_right[:1]).item() == pytest.approx(-sigmoid[0].log().item() / 2)
+
+
+def test_a_choice_is_right_by_the_best_verdict_or_by_taking_none() -> None:
+    right, none = torch.tensor([False, True]), torch.tensor([False, False])
+    assert is_chosen_right(torch.tensor([-2.0, -1.0]), right)
+    assert not is_chosen_right(torch.tensor([1.0, 0.5]), right)
+    assert is_chosen_right(torch.tensor([-2.0, -1.0]), none)
+    assert not is_chosen_right(torch.tensor([-2.0, 0.1]), none)
+
+
+def test_log_odds_are_those_of_the_way_of_reading(still_policy, plan) -> None:
+    (sample,) = toy_records(tokens=96, count=1, seed=5)
+    model = PolicyModel(still_policy)
+    choice = build_choice(sample, model, plan)
+    assert choice.passages == tuple(list_passages(sample, model.tokenizer, plan))
+    log_odds = compute_log_odds(still_policy.score_frozen(choice.rows))
+    scorer = QuestionScorer(model, prompts_for(plan, sample.question), sample.question)
+    expected = [asyncio.run(scorer.judge(passage.text)) for passage in choice.passages]
+    assert log_odds.tolist() == pytest.approx(expected, abs=1e-5)
+    assert len(set(log_odds.tolist())) > 1
+
+
+def test_training_makes_right_choices_likelier(make_policy, plan) -> None:
+    policy = make_policy()
+    config = replace(TrainConfig(), samples=4)
+    optimizer = PolicyOptimizer(policy, config, lambda _: 3e-3)
+    model = PolicyModel(policy)
+    choices = [build_choice(sample, model, plan) for sample in toy_records(tokens=96, count=6, seed=5)]
+    first = optimizer.choose(choices)
+    for _ in range(60):
+        last = optimizer.choose(choices)
+    assert last["loss"] < 0.25 * first["loss"]
+    assert last["accuracy"] == 1.0

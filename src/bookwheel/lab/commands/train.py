@@ -74,7 +74,7 @@ def train(
 
     """
     # Before torch, whose import takes seconds: a wrong setting is reported at once.
-    from bookwheel.lab.training.checks import check_sources
+    from bookwheel.lab.training.samples import check_sources
 
     config = _load_config(settings, seed, steps)
     check_sources(config, data)
@@ -111,8 +111,7 @@ def _train_on_verl(
     settings: str, config: TrainConfig, folder: Path, data: Path | None, gguf_like: Path | None, *, resume: bool
 ) -> TrainingResult:
     """Train on verl and export the policy."""
-    from bookwheel.lab.training.verl.export import export_run
-    from bookwheel.lab.training.verl.launch import run
+    from bookwheel.lab.training.verl.launch import export_run, run
     from bookwheel.lab.training.verl.settings import ClusterSettings
 
     cluster = ClusterSettings.load(settings)
@@ -166,9 +165,8 @@ def _open_observers(config: TrainConfig, folder: Path, *, quiet: bool, trackers:
 
 def _export_policy(trainer: Trainer, gguf_like: Path | None) -> None:
     """Export the best policy, with its card and curves."""
-    from bookwheel.lab.training.export import export
+    from bookwheel.lab.training.export import ARCHITECTURES, export
     from bookwheel.lab.training.launch import build_policy
-    from bookwheel.lab.training.llamacpp import ARCHITECTURES
     from bookwheel.lab.training.loading import gguf_path
 
     config, policy = trainer.config, trainer.policy

@@ -1,4 +1,4 @@
-"""Checkpoints, complete or absent: weights, optimizer, random state and progress.
+"""The folder of a run: begun, saved, resumed. Checkpoints are complete or absent.
 
     RUN/checkpoints/step-000040/   weights.safetensors  optimizer.pt  progress.json
                                    or, of a sharded run, shards/ and progress.json: every rank writes its own part
@@ -8,15 +8,20 @@
 Shards are loaded by any number of ranks. A checkpoint is written to a temporary folder and renamed when all of it is on
 the disk, so a kill or a full disk leaves the one before. `progress.json` holds the settings; a checkpoint of other
 settings is refused.
+
+A folder that has something in it cannot be renamed over. Linux can exchange two names in one step; elsewhere there is a
+moment with neither, and `restore_folders` puts the old one back.
 """
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import shutil
+import sys
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -24,9 +29,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from bookwheel.lab.training import ranks
-from bookwheel.lab.training.atomic import replace_folder, restore_folders
 from bookwheel.lab.training.errors import CheckpointError
-from bookwheel.lab.training.sharding import copy_whole, gather_weights, is_sharded, load_shards, save_shards
+from bookwheel.lab.training.records import MetricsLog
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -34,7 +38,14 @@ if TYPE_CHECKING:
 
     from torch import nn
 
+    from bookwheel.lab.training.config import TrainConfig
+    from bookwheel.lab.training.policy import Policy
+    from bookwheel.lab.training.step import PolicyOptimizer
+
 _SHARDS: Final = "shards"
+_OLD: Final = ".old"
+# What a run writes and a start that failed may leave.
+_LEFTOVERS: Final = ("checkpoints", "rollouts.jsonl", "rollouts.sqlite", "reference.safetensors")
 # Settings of `[train]` that may change when a run is resumed: how long and where it runs, what it needs to fit into
 # memory, and the two that the message on a loss without a number names.
 _MAY_DIFFER: Final = frozenset(
@@ -81,6 +92,75 @@ class TrainingProgress:
     """Lines of the metrics file; a resumed run writes the later ones again."""
 
 
+class TrainingFolder:
+    """Writes what a run needs to go on after a kill, and reads it again."""
+
+    def __init__(self, path: Path, config: TrainConfig) -> None:
+        self.path = path
+        self.metrics = MetricsLog(path)
+        self._config = config
+        self._checkpoints = path / "checkpoints"
+        self._reference = path / "reference.safetensors"
+
+    def begin(self) -> None:
+        """Prepare the folder for a new run; one that failed before its first step is cleared away."""
+        if ranks.rank():
+            return
+        place = find_newest(self._checkpoints)
+        if self.metrics.has_steps() or (place and load_progress(place).step):
+            raise CheckpointError(
+                f"{self.path} holds a run already: continue it with --resume, or choose another folder"
+            )
+        if place or self.metrics.exists():
+            for left in (self.path / name for name in _LEFTOVERS):
+                if left.is_dir():
+                    shutil.rmtree(left)
+                else:
+                    left.unlink(missing_ok=True)
+        self.metrics.truncate(0)
+
+    def find_checkpoint(self) -> Path:
+        """Return the newest checkpoint."""
+        place = find_newest(self._checkpoints)
+        if place is None:
+            raise CheckpointError(f"{self.path} holds no checkpoint to resume from")
+        return place
+
+    def load(self, place: Path, policy: Policy, optimizer: PolicyOptimizer, progress: TrainingProgress) -> None:
+        """Load weights, optimizer and reference of a checkpoint."""
+        load(place, policy.model, optimizer.optimizer, self._config.to_json())
+        optimizer.steps_taken = progress.optimizer_steps
+        if self._config.loss.kl and progress.warm_steps >= 0:
+            self._load_reference(policy)
+        if ranks.rank() == 0:
+            self.metrics.truncate(progress.metrics_lines)
+
+    def save(self, name: str, policy: Policy, optimizer: PolicyOptimizer, progress: TrainingProgress) -> None:
+        """Write a checkpoint; `best` of a sharded policy has no optimizer, because it is only read from."""
+        state = replace(progress, optimizer_steps=optimizer.steps_taken, threads=torch.get_num_threads())
+        if ranks.rank() and not policy.is_sharded:
+            return
+        stepped = None if policy.is_sharded and name == "best" else optimizer.optimizer
+        save(self._checkpoints / name, policy.model, stepped, state, self._config.to_json())
+        if ranks.rank() == 0:
+            prune(self._checkpoints, self._config.keep)
+
+    def save_reference(self, policy: Policy) -> None:
+        """Write the reference, which is the policy as it is now. Of a sharded policy, on all ranks."""
+        if policy.is_sharded or ranks.rank() == 0:
+            save_weights(self._reference, policy.model)
+
+    def _load_reference(self, policy: Policy) -> None:
+        if self._reference.exists():
+            frozen = policy.freeze_reference(read_weights(self._reference) if policy.is_sharded else None)
+            if frozen is not None:
+                load_weights(self._reference, frozen)
+        elif not (self._config.policy.lora_rank and not self._config.warm_start.steps):
+            raise CheckpointError(
+                f"{self.path} has no reference policy, because the run began with train.loss.kl = 0: keep it at 0"
+            )
+
+
 def save(
     place: Path,
     model: nn.Module,
@@ -89,10 +169,10 @@ def save(
     settings: Mapping[str, Any],
 ) -> None:
     """Write a checkpoint, complete or not at all; without an optimizer it cannot be resumed. Shards need all ranks."""
-    has_shards = is_sharded(model)
+    has_shards = ranks.is_sharded(model)
     with _write_atomically(place, together=has_shards) as folder:
         if has_shards and optimizer is not None:
-            save_shards(folder / _SHARDS, model, optimizer)
+            ranks.save_shards(folder / _SHARDS, model, optimizer)
         else:
             save_weights(folder / "weights.safetensors", model)
             if optimizer is not None:
@@ -111,7 +191,7 @@ def load(
     check_same_settings(record["settings"], settings, place)
     progress = TrainingProgress(**record["progress"])
     if (place / _SHARDS).is_dir() and optimizer is not None:
-        load_shards(place / _SHARDS, model, optimizer, is_stepped=progress.optimizer_steps > 0)
+        ranks.load_shards(place / _SHARDS, model, optimizer, is_stepped=progress.optimizer_steps > 0)
         return progress
     load_weights(place / "weights.safetensors", model)
     if optimizer is not None:
@@ -125,6 +205,16 @@ def load(
 def load_progress(place: Path) -> TrainingProgress:
     """Return how far the run of a checkpoint had come."""
     return TrainingProgress(**_read_progress(place)["progress"])
+
+
+def _read_progress(place: Path) -> dict[str, Any]:
+    try:
+        record: dict[str, Any] = json.loads((place / "progress.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"{place} is no checkpoint: {error}") from error
+    if set(record.get("progress", {})) != {f.name for f in fields(TrainingProgress)}:
+        raise CheckpointError(f"{place} was written by another version of bookwheel; begin a new run")
+    return record
 
 
 def find_newest(folder: Path) -> Path | None:
@@ -141,12 +231,10 @@ def prune(folder: Path, keep: int) -> None:
 
 def save_weights(path: Path, model: nn.Module) -> None:
     """Save the weights that are trained, shared ones once. Of a sharded model, all ranks call it together."""
-    if is_sharded(model):
-        weights = gather_weights(model)
-        if ranks.rank() == 0:
-            save_file(weights, path)
-        return
-    save_file({name: weight.detach().contiguous() for name, weight in _trained_weights(model)}, path)
+    if not ranks.is_sharded(model):
+        save_file({name: weight.detach().contiguous() for name, weight in _trained_weights(model).items()}, path)
+    elif weights := ranks.gather_weights(model):
+        save_file(weights, path)
 
 
 def read_weights(path: Path) -> dict[str, torch.Tensor]:
@@ -159,30 +247,18 @@ def read_weights(path: Path) -> dict[str, torch.Tensor]:
 
 def load_weights(path: Path, model: nn.Module) -> None:
     """Load saved weights into the model, bit for bit where it has their precision."""
-    saved = read_weights(path)
-    weights = dict(_trained_weights(model))
+    saved, weights = read_weights(path), _trained_weights(model)
     if {name: tuple(w.shape) for name, w in weights.items()} != {name: tuple(w.shape) for name, w in saved.items()}:
         raise CheckpointError(f"{path} holds the weights of another model; give the run a folder of its own")
     with torch.no_grad():
         for name, weight in weights.items():
-            copy_whole(weight, saved[name])
+            ranks.copy_whole(weight, saved[name])
 
 
-def _trained_weights(model: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
-    """Return the named weights with a gradient, or all of a frozen model's."""
-    named = list(model.named_parameters())
-    trained = [(name, weight) for name, weight in named if weight.requires_grad]
-    return iter(trained or named)
-
-
-def _read_progress(place: Path) -> dict[str, Any]:
-    try:
-        record: dict[str, Any] = json.loads((place / "progress.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise CheckpointError(f"{place} is no checkpoint: {error}") from error
-    if set(record.get("progress", {})) != {f.name for f in fields(TrainingProgress)}:
-        raise CheckpointError(f"{place} was written by another version of bookwheel; begin a new run")
-    return record
+def _trained_weights(model: nn.Module) -> dict[str, nn.Parameter]:
+    """Return the weights with a gradient by name, or all of a frozen model's."""
+    named = dict(model.named_parameters())
+    return {name: weight for name, weight in named.items() if weight.requires_grad} or named
 
 
 def check_same_settings(theirs: Mapping[str, Any], ours: Mapping[str, Any], place: Path) -> None:
@@ -213,22 +289,20 @@ def _write_atomically(place: Path, *, together: bool) -> Iterator[Path]:
     """Give a folder to fill, and rename it to `place` when all of it is on the disk; `together` with all ranks."""
     building = place.with_name(f".{place.name}.new")
     is_writer = not together or ranks.rank() == 0
+    wait = ranks.wait if together else lambda: None
     try:
         if is_writer:
             shutil.rmtree(building, ignore_errors=True)
             building.mkdir(parents=True)
-        if together:
-            ranks.wait()
+        wait()
         yield building
-        if together:
-            ranks.wait()
+        wait()
         if is_writer:
             for path in building.rglob("*"):
                 _flush_to_disk(path)
             replace_folder(building, place)
             _flush_to_disk(place.parent)
-        if together:
-            ranks.wait()
+        wait()
     except (OSError, RuntimeError, SafetensorError) as error:
         shutil.rmtree(building, ignore_errors=True)
         raise CheckpointError(
@@ -243,3 +317,37 @@ def _flush_to_disk(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def replace_folder(new: Path, place: Path) -> None:
+    """Rename `new` to `place` and remove what was there; a kill at any moment leaves the old one or the new one."""
+    old = place.with_name(f".{place.name}{_OLD}")
+    shutil.rmtree(old, ignore_errors=True)
+    if not place.exists():
+        new.rename(place)
+    elif _exchange(new, place):
+        shutil.rmtree(new)
+    else:
+        place.rename(old)
+        new.rename(place)
+        shutil.rmtree(old)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Exchange two names in one step. Return False where the system cannot."""
+    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if sys.platform == "linux" else None
+    if rename is None:
+        return False
+    here, exchange = -100, 2
+    done: int = rename(here, os.fsencode(one), here, os.fsencode(other), exchange)
+    return done == 0
+
+
+def restore_folders(folder: Path) -> None:
+    """Put back what a kill between the two renames left without its name."""
+    for old in folder.glob(f".*{_OLD}"):
+        place = old.with_name(old.name.removeprefix(".").removesuffix(_OLD))
+        if place.exists():
+            shutil.rmtree(old, ignore_errors=True)
+        else:
+            old.rename(place)

@@ -2,17 +2,23 @@
 
 BookwheelError
 ├── InputError
-│   ├── ConfigError            a training setting that is unknown, misplaced or impossible
-│   └── CheckpointError        a checkpoint of another run, or one that cannot be written or read
-└── TrainingStopped            the run cannot continue; the last good checkpoint is kept
-    ├── LossNotFinite          NaN or infinity in the loss or its gradient
-    ├── NothingToLearn         no group had spread, many steps in a row
-    └── DeviceFull             out of memory
+│   ├── ConfigError
+│   └── CheckpointError
+└── TrainingStopped
+    ├── LossNotFinite
+    ├── NothingToLearn
+    └── DeviceFull
 """
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
 from bookwheel.errors import BookwheelError, InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 class ConfigError(InputError):
@@ -37,3 +43,27 @@ class NothingToLearn(TrainingStopped):
 
 class DeviceFull(TrainingStopped):
     """The device ran out of memory."""
+
+
+_ALSO: Final = {
+    "row_tokens": ", or set train.policy.gradient_checkpointing = true",
+    "rollout_tokens": ", or the token limits in [plan]",
+}
+
+
+@contextmanager
+def name_memory_setting(setting: str) -> Iterator[None]:
+    """Turn running out of memory into an error that names the setting of `[train.policy]` to lower."""
+    import torch
+
+    try:
+        yield
+    except (RuntimeError, MemoryError) as error:
+        # The CPU's allocator has no error type of its own.
+        is_full = isinstance(error, torch.OutOfMemoryError | MemoryError) or "can't allocate memory" in str(error)
+        if not is_full:
+            raise
+        raise DeviceFull(
+            f"out of memory: lower train.policy.{setting}{_ALSO.get(setting, '')}, and start again with --resume if "
+            f"steps were taken ({error})"
+        ) from error

@@ -15,8 +15,9 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import torch
+from transformers import DynamicCache
 
-from bookwheel.lab.training.caches import PaddedCache, PrefixCache, ReplyCache
+from bookwheel.lab.training.sharing import PrefixCache, pad
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -63,7 +64,10 @@ def generate(
     can_share = all(len(request.prompt) + request.limit <= sharing_limit for request in requests)
     with torch.inference_mode():
         for batch in _split_batches(requests, budget, by_prefix=can_share):
-            _decode(model, [requests[i] for i in batch], [results[i] for i in batch], stop, can_share=can_share)
+            asked = [requests[i] for i in batch]
+            prompts = [request.prompt for request in asked]
+            logits, cache = (PrefixCache if can_share else PaddedCache).read(model, prompts)
+            _decode(asked, [results[i] for i in batch], logits, cache, stop)
     return results
 
 
@@ -81,6 +85,84 @@ def _split_batches(requests: Sequence[GenerationRequest], budget: int, *, by_pre
         batch.append(i)
     if batch:
         yield batch
+
+
+def _decode(
+    requests: Sequence[GenerationRequest],
+    results: Sequence[GenerationResult],
+    logits: Tensor,
+    cache: PaddedCache | PrefixCache,
+    stop: AbstractSet[int],
+) -> None:
+    """Sample all requests in lock-step and fill their results."""
+    sampler = _TokenSampler(requests, logits.device)
+    active = list(range(len(requests)))
+    while True:
+        tokens, logprobs = sampler(logits)
+        going = []
+        for i, (row, token, logprob) in enumerate(zip(active, tokens.tolist(), logprobs.tolist(), strict=True)):
+            result = results[row]
+            if not result.stopped and len(result.ids) < requests[row].limit:
+                result.ids.append(token)
+                result.logprobs.append(logprob)
+                result.stopped = token in stop
+            if not result.stopped and len(result.ids) < requests[row].limit:
+                going.append(i)
+        if not going:
+            return
+        # Selecting rows copies the cache, so it waits until half of the batch has ended.
+        if len(going) <= len(active) // 2:
+            index = torch.tensor(going, device=tokens.device)
+            cache.select(index)
+            tokens = tokens[index]
+            sampler.select(going)
+            active = [active[i] for i in going]
+        logits = cache.extend(tokens)
+
+
+class PaddedCache:
+    """The attention states of every row, padded on the left, for any model; equal prompts are read once."""
+
+    def __init__(self, model: Any, cache: DynamicCache, mask: Tensor) -> None:
+        self._model = model
+        self._cache = cache
+        self._mask = mask
+
+    @classmethod
+    def read(cls, model: Any, prompts: Sequence[tuple[int, ...]]) -> tuple[Tensor, PaddedCache]:
+        """Return the logits after each prompt, and the cache."""
+        distinct = {prompt: i for i, prompt in enumerate(dict.fromkeys(prompts))}
+        ids, mask = (one.to(model.device).long() for one in pad(list(distinct), left=True))
+        cache = cls(model, DynamicCache(config=model.config), mask)
+        logits = cache._forward(ids, (mask.cumsum(-1) - 1).clamp(min=0))
+        if len(distinct) < len(prompts):
+            index = torch.tensor([distinct[prompt] for prompt in prompts], device=model.device)
+            cache.select(index)
+            logits = logits[index]
+        return logits, cache
+
+    def extend(self, tokens: Tensor) -> Tensor:
+        """Return the logits after one more token a row."""
+        positions = self._mask.sum(-1)
+        self._mask = torch.cat([self._mask, self._mask.new_ones(len(tokens), 1)], dim=1)
+        return self._forward(tokens[:, None], positions[:, None])
+
+    def select(self, index: Tensor) -> None:
+        """Drop all rows but these; the states are copied."""
+        self._cache.batch_select_indices(index)
+        self._mask = self._mask[index]
+
+    def _forward(self, ids: Tensor, positions: Tensor) -> Tensor:
+        out = self._model(
+            input_ids=ids,
+            attention_mask=self._mask,
+            position_ids=positions,
+            past_key_values=self._cache,
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        logits: Tensor = out.logits[:, -1]
+        return logits
 
 
 class _TokenSampler:
@@ -103,8 +185,13 @@ class _TokenSampler:
     def __call__(self, logits: Tensor) -> tuple[Tensor, Tensor]:
         """Return one token a row, and its log-probability under the distribution it was drawn from."""
         scaled = logits.float() / self._temperature.clamp(min=1e-6)
-        kept = _mask_outside_nucleus(scaled, self._top_p) if self._has_top_p else scaled
-        logprobs = torch.log_softmax(kept, dim=-1)
+        if self._has_top_p:
+            # Only the most likely tokens, which together reach top_p, stay possible.
+            ordered, places = scaled.sort(dim=-1, descending=True)
+            shares = torch.softmax(ordered, dim=-1)
+            is_outside = shares.cumsum(-1) - shares >= self._top_p
+            scaled = scaled.masked_fill(torch.zeros_like(is_outside).scatter(1, places, is_outside), -torch.inf)
+        logprobs = torch.log_softmax(scaled, dim=-1)
         # In float32 the last bits of a long sum would decide between tokens.
         cumulative = logprobs.double().exp().cumsum(-1)
         draws = torch.tensor(
@@ -121,49 +208,3 @@ def mix_seed(seed: int, prompt: tuple[int, ...]) -> int:
     """Return a seed for this prompt: conversations of one rollout must not repeat each other's draws."""
     digest = blake2b(repr((seed, prompt)).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big")
-
-
-def _mask_outside_nucleus(logits: Tensor, top_p: Tensor) -> Tensor:
-    """Return the logits with only the most likely tokens, which together reach `top_p`, left possible."""
-    ordered, places = logits.sort(dim=-1, descending=True)
-    before = torch.softmax(ordered, dim=-1).cumsum(-1) - torch.softmax(ordered, dim=-1)
-    excluded = torch.zeros_like(before, dtype=torch.bool).scatter(1, places, before >= top_p)
-    return logits.masked_fill(excluded, float("-inf"))
-
-
-def _decode(
-    model: Any,
-    requests: Sequence[GenerationRequest],
-    results: Sequence[GenerationResult],
-    stop: AbstractSet[int],
-    *,
-    can_share: bool,
-) -> None:
-    """Sample all requests in lock-step and fill their results."""
-    sampler = _TokenSampler(requests, model.device)
-    kind: type[ReplyCache] = PrefixCache if can_share else PaddedCache
-    logits, cache = kind.read(model, [request.prompt for request in requests])
-    active = list(range(len(requests)))
-    while True:
-        tokens, logprobs = sampler(logits)
-        for row, token, logprob in zip(active, tokens.tolist(), logprobs.tolist(), strict=True):
-            result = results[row]
-            if not result.stopped and len(result.ids) < requests[row].limit:
-                result.ids.append(token)
-                result.logprobs.append(logprob)
-                result.stopped = token in stop
-        going = [
-            i
-            for i, row in enumerate(active)
-            if not results[row].stopped and len(results[row].ids) < requests[row].limit
-        ]
-        if not going:
-            return
-        # Selecting rows copies the cache, so it waits until half of the batch has ended.
-        if len(going) <= len(active) // 2:
-            index = torch.tensor(going, device=tokens.device)
-            cache.select(index)
-            tokens = tokens[index]
-            sampler.select(going)
-            active = [active[i] for i in going]
-        logits = cache.extend(tokens)

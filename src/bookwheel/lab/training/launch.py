@@ -11,16 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.lab.tasks import sample_series
 from bookwheel.lab.tasks.memories import ideal_memories
-from bookwheel.lab.training.checks import check_sources
-from bookwheel.lab.training.errors import ConfigError
-from bookwheel.lab.training.fresh import build_fresh_policy
-from bookwheel.lab.training.loading import load_policy
-from bookwheel.lab.training.policy_model import PolicyModel
+from bookwheel.lab.training.loading import build_fresh_policy, load_policy
+from bookwheel.lab.training.policy_model import export_tokenizer
 from bookwheel.lab.training.rewards import build_reward
 from bookwheel.lab.training.rollout_store import RolloutStore
-from bookwheel.lab.training.sample_file import SampleFile
+from bookwheel.lab.training.samples import TASK, SampleFile, check_sources, toy_records, vocabulary
 from bookwheel.lab.training.servers import open_server
-from bookwheel.lab.training.toy_records import TASK, toy_records, vocabulary
 from bookwheel.lab.training.trainer import Trainer
 from bookwheel.reading.prompts import prompts_for
 
@@ -52,6 +48,9 @@ def build_trainer(
     check_sources(config, data)
     policy = build_policy(config)
     samples, held_out = build_sample_sets(config, policy, data=data)
+    warm: Sequence[Sample] = ()
+    if config.warm_start.tokens:
+        warm = build_samples(config, policy, config.task.count, tokens=config.warm_start.tokens, data=data)
     return Trainer(
         policy,
         samples,
@@ -61,12 +60,10 @@ def build_trainer(
         held_out=held_out,
         server=open_server(config.server, policy.stop_ids),
         oracle=ideal_memories,
-        warm_samples=build_samples(config, policy, config.task.count, tokens=config.warm_start.tokens, data=data)
-        if config.warm_start.tokens
-        else (),
+        warm_samples=warm,
         observe=observe,
         rows_of=rows_of,
-        store=RolloutStore(folder, config.plan, config.estimator, every=config.keep_rollouts),
+        store=RolloutStore(folder, config.plan, config.estimator, every=config.keep_rollouts, way=config.way),
     )
 
 
@@ -74,11 +71,6 @@ def build_policy(config: TrainConfig) -> Policy:
     """Return the model that the settings name, or a new one over the words of the toy-records task."""
     if config.policy.path:
         return load_policy(config.policy)
-    if config.task.name != TASK:
-        raise ConfigError(
-            f"a new model knows only the words of the {TASK} task, and train.task.name is {config.task.name!r}: "
-            f"set train.policy.path to a model"
-        )
     prompts = prompts_for(config.plan, "")
     words = [*vocabulary(), prompts.blank, prompts.unchanged, prompts.answer_template, *prompts.updates.values()]
     return build_fresh_policy(words, config.fresh, config.seed, share_prefixes=config.policy.share_prefixes)
@@ -114,8 +106,6 @@ def build_samples(
     """Return `count` samples of the settings' task, of the training length or another."""
     task = config.task
     length, seed = tokens or task.tokens, task.seed + _HELD_OUT_OFFSET * held_out
-    if length < 1 or count < 1:
-        raise ConfigError("training needs samples: set name, tokens and count in [train.task]")
     if task.name == TASK:
         return toy_records(tokens=length, count=count, seed=seed, **task.options)
     # Made when they are drawn: a large task would take hours and gigabytes to make at once.
@@ -124,7 +114,7 @@ def build_samples(
         tokens=length,
         count=count,
         seed=seed,
-        tokenizer=PolicyModel(policy, plan=config.plan).tokenizer,
+        tokenizer=export_tokenizer(policy.tokenizer, "policy"),
         data=data,
         split="dev" if held_out else "train",
         **task.options,

@@ -1,31 +1,107 @@
 """The model that is trained: a Hugging Face causal language model, whole or through LoRA adapters.
 
-It scores rows (scorer.py), keeps the frozen reference of the KL term, and can be sharded over ranks (sharding.py).
+It gives the log-probabilities of rows' trained tokens, keeps the frozen reference of the KL term, and can be sharded
+over ranks (ranks.py). It knows token ids and rows, and nothing of their text.
+
+    log p(x_t) = z_t[x_t] - logsumexp(z_t),   z_t = W h_(t-1)
+
+Only the hidden states before sampled tokens go through the head W, a slice at a time and recomputed for the backward
+pass, so the logits of a long row are never all in memory. What rows have in common at their beginning is read once,
+where the model allows it (sharing.py).
 """
 
 from __future__ import annotations
 
-import contextlib
 import copy
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
+from bookwheel.lab.training import ranks
 from bookwheel.lab.training.errors import ConfigError
-from bookwheel.lab.training.rows import micro_batches
-from bookwheel.lab.training.scorer import RowScorer, ScoredRows, score_rows
-from bookwheel.lab.training.sharding import Shards, gather_weights, shard_model
-from bookwheel.lab.training.sharing import enable_sharing
-from bookwheel.lab.training.tries import trie_batches
+from bookwheel.lab.training.rows import Row, micro_batches, pack, trie_batches
+from bookwheel.lab.training.sharing import enable_sharing, packed_inputs, pad
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from torch import Tensor, nn
 
-    from bookwheel.lab.training.rows import Row
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoredRows:
+    """One entry for every trained token of some rows, in the rows' order."""
+
+    logprobs: Tensor
+    entropy: Tensor
+    """Of the distribution that the token was drawn from; carries no gradient."""
+
+
+class RowScorer(nn.Module):
+    """Decoder and head as one module: where weights are sharded, one forward gathers them all."""
+
+    def __init__(self, model: Any, head_tokens: int, sharing_limit: int = 0) -> None:
+        super().__init__()
+        self.model = model
+        self.head_tokens = head_tokens
+        self.sharing_limit = sharing_limit
+
+    def can_share(self, rows: Sequence[Row]) -> bool:
+        """Tell if what these rows have in common at their beginning is read once."""
+        return all(len(row.ids) <= self.sharing_limit for row in rows)
+
+    def score(self, rows: Sequence[Row]) -> ScoredRows:
+        """Return the scores of the rows' trained tokens; rows with the same ids go through the model once."""
+        device = self.model.device
+        distinct = list({(row.ids, row.trained): row for row in rows}.values())
+        inputs: dict[str, Any]
+        paths: Sequence[Sequence[int]]
+        if self.can_share(rows):
+            packed = pack([row.ids for row in distinct])
+            inputs, paths = packed_inputs(packed, device), packed.paths
+        else:
+            # They need no mask: attention looks left and the padding stands on the right.
+            ids, _ = pad([row.ids for row in distinct])
+            inputs = {"input_ids": ids.to(device)}
+            paths = torch.arange(ids.numel()).view(ids.shape).tolist()
+        trained = [
+            (path[t - 1], row.ids[t])
+            for row, path in zip(distinct, paths, strict=True)
+            for t, is_trained in enumerate(row.trained)
+            if is_trained
+        ]
+        places, targets = torch.tensor(trained, device=device).T
+        logprobs, entropy = self(places, targets, **inputs)
+        spans, end = {}, 0
+        for row in distinct:
+            spans[row.ids, row.trained] = range(end, end + row.tokens)
+            end += row.tokens
+        index = torch.tensor([place for row in rows for place in spans[row.ids, row.trained]], device=device)
+        return ScoredRows(logprobs=logprobs[index], entropy=entropy[index])
+
+    def forward(self, places: Tensor, targets: Tensor, **inputs: Any) -> tuple[Tensor, Tensor]:
+        """Return log-probability and entropy of each target, predicted at its flat place in the decoder's inputs."""
+        hidden = ranks.get_decoder(self.model)(**inputs, use_cache=False).last_hidden_state
+        head = self.model.get_output_embeddings()
+
+        def score_slice(states: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
+            logs = torch.log_softmax(head(states).float(), dim=-1)
+            with torch.no_grad():
+                entropy = -(logs.exp() * logs).sum(-1)
+            return logs.gather(1, wanted[:, None])[:, 0], entropy
+
+        states: Tensor = hidden.flatten(0, 1)[places]
+        slices = zip(torch.split(states, self.head_tokens), torch.split(targets, self.head_tokens), strict=True)
+        # Recomputed in the backward pass: the logits are freed as soon as the slice is scored.
+        scored = [
+            checkpoint(score_slice, *one, use_reentrant=False) if torch.is_grad_enabled() else score_slice(*one)
+            for one in slices
+        ]
+        return torch.cat([logprobs for logprobs, _ in scored]), torch.cat([entropy for _, entropy in scored])
 
 
 class Policy:
@@ -42,15 +118,19 @@ class Policy:
     ) -> None:
         self.model = model
         self.tokenizer = tokenizer
-        self.head_tokens = head_tokens
         self._recompute = gradient_checkpointing
         self._scorer = RowScorer(model, head_tokens, enable_sharing(model) if share_prefixes else 0)
-        self._shards: Shards | None = None
+        self._shards: ranks.Shards | None = None
         self._dtype = torch.float32
-        self._reference: Any = None
-        self._snapshot: Any = None
+        self._reference: RowScorer | None = None
+        self._snapshot: RowScorer | None = None
         self._sampling = Lock()
-        self._disable_dropout()
+        # The ratio compares probabilities, and dropout would make them random.
+        for module in model.modules():
+            if isinstance(module, nn.Dropout):
+                module.p = 0.0
+            if hasattr(module, "attention_dropout"):
+                module.attention_dropout = 0.0
         if gradient_checkpointing:
             # Older versions of the transformers library have its other name alone.
             enable = getattr(model, "activation_checkpointing_enable", None) or model.gradient_checkpointing_enable
@@ -72,9 +152,7 @@ class Policy:
     @property
     def stop_ids(self) -> frozenset[int]:
         """The ids that end a reply."""
-        named = self.model.generation_config.eos_token_id if self.model.generation_config else None
-        ids = named if isinstance(named, list) else [named]
-        return frozenset(int(i) for i in (*ids, self.tokenizer.eos_token_id) if i is not None)
+        return find_stop_ids(self.model.generation_config, self.tokenizer)
 
     @property
     def trainable(self) -> list[nn.Parameter]:
@@ -82,42 +160,50 @@ class Policy:
         return [parameter for parameter in self.model.parameters() if parameter.requires_grad]
 
     @property
+    def has_adapters(self) -> bool:
+        """True where low-rank adapters alone are trained."""
+        return hasattr(self.model, "merge_and_unload")
+
+    @property
     def is_sharded(self) -> bool:
         """True once the ranks share the weights out among themselves."""
         return self._shards is not None
+
+    @property
+    def sharing_limit(self) -> int:
+        """The longest row of which the model may read prefixes once; 0 reads every row by itself."""
+        return self._scorer.sharing_limit
 
     def shard(self, device: str, dtype: torch.dtype) -> None:
         """Keep 1/W of every float32 weight on each of W ranks, and compute in `dtype`. All ranks call it together."""
         self._dtype = dtype
         if self._shards is None:
-            self._shards = shard_model(self._scorer, torch.device(device), dtype)
+            self._shards = ranks.shard_model(self._scorer, torch.device(device), dtype)
 
-    @contextlib.contextmanager
+    @contextmanager
     def gathered(self) -> Iterator[None]:
         """Hold the whole model on every rank, so that each can sample at its own pace."""
-        with self._shards.gathered() if self._shards else contextlib.nullcontext():
+        with self._shards.gathered() if self._shards else nullcontext():
             yield
 
-    @contextlib.contextmanager
+    @contextmanager
     def sampling(self) -> Iterator[Any]:
         """Give the model to sample from, alone: the snapshot if one was taken, and its weights stay as they are."""
         with self._sampling:
-            yield self.model if self._snapshot is None else self._snapshot
+            yield (self._snapshot or self._scorer).model
 
     @torch.no_grad()
     def take_snapshot(self) -> None:
         """Copy the weights for sampling, so that rollouts can go on while the policy is trained."""
         with self._sampling:
             if self._snapshot is None:
-                self._snapshot = copy.deepcopy(self.model).requires_grad_(requires_grad=False).eval()
-                return
-            for held, weight in zip(self._snapshot.parameters(), self.model.parameters(), strict=True):
+                self._snapshot = self._freeze_copy()
+            for held, weight in zip(self._snapshot.model.parameters(), self.model.parameters(), strict=True):
                 held.copy_(weight)
 
-    @property
-    def sharing_limit(self) -> int:
-        """The longest row of which the model may read prefixes once; 0 reads every row by itself."""
-        return self._scorer.sharing_limit
+    def _freeze_copy(self) -> RowScorer:
+        frozen = copy.deepcopy(self.model).requires_grad_(requires_grad=False).eval()
+        return RowScorer(frozen, self._scorer.head_tokens, self.sharing_limit)
 
     def can_share(self, rows: Sequence[Row]) -> bool:
         """Tell if what these rows have in common at their beginning is read once."""
@@ -131,59 +217,39 @@ class Policy:
 
     def score(self, rows: Sequence[Row]) -> ScoredRows:
         """Return log-probability and entropy of the rows' trained tokens; the caller may turn gradients off."""
-        return score_rows(self._scorer, rows, self.device)
-
-    def score_frozen(self, rows: Sequence[Row]) -> Tensor:
-        """Return log-probabilities of the rows' trained tokens by the model that is sampled from."""
-        with torch.no_grad(), self.sampling() as model:
-            scorer = self._scorer if model is self.model else RowScorer(model, self.head_tokens, self.sharing_limit)
-            return score_rows(scorer, rows, self.device).logprobs
-
-    def score_by_reference(self, rows: Sequence[Row]) -> Tensor:
-        """Return log-probabilities by the frozen reference; by the model without its adapters where none was frozen."""
-        (logprobs,) = self.score_all_by_reference([rows])
-        return logprobs
+        return self._scorer.score(rows)
 
     @torch.no_grad()
-    def score_all_by_reference(self, batches: Sequence[Sequence[Row]]) -> list[Tensor]:
-        """Return the reference's log-probabilities of several micro-batches."""
-        with self._reference_scorer() as scorer:
-            return [score_rows(scorer, rows, self.device).logprobs for rows in batches]
+    def score_frozen(self, rows: Sequence[Row]) -> Tensor:
+        """Return log-probabilities of the rows' trained tokens by the model that is sampled from."""
+        with self._sampling:
+            return (self._snapshot or self._scorer).score(rows).logprobs
 
-    @contextlib.contextmanager
-    def _reference_scorer(self) -> Iterator[RowScorer]:
-        if self._shards and self._shards.has_reference:
-            with self._shards.as_reference():
-                yield self._scorer
-        elif self._reference is not None:
-            yield self._reference
-        elif hasattr(self.model, "disable_adapter"):
-            with self.model.disable_adapter():
-                yield self._scorer
-        else:
-            raise ConfigError("a KL term needs a reference: call freeze_reference before training, or set kl = 0")
+    @torch.no_grad()
+    def score_by_reference(self, *batches: Sequence[Row]) -> list[Tensor]:
+        """Return log-probabilities of each batch by the frozen reference, or by the model without its adapters."""
+        scorer = self._reference or self._scorer
+        with ExitStack() as stack:
+            if self._shards and self._shards.reference:
+                stack.enter_context(self._shards.as_reference())
+            elif self._reference is None:
+                if not hasattr(self.model, "disable_adapter"):
+                    raise ConfigError("a KL term needs a reference: call freeze_reference first, or set kl = 0")
+                stack.enter_context(self.model.disable_adapter())
+            return [scorer.score(rows).logprobs for rows in batches]
 
-    def freeze_reference(self) -> None:
-        """Keep a frozen copy for the KL term; LoRA needs none, unless the adapters were already warm."""
+    def freeze_reference(self, weights: Mapping[str, Tensor] | None = None) -> Any:
+        """Keep the KL term's reference: the policy as it is, or these whole weights. Return its model if it has one.
+
+        LoRA needs none, unless the adapters were already warm.
+        """
         if self._shards:
-            self._shards.freeze_reference()
-        else:
-            frozen = copy.deepcopy(self.model).requires_grad_(requires_grad=False).eval()
-            self._reference = RowScorer(frozen, self.head_tokens, self.sharing_limit)
-
-    @property
-    def reference_model(self) -> Any:
-        """The frozen copy, for checkpoints."""
-        if self._reference is None:
-            raise ConfigError("no reference was frozen: call freeze_reference first")
+            self._shards.freeze_reference(weights)
+            return None
+        self._reference = self._freeze_copy()
         return self._reference.model
 
-    def load_reference(self, weights: Mapping[str, Tensor]) -> None:
-        """Give a sharded policy its reference back, from whole weights by name."""
-        assert self._shards is not None
-        self._shards.load_reference(weights)
-
-    @contextlib.contextmanager
+    @contextmanager
     def training(self) -> Iterator[None]:
         """Turn recomputation in the backward pass on; the transformers library ties it to train mode."""
         self.model.train(self._recompute)
@@ -192,28 +258,25 @@ class Policy:
         finally:
             self.model.eval()
 
-    def save(self, folder: Path) -> None:
-        """Save a folder that transformers loads; with LoRA, the adapter's alone. Of a sharded policy, on all ranks."""
+    def save(self, folder: Path, *, whole: bool = False) -> None:
+        """Save a folder that transformers loads; with LoRA, the adapter's alone. Of a sharded policy, on all ranks.
+
+        With `whole`, adapters are merged into a copy of the weights, for a server that samples from them.
+        """
         options: dict[str, Any] = {"save_embedding_layers": False} if hasattr(self.model, "peft_config") else {}
+        model = self.model
         if self._shards:
-            options["state_dict"] = gather_weights(self.model, self._dtype)
+            options["state_dict"] = ranks.gather_weights(model, self._dtype)
             if not options["state_dict"]:
                 return
-        self.model.save_pretrained(folder, **options)
+        elif whole and self.has_adapters:
+            model, options = copy.deepcopy(model).merge_and_unload(), {}
+        model.save_pretrained(folder, **options)
         self.tokenizer.save_pretrained(folder)
 
-    def save_whole(self, folder: Path) -> None:
-        """Save all weights, adapters merged into a copy of theirs, for a server that samples from them."""
-        if self._shards or not hasattr(self.model, "merge_and_unload"):
-            self.save(folder)
-        else:
-            copy.deepcopy(self.model).merge_and_unload().save_pretrained(folder)
-            self.tokenizer.save_pretrained(folder)
 
-    def _disable_dropout(self) -> None:
-        """Set every dropout to 0: the ratio compares probabilities, and dropout would make them random."""
-        for module in self.model.modules():
-            if isinstance(module, torch.nn.Dropout):
-                module.p = 0.0
-            if hasattr(module, "attention_dropout"):
-                module.attention_dropout = 0.0
+def find_stop_ids(generation_config: Any, tokenizer: Any) -> frozenset[int]:
+    """Return the ids that end a reply, by a model's settings and its tokenizer."""
+    named = getattr(generation_config, "eos_token_id", None)
+    ids = named if isinstance(named, list) else [named]
+    return frozenset(int(i) for i in (*ids, tokenizer.eos_token_id) if i is not None)

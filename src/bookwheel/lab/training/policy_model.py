@@ -3,6 +3,9 @@
 All waiting conversations are sampled together, in this process or by a server (servers.py). Every reply carries the
 exact ids sent and sampled, and their log-probabilities. `PolicyModel.for_rollout` fixes sampling and seed whatever the
 plan says: the trainer must compute the probabilities of the distribution that was sampled.
+
+The rollouts of a group read the same sections at about the same time, and many of them write the same memory, so
+tokenizer and chat template are asked once for what they have in common.
 """
 
 from __future__ import annotations
@@ -10,29 +13,95 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import replace
+from functools import lru_cache
 from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from bookwheel.errors import InputError, WindowExceeded
 from bookwheel.lab.training import ranks
-from bookwheel.lab.training.chat import ChatCodec, export_tokenizer
 from bookwheel.lab.training.config import ROLLOUT
+from bookwheel.lab.training.errors import name_memory_setting
 from bookwheel.lab.training.generation import GenerationRequest, GenerationResult, generate
-from bookwheel.lab.training.memory import name_memory_setting
-from bookwheel.lab.training.rows import build_row
+from bookwheel.lab.training.rows import Row, build_row
 from bookwheel.models.base import Ability, Judgement, Likelihood, find_first_tokens
-from bookwheel.plan import Plan
+from bookwheel.plan import Plan, Sampling
+from bookwheel.text.tokens import FileTokenizer, ScannedText
 from bookwheel.types import Finish, Message, Reply, TokenRecord, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bookwheel.lab.training.policy import Policy
-    from bookwheel.lab.training.rows import Row
-    from bookwheel.plan import Sampling
 
 # Turns of the event loop without a new request, after which the waiting batch is sampled.
 _QUIET_TURNS: Final = 8
+# Rollouts of one sample ask one after the other, so few are enough; a long chat takes some 200 KB.
+_CHATS_KEPT: Final = 256
+# A long piece takes about a megabyte.
+_SCANS_KEPT: Final = 16
+# A chunk is cut at its first or second try.
+_COUNTS_KEPT: Final = 4
+
+
+class ChatCodec:
+    """Turns chats into ids by the model's own template, and ids into text."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        self._encode = lru_cache(_CHATS_KEPT)(self._encode_anew)
+        self._decode = lru_cache(_CHATS_KEPT)(lambda ids: str(tokenizer.decode(ids, skip_special_tokens=True)).strip())
+
+    def encode(self, messages: Sequence[Message], *, closed: bool = False) -> tuple[int, ...]:
+        """Return the ids of a chat up to where the reply begins; `closed` leaves out the reply's beginning."""
+        return self._encode(tuple(messages), closed)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of a reply, without special tokens."""
+        return self._decode(tuple(ids))
+
+    def encode_text(self, text: str) -> tuple[int, ...]:
+        """Return the ids of a text alone."""
+        return tuple(self._tokenizer(text, add_special_tokens=False).input_ids)
+
+    def _encode_anew(self, messages: tuple[Message, ...], closed: bool) -> tuple[int, ...]:
+        chat = [{"role": message.role, "content": message.content} for message in messages]
+        text = self._tokenizer.apply_chat_template(chat, add_generation_prompt=not closed, tokenize=False)
+        # What transformers lays around this call takes longer than the call.
+        return tuple(self._tokenizer.backend_tokenizer.encode(text, add_special_tokens=False).ids)
+
+
+class _SharedScan:
+    """A piece of a document that several rollouts cut at the same place."""
+
+    def __init__(self, scanned: ScannedText) -> None:
+        self.is_local = scanned.is_local
+        self.fit = scanned.fit
+        self.count = lru_cache(_COUNTS_KEPT)(scanned.count)
+
+
+class GroupTokenizer(FileTokenizer):
+    """Tokenizes a piece of a document once for all rollouts that read it."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        scan = super().scan
+        self._scan = lru_cache(_SCANS_KEPT)(lambda text: _SharedScan(scan(text)))
+
+    def scan(self, text: str) -> ScannedText:
+        """Return the text tokenized."""
+        return self._scan(text)
+
+
+def export_tokenizer(tokenizer: Any, name: str) -> GroupTokenizer:
+    """Return the policy's tokenizer in the form that the rest of the package counts with."""
+    with TemporaryDirectory() as folder:
+        path = f"{folder}/tokenizer.json"
+        tokenizer.backend_tokenizer.save(path)
+        exported = GroupTokenizer(Path(path))
+    exported.name = name
+    return exported
 
 
 class RolloutSampler(Protocol):
@@ -102,12 +171,7 @@ class PolicyModel:
         return Reply(
             text=text,
             finish=Finish.STOP if result.stopped else Finish.LENGTH,
-            usage=Usage(
-                calls=1,
-                prompt_tokens=len(prompt),
-                completion_tokens=len(result.ids),
-                seconds=time.perf_counter() - began,
-            ),
+            usage=_count(prompt, len(result.ids), began),
             tokens=TokenRecord(prompt=prompt, reply=tuple(result.ids), logprobs=tuple(result.logprobs)),
         )
 
@@ -122,8 +186,7 @@ class PolicyModel:
 
     async def likelihood(self, messages: Sequence[Message], continuation: str) -> Likelihood:
         """Return the log-probabilities of the tokens of `continuation` as the reply."""
-        tokenizer: Any = self._policy.tokenizer
-        ids = tuple(tokenizer(continuation, add_special_tokens=False).input_ids)
+        ids = self._chats.encode_text(continuation)
         if not ids:
             raise InputError("an empty text has no likelihood: give likelihood() a text of at least one token")
         (scores,), usage = await self._score(messages, [ids])
@@ -138,15 +201,12 @@ class PolicyModel:
         async with self._scoring:
             scored = await asyncio.to_thread(self._policy.score_frozen, rows)
         logprobs = iter(scored.tolist())
-        seconds = time.perf_counter() - began
-        usage = Usage(calls=1, prompt_tokens=len(prompt), completion_tokens=sum(map(len, replies)), seconds=seconds)
-        return [tuple(islice(logprobs, len(reply))) for reply in replies], usage
+        scores = [tuple(islice(logprobs, len(reply))) for reply in replies]
+        return scores, _count(prompt, sum(map(len, replies)), began)
 
     def encode_exchange(self, messages: Sequence[Message], text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return the ids of a prompt and of a given reply, which ends with the stop id."""
-        tokenizer: Any = self._policy.tokenizer
-        reply = tokenizer(text, add_special_tokens=False).input_ids
-        return self._chats.encode(messages), (*reply, tokenizer.eos_token_id)
+        return self._chats.encode(messages), (*self._chats.encode_text(text), self._policy.tokenizer.eos_token_id)
 
     def build_judgement_rows(self, messages: Sequence[Message], options: Sequence[str], rollout: str) -> list[Row]:
         """Return a row for each option of a judgement, whose trained token is the one that `judge` scores."""
@@ -154,9 +214,7 @@ class PolicyModel:
         return [build_row(prompt, reply, rollout) for reply in self._encode_options(options)]
 
     def _encode_options(self, options: Sequence[str]) -> list[tuple[int, ...]]:
-        tokenizer: Any = self._policy.tokenizer
-        coded = [tokenizer(option, add_special_tokens=False).input_ids for option in options]
-        return [(first,) for first in find_first_tokens(options, coded)]
+        return [(first,) for first in find_first_tokens(options, [self._chats.encode_text(one) for one in options])]
 
     async def aclose(self) -> None:
         """Do nothing: the policy belongs to the trainer."""
@@ -169,20 +227,22 @@ class PolicyModel:
         whole = self._chats.encode(messages)
         for end in range(len(messages) - 1, 0, -1):
             known = self._exact_ids.get(messages[:end])
-            if known is not None:
-                prefix = self._chats.encode(messages[:end], closed=True)
-                close = _closing_ids(self._policy, known, prefix)
-                return (*known, *close, *whole[len(prefix) :]) if whole[: len(prefix)] == prefix else whole
+            if known is None:
+                continue
+            prefix = self._chats.encode(messages[:end], closed=True)
+            if whole[: len(prefix)] != prefix:
+                return whole
+            # The chat template closes a reply with ids that the policy may not have sampled.
+            stop = self._policy.stop_ids
+            last = max((place for place, token in enumerate(prefix) if token in stop), default=len(prefix))
+            close = prefix[last + 1 :] if known[-1] in stop else prefix[last:]
+            return (*known, *close, *whole[len(prefix) :])
         return whole
 
 
-def _closing_ids(policy: Policy, known: tuple[int, ...], prefix: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the ids that the chat template writes after a reply and the policy did not sample."""
-    stop = policy.stop_ids
-    last = max((place for place, token in enumerate(prefix) if token in stop), default=None)
-    if last is None:
-        return ()
-    return prefix[last + 1 :] if known[-1] in stop else prefix[last:]
+def _count(prompt: tuple[int, ...], written: int, began: float) -> Usage:
+    seconds = time.perf_counter() - began
+    return Usage(calls=1, prompt_tokens=len(prompt), completion_tokens=written, seconds=seconds)
 
 
 class _BatchQueue:
@@ -204,7 +264,10 @@ class _BatchQueue:
 
     async def _run_batches(self) -> None:
         while self._pending:
-            await self._wait_until_quiet()
+            quiet, seen = 0, len(self._pending)
+            while quiet < _QUIET_TURNS:
+                await asyncio.sleep(0)
+                quiet, seen = (quiet + 1 if len(self._pending) == seen else 0), len(self._pending)
             batch = [(request, future) for request, future in self._pending if not future.done()]
             self._pending.clear()
             try:
@@ -221,16 +284,5 @@ class _BatchQueue:
     def _generate(self, requests: Sequence[GenerationRequest]) -> list[GenerationResult]:
         ranks.claim_device()
         with name_memory_setting("rollout_tokens"), self._policy.sampling() as model:
-            return generate(
-                model,
-                requests,
-                stop=self._policy.stop_ids,
-                budget=self._budget,
-                sharing_limit=self._policy.sharing_limit,
-            )
-
-    async def _wait_until_quiet(self) -> None:
-        quiet, seen = 0, len(self._pending)
-        while quiet < _QUIET_TURNS:
-            await asyncio.sleep(0)
-            quiet, seen = (quiet + 1, seen) if len(self._pending) == seen else (0, len(self._pending))
+            limit, stop = self._policy.sharing_limit, self._policy.stop_ids
+            return generate(model, requests, stop=stop, budget=self._budget, sharing_limit=limit)

@@ -1,10 +1,16 @@
-"""The records that a run has written so far, and their summaries. Nothing here imports torch."""
+"""A run's records, one JSON object a line of `metrics.jsonl`: written, read, summed up, plotted. Nothing imports torch.
+
+One record is one step or evaluation. What the clock says stands apart under `clock`, so that the rest of two equal runs
+is equal byte for byte.
+"""
 
 from __future__ import annotations
 
 import json
 import math
+import os
 import re
+import time
 from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
@@ -20,6 +26,58 @@ Records = list[dict[str, Any]]
 
 _CURVES: Final = ("reward", "accuracy", "loss", "entropy", "gradient", "kl", "clipped", "mismatch", "failed", "dropped")
 _MOST_POINTS: Final = 240
+
+
+class MetricsLog:
+    """Writes `metrics.jsonl` in a run's folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "metrics.jsonl"
+
+    def exists(self) -> bool:
+        """Tell if a run has begun in the folder."""
+        return self._path.exists()
+
+    def has_steps(self) -> bool:
+        """Tell if the run in the folder has taken a step: a start that failed may have measured and no more."""
+        return self.exists() and any(one["kind"] in ("warm", "step") for one in load_records(self._path.parent))
+
+    def truncate(self, lines: int) -> None:
+        """Keep the first `lines` records: a killed run may have written more after its last checkpoint."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        text = self._path.read_text(encoding="utf-8") if self.exists() else ""
+        new = self._path.with_name(f".{self._path.name}.new")
+        with new.open("w", encoding="utf-8") as file:
+            file.write("".join(text.splitlines(keepends=True)[:lines]))
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(self._path)
+
+    def append(self, record: Mapping[str, Any], began: float) -> dict[str, Any]:
+        """Write a record with the seconds since `began`, and return it."""
+        clock = {"seconds": round(time.perf_counter() - began, 3), "at": round(time.time(), 1)}
+        full = {**record, "clock": clock}
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(full) + "\n")
+        return full
+
+
+def load_records(folder: Path) -> Records:
+    """Return the run's records, one a step or evaluation, without a line that is still being written."""
+    path = folder / "metrics.jsonl"
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise CheckpointError(f"{folder} holds no run: {error}") from error
+    records = []
+    for number, line in enumerate(raw[: raw.rfind(b"\n") + 1].splitlines(), start=1):
+        try:
+            record: dict[str, Any] = json.loads(line)
+            _ = record["kind"], record["step"], record["clock"]["seconds"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise CheckpointError(f"{path}, line {number} is not a training record: {error!r}") from error
+        records.append(record)
+    return records
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,66 +122,36 @@ class Totals:
     seconds: float
 
 
-def load_records(folder: Path) -> Records:
-    """Return the run's records, one a step or evaluation, without a line that is still being written."""
-    try:
-        raw = (folder / "metrics.jsonl").read_bytes()
-    except OSError as error:
-        raise CheckpointError(f"{folder} holds no run: {error}") from error
-    complete = raw[: raw.rfind(b"\n") + 1]
-    return [_parse_record(line, folder, number) for number, line in enumerate(complete.splitlines(), start=1)]
-
-
-def _parse_record(line: bytes, folder: Path, number: int) -> dict[str, Any]:
-    try:
-        record: dict[str, Any] = json.loads(line)
-        _ = record["kind"], record["step"], record["clock"]["seconds"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise CheckpointError(
-            f"{folder / 'metrics.jsonl'}, line {number} is not a training record: {error!r}"
-        ) from error
-    return record
-
-
 def held_out_scores(records: Sequence[Mapping[str, Any]]) -> list[HeldOutScore]:
     """Return the scores of all evaluations and of all checks during the warm start."""
-    return [_build_score(record) for record in records if record["kind"] in {"evaluation", "check"}]
-
-
-def _build_score(record: Mapping[str, Any]) -> HeldOutScore:
-    interval = wilson_interval(record["accuracy"] * record["n"], record["n"])
-    return HeldOutScore(
-        step=record["step"],
-        accuracy=record["accuracy"],
-        low=interval.low,
-        high=interval.high,
-        n=record["n"],
-        failed=record["failed"],
-        warm=record["kind"] == "check",
-    )
+    scores = []
+    for one in records:
+        if one["kind"] in {"evaluation", "check"}:
+            interval = wilson_interval(one["accuracy"] * one["n"], one["n"])
+            counts = {name: one[name] for name in ("step", "accuracy", "n", "failed")}
+            scores.append(
+                HeldOutScore(low=interval.low, high=interval.high, warm=one["kind"] == "check", **counts),
+            )
+    return scores
 
 
 def curves(records: Sequence[Mapping[str, Any]]) -> list[Curve]:
     """Return the metrics of the warm start and of reinforcement, thinned to what a plot can show."""
     built = []
     for kind in ("warm", "step"):
-        steps = [one for one in records if one["kind"] == kind]
         for name in _CURVES:
-            points = [(one["step"], float(one[name])) for one in steps if _is_finite(one.get(name))]
-            if points:
-                built.append(_build_curve(name, points, warm=kind == "warm"))
+            values = [(one["step"], one.get(name)) for one in records if one["kind"] == kind]
+            points = [
+                (step, float(value))
+                for step, value in values
+                if isinstance(value, int | float) and math.isfinite(value)
+            ]
+            every = max(1, -(-len(points) // _MOST_POINTS))
+            parts = [points[at : at + every] for at in range(0, len(points), every)]
+            means = tuple((part[-1][0], fmean(value for _, value in part)) for part in parts)
+            if means:
+                built.append(Curve(name=name, warm=kind == "warm", every=every, points=means))
     return built
-
-
-def _is_finite(value: Any) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value)
-
-
-def _build_curve(name: str, points: Sequence[tuple[int, float]], *, warm: bool) -> Curve:
-    every = -(-len(points) // _MOST_POINTS)
-    parts = [points[at : at + every] for at in range(0, len(points), every)]
-    means = tuple((part[-1][0], fmean(value for _, value in part)) for part in parts)
-    return Curve(name=name, warm=warm, every=every, points=means)
 
 
 def totals(records: Sequence[Mapping[str, Any]]) -> Totals:
@@ -144,3 +172,63 @@ def newest_progress(folder: Path) -> Path | None:
     places = (folder / "checkpoints").glob("*/progress.json")
     complete = [path for path in places if re.fullmatch(r"step-\d+|best", path.parent.name)]
     return max(complete, default=None, key=lambda path: (path.parent.name != "best", path.parent.name))
+
+
+def plot_curves(runs: Mapping[str, Sequence[Mapping[str, Any]]], path: Path) -> None:
+    """Plot held-out accuracy with its intervals, and reward, against steps; the file's suffix says the format."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    axes = figure.subplots()
+    for name, records in runs.items():
+        held = [one for one in held_out_scores(records) if not one.warm]
+        line, _, _ = axes.errorbar(
+            [one.step for one in held],
+            [100 * one.accuracy for one in held],
+            yerr=[[100 * (one.accuracy - one.low) for one in held], [100 * (one.high - one.accuracy) for one in held]],
+            fmt="o-",
+            capsize=2,
+            label=name,
+        )
+        rewards = [(one["step"], 100 * one["reward"]) for one in records if one["kind"] == "step"]
+        axes.plot([x for x, _ in rewards], [y for _, y in rewards], color=line.get_color(), alpha=0.3)
+    n = sorted({one["n"] for records in runs.values() for one in records if one["kind"] == "evaluation"})
+    title = f"held-out accuracy (dots, 95 % intervals, n = {', '.join(map(str, n)) or '0'}), reward"
+    axes.set(xlabel="step", ylabel="percent", ylim=(0, 100), title=title)
+    axes.grid(alpha=0.3)
+    axes.legend()
+    figure.savefig(path)
+
+
+def build_card(settings: Mapping[str, Any], records: Sequence[Mapping[str, Any]], *, base: str) -> str:
+    """Return a model card; every figure in it stands in the records."""
+    train, plan, run = settings["train"], settings["plan"], totals(records)
+    sampling = train["evaluation"]
+    rows = [
+        f"| {one.step} | {100 * one.accuracy:.1f} % | {100 * one.low:.1f} to {100 * one.high:.1f} "
+        f"| {one.n} | {one.failed} |\n"
+        for one in held_out_scores(records)
+        if not one.warm
+    ]
+    return f"""# A memory policy trained with bookwheel
+
+Base: {base}. It reads a document {plan["chunk_tokens"]} tokens at a time, past one memory of
+{plan["memory_tokens"]} tokens, and answers from the memory.
+
+## Training
+
+- {run.warm} supervised steps on ideal traces, then {run.steps} steps of reinforcement learning from the
+  reward of the answers: {train["samples"]} samples x {train["group_size"]} rollouts, advantages by
+  {train["estimator"]}, clip {train["loss"]["clip_low"]}/{train["loss"]["clip_high"]},
+  KL {train["loss"]["kl"]}, learning rate {train["learning_rate"]}, seed {train["seed"]}.
+- {run.rollouts} rollouts, {run.failed} failed;
+  {run.tokens} tokens read and written.
+- {run.seconds:.0f} seconds on the machine that trained it.
+
+## Held-out accuracy
+
+Temperature {sampling["temperature"]}, top_p {sampling["top_p"]}; samples of the training length, not trained on.
+
+| step | accuracy | 95 % interval | n | failed |
+| ---: | ---: | :---: | ---: | ---: |
+{"".join(rows)}"""

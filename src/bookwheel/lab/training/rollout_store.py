@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping  # noqa: TC003 - the schema reads annotations at run time
-from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import TYPE_CHECKING
 
 from bookwheel.journal import Journal, new_id
 from bookwheel.lab.training.config import ROLLOUT
@@ -86,9 +86,19 @@ class RolloutStore:
             (self._folder / "rollouts.jsonl").open("a", encoding="utf-8") as lines,
         ):
             for rollout in batch.rollouts:
-                reading = self._keep_reading(journal, rollout)
-                values = _to_json(rollout, credit.get(rollout.id, 0.0))
-                lines.write(json.dumps({"step": step, "reading": reading, **values}) + "\n")
+                result = rollout.result
+                stored = StoredRollout(
+                    step=step,
+                    reading=self._keep_reading(journal, rollout),
+                    rollout=rollout.id,
+                    sample=rollout.sample.id,
+                    outcome=str(rollout.outcome),
+                    reward=result.score if result else None,
+                    parts=dict(result.parts) if result else {},
+                    advantage=credit.get(rollout.id, 0.0),
+                    error=rollout.error,
+                )
+                lines.write(json.dumps(asdict(stored)) + "\n")
 
     def _keep_reading(self, journal: Journal, rollout: Rollout) -> str | None:
         """Keep the rollout as a reading and return its id; None where it read nothing."""
@@ -109,16 +119,3 @@ class RolloutStore:
         )
         journal.begin(replace(reading, steps=rollout.episode.steps))
         return reading.id
-
-
-def _to_json(rollout: Rollout, advantage: float) -> dict[str, Any]:
-    result = rollout.result
-    return {
-        "rollout": rollout.id,
-        "sample": rollout.sample.id,
-        "outcome": str(rollout.outcome),
-        "reward": result.score if result else None,
-        "parts": dict(result.parts) if result else {},
-        "advantage": advantage,
-        "error": rollout.error,
-    }

@@ -5,12 +5,20 @@
 
 A failed rollout is data: it keeps its error, has no reward, stays out of its group's statistics and is counted. Scoring
 runs in threads, so that slow verifiers do not delay other conversations.
+
+With staleness, batches are begun some steps ahead of the steps that need them:
+
+    staleness 0    begin 0 | train 0 | begin 1 | train 1 | ...          rollouts come from the newest weights
+    staleness 1    begin 0, 1 | train 0 while 1 is sampled | begin 2 | train 1 while 2 is sampled | ...
+
+Batch s is begun after step s - 1 - staleness at the earliest, so its weights are at most `staleness` steps old. The
+loss corrects for the rest: old log-probabilities are the trainer's, and w_t compares them with the sampler's.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import blake2b
@@ -157,10 +165,49 @@ async def collect_rollouts(
     return batch
 
 
-async def roll_group(sample: Sample, names: Sequence[str], settings: RolloutSettings) -> Group:
-    """Roll out the sample once for each name; a rollout's draws depend on its name alone."""
-    rollouts = await asyncio.gather(*(roll(sample, name, settings) for name in names))
-    return Group(sample=sample, rollouts=tuple(rollouts))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Begun:
+    """A batch in the making."""
+
+    step: int
+    """Steps done when it was begun."""
+    cursor: int
+    """Samples drawn before it."""
+    task: asyncio.Task[RolloutBatch]
+
+
+class BatchPipeline:
+    """Begins batches ahead of the steps that need them."""
+
+    def __init__(
+        self, collect: Callable[[], Coroutine[Any, Any, RolloutBatch]], *, staleness: int, cursor: Callable[[], int]
+    ) -> None:
+        self._collect = collect
+        self._staleness = staleness
+        self._cursor = cursor
+        self._begun: deque[_Begun] = deque()
+
+    async def next_batch(self, step: int, last: int) -> tuple[RolloutBatch, int]:
+        """Return the batch of a step and how many steps old its weights are; begin none of steps after `last`."""
+        while len(self._begun) <= min(self._staleness, last - 1 - step):
+            task = asyncio.create_task(self._collect())
+            self._begun.append(_Begun(step=step, cursor=self._cursor(), task=task))
+            # The task draws its first samples now, before the next one does.
+            await asyncio.sleep(0)
+        begun = self._begun.popleft()
+        return await begun.task, step - begun.step
+
+    def resume_cursor(self) -> int:
+        """Return the samples drawn before the oldest batch under way: a resumed run draws it anew."""
+        return self._begun[0].cursor if self._begun else self._cursor()
+
+    async def cancel(self) -> None:
+        """Stop what is in the making."""
+        tasks = [begun.task for begun in self._begun]
+        self._begun.clear()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,54 +221,57 @@ class RolloutSettings:
     seed: int
 
 
+async def roll_group(sample: Sample, names: Sequence[str], settings: RolloutSettings) -> Group:
+    """Roll out the sample once for each name; a rollout's draws depend on its name alone."""
+    rollouts = await asyncio.gather(*(roll(sample, name, settings) for name in names))
+    return Group(sample=sample, rollouts=tuple(rollouts))
+
+
 async def roll(sample: Sample, name: str, settings: RolloutSettings) -> Rollout:
     """Try the sample once. An error becomes the rollout's outcome, but settings that cannot work are raised."""
     model = settings.model.for_rollout(derive_seed(settings.seed, name), settings.sampling)
+    episode = None
     try:
         episode = await settings.workflow(model, sample)
-    except (InputError, TrainingStopped):
-        raise
-    except Exception as error:  # noqa: BLE001 - one rollout is recorded as failed
-        return Rollout(id=name, sample=sample, outcome=RolloutOutcome.FAILED, error=_describe_error(error))
-    try:
         result = await asyncio.to_thread(settings.reward, episode, sample)
     except (InputError, TrainingStopped):
         raise
-    except Exception as error:  # noqa: BLE001 - one rollout is recorded as unscored
-        return Rollout(
-            id=name, sample=sample, outcome=RolloutOutcome.UNSCORED, episode=episode, error=_describe_error(error)
-        )
+    except Exception as error:  # noqa: BLE001 - one rollout is recorded as failed
+        outcome = RolloutOutcome.UNSCORED if episode else RolloutOutcome.FAILED
+        reason = f"{type(error).__name__}: {error}"
+        return Rollout(id=name, sample=sample, outcome=outcome, episode=episode, error=reason)
     return Rollout(id=name, sample=sample, outcome=RolloutOutcome.SCORED, episode=episode, result=result)
 
 
+def derive_seed(seed: int, name: str) -> int:
+    """Return a seed made of the run's seed and a rollout's name."""
+    return int.from_bytes(blake2b(f"{seed}/{name}".encode(), digest_size=6).digest(), "big")
+
+
 async def measure(samples: Sequence[Sample], settings: RolloutSettings) -> dict[str, float]:
-    """Roll out each sample once and return the share that the verifier accepts; failed rollouts count as wrong."""
+    """Roll out each sample once and return the share that the verifier accepts; failed rollouts count as wrong.
+
+    What became of the evidence in the memories is returned as evaluation reports it, where it is followed.
+    """
     groups = await asyncio.gather(*(roll_group(one, [f"held-out/{one.id}"], settings) for one in ranks.share(samples)))
     rollouts = [rollout for group in ranks.gather(groups) for rollout in group.rollouts]
-    return {
-        **_measure_memory(rollouts),
-        "accuracy": sum(rollout.result.answer for rollout in rollouts if rollout.result) / len(rollouts),
-        "n": len(rollouts),
-        "failed": sum(rollout.outcome is not RolloutOutcome.SCORED for rollout in rollouts),
-    }
-
-
-def _measure_memory(rollouts: Sequence[Rollout]) -> dict[str, float]:
-    """Return what became of the evidence in the memories, as evaluation reports it; nothing where none is followed."""
     traces = [
         trace
         for one in rollouts
         if one.result is not None and one.episode is not None
         if (trace := trace_evidence(one.sample, one.episode.steps, is_right=one.result.answer >= RIGHT)) is not None
     ]
-    if not traces:
-        return {}
-    counted = Counter(trace.outcome for trace in traces)
-    shares = {f"memory/{outcome}": counted[outcome] / len(traces) for outcome in MemoryOutcome}
+    memory: dict[str, float] = {}
+    if traces:
+        counted = Counter(trace.outcome for trace in traces)
+        memory = {f"memory/{outcome}": counted[outcome] / len(traces) for outcome in MemoryOutcome}
+        memory["captured"] = sum(trace.captured for trace in traces) / len(traces)
+        memory["kept"] = sum(trace.kept for trace in traces) / len(traces)
     return {
-        **shares,
-        "captured": sum(trace.captured for trace in traces) / len(traces),
-        "kept": sum(trace.kept for trace in traces) / len(traces),
+        **memory,
+        "accuracy": sum(rollout.result.answer for rollout in rollouts if rollout.result) / len(rollouts),
+        "n": len(rollouts),
+        "failed": sum(rollout.outcome is not RolloutOutcome.SCORED for rollout in rollouts),
     }
 
 
@@ -240,12 +290,3 @@ def split_updates(groups: Sequence[Group], updates: int) -> list[Sequence[Group]
     """Return the groups in `updates` mini-batches of similar size, each of whole samples."""
     size = -(-len(groups) // updates)
     return [groups[i : i + size] for i in range(0, len(groups), size)] if groups else []
-
-
-def derive_seed(seed: int, name: str) -> int:
-    """Return a seed made of the run's seed and a rollout's name."""
-    return int.from_bytes(blake2b(f"{seed}/{name}".encode(), digest_size=6).digest(), "big")
-
-
-def _describe_error(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"

@@ -9,26 +9,37 @@
 
 Sampling settings that a model's own files may set (top_k, min_p, repetition penalty) are sent as neutral values: the
 trainer computes the probabilities of the plain distribution.
+
+New weights are passed on before the next batch begins:
+
+    in process            they are the same; gathered for as long as rollouts last where they are sharded
+    in process, stale     a snapshot is copied
+    by a server           they are written to a folder, which the server loads
 """
 
 from __future__ import annotations
 
 import asyncio
+import shutil
 from abc import ABC, abstractmethod
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from bookwheel.errors import BadReply, Overloaded, Rejected, ServerFault, Unreachable
+from bookwheel.lab.training import ranks
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.lab.training.generation import GenerationRequest, GenerationResult, mix_seed
+from bookwheel.lab.training.loading import hide_progress_bars
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from collections.abc import Set as AbstractSet
-    from pathlib import Path
 
-    from bookwheel.lab.training.config import RolloutServerSettings
+    from bookwheel.lab.training.config import RolloutServerSettings, TrainConfig
+    from bookwheel.lab.training.policy import Policy
 
 _NEUTRAL: Final = {"top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0}
 # A restart of the server's front takes a few seconds; a rollout that fails after these is recorded as failed.
@@ -203,3 +214,53 @@ def open_server(settings: RolloutServerSettings, stop: AbstractSet[int]) -> Roll
         return None
     kind = SglangServer if settings.engine == "sglang" else VllmServer
     return kind(settings, stop)
+
+
+class WeightSync:
+    """Passes new weights on before they are sampled from."""
+
+    def __init__(self, policy: Policy, server: RolloutServer | None, folder: Path, config: TrainConfig) -> None:
+        self._policy = policy
+        self._server = server
+        # Absolute: the server runs in a folder of its own.
+        self._folder = Path(config.server.weights or folder / "served").absolute()
+        self._only_writes = config.way == "sequential"
+        self._takes_snapshots = config.staleness > 0 and server is None
+        self._version = 0
+        self.is_changed = True
+        """True where the policy was trained since the last refresh."""
+
+    async def refresh(self) -> None:
+        """Make the policy's weights those that are sampled from, if they changed."""
+        if not self.is_changed:
+            return
+        self.is_changed = False
+        if self._takes_snapshots:
+            await asyncio.to_thread(self._policy.take_snapshot)
+        if self._server is None:
+            return
+        self._version += 1
+        place = self._folder / f"version-{self._version:06d}"
+        if self._policy.is_sharded or ranks.rank() == 0:
+            with hide_progress_bars():
+                self._policy.save(place, whole=True)
+        if ranks.rank() == 0:
+            await self._server.load_weights(place, self._version)
+            for old in self._folder.glob("version-*"):
+                if old != place:
+                    shutil.rmtree(old)
+        # No rank may sample before the server has the new weights.
+        ranks.wait()
+
+    @contextmanager
+    def sampling(self) -> Iterator[None]:
+        """Hold the weights ready for sampling in this process, or for judgements where a server samples."""
+        with nullcontext() if self._server is not None and self._only_writes else self._policy.gathered():
+            yield
+
+    async def aclose(self) -> None:
+        """Close the connections to the server and remove the weights that were written for it."""
+        if self._server is not None:
+            await self._server.aclose()
+            if ranks.rank() == 0:
+                shutil.rmtree(self._folder, ignore_errors=True)

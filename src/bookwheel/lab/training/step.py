@@ -7,34 +7,109 @@
 A mini-batch takes whole rollouts of whole samples, so the number of optimizer steps depends on samples, never on how
 many conversations they took. With one mini-batch the old policy is the one being scored, and costs nothing. A
 micro-batch is what fits into memory: `policy.row_tokens` padded tokens, and its cut changes no figure.
+
+AdamW steps float32 weights, whatever the model computes in:
+
+    w16 = bfloat16(w32)     the model's weight, used by forward and backward
+    g32 = sum of g16        gradients of the micro-batches, added up in float32
+    w32 = AdamW(w32, g32)   the master weight; only then is it rounded to w16 again
+
+bfloat16 keeps 8 bits of a weight. At a learning rate of 1e-6 nearly every step is smaller than the last bit, and a
+model that is stepped in bfloat16 hardly moves. Weights that are float32 already are their own masters.
 """
 
 from __future__ import annotations
 
 from dataclasses import astuple, dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
+from torch import Tensor, nn
 
 from bookwheel.lab.training import ranks
-from bookwheel.lab.training.choice import choice_loss, compute_log_odds, is_chosen_right
-from bookwheel.lab.training.errors import LossNotFinite
+from bookwheel.lab.training.errors import LossNotFinite, name_memory_setting
 from bookwheel.lab.training.loss import Logprobs, LossSums, policy_loss
-from bookwheel.lab.training.memory import name_memory_setting
-from bookwheel.lab.training.optim import MasterAdamW
-from bookwheel.lab.training.rows import Row, padding_share
-from bookwheel.lab.training.tries import shared_share
+from bookwheel.lab.training.rows import Row, padding_share, shared_share
+from bookwheel.lab.training.warmstart import Choice, choice_loss, compute_log_odds, is_chosen_right
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from torch import Tensor
-
-    from bookwheel.lab.training.choice import Choice
     from bookwheel.lab.training.config import TrainConfig
     from bookwheel.lab.training.policy import Policy
 
     MicroLoss = Callable[["MicroBatch", float], tuple[Tensor, LossSums]]
+
+_MASTERS: Final = "master_weights"
+_NAMED: Final = 8
+
+
+class MasterAdamW(torch.optim.AdamW):
+    """Keeps and steps a float32 copy of every weight that has fewer bits; its state dict holds the copies."""
+
+    def __init__(self, weights: Sequence[nn.Parameter], *, rate: float, weight_decay: float) -> None:
+        self._pairs: list[tuple[Any, nn.Parameter]] = [
+            (weight, nn.Parameter(weight.detach().to(torch.float32, copy=True)))
+            for weight in weights
+            if weight.dtype != torch.float32
+        ]
+        master_of = dict(self._pairs)
+        self.masters = [master_of.get(weight, weight) for weight in weights]
+        self._hooks = [
+            weight.register_post_accumulate_grad_hook(partial(_move_gradient, master)) for weight, master in self._pairs
+        ]
+        # Several small tensors in one kernel add up in another order on some devices; runs must repeat.
+        super().__init__(self.masters, lr=rate, weight_decay=weight_decay, fused=False)
+
+    def step(self, closure: Any = None) -> Any:
+        """Step the master weights and round them into the model's."""
+        result = super().step(closure)
+        self._round()
+        return result
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state of AdamW, and the master weights under a key of their own."""
+        state: dict[str, Any] = super().state_dict()
+        return state | {_MASTERS: [master.detach() for _, master in self._pairs]}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Load what `state_dict` returned, master weights first."""
+        state = dict(state_dict)
+        masters = state.pop(_MASTERS, [])
+        super().load_state_dict(state)
+        with torch.no_grad():
+            for (_, master), saved in zip(self._pairs, masters, strict=True):
+                master.copy_(saved)
+        self._round()
+
+    def close(self) -> None:
+        """Let go of the model: an optimizer of a later phase collects its gradients."""
+        for hook in self._hooks:
+            hook.remove()
+
+    @torch.no_grad()
+    def _round(self) -> None:
+        for weight, master in self._pairs:
+            weight.copy_(master)
+
+
+def _move_gradient(master: nn.Parameter, weight: nn.Parameter) -> None:
+    """Add a micro-batch's gradient to the master's and free it."""
+    if weight.grad is not None:
+        gradient = weight.grad.to(torch.float32)
+        master.grad = gradient if master.grad is None else master.grad.add_(gradient)
+        weight.grad = None
+
+
+def schedule(peak: float, warmup: int, *, steps: int = 0, decay: float = 0.0) -> Callable[[int], float]:
+    """Return a rate that rises linearly over `warmup` steps and loses the share `decay` linearly over `steps`."""
+
+    def rate(taken: int) -> float:
+        fall = decay * min(1.0, taken / steps) if steps else 0.0
+        return peak * min(1.0, (taken + 1) / max(1, warmup)) * (1.0 - fall)
+
+    return rate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,16 +122,6 @@ class MicroBatch:
     reference: Tensor | None = None
     is_filler: bool = False
     """True for a copy that only keeps this rank in step with the others; it counts for nothing."""
-
-
-def schedule(peak: float, warmup: int, *, steps: int = 0, decay: float = 0.0) -> Callable[[int], float]:
-    """Return a rate that rises linearly over `warmup` steps and loses the share `decay` linearly over `steps`."""
-
-    def rate(taken: int) -> float:
-        fall = decay * min(1.0, taken / steps) if steps else 0.0
-        return peak * min(1.0, (taken + 1) / max(1, warmup)) * (1.0 - fall)
-
-    return rate
 
 
 class PolicyOptimizer:
@@ -72,23 +137,51 @@ class PolicyOptimizer:
     def reinforce(self, parts: Sequence[Sequence[Row]]) -> dict[str, float]:
         """Train on rollouts, one optimizer step for each mini-batch, and return the metrics over all of them."""
         ranks.claim_device()
-        cut = [self._cut(rows) for rows in parts]
+        cut = [self.policy.micro_batches(rows, self.config.policy.row_tokens) for rows in parts]
         prepared = [self._score_before(micros, is_only=len(parts) == 1) for micros in cut]
         sums, norms = LossSums(), []
         for rows, micros in zip(parts, prepared, strict=True):
             part, norm = self._step(rows, micros, self._policy_loss)
             sums = sums + part
             norms.append(norm)
+        together = [micro for micros in cut for micro in micros if self.policy.can_share(micro)]
+        alone = [[micro for micro in micros if not self.policy.can_share(micro)] for micros in cut]
         means = sums.means()
         return {
             **means,
             "loss": means["loss"] / len(parts),
             "gradient": max(norms),
-            **self._measure_cut(cut),
+            "padding": max(map(padding_share, alone)),
+            "shared": shared_share(together),
             "tokens": sums.tokens,
             "updates": len(parts),
             "micro_batches": sum(map(len, cut)),
         }
+
+    def _score_before(self, cut: Sequence[Sequence[Row]], *, is_only: bool) -> list[MicroBatch]:
+        """Return this rank's micro-batches with their log-probabilities before any of the batch's updates."""
+        mine = self._share(cut)
+        with torch.no_grad(), name_memory_setting("row_tokens"):
+            olds = [None if is_only else self.policy.score(micro.rows).logprobs for micro in mine]
+            rows = [micro.rows for micro in mine]
+            references = self.policy.score_by_reference(*rows) if self.config.loss.kl else [None] * len(mine)
+        return [
+            MicroBatch(rows=micro.rows, old=old, reference=reference, is_filler=micro.is_filler)
+            for micro, old, reference in zip(mine, olds, references, strict=True)
+        ]
+
+    def _policy_loss(self, micro: MicroBatch, denominator: float) -> tuple[Tensor, LossSums]:
+        scored = self.policy.score(micro.rows)
+        device = scored.logprobs.device
+        logprobs = Logprobs(
+            new=scored.logprobs,
+            old=scored.logprobs.detach() if micro.old is None else micro.old,
+            rollout=torch.tensor([one for row in micro.rows for one in row.logprobs], device=device),
+            reference=micro.reference,
+            entropy=scored.entropy,
+        )
+        advantages = torch.tensor([row.advantage for row in micro.rows for _ in row.logprobs], device=device)
+        return policy_loss(logprobs, advantages, denominator, self.config.loss)
 
     def imitate(self, rows: Sequence[Row]) -> dict[str, float]:
         """Train on ideal traces by the mean negative log-probability of their replies, and return the metrics."""
@@ -99,9 +192,7 @@ class PolicyOptimizer:
             entropy = scored.entropy.sum().item()
             return loss, LossSums(tokens=float(scored.logprobs.numel()), loss=loss.item(), entropy=entropy)
 
-        cut = self._cut(rows)
-        sums, norm = self._step(rows, self._share(cut), loss)
-        return _describe_warm_step(sums, norm, len(cut))
+        return self._supervise(self.policy.micro_batches(rows, self.config.policy.row_tokens), loss)
 
     def choose(self, choices: Sequence[Choice]) -> dict[str, float]:
         """Train on choices of passages, and return the metrics. The passages of a choice are read together."""
@@ -119,10 +210,21 @@ class PolicyOptimizer:
             entropy = scored.entropy.sum().item()
             return loss, LossSums(tokens=float(scored.logprobs.numel()), loss=loss.item(), entropy=entropy)
 
-        rows = [choice.rows for choice in choices]
-        sums, norm = self._step([row for one in rows for row in one], self._share(rows), loss)
+        metrics = self._supervise([choice.rows for choice in choices], loss)
         (right,) = ranks.total((right,))
-        return {**_describe_warm_step(sums, norm, len(rows)), "accuracy": right / len(choices)}
+        return {**metrics, "accuracy": right / len(choices)}
+
+    def _supervise(self, cut: Sequence[Sequence[Row]], loss: MicroLoss) -> dict[str, float]:
+        sums, norm = self._step([row for micro in cut for row in micro], self._share(cut), loss)
+        means = {name: sums.means()[name] for name in ("loss", "entropy")}
+        return {**means, "gradient": norm, "tokens": sums.tokens, "micro_batches": len(cut)}
+
+    def _share(self, cut: Sequence[Sequence[Row]]) -> list[MicroBatch]:
+        """Return this rank's micro-batches; ranks that hold shards of one model all get the same number."""
+        mine = [MicroBatch(rows=rows) for rows in ranks.share(cut)]
+        if self.policy.is_sharded and len(mine) * ranks.size() < len(cut):
+            mine.append(MicroBatch(rows=cut[-1], is_filler=True))
+        return mine
 
     def _step(self, rows: Sequence[Row], micros: Sequence[MicroBatch], loss_of: MicroLoss) -> tuple[LossSums, float]:
         denominator = float(sum(row.tokens for row in rows))
@@ -137,80 +239,23 @@ class PolicyOptimizer:
         if not self.policy.is_sharded:
             ranks.sum_gradients(self.optimizer.masters)
         norm = clip_gradients(self.optimizer.masters, self.config.clip_norm)
-        _check_finite(sums.loss, norm, rows)
-        self.optimizer.set_rate(self._rate(self.steps_taken))
+        if not torch.tensor([sums.loss, norm]).isfinite().all():
+            names = sorted({row.rollout for row in rows})
+            more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+            raise LossNotFinite(
+                f"the loss is {sums.loss} and its gradient {norm} on the batch of {', '.join(names[:_NAMED])}{more}; "
+                f"the weights are unchanged. Lower train.learning_rate or raise train.loss.kl, and go on with --resume "
+                f"from the last checkpoint"
+            )
+        for group in self.optimizer.param_groups:
+            group["lr"] = self._rate(self.steps_taken)
         self.optimizer.step()
         self.steps_taken += 1
         return sums, norm
 
-    def _policy_loss(self, micro: MicroBatch, denominator: float) -> tuple[Tensor, LossSums]:
-        scored = self.policy.score(micro.rows)
-        device = scored.logprobs.device
-        logprobs = Logprobs(
-            new=scored.logprobs,
-            old=scored.logprobs.detach() if micro.old is None else micro.old,
-            rollout=torch.tensor([one for row in micro.rows for one in row.logprobs], device=device),
-            reference=micro.reference,
-            entropy=scored.entropy,
-        )
-        advantages = torch.tensor([row.advantage for row in micro.rows for _ in row.logprobs], device=device)
-        return policy_loss(logprobs, advantages, denominator, self.config.loss)
 
-    def _score_before(self, cut: Sequence[Sequence[Row]], *, is_only: bool) -> list[MicroBatch]:
-        """Return this rank's micro-batches with their log-probabilities before any of the batch's updates."""
-        with torch.no_grad(), name_memory_setting("row_tokens"):
-            mine = self._share(cut)
-            olds = [None if is_only else self.policy.score(micro.rows).logprobs for micro in mine]
-            references = (
-                self.policy.score_all_by_reference([micro.rows for micro in mine]) if self.config.loss.kl else []
-            )
-        return [
-            MicroBatch(
-                rows=micro.rows, old=old, reference=references[i] if references else None, is_filler=micro.is_filler
-            )
-            for i, (micro, old) in enumerate(zip(mine, olds, strict=True))
-        ]
-
-    def _measure_cut(self, cut: Sequence[Sequence[Sequence[Row]]]) -> dict[str, float]:
-        """Return which share of what is read is padding, and which share of the rows is not read."""
-        together = [micro for micros in cut for micro in micros if self.policy.can_share(micro)]
-        alone = [[micro for micro in micros if not self.policy.can_share(micro)] for micros in cut]
-        return {"padding": max(map(padding_share, alone)), "shared": shared_share(together)}
-
-    def _cut(self, rows: Sequence[Row]) -> list[list[Row]]:
-        return self.policy.micro_batches(rows, self.config.policy.row_tokens)
-
-    def _share(self, cut: Sequence[Sequence[Row]]) -> list[MicroBatch]:
-        """Return this rank's micro-batches; ranks that hold shards of one model all get the same number."""
-        mine = [MicroBatch(rows=rows) for rows in ranks.share(cut)]
-        if self.policy.is_sharded and len(mine) * ranks.size() < len(cut):
-            mine.append(MicroBatch(rows=cut[-1], is_filler=True))
-        return mine
-
-
-def _describe_warm_step(sums: LossSums, norm: float, micro_batches: int) -> dict[str, float]:
-    means = sums.means()
-    return {
-        "loss": means["loss"],
-        "entropy": means["entropy"],
-        "gradient": norm,
-        "tokens": sums.tokens,
-        "micro_batches": micro_batches,
-    }
-
-
-def clip_gradients(weights: Sequence[torch.nn.Parameter], most: float) -> float:
+def clip_gradients(weights: Sequence[nn.Parameter], most: float) -> float:
     """Scale the gradients to a norm of at most `most`, over all ranks' shards, and return the norm before."""
-    norm = torch.nn.utils.clip_grad_norm_(weights, most)
+    norm = nn.utils.clip_grad_norm_(weights, most)
     # A sharded norm holds this rank's part until all parts are added.
     return float(norm.full_tensor() if hasattr(norm, "full_tensor") else norm)
-
-
-def _check_finite(loss: float, norm: float, rows: Sequence[Row]) -> None:
-    if not (torch.tensor([loss, norm]).isfinite().all()):
-        names = sorted({row.rollout for row in rows})
-        listing = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")  # noqa: PLR2004
-        raise LossNotFinite(
-            f"the loss is {loss} and its gradient {norm} on the batch of {listing}; the weights are unchanged. "
-            f"Lower train.learning_rate or raise train.loss.kl, and go on with --resume from the last checkpoint"
-        )

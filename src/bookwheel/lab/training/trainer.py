@@ -14,16 +14,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bookwheel.lab.training import checkpoint, ranks, warmstart
-from bookwheel.lab.training.batches import BatchPipeline
-from bookwheel.lab.training.checkpoint import TrainingProgress
-from bookwheel.lab.training.checks import check_inputs
-from bookwheel.lab.training.choice import build_choice
+from bookwheel.lab.training import ranks
+from bookwheel.lab.training.checkpoint import TrainingFolder, TrainingProgress, load_progress
 from bookwheel.lab.training.config import ROLLOUT
 from bookwheel.lab.training.errors import ConfigError, NothingToLearn
 from bookwheel.lab.training.loading import choose_device, choose_dtype
 from bookwheel.lab.training.policy_model import PolicyModel
+from bookwheel.lab.training.records import held_out_scores, load_records
 from bookwheel.lab.training.rollouts import (
+    BatchPipeline,
     Group,
     RolloutBatch,
     RolloutSettings,
@@ -33,10 +32,10 @@ from bookwheel.lab.training.rollouts import (
     rows_of_groups,
     split_updates,
 )
-from bookwheel.lab.training.run_folder import TrainingFolder
-from bookwheel.lab.training.sample_order import SampleOrder
+from bookwheel.lab.training.samples import SampleOrder, check_inputs
+from bookwheel.lab.training.servers import RolloutServer, WeightSync
 from bookwheel.lab.training.step import PolicyOptimizer, schedule
-from bookwheel.lab.training.weight_sync import WeightSync
+from bookwheel.lab.training.warmstart import build_choice, draw_samples, ideal_rows
 from bookwheel.lab.training.workflows import build_workflow
 
 if TYPE_CHECKING:
@@ -47,7 +46,6 @@ if TYPE_CHECKING:
     from bookwheel.lab.training.policy import Policy
     from bookwheel.lab.training.rewards import Reward
     from bookwheel.lab.training.rows import Row
-    from bookwheel.lab.training.servers import RolloutServer
     from bookwheel.lab.training.warmstart import Oracle
     from bookwheel.lab.training.workflows import Workflow
     from bookwheel.plan import Sampling
@@ -63,6 +61,19 @@ class TrainingResult:
     """After the warm start, before the first rollout."""
     after: float | None
     best: float | None
+
+    @classmethod
+    def of(cls, folder: Path) -> TrainingResult:
+        """Return the end of the run in a folder, from its records."""
+        records = load_records(folder)
+        accuracies = [one.accuracy for one in held_out_scores(records) if not one.warm]
+        return cls(
+            folder=folder,
+            steps=max((int(one["step"]) for one in records), default=0),
+            before=accuracies[0] if accuracies else None,
+            after=accuracies[-1] if accuracies else None,
+            best=max(accuracies, default=None),
+        )
 
 
 class Trainer:
@@ -130,14 +141,7 @@ class Trainer:
         self._begin(resume=resume)
         asyncio.run(self._run())
         ranks.leave()
-        accuracies = self._files.metrics.accuracies()
-        return TrainingResult(
-            folder=self.folder,
-            steps=self.progress.step,
-            before=accuracies[0] if accuracies else None,
-            after=accuracies[-1] if accuracies else None,
-            best=max(accuracies, default=None),
-        )
+        return TrainingResult.of(self.folder)
 
     async def _run(self) -> None:
         config, progress = self.config, self.progress
@@ -149,7 +153,7 @@ class Trainer:
                 began = time.perf_counter()
                 kind = "warm" if self.is_warming_up else "step"
                 record = self._imitate() if self.is_warming_up else await self._reinforce()
-                self._sync.mark_changed()
+                self._sync.is_changed = True
                 progress.step += 1
                 self._log({"kind": kind, "step": progress.step, **record}, began)
                 is_last, every = self.steps_done == config.steps and not self.is_warming_up, config.evaluation.every
@@ -185,12 +189,11 @@ class Trainer:
 
     def _imitate(self) -> dict[str, Any]:
         config = self.config
-        samples = warmstart.draw_samples(self.warm_samples, config.warm_start.samples, config.seed, self.progress.step)
+        samples = draw_samples(self.warm_samples, config.warm_start.samples, config.seed, self.progress.step)
         if config.way == "quotes":
-            # This way writes nothing that could be imitated: its policy chooses passages.
             return self.optimizer.choose([build_choice(sample, self.model, config.plan) for sample in samples])
         assert self.oracle is not None
-        rows = [row for one in samples for row in warmstart.ideal_rows(one, self.model, config.plan, self.oracle)]
+        rows = [row for one in samples for row in ideal_rows(one, self.model, config.plan, self.oracle)]
         return self.optimizer.imitate(rows)
 
     async def _reinforce(self) -> dict[str, Any]:
@@ -243,12 +246,9 @@ class Trainer:
         return accuracy
 
     def _rollout_settings(self, sampling: Sampling) -> RolloutSettings:
+        seed = self.config.seed
         return RolloutSettings(
-            model=self.model,
-            workflow=self.workflow,
-            reward=self.reward,
-            sampling=sampling,
-            seed=self.config.seed,
+            model=self.model, workflow=self.workflow, reward=self.reward, sampling=sampling, seed=seed
         )
 
     def _draw(self) -> tuple[int, Sample]:
@@ -280,7 +280,7 @@ class Trainer:
             self._save()
             return
         place = self._files.find_checkpoint()
-        self.progress = checkpoint.load_progress(place)
+        self.progress = load_progress(place)
         self._optimizer = self._build_optimizer()
         self._files.load(place, self.policy, self._optimizer, self.progress)
 

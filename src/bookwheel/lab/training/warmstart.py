@@ -1,31 +1,54 @@
-"""Supervised steps on ideal traces, so that a model without any reward gets its first ones.
+"""Supervised steps, so that a model without any reward gets its first ones: ideal traces, or choices of passages.
 
     ideal trace of a sample:  for every chunk  (question, ideal memory before, chunk) -> ideal memory after
                               at the end       (question, last ideal memory)          -> answer
-    L = -1/T * sum_t log p(x_t)           over the replies' T tokens
+    L = -1/T * sum_t log p(x_t)                     over the replies' T tokens
 
 Where a chunk does not change the memory, the reply is the prompt set's word for that. Prompts and ids are those that
 the policy gets when it reads: warm start, rollouts and use share one prompt object.
+
+The way `quotes` writes nothing that could be imitated. Its policy tells which passage answers, or that none does:
+
+    z_i = log P(Yes) - log P(No)                    after passage i and the question, in the turn `answers`
+    L   = -log(sum over right i of softmax(z)_i)    which passage; 0 where none answers
+        + 1/2 mean over right i of -log sigmoid(z_i) + 1/2 mean over wrong i of -log sigmoid(-z_i)
+
+The first part compares the passages of one question. The second gives 0 a meaning: without it a question that no
+passage answers would get its best wrong one.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from random import Random
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
+import torch
+from torch.nn.functional import softplus
+
+from bookwheel.lab.scoring import contains
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.lab.training.rows import Row, build_row
 from bookwheel.reading.prompts import prompts_for
+from bookwheel.reading.ways.passages import overlaps, split_windows
 from bookwheel.text.chunks import split
-from bookwheel.types import Chunk, Memory
+from bookwheel.text.ranking import QuestionWords
+from bookwheel.types import Chunk, Memory, Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from torch import Tensor
+
     from bookwheel.lab.tasks import Sample
     from bookwheel.lab.training.policy_model import PolicyModel
     from bookwheel.plan import Plan
-    from bookwheel.types import Message
+    from bookwheel.text.tokens import Tokenizer
+
+# The more wrong passages, the harder the choice and the longer the step.
+_WRONG: Final = 3
+# The share of questions that are shown no passage with the answer.
+_UNANSWERED: Final = 0.2
 
 
 class Oracle(Protocol):
@@ -36,12 +59,16 @@ class Oracle(Protocol):
         ...
 
 
+def draw_samples(samples: Sequence[Sample], count: int, seed: int, step: int) -> list[Sample]:
+    """Draw the samples of a supervised step; seed and step alone decide, so a resumed run draws the same."""
+    return Random(f"{seed}/warm/{step}").choices(samples, k=count)  # noqa: S311 - reproducible, no secrets
+
+
 def ideal_rows(sample: Sample, model: PolicyModel, plan: Plan, oracle: Oracle) -> list[Row]:
     """Return the sample's ideal trace as rows whose replies are trained."""
     rows = [
-        build_row(prompt, reply, sample.id)
+        build_row(*model.encode_exchange(messages, text), sample.id)
         for messages, text in ideal_trace(sample, model, plan, oracle)
-        for prompt, reply in [model.encode_exchange(messages, text)]
     ]
     longest = max(len(row.ids) for row in rows)
     if model.window and longest > model.window:
@@ -66,16 +93,90 @@ def ideal_trace(
                 f"the ideal memory of sample {sample.id} has {tokens} tokens and memory_tokens is "
                 f"{plan.memory_tokens}: raise it, or choose samples with less evidence"
             )
-        is_unchanged = ideal == memory.text
-        yield (
-            prompts.update(sample.question, memory, chunk, plan.layout),
-            (prompts.unchanged or ideal) if is_unchanged else ideal,
-        )
+        reply = (prompts.unchanged or ideal) if ideal == memory.text else ideal
+        yield prompts.update(sample.question, memory, chunk, plan.layout), reply
         memory = Memory(text=ideal, tokens=tokens, limit=plan.memory_tokens)
     boxed = r"\boxed" in prompts.answer_template
     yield prompts.answer(sample.question, memory), rf"\boxed{{{sample.golds[0]}}}" if boxed else sample.golds[0]
 
 
-def draw_samples(samples: Sequence[Sample], count: int, seed: int, step: int) -> list[Sample]:
-    """Draw the samples of a supervised step; seed and step alone decide, so a resumed run draws the same."""
-    return Random(f"{seed}/warm/{step}").choices(samples, k=count)  # noqa: S311 - reproducible, no secrets
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassageOption:
+    """A text that may be chosen."""
+
+    text: str
+    is_right: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """The passages of one question, each as two rows: one is trained on Yes, the next on No."""
+
+    rows: tuple[Row, ...]
+    passages: tuple[PassageOption, ...]
+
+
+def build_choice(sample: Sample, model: PolicyModel, plan: Plan) -> Choice:
+    """Return the choice that a sample's question poses."""
+    passages = list_passages(sample, model.tokenizer, plan)
+    prompts = prompts_for(plan, sample.question)
+    rows = [
+        row
+        for one in passages
+        for row in model.build_judgement_rows(
+            prompts.turn("answers", question=sample.question, section=one.text), prompts.options, sample.id
+        )
+    ]
+    return Choice(rows=tuple(rows), passages=tuple(passages))
+
+
+def list_passages(sample: Sample, tokenizer: Tokenizer, plan: Plan) -> list[PassageOption]:
+    """Return the right passage and the nearest wrong ones, drawn by the sample's name: a resumed run draws the same."""
+    random = Random(f"choice/{sample.id}")  # noqa: S311 - reproducible, no secrets
+    chunks = [chunk.text for chunk in split(sample.document, tokenizer, plan.chunk_tokens)]
+    windows = [window for chunk in chunks for window in split_windows(chunk, tokenizer, plan.memory_tokens // 2)]
+    wrong = _list_wrong(windows, sample)
+    is_unanswered = bool(wrong) and random.random() < _UNANSWERED
+    right = [] if is_unanswered else [_draw_right(windows, sample, random)]
+    return [
+        *(PassageOption(text=text, is_right=True) for text in right),
+        *(PassageOption(text=text, is_right=False) for text in wrong),
+    ]
+
+
+def _draw_right(texts: Sequence[str], sample: Sample, random: Random) -> str:
+    """Return a text with the evidence; the evidence itself where it lies across two chunks."""
+    facts = [" ".join(sample.text[one.start : one.end].split()) for one in sample.evidence if one.note]
+    if not facts:
+        raise ConfigError(f"sample {sample.id} does not say where its answer stands, and a warm start needs that")
+    return random.choice([text for text in texts if any(fact in " ".join(text.split()) for fact in facts)] or facts)
+
+
+def _list_wrong(texts: Sequence[str], sample: Sample) -> list[str]:
+    """Return the texts without a gold answer that share the most words with the question, and no sentence."""
+    words = QuestionWords(sample.question)
+    others = [text for text in texts if not contains(text, sample.golds).score]
+    chosen = words.choose(others, 4 * _WRONG)
+    # A passage without any of the words would be no hard choice.
+    near = [text for text in chosen if words.find(text)] or chosen
+    return [text for at, text in enumerate(near) if not any(overlaps(text, one) for one in near[:at])][:_WRONG]
+
+
+def compute_log_odds(logprobs: Tensor) -> Tensor:
+    """Return `z` for each passage, from the log-probabilities of its two rows."""
+    pairs = logprobs.reshape(-1, 2)
+    return pairs[:, 0] - pairs[:, 1]
+
+
+def choice_loss(log_odds: Tensor, is_right: Tensor) -> Tensor:
+    """Return the loss of one choice."""
+    right, wrong = log_odds[is_right], log_odds[~is_right]
+    loss = softplus(wrong).mean() / 2 if wrong.numel() else log_odds.new_zeros(())
+    if right.numel():
+        loss = loss + torch.logsumexp(log_odds, 0) - torch.logsumexp(right, 0) + softplus(-right).mean() / 2
+    return loss
+
+
+def is_chosen_right(log_odds: Tensor, is_right: Tensor) -> bool:
+    """Return whether the best passage is a right one, or none is taken where none is right."""
+    return bool(is_right[log_odds.argmax()]) if is_right.any() else bool((log_odds < 0).all())

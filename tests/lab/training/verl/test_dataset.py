@@ -4,10 +4,11 @@ import pytest
 
 pytest.importorskip("torch")
 
+from bookwheel.lab.training.toy_records import toy_records
+
 from bookwheel.lab.tasks import write_samples
 from bookwheel.lab.training.config import TrainConfig
 from bookwheel.lab.training.errors import ConfigError
-from bookwheel.lab.training.toy_records import toy_records
 from bookwheel.lab.training.verl.dataset import SampleNumbers
 from bookwheel.lab.training.verl.translate import HELD_OUT, TRAIN
 

@@ -3,6 +3,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from bookwheel.lab.training.sources import RolloutServerSettings
 
 from bookwheel.lab.training.config import (
     EvaluationSettings,
@@ -12,7 +13,6 @@ from bookwheel.lab.training.config import (
     WarmStart,
 )
 from bookwheel.lab.training.errors import ConfigError
-from bookwheel.lab.training.sources import RolloutServerSettings
 from bookwheel.lab.training.verl.settings import ClusterSettings
 from bookwheel.lab.training.verl.translate import translate
 

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
+from bookwheel.lab.training.errors import ConfigError
+from bookwheel.lab.training.loading import check_architecture
+from bookwheel.lab.training.policy import Policy
+
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
-
-from bookwheel.lab.training.architecture import check_architecture  # noqa: E402
-from bookwheel.lab.training.errors import ConfigError  # noqa: E402
-from bookwheel.lab.training.policy import Policy  # noqa: E402
 
 SHAPE = {
     "vocab_size": 80,

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("transformers")
+
 import importlib.util
 import json
 import os
@@ -9,10 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 torch = pytest.importorskip("torch")
-pytest.importorskip("transformers")
 
 _SCRIPT = Path(__file__).with_name("killed_run.py")
 _SPEC = importlib.util.spec_from_file_location("killed_run", _SCRIPT)
@@ -77,8 +78,8 @@ def test_each_of_two_ranks_holds_half_of_weights_and_moments(whole, shared):
 
 def test_the_best_policy_is_whole_and_can_be_loaded_by_one_process(shared, whole):
     from bookwheel.lab.training import checkpoint
-    from bookwheel.lab.training.fresh import build_fresh_policy
-    from bookwheel.lab.training.toy_records import vocabulary
+    from bookwheel.lab.training.loading import build_fresh_policy
+    from bookwheel.lab.training.samples import vocabulary
 
     config = killed_run.CONFIG
     policy = build_fresh_policy([*vocabulary(), "none same notes section question answer"], config.fresh, config.seed)

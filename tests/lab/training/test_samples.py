@@ -1,15 +1,20 @@
 from __future__ import annotations
 
-import json
-
 import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+import json
 
 from bookwheel.errors import InputError
 from bookwheel.lab.tasks import write_samples
-from bookwheel.lab.training import sample_file
+from bookwheel.lab.tasks.memories import ideal_memories
+from bookwheel.lab.training import samples as sample_module
 from bookwheel.lab.training.errors import ConfigError
-from bookwheel.lab.training.sample_file import SampleFile
-from bookwheel.lab.training.toy_records import toy_records
+from bookwheel.lab.training.policy_model import PolicyModel
+from bookwheel.lab.training.samples import SampleFile, toy_records
+from bookwheel.text.chunks import split
 
 
 @pytest.fixture
@@ -20,9 +25,9 @@ def file(tmp_path):
 
 
 def test_samples_are_read_when_they_are_drawn(file, monkeypatch):
-    read, plain = [], sample_file.parse_sample
+    read, plain = [], sample_module.parse_sample
     monkeypatch.setattr(
-        sample_file, "parse_sample", lambda line, path, number: read.append(number) or plain(line, path, number)
+        sample_module, "parse_sample", lambda line, path, number: read.append(number) or plain(line, path, number)
     )
     samples = SampleFile(file)
     assert (len(samples), read) == (20, [])
@@ -67,3 +72,23 @@ def test_what_cannot_be_trained_on_is_told_with_file_and_line(tmp_path, file):
     with pytest.raises(ConfigError, match=r"line 1: .*evidence"):
         _ = SampleFile(tmp_path / "plain.jsonl", needs_evidence=True)[0]
     assert SampleFile(file, needs_evidence=True)[0].evidence
+
+
+def test_the_same_arguments_give_the_same_samples():
+    assert toy_records(tokens=96, count=5, seed=1) == toy_records(tokens=96, count=5, seed=1)
+    assert toy_records(tokens=96, count=5, seed=1) != toy_records(tokens=96, count=5, seed=2)
+
+
+def test_the_entry_asked_for_stands_once_and_its_evidence_is_it():
+    for sample in toy_records(tokens=400, count=20, seed=3):
+        assert sample.text.count(f"{sample.question} ") == 1
+        (found,) = sample.evidence
+        assert sample.text[found.start : found.end] == f"{sample.question} {sample.golds[0]} .\n"
+
+
+def test_a_chunk_of_sixteen_tokens_is_four_whole_lines(still_policy):
+    tokenizer = PolicyModel(still_policy).tokenizer
+    for sample in toy_records(tokens=96, count=5, seed=3):
+        chunks = list(split(sample.document, tokenizer, 16))
+        assert [chunk.text.count("\n") for chunk in chunks] == [4] * 6
+        assert ideal_memories(sample, chunks)[-1] == f"{sample.question} {sample.golds[0]}"

@@ -1,0 +1,217 @@
+"""The samples of a run, and what can be told about them before torch is imported and weights are loaded.
+
+    toy_records      a task for new models: a list of short records, and a question about one of them
+    SampleFile       a JSON Lines file, each sample read when it is drawn: the file may be larger than memory
+    SampleOrder      the order in which a run draws them: every epoch has one of its own, made of the seed alone
+    check_sources    misspelt tasks, options, files and paths
+
+A toy record stands once, anywhere; other keys have records too. Every line is four words long, so a chunk of 4n tokens
+is n lines. The same arguments give the same samples:
+
+    oak has red .          a record
+    wind blew over .       a filler line
+    What does oak have?    "oak has" -> red
+"""
+
+from __future__ import annotations
+
+from inspect import signature
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Final
+
+from bookwheel.errors import InputError
+from bookwheel.lab.tasks import SampleSeries, sample_series
+from bookwheel.lab.tasks.base import GoldEvidence, MemoryRule, Sample, SampleDocument
+from bookwheel.lab.tasks.definition import LazySamples
+from bookwheel.lab.tasks.files import MISSING, parse_sample
+from bookwheel.lab.training.errors import ConfigError
+from bookwheel.text.tokens import WordTokenizer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from bookwheel.lab.training.config import TrainConfig
+    from bookwheel.lab.training.warmstart import Oracle
+
+TASK: Final = "toy-records"
+"""The name of the task for new models in `[train.task]`."""
+
+# fmt: off
+KEYS: Final = ("oak", "elm", "ash", "fir", "yew", "bay", "fig", "ivy", "palm", "pine", "plum", "pear",
+               "lime", "rose", "reed", "moss", "fern", "sage", "mint", "rue")
+VALUES: Final = ("red", "blue", "green", "gold", "grey", "pink", "white", "black", "brown", "amber",
+                 "coral", "ivory", "jade", "lilac", "olive", "ruby", "teal", "rust", "sand", "wine")
+_FILLER: Final = ("the", "wind", "blew", "over", "hill", "field", "river", "road", "and",
+                  "house", "while", "rain", "fell", "on", "stone", "wall")
+# fmt: on
+_LINE_TOKENS: Final = 4
+# A sample that could not be made has its reason first in the line.
+_MISSING: Final = f'{{"{MISSING}": '.encode()
+
+
+def toy_records(*, tokens: int, count: int, seed: int, entries: float = 0.5) -> list[Sample]:
+    """Return `count` samples of `tokens` words; `entries` is the share of lines that are records of other keys."""
+    return [_make_toy(tokens // _LINE_TOKENS, number, seed, entries) for number in range(count)]
+
+
+def vocabulary() -> Iterator[str]:
+    """Yield every word that a toy sample can contain."""
+    yield from (*KEYS, *VALUES, *_FILLER, "has", ".")
+
+
+def _make_toy(lines: int, number: int, seed: int, entries: float) -> Sample:
+    random = Random(f"{seed}/{number}/{lines}")  # noqa: S311 - reproducible samples, no secrets
+    key, value = random.choice(KEYS), random.choice(VALUES)
+    others = [other for other in KEYS if other != key]
+    text = [
+        f"{random.choice(others)} has {random.choice(VALUES)} .\n"
+        if random.random() < entries
+        else " ".join(random.sample(_FILLER, 3)) + " .\n"
+        for _ in range(lines)
+    ]
+    place = random.randrange(lines)
+    text[place] = f"{key} has {value} .\n"
+    start = sum(map(len, text[:place]))
+    return Sample(
+        id=f"{TASK}-{lines * _LINE_TOKENS}-{seed}-{number}",
+        task=TASK,
+        question=f"{key} has",
+        golds=(value,),
+        document=SampleDocument(TASK, text),
+        metric="exact",
+        length=lines * _LINE_TOKENS,
+        tokens=lines * _LINE_TOKENS,
+        seed=seed,
+        evidence=(GoldEvidence(start=start, end=start + len(text[place]), note=f"{key} has {value}"),),
+    )
+
+
+class SampleFile(LazySamples):
+    """A JSON Lines file as a sequence; it remembers where each line begins and nothing else."""
+
+    def __init__(self, path: Path, *, needs_evidence: bool = False) -> None:
+        self._path = path
+        self._needs_evidence = needs_evidence
+        self._lines: list[tuple[int, int]] = []
+        """Offset and number of every line that is not empty."""
+        try:
+            with path.open("rb") as file:
+                offset = 0
+                for number, line in enumerate(file, start=1):
+                    if line.strip() and not line.startswith(_MISSING):
+                        self._lines.append((offset, number))
+                    offset += len(line)
+        except OSError as error:
+            raise ConfigError(f"train.task.file cannot be read: {error}") from error
+        if not self._lines:
+            raise ConfigError(f"{path} holds no sample to train on")
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def _load_sample(self, place: int) -> Sample:
+        offset, number = self._lines[place]
+        with self._path.open("rb") as file:
+            file.seek(offset)
+            sample = parse_sample(file.readline().decode("utf-8", errors="replace"), self._path, number)
+        if self._needs_evidence and sample.memory is MemoryRule.NOTES and not sample.evidence:
+            raise ConfigError(
+                f"{self._path}, line {number}: a warm start makes ideal memories from the sample's evidence, and there "
+                f"is none; add it, or set train.warm_start.steps = 0"
+            )
+        return sample
+
+    def take(self, places: Iterable[int]) -> SampleFile:
+        """Return the samples at these places."""
+        part = object.__new__(SampleFile)
+        part._path, part._needs_evidence = self._path, self._needs_evidence
+        part._lines = [self._lines[place] for place in places]
+        return part
+
+    def split(self, held_out: int, seed: int) -> tuple[SampleFile, SampleFile]:
+        """Return the samples to train on and `held_out` others; the seed alone decides which."""
+        if 2 * held_out > len(self):
+            raise ConfigError(
+                f"{self._path} holds {len(self)} samples, and train.evaluation.samples = {held_out} would hold back "
+                f"more than half of them: lower it, or name another file in train.task.held_out"
+            )
+        chosen = set(Random(f"{seed}/held-out").sample(range(len(self)), held_out))  # noqa: S311 - reproducible
+        return self.take(place for place in range(len(self)) if place not in chosen), self.take(sorted(chosen))
+
+
+class SampleOrder:
+    """Gives the sample of every number; a resumed run asks for the next number and gets the same sample."""
+
+    def __init__(self, samples: Sequence[Sample], seed: int) -> None:
+        self._samples = samples
+        self._seed = seed
+        self._epoch = -1
+        self._order: list[int] = []
+
+    def pick(self, number: int) -> Sample:
+        """Return the sample that is drawn as the run's `number`-th, counted from 0."""
+        epoch, place = divmod(number, len(self._samples))
+        if self._epoch != epoch:
+            order = list(range(len(self._samples)))
+            Random(f"{self._seed}/epoch/{epoch}").shuffle(order)  # noqa: S311 - reproducible, no secrets
+            self._epoch, self._order = epoch, order
+        return self._samples[self._order[place]]
+
+
+def check_sources(config: TrainConfig, data: Path | None = None) -> None:
+    """Raise ConfigError where the samples or the model that the settings name cannot be there."""
+    task, path = config.task, config.policy.path
+    is_file = path.endswith(".gguf") or path.startswith((".", "/", "~"))
+    if is_file and not Path(path).expanduser().exists():
+        raise ConfigError(f"train.policy.path: there is nothing at {path!r}")
+    if not task.file and (task.tokens < 1 or task.count < 1):
+        raise ConfigError("training needs samples: set name, tokens and count in [train.task], or file")
+    if task.file and config.warm_start.tokens:
+        raise ConfigError("train.warm_start.tokens makes shorter samples of a task, and a file has none: leave it out")
+    for file in filter(None, (task.file, task.held_out)):
+        # The first line tells most mistakes: another format, a wrong field, no evidence for a warm start.
+        _ = SampleFile(Path(file), needs_evidence=bool(config.warm_start.steps) and file == task.file)[0]
+    known = signature(toy_records).parameters.keys() - {"tokens", "count", "seed"}
+    if task.name == TASK and (unknown := sorted(task.options.keys() - known)):
+        raise ConfigError(f"the task {TASK} has no option {unknown[0]!r}; it takes: {', '.join(sorted(known))}")
+    if not task.file and task.name != TASK:
+        try:
+            sample_series(
+                task.name,
+                tokens=task.tokens,
+                count=1,
+                seed=task.seed,
+                tokenizer=WordTokenizer(),
+                data=data,
+                split="train",
+                **task.options,
+            )
+        except InputError as error:
+            raise ConfigError(f"train.task: {error}") from error
+    if not path and task.name != TASK:
+        raise ConfigError(
+            f"a new model knows only the words of the {TASK} task, and [train.task] names "
+            f"{task.file or task.name!r}: set train.policy.path to a model"
+        )
+
+
+def check_inputs(
+    samples: Sequence[Sample], held_out: Sequence[Sample], config: TrainConfig, oracle: Oracle | None
+) -> None:
+    """Raise ConfigError where a run of these samples cannot begin."""
+    if not samples:
+        raise ConfigError("there are no samples to train on")
+    # A task and a file give every sample a gold answer; looking at them all would make or read them all.
+    given = () if isinstance(samples, SampleSeries | SampleFile) else samples
+    without_gold = [sample.id for sample in given if not sample.golds]
+    if without_gold:
+        raise ConfigError(
+            f"{len(without_gold)} samples have no gold answer to verify by, {without_gold[0]} first: leave them out"
+        )
+    if config.warm_start.steps and oracle is None:
+        raise ConfigError(
+            "a warm start needs an oracle that gives ideal memories: pass one, or set warm_start.steps = 0"
+        )
+    if config.warm_start.steps and config.warm_start.until and not held_out:
+        raise ConfigError("warm_start.until is measured on held-out samples, and there are none")

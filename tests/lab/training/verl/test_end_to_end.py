@@ -15,12 +15,12 @@ pytest.importorskip("ray")
 
 import psutil
 from bed import Bed, make_base, start_cluster, tail
-from bookwheel.lab.training.toy_records import toy_records
 
 from bookwheel.lab.tasks.files import write_samples
 from bookwheel.lab.training.config import PolicySettings
 from bookwheel.lab.training.loading import load_policy
 from bookwheel.lab.training.records import load_records
+from bookwheel.lab.training.samples import toy_records
 
 # Each run starts a dozen processes, which import PyTorch and verl; Ray's own part warns.
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]

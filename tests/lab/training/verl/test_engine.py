@@ -21,9 +21,8 @@ from bookwheel.lab.training.rollouts import rows_of_groups
 from bookwheel.lab.training.step import PolicyOptimizer
 from bookwheel.lab.training.verl.credit import row_advantages
 from bookwheel.lab.training.verl.launch import compose
-from bookwheel.lab.training.verl.session import build_rows
-from bookwheel.lab.training.verl.settings import ClusterSettings
-from bookwheel.lab.training.verl.translate import translate
+from bookwheel.lab.training.verl.reader import build_rows
+from bookwheel.lab.training.verl.settings import ClusterSettings, translate
 
 from bed import OVERRIDES, make_base  # isort: skip
 

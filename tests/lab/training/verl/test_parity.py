@@ -16,17 +16,16 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 import torch
-from bookwheel.lab.training.toy_records import toy_records
 from stand_ins import stand_ins
 
 from bookwheel.lab.training.config import TrainConfig
 from bookwheel.lab.training.rewards import RewardResult
 from bookwheel.lab.training.rollouts import Group, Rollout, RolloutOutcome, rows_of_groups
+from bookwheel.lab.training.samples import toy_records
 from bookwheel.lab.training.step import PolicyOptimizer
 from bookwheel.lab.training.verl.credit import row_advantages, split_by_sample
-from bookwheel.lab.training.verl.session import build_rows
-from bookwheel.lab.training.verl.settings import ClusterSettings
-from bookwheel.lab.training.verl.translate import translate
+from bookwheel.lab.training.verl.reader import build_rows
+from bookwheel.lab.training.verl.settings import ClusterSettings, translate
 from bookwheel.lab.training.workflows import Episode
 from bookwheel.types import Conversation, Message, Reply, TokenRecord
 

@@ -1,18 +1,19 @@
-import asyncio
-import json
-from types import SimpleNamespace
-
 import pytest
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+import asyncio
+import json
+from types import SimpleNamespace
+
+from bookwheel.lab.tasks import write_samples
 from bookwheel.lab.training.config import TrainConfig
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.lab.training.generation import generate
-from bookwheel.lab.training.verl.reader import Reader
-from bookwheel.lab.training.verl.server import ServedPolicy, SessionSampler
-from bookwheel.lab.training.verl.session import build_rows
+from bookwheel.lab.training.samples import toy_records
+from bookwheel.lab.training.verl.reader import Reader, SampleNumbers, ServedPolicy, SessionSampler, build_rows
+from bookwheel.lab.training.verl.settings import HELD_OUT, TRAIN
 from bookwheel.lab.training.workflows import Episode
 from bookwheel.types import Conversation, Message, Reply, TokenRecord
 
@@ -108,3 +109,34 @@ def test_tool_output_between_two_replies_is_masked():
     (row,) = build_rows(episode)
     assert (row.prompt, row.response, row.mask) == ([1, 2], [3, 4, 9, 9, 5], [1, 1, 0, 0, 1])
     assert row.logprobs == [-0.5, -0.5, 0.0, 0.0, -0.5]
+
+
+TRAINING = {"samples": 4, "task": {"name": "hqa", "tokens": 64, "count": 12}, "evaluation": {"samples": 3}}
+
+
+def open_numbers(files, **changes):
+    tables = TrainConfig.from_tables({"train": TRAINING | changes}).to_json()
+    config = {"bookwheel": json.dumps(tables | {"data": ""})}
+    return SampleNumbers(data_files=files, config=config, tokenizer=None, max_samples=-1)
+
+
+@pytest.mark.parametrize(("files", "count"), [(TRAIN, 12), (HELD_OUT, 3)])
+def test_an_entry_names_a_sample_and_holds_no_document(files, count):
+    numbers = open_numbers(files)
+    assert len(numbers) == count
+    entry = numbers[count - 1]
+    assert (entry["index"], entry["is_held_out"], entry["data_source"]) == (count - 1, files == HELD_OUT, "hqa")
+    assert len(str(entry)) < 250
+
+
+def test_a_file_brings_its_own_number_of_samples(tmp_path):
+    file = tmp_path / "mine.jsonl"
+    write_samples(toy_records(tokens=16, count=9, seed=0), file)
+    task = {"file": str(file)}
+    assert len(open_numbers(TRAIN, task=task)) + len(open_numbers(HELD_OUT, task=task)) == 9
+    assert open_numbers(TRAIN, task=task)[0]["data_source"] == "mine"
+
+
+def test_fewer_samples_than_a_batch_are_refused():
+    with pytest.raises(ConfigError, match="12 samples to train on"):
+        open_numbers(TRAIN, samples=64)

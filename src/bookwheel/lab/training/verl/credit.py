@@ -1,4 +1,4 @@
-"""Credit and mini-batches by sample, where the engine knows only rows. Nothing of tensors, nothing of verl.
+"""Credit, mini-batches and counts by sample, where the engine knows only rows. Nothing of tensors, nothing of verl.
 
 verl stores each conversation as a row under the key `SAMPLE_SESSION_INDEX`. A session is one rollout of a sample:
 
@@ -8,21 +8,34 @@ verl stores each conversation as a row under the key `SAMPLE_SESSION_INDEX`. A s
 
 A mini-batch is a number of whole samples, so the number of optimizer steps depends on samples and never on how many
 conversations they took. Its rows are dealt to the ranks evenly to within one row, so that none has to be made up.
+`metrics.jsonl` gets the records that every run has, for the page, the model card and the curves.
 """
 
 from __future__ import annotations
 
+import time
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
-from bookwheel.lab.training.advantages import advantages
+from bookwheel.lab.training.advantages import Estimator, advantages
+from bookwheel.lab.training.records import MetricsLog, load_records
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
-    from bookwheel.lab.training.advantages import Estimator
-
-_SMALLEST_GROUP = 2
+_SMALLEST_GROUP: Final = 2
+_FIGURES: Final = {
+    "loss": "actor/loss",
+    "entropy": "actor/entropy",
+    "gradient": "actor/grad_norm",
+    "kl": "actor/kl_loss",
+    "clipped": "actor/pg_clipfrac",
+    "optimizer_steps": "actor/optimizer_steps",
+    "learning_rate": "actor/lr",
+}
+"""Names in a record, and verl's."""
+_EVICTED: Final = "training/filter_groups/evicted_samples"
 
 
 def parse_key(key: str) -> tuple[str, str]:
@@ -47,7 +60,6 @@ def session_rewards(rewards: Mapping[str, float]) -> dict[str, dict[str, float]]
 def row_advantages(rewards: Mapping[str, float], estimator: Estimator) -> dict[str, float]:
     """Return the advantage of each row, from the rewards of rows. Rows of a session without a rival have none.
 
-    >>> from bookwheel.lab.training.advantages import Estimator
     >>> row_advantages({"a_0_0": 1.0, "a_0_1": 1.0, "a_1_0": 0.0, "b_0_0": 1.0}, Estimator.MEAN)
     {'a_0_0': 0.5, 'a_0_1': 0.5, 'a_1_0': -0.5}
     """
@@ -93,3 +105,56 @@ def deal_rows(lengths: Sequence[int], ranks: int) -> list[int]:
         dealt[rank].append(row)
         load[rank] += lengths[row]
     return [row for rows in dealt for row in rows]
+
+
+def count_rows(
+    rewards: Mapping[str, float], answers: Mapping[str, float], tags: Sequence[Mapping[str, Any]], *, expected: int
+) -> dict[str, Any]:
+    """Return a record's counts of a step's rows, of which each has a tag; `expected` rollouts were begun.
+
+    `reward` and `accuracy` are means over all rollouts; a failed one counts as 0.
+    """
+    by_reward, by_answer = session_rewards(rewards), session_rewards(answers)
+    sessions = sum(map(len, by_reward.values()))
+    rollouts = max(expected, sessions)
+    return {
+        "reward": sum(sum(one.values()) for one in by_reward.values()) / rollouts,
+        "accuracy": sum(sum(one.values()) for one in by_answer.values()) / rollouts,
+        "rollouts": rollouts,
+        "failed": rollouts - sessions,
+        "groups": len(by_reward),
+        "conversations": len(rewards),
+        "prompt_tokens": sum(int(tag["prompt_len"]) for tag in tags),
+        "reply_tokens": sum(int(tag["response_len"]) for tag in tags),
+    }
+
+
+class RunRecords:
+    """Writes the records of a run."""
+
+    def __init__(self, folder: Path) -> None:
+        self.counts: dict[str, Any] = {}
+        """Of the present step."""
+        self._folder = folder
+        self._log = MetricsLog(folder)
+        # A resumed run goes on in its file.
+        if not self._log.exists():
+            self._log.truncate(0)
+
+    def keep_before(self, step: int) -> None:
+        """Drop the records of this step and later ones."""
+        self._log.truncate(sum(record["step"] < step for record in load_records(self._folder)))
+
+    def add_step(self, step: int, figures: Mapping[str, Any], seconds: float) -> None:
+        """Write a step's record from its counts and verl's figures."""
+        named = {name: float(figures[key]) for name, key in _FIGURES.items() if key in figures}
+        record = {"kind": "step", "step": step, **self.counts, **named, "dropped": int(figures.get(_EVICTED, 0))}
+        if "gradient" not in named:
+            record["skipped"] = True
+        self._log.append(record, time.perf_counter() - seconds)
+
+    def add_evaluation(self, step: int, answers: Sequence[float], samples: int, seconds: float) -> None:
+        """Write an evaluation's record; samples without an answer failed, and count as wrong."""
+        accuracy, failed = sum(answers) / samples, samples - len(answers)
+        record = {"kind": "evaluation", "step": step, "accuracy": accuracy, "n": samples, "failed": failed}
+        self._log.append(record, time.perf_counter() - seconds)

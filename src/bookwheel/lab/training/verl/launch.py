@@ -1,36 +1,45 @@
-"""Run a training on verl.
+"""Run a training on verl, keep its checkpoints, and export the best one as any run's policy is exported.
 
-    RUN/metrics.jsonl      the records, as of any run
-    RUN/verl/              verl's checkpoints, each of all ranks, and the settings of the run
+    RUN/metrics.jsonl                   the records, as of any run
+    RUN/verl/settings.json              the settings of the run
+    RUN/verl/global_step_N/actor        verl's checkpoints, each with the parts of all ranks
 
-On several nodes RUN must be a folder that all of them share: every rank writes its part of a checkpoint there.
+On several nodes RUN must be a folder that all of them share: every rank writes its part of a checkpoint there. verl
+counts only the checkpoints that the present process saved, and leaves the folders of what it removed.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
+import subprocess
 import sys
 from contextlib import redirect_stdout
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import BookwheelError, MissingExtra
 from bookwheel.lab.training.checkpoint import check_same_settings
 from bookwheel.lab.training.errors import CheckpointError, ConfigError, TrainingStopped
-from bookwheel.lab.training.metrics_log import MetricsLog
-from bookwheel.lab.training.records import load_records
+from bookwheel.lab.training.export import export
+from bookwheel.lab.training.loading import load_policy
+from bookwheel.lab.training.records import MetricsLog, load_records
 from bookwheel.lab.training.trainer import TrainingResult
-from bookwheel.lab.training.verl.checkpoints import NEWEST
-from bookwheel.lab.training.verl.translate import NAME, checkpoint_folder, translate
+from bookwheel.lab.training.verl.settings import NAME, ClusterSettings, checkpoint_folder, translate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from bookwheel.lab.training.config import TrainConfig
-    from bookwheel.lab.training.verl.settings import ClusterSettings
+    from bookwheel.lab.training.policy import Policy
 
+NEWEST: Final = "latest_checkpointed_iteration.txt"
+"""The file that names the step from which verl resumes."""
 _PACKAGES: Final = ("verl", "ray", "transfer_queue", "tensordict", "hydra")
 _MODULES: Final = "VERL_USE_EXTERNAL_MODULES"
 _PLUGIN: Final = "bookwheel.lab.training.verl.plugin"
@@ -46,15 +55,7 @@ def run(
     # The standard output is the result's; what verl and its processes print belongs to the progress.
     with redirect_stdout(sys.stderr):
         _train(compose(settings, cluster))
-    records = load_records(folder)
-    accuracies = [float(one["accuracy"]) for one in records if one["kind"] == "evaluation"]
-    return TrainingResult(
-        folder=folder,
-        steps=max((int(one["step"]) for one in records), default=0),
-        before=accuracies[0] if accuracies else None,
-        after=accuracies[-1] if accuracies else None,
-        best=max(accuracies, default=None),
-    )
+    return TrainingResult.of(folder)
 
 
 def check_packages() -> None:
@@ -168,3 +169,68 @@ def begin(folder: Path, config: TrainConfig, cluster: ClusterSettings, *, resume
     if not (place / NEWEST).exists():
         raise CheckpointError(f"{folder} holds no checkpoint of verl to resume from")
     check_same_settings(json.loads(file.read_text(encoding="utf-8")), settings, place)
+
+
+def list_checkpoints(folder: Path) -> dict[int, Path]:
+    """Return the folders of the run's checkpoints by their steps."""
+    return {step: place for step, place in _list_steps(folder).items() if (place / "actor").is_dir()}
+
+
+def _list_steps(folder: Path) -> dict[int, Path]:
+    places = checkpoint_folder(folder).glob("global_step_*")
+    return {int(match[1]): place for place in places if (match := re.fullmatch(r"global_step_(\d+)", place.name))}
+
+
+def prune(folder: Path, keep: int) -> None:
+    """Remove all but the newest `keep` checkpoints and the one to resume from."""
+    newest = checkpoint_folder(folder) / NEWEST
+    # A checkpoint that is still being written is not named yet.
+    resumed = {int(newest.read_text(encoding="utf-8"))} if newest.exists() else set()
+    kept = resumed.union(sorted(list_checkpoints(folder))[-keep:])
+    for step, place in _list_steps(folder).items():
+        if step not in kept and step < max(kept, default=0):
+            shutil.rmtree(place)
+
+
+def choose_checkpoint(places: Mapping[int, Path], records: Sequence[Mapping[str, Any]]) -> Path:
+    """Return the checkpoint with the best evaluation; of equals, and of those that were not measured, the last."""
+    if not places:
+        raise CheckpointError("the run wrote no checkpoint to export: lower train.checkpoint_every")
+    accuracy = {int(one["step"]): float(one["accuracy"]) for one in records if one["kind"] == "evaluation"}
+    return places[max(places, key=lambda step: (accuracy.get(step, -1.0), step))]
+
+
+def export_run(config: TrainConfig, cluster: ClusterSettings, folder: Path, *, gguf_like: Path | None = None) -> Path:
+    """Write the run's best kept policy, and return its folder."""
+    place = choose_checkpoint(list_checkpoints(folder), load_records(folder))
+    # Beside the run: it is as large as the model, and a temporary folder may be in memory.
+    with TemporaryDirectory(dir=folder, prefix=".merged-") as merged:
+        policy = _load_merged(config, cluster, place / "actor", Path(merged))
+        return export(policy, folder, config, base=config.policy.path, gguf_like=gguf_like)
+
+
+def _load_merged(config: TrainConfig, cluster: ClusterSettings, place: Path, merged: Path) -> Policy:
+    """Return the policy of a checkpoint, whose parts verl puts together in `merged`."""
+    backend = "megatron" if cluster.strategy == "megatron" else "fsdp"
+    command = [sys.executable, "-m", "verl.model_merger", "merge", "--backend", backend]
+    # In a process of its own: it needs as much memory as the model, and starts a process group for Megatron.
+    done = subprocess.run(  # noqa: S603 - fixed words and the run's own paths
+        [*command, "--local_dir", str(place), "--target_dir", str(merged)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise CheckpointError(f"verl cannot merge the parts of {place}: {done.stderr.strip().splitlines()[-1:]}")
+    if not config.policy.lora_rank:
+        return load_policy(replace(config.policy, path=str(merged), sharded=False, gradient_checkpointing=False))
+    return _load_adapter(config, merged / "lora_adapter" / "adapter_model.safetensors")
+
+
+def _load_adapter(config: TrainConfig, file: Path) -> Policy:
+    from peft import set_peft_model_state_dict
+    from safetensors.torch import load_file
+
+    policy = load_policy(replace(config.policy, sharded=False, gradient_checkpointing=False))
+    set_peft_model_state_dict(policy.model, load_file(file))
+    return policy

@@ -1,14 +1,30 @@
-"""The settings of the table `[verl]`: machines and engines. What is trained stands in `[train]` and `[plan]`."""
+"""The settings of the table `[verl]`, machines and engines, and the translation of a run's settings into verl's.
+
+What is trained stands in `[train]` and `[plan]`. verl gets dotted keys and plain values; nothing of verl is imported:
+
+    [train] samples, group_size     data.train_batch_size, rollout.n
+    [train] updates                 the trainer's own mini-batches; verl's would grow with conversations
+    [train.loss]                    clip_ratio_low/high, kl_loss_coef (low_var_kl), token-mean;
+                                    importance_cap is verl's token-level rollout correction
+    [train.policy]                  model.path, lora_rank, ppo_max_token_len_per_gpu
+    [plan]                          max_prompt_length, max_response_length
+    [verl]                          nodes, engines
+
+Rollouts are sampled at temperature 1 and top_p 1, because the trainer computes the probabilities of just that.
+A setting that verl has no equal of is refused.
+"""
 
 from __future__ import annotations
 
+import json
 import tomllib
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from annotated_types import Ge, Gt, Le
+from annotated_types import Gt, Le
 
+from bookwheel.lab.training.config import AtLeastOne, TrainConfig  # noqa: TC001 - the schema reads annotations
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.plan import load_preset
 from bookwheel.schema import check_bounds, parse
@@ -16,7 +32,16 @@ from bookwheel.schema import check_bounds, parse
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-AtLeastOne = Annotated[int, Ge(1)]
+NAME: Final = "bookwheel"
+"""The name of the trainer, of the agent loop and of the settings that they read."""
+TRAIN, HELD_OUT = "train", "held-out"
+"""The names of the two sets of samples."""
+_TEMPLATE_TOKENS: Final = 512
+# Rows that wait in the queue while a batch is refilled come on top of the batch's own.
+_QUEUE_FACTOR: Final = 2
+# verl's loss always has a dual clip; this one never acts.
+_MOST_RATIO: Final = 1e6
+_MOST_CONVERSATIONS: Final = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,3 +94,176 @@ class ClusterSettings:
         path = Path(name)
         tables = tomllib.loads(path.read_text(encoding="utf-8")) if path.suffix == ".toml" else load_preset(name)
         return cls.from_tables(tables, name)
+
+
+def translate(
+    config: TrainConfig, cluster: ClusterSettings, folder: Path, *, data: Path | None = None, resume: bool = False
+) -> dict[str, Any]:
+    """Return verl's settings for a run in `folder`; `data` is the folder of question sets."""
+    check_supported(config, cluster)
+    return {
+        **_translate_data(config, data),
+        **_translate_model(config, cluster),
+        **_translate_loss(config),
+        **_translate_rollouts(config, cluster),
+        **_translate_run(config, cluster, folder, resume=resume),
+    }
+
+
+def check_supported(config: TrainConfig, cluster: ClusterSettings) -> None:
+    """Raise ConfigError for the first setting that verl has no equal of."""
+    policy, path = config.policy, config.policy.path
+    smallest = config.samples // config.updates * config.group_size
+    rules = (
+        (config.warm_start.steps > 0, "train.warm_start.steps must be 0: make the warm start with the embedded engine"),
+        (config.decay > 0, "train.decay must be 0: verl keeps the learning rate constant after the warm-up"),
+        (
+            path in {"", "local"} or path.endswith(".gguf"),
+            f"train.policy.path must be a folder or a name that transformers loads, not {policy.path!r}",
+        ),
+        (bool(config.server.address), "train.server.address must be empty: [verl] names the engine that samples"),
+        (config.staleness > 0, "train.staleness must be 0: rollouts and steps take turns"),
+        (policy.quantized, "train.policy.quantized must be false"),
+        (
+            smallest * 2 < cluster.ranks,
+            f"{smallest} rollouts an update are too few for {cluster.ranks} GPUs: lower train.updates",
+        ),
+    )
+    for is_broken, message in rules:
+        if is_broken:
+            raise ConfigError(f"with --engine verl, {message}")
+
+
+def _translate_data(config: TrainConfig, data: Path | None) -> dict[str, Any]:
+    plan = config.plan
+    return {
+        "data.custom_cls.path": "pkg://bookwheel.lab.training.verl.reader",
+        "data.custom_cls.name": "SampleNumbers",
+        "data.train_files": TRAIN,
+        "data.val_files": HELD_OUT,
+        "data.train_batch_size": config.samples,
+        "data.val_batch_size": None,
+        "data.shuffle": True,
+        "data.seed": config.seed,
+        # The dataset holds numbers only; processes that load them would cost more than they save.
+        "data.dataloader_num_workers": 0,
+        "data.max_prompt_length": plan.question_tokens + plan.memory_tokens + plan.chunk_tokens + _TEMPLATE_TOKENS,
+        "data.max_response_length": max(plan.memory_tokens, plan.answer_tokens),
+        # As text: verl would resolve what looks like its own references.
+        f"data.{NAME}": json.dumps({**config.to_json(), "data": str(data.resolve()) if data else ""}),
+    }
+
+
+def _translate_model(config: TrainConfig, cluster: ClusterSettings) -> dict[str, Any]:
+    policy, model, actor = config.policy, "actor_rollout_ref.model", "actor_rollout_ref.actor"
+    lora = policy.lora_rank > 0
+    settings: dict[str, Any] = {
+        f"{model}.path": policy.path,
+        f"{model}.enable_gradient_checkpointing": policy.gradient_checkpointing,
+        f"{model}.lora_rank": policy.lora_rank,
+        f"{model}.lora_alpha": policy.lora_alpha or 2 * policy.lora_rank,
+        f"{model}.target_modules": "all-linear",
+        # An adapter is sent alone, so the sampling engine must have the weights that it belongs to.
+        "actor_rollout_ref.rollout.load_format": "safetensors" if lora else "dummy",
+        f"{actor}.optim.lr": config.learning_rate,
+        # The settings count batches, and the schedule moves with every optimizer step.
+        f"{actor}.optim.lr_warmup_steps": config.warmup_steps * config.updates,
+        f"{actor}.optim.weight_decay": config.weight_decay,
+        f"{actor}.optim.clip_grad": config.clip_norm,
+        f"{actor}.use_dynamic_bsz": True,
+        f"{actor}.ppo_max_token_len_per_gpu": policy.row_tokens,
+    }
+    if cluster.strategy == "megatron":
+        engine = f"{actor}.megatron"
+        settings[f"{actor}.optim.lr_decay_style"] = "constant"
+    else:
+        engine = f"{actor}.fsdp_config"
+        settings |= {
+            f"{actor}.strategy": "fsdp2",
+            f"{actor}.optim.lr_scheduler_type": "constant",
+            # Master weights: at a rate of 1e-6 most steps are smaller than what bfloat16 can add.
+            f"{engine}.model_dtype": "fp32",
+        }
+    return settings | {f"{engine}.param_offload": cluster.offload, f"{engine}.optimizer_offload": cluster.offload}
+
+
+def _translate_loss(config: TrainConfig) -> dict[str, Any]:
+    loss, actor, correction = config.loss, "actor_rollout_ref.actor", "algorithm.rollout_correction"
+    return {
+        f"{actor}.clip_ratio": loss.clip_low,
+        f"{actor}.clip_ratio_low": loss.clip_low,
+        f"{actor}.clip_ratio_high": loss.clip_high,
+        f"{actor}.clip_ratio_c": loss.dual_clip or _MOST_RATIO,
+        f"{actor}.loss_agg_mode": "token-mean",
+        f"{actor}.entropy_coeff": 0.0,
+        f"{actor}.use_kl_loss": loss.kl > 0,
+        f"{actor}.kl_loss_coef": loss.kl,
+        f"{actor}.kl_loss_type": "low_var_kl",
+        f"{actor}.ppo_epochs": 1,
+        f"{actor}.shuffle": False,
+        f"{actor}.ppo_mini_batch_size": config.samples // config.updates,
+        # Without a critic; the advantages themselves are replaced.
+        "algorithm.adv_estimator": "grpo",
+        "algorithm.norm_adv_by_std_in_grpo": False,
+        "algorithm.use_kl_in_reward": False,
+        "algorithm.filter_groups.enable": config.refills > 0,
+        "algorithm.filter_groups.metric": "reward",
+        f"{correction}.rollout_is": None if loss.importance_cap is None else "token",
+        f"{correction}.rollout_is_threshold": loss.importance_cap or 1.0,
+        f"{correction}.bypass_mode": False,
+    }
+
+
+def _translate_rollouts(config: TrainConfig, cluster: ClusterSettings) -> dict[str, Any]:
+    rollout, evaluation = "actor_rollout_ref.rollout", config.evaluation
+    return {
+        f"{rollout}.name": cluster.rollouts,
+        f"{rollout}.mode": "async",
+        f"{rollout}.n": config.group_size,
+        f"{rollout}.temperature": 1.0,
+        f"{rollout}.top_p": 1.0,
+        f"{rollout}.top_k": -1,
+        f"{rollout}.calculate_log_probs": True,
+        f"{rollout}.enable_prefix_caching": True,
+        f"{rollout}.tensor_model_parallel_size": cluster.rollout_gpus,
+        f"{rollout}.gpu_memory_utilization": cluster.rollout_memory,
+        f"{rollout}.agent.num_workers": cluster.readers,
+        f"{rollout}.agent.default_agent_loop": NAME,
+        f"{rollout}.val_kwargs.n": 1,
+        f"{rollout}.val_kwargs.temperature": evaluation.temperature,
+        f"{rollout}.val_kwargs.top_p": evaluation.top_p,
+        f"{rollout}.val_kwargs.do_sample": evaluation.temperature > 0,
+        # Answers are judged where they are read; these processes have nothing to do.
+        "reward.num_workers": 1,
+    }
+
+
+def _translate_run(config: TrainConfig, cluster: ClusterSettings, folder: Path, *, resume: bool) -> dict[str, Any]:
+    # The samples of a file have any length.
+    conversations = max(config.task.tokens // config.plan.chunk_tokens + 2, _MOST_CONVERSATIONS)
+    rows = config.samples * config.group_size * conversations * _QUEUE_FACTOR
+    return {
+        "trainer.use_v1": True,
+        "trainer.v1.trainer_mode": NAME,
+        "trainer.nnodes": cluster.nodes,
+        "trainer.n_gpus_per_node": cluster.gpus,
+        "trainer.project_name": NAME,
+        "trainer.experiment_name": folder.name,
+        "trainer.logger": ["console"],
+        "trainer.default_local_dir": str(checkpoint_folder(folder)),
+        "trainer.total_training_steps": config.steps,
+        # verl stops at whichever count comes first, and an epoch has at least one step.
+        "trainer.total_epochs": config.steps + 1,
+        "trainer.save_freq": config.checkpoint_every,
+        # The last step is always measured where this is above 0.
+        "trainer.test_freq": config.evaluation.every or max(config.steps, 1),
+        "trainer.val_before_train": not resume,
+        "trainer.max_actor_ckpt_to_keep": config.keep,
+        "trainer.resume_mode": "auto" if resume else "disable",
+        "transfer_queue.backend.SimpleStorage.total_storage_size": max(100_000, rows),
+    }
+
+
+def checkpoint_folder(folder: Path) -> Path:
+    """Return the folder of a run's checkpoints in verl's own form."""
+    return folder.resolve() / "verl"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
-from types import SimpleNamespace
-
 import pytest
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
+
+import importlib.util
+from types import SimpleNamespace
 
 import torch
 from stand_ins import stand_ins
@@ -16,7 +16,7 @@ from stand_ins import stand_ins
 from bookwheel.lab.training.config import TrainConfig
 from bookwheel.lab.training.errors import ConfigError, NothingToLearn
 from bookwheel.lab.training.records import load_records
-from bookwheel.lab.training.verl.records import RunRecords
+from bookwheel.lab.training.verl.credit import RunRecords
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("verl") is None, reason="verl is not installed: pip install --no-deps 'verl>=0.9.1,<0.10'"
@@ -60,7 +60,7 @@ class Workers:
 @pytest.fixture
 def make_trainer(tmp_path, monkeypatch):
     with stand_ins():
-        from bookwheel.lab.training.verl import trainer as module
+        from bookwheel.lab.training.verl import plugin as module
 
         def make(rewards=REWARDS, ranks=2, chunks=CHUNKS):
             trainer = object.__new__(module.SampleTrainer)
@@ -144,8 +144,8 @@ def test_a_failed_session_is_counted_and_its_rows_are_not_made_up(make_trainer):
     assert len(batch) == rows
     trainer._compute_advantage(batch, {})
     counts = trainer._records.counts
-    assert (counts.rollouts, counts.failed, counts.conversations) == (8, 1, rows)
-    assert counts.reward == pytest.approx(4.5 / 8)
+    assert (counts["rollouts"], counts["failed"], counts["conversations"]) == (8, 1, rows)
+    assert counts["reward"] == pytest.approx(4.5 / 8)
 
 
 def test_a_batch_without_spread_takes_no_step_and_many_in_a_row_end_the_run(make_trainer):

@@ -7,8 +7,8 @@ from copy import deepcopy
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
+from bookwheel.serve.app import build_openapi
 from bookwheel.serve.engine.settings import ServerSettings
-from bookwheel.serve.openapi import build_openapi
 
 MILD = settings(
     max_examples=6, deadline=None, derandomize=True, phases=[Phase.generate], suppress_health_check=list(HealthCheck)

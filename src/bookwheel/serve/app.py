@@ -1,4 +1,4 @@
-"""The HTTP server: one Starlette app over one journal.
+"""The HTTP server: one Starlette app over one journal, and the operations of the server itself.
 
 app = build_app(journal=Journal(path), models={"local": model})
 """
@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager, nullcontext
+from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -19,20 +20,27 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
+from typing_extensions import TypedDict  # pydantic cannot read that of typing before Python 3.12
 
-from bookwheel.errors import BookwheelError
+from bookwheel.errors import BookwheelError, ModelError
+from bookwheel.models.base import find_abilities
+from bookwheel.models.companions import find_companions
+from bookwheel.models.embeddings import check_embeddings
+from bookwheel.plugins import list_plugins, load_plugin
+from bookwheel.reading.choice import find_default_way
+from bookwheel.reading.ways.registry import sort_ways
+from bookwheel.record import PlanJson
 from bookwheel.serve.engine.access import AccessPolicy
 from bookwheel.serve.engine.errors import ApiError, not_found
 from bookwheel.serve.engine.service import Service
 from bookwheel.serve.engine.starting import continue_readings
 from bookwheel.serve.http.answers import JsonResponse, error_response
 from bookwheel.serve.http.documents import DocumentRoutes
-from bookwheel.serve.http.guard import GuardMiddleware
-from bookwheel.serve.http.operations import make_routes
+from bookwheel.serve.http.guard import COOKIE, GuardMiddleware
+from bookwheel.serve.http.operations import describe_operations, make_routes, operation
 from bookwheel.serve.http.readings import ReadingRoutes
-from bookwheel.serve.http.server import ServerRoutes, start_session
+from bookwheel.serve.http.requests import SessionShape, parse_body
 from bookwheel.serve.openai.chat import OpenAIRoutes
-from bookwheel.serve.openapi import build_openapi, load_extensions
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -43,12 +51,15 @@ if TYPE_CHECKING:
     from starlette.types import Scope
 
     from bookwheel.journal import Journal
-    from bookwheel.models.base import Model
+    from bookwheel.models.base import Ability, Model
     from bookwheel.plan import Plan
-    from bookwheel.serve.engine.access import KeyRing
+    from bookwheel.serve.engine.access import Key, KeyRing
     from bookwheel.serve.engine.settings import ServerSettings
     from bookwheel.session import WayRequest
 
+EXTENSIONS: Final = "bookwheel.routes"
+"""The entry points of classes with operations that other packages add; each is made with the `Service`."""
+_SESSION_SECONDS: Final = 30 * 24 * 3600
 # Starlette leaves event streams uncompressed, so no event waits in the compressor.
 _GZIP_LEVEL: Final = 6
 _KINDS: Final = {404: "not_found", 405: "method_not_allowed"}
@@ -77,8 +88,7 @@ def build_app(
             finally:
                 await openai.aclose()
 
-    own = (DocumentRoutes(service), ReadingRoutes(service), ServerRoutes(service), openai)
-    groups = (*own, *(extension(service) for extension in load_extensions()))
+    groups = [openai if group is OpenAIRoutes else group(service) for group in _list_groups()]
     routes = [route for group in groups for route in make_routes(group)]
     routes += [*tool_routes, Route("/openapi.json", _get_openapi), *_page_routes(service)]
     return wrap_app(service, routes, lifespan)
@@ -127,6 +137,18 @@ def _mount_tools(service: Service) -> tuple[Sequence[BaseRoute], Callable[[], Ab
             raise
         return (), nullcontext
     return mount_tools(service, AccessPolicy(allow_private=service.settings.allow_private), survives_restart=True)
+
+
+def _list_groups() -> list[Any]:
+    """Return the classes of operations: ours, and those that installed packages add, in the order of their names."""
+    extensions = [load_plugin(EXTENSIONS, name) for name in list_plugins(EXTENSIONS)]
+    return [DocumentRoutes, ReadingRoutes, ServerRoutes, OpenAIRoutes, *extensions]
+
+
+@cache
+def build_openapi() -> dict[str, Any]:
+    """Build the OpenAPI document."""
+    return describe_operations(_list_groups())
 
 
 async def _get_openapi(_request: Request) -> Response:
@@ -180,3 +202,94 @@ async def _answer_http_exception(request: Request, error: Exception) -> Response
 async def _answer_disconnect(_request: Request, _error: Exception) -> Response:
     # Nobody reads this answer; the status is for the metrics (nginx's code for a client that hung up).
     return Response(status_code=499)
+
+
+class ModelJson(TypedDict):
+    """A model that reads here, with the plan it reads by."""
+
+    name: str
+    window: int | None
+    plan: PlanJson
+    abilities: list[str] | None
+    """What it can do besides replying; null where its server does not say."""
+    ways: list[str]
+    """The ways of reading that it can read by as it is."""
+    way: str
+    """The one that is taken where a request names none."""
+
+
+class HealthJson(TypedDict):
+    """The state of the server."""
+
+    status: Literal["ok"]
+    readings: int
+    """Under way."""
+
+
+class ServerRoutes:
+    """One method for each operation."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._embeds: dict[str, bool | None] = {}
+
+    @operation("GET", "/models", "List the models that read here", list[ModelJson])
+    async def list_models(self, _request: Request) -> Response:
+        return JsonResponse([await self._describe_model(name) for name in self._service.models])
+
+    async def _describe_model(self, name: str) -> ModelJson:
+        model, plan = self._service.models[name], self._service.plans[name]
+        abilities: frozenset[Ability] | None
+        try:
+            abilities = await find_abilities(model)
+        except ModelError:  # its server is away, which a reading would wait for
+            abilities = None
+        # A server is asked whether it embeds until it has answered once.
+        if self._embeds.get(name) is None:
+            self._embeds[name] = await check_embeddings(model)
+        ways = await asyncio.to_thread(
+            sort_ways,
+            abilities or frozenset(),
+            plan.gate,
+            embeds=self._embeds[name],
+            has_judge=find_companions(model).has_judge(),
+        )
+        return {
+            "name": name,
+            "window": model.window,
+            "plan": plan.to_json(),
+            "abilities": None if abilities is None else sorted(abilities),
+            "ways": list(ways.open),
+            "way": find_default_way(model),
+        }
+
+    @operation("POST", "/session", "Sign a browser in", status=204, body=SessionShape)
+    async def create_session(self, request: Request) -> Response:
+        body = await parse_body(SessionShape, request)
+        key = self._service.keys.find_by_secret(body.key)
+        if key is None:
+            raise ApiError(401, "that is not a key of this server", kind="invalid_api_key")
+        response = Response(status_code=204)
+        start_session(response, self._service.keys, key, request)
+        return response
+
+    @operation("GET", "/healthz", "The state of the server", HealthJson)
+    async def check_health(self, _request: Request) -> Response:
+        health: HealthJson = {"status": "ok", "readings": len(self._service.readings)}
+        return JsonResponse(health)
+
+    @operation("GET", "/metrics", "Metrics for Prometheus", str, kind="text/plain")
+    async def render_metrics(self, _request: Request) -> Response:
+        return Response(self._service.metrics.render(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def start_session(response: Response, keys: KeyRing, key: Key, request: Request) -> None:
+    """Set the cookie that stands for the key from now on."""
+    response.set_cookie(
+        COOKIE,
+        keys.create_session(key),
+        max_age=_SESSION_SECONDS,
+        httponly=True,
+        samesite="strict",
+        secure=request.url.scheme == "https",
+    )

@@ -203,8 +203,8 @@ def test_hostile_text_arrives_without_control_characters_and_json_stays_valid(tm
     [
         ({"text": TEXT, "question": "  "}, "question"),
         ({"text": " ", "question": QUESTION}, "text is empty"),
-        ({"question": QUESTION}, "give one of path, url and text"),
-        ({"text": TEXT, "url": "http://x", "question": QUESTION}, "give one of path, url and text"),
+        ({"question": QUESTION}, "give one of path, url, text and document"),
+        ({"text": TEXT, "url": "http://x", "question": QUESTION}, "give one of path, url, text and document"),
         ({"text": TEXT, "question": QUESTION, "way": "sequental"}, "did you mean 'sequential'"),
         ({"text": TEXT, "question": QUESTION, "plan": {"chunk_tokens": 1}}, "at least 8"),
         ({"text": TEXT, "question": QUESTION, "plan": {"prompts": "/etc/x.toml"}}, "prompts"),

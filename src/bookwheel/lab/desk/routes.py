@@ -28,7 +28,7 @@ from bookwheel.serve.engine.errors import ApiError, not_found
 from bookwheel.serve.http.answers import JsonResponse
 from bookwheel.serve.http.documents import TextSpanJson, slice_text
 from bookwheel.serve.http.operations import SPAN, operation
-from bookwheel.serve.http.requests import parse_number, wants_changes
+from bookwheel.serve.http.requests import parse_flag, parse_number
 from bookwheel.verdict.provenance import LineOrigin, find_origins
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ class RunRoutes:
     @operation("GET", "/runs/{run}/readings/{id}", "A reading of the run", RunReadingJson, query={"changes": int})
     async def get_reading(self, request: Request) -> Response:
         """Return a reading of a run, with its sample or its rollout."""
-        changes = wants_changes(request)
+        changes = parse_flag(request, "changes")
 
         def load() -> dict[str, Any]:
             run, state = self._find_run(request)

@@ -208,13 +208,17 @@ def hash_secret(secret: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceRequest:
-    """The document that a client asks for: exactly one of path, url and text."""
+    """The document that a client asks for: exactly one of these, and a name for a text."""
 
     path: str | None = None
     url: str | None = None
     text: str | None = None
+    document: str | None = None
+    """The SHA-256 of one that the server has."""
     name: str | None = None
-    """A name for the text."""
+
+    def list_given(self) -> list[str]:
+        return [one for one in ("path", "url", "text", "document") if getattr(self, one) is not None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,9 +243,8 @@ class AccessPolicy:
 
     def check(self, source: SourceRequest) -> None:
         """Raise SourceError for a source that may not be opened, before anything is."""
-        given = [name for name in ("path", "url", "text") if getattr(source, name) is not None]
-        if len(given) != 1:
-            raise SourceError(f"give one of path, url and text, not {' and '.join(given) or 'none of them'}")
+        if len(given := source.list_given()) != 1:
+            raise SourceError(f"give one of path, url, text and document, not {' and '.join(given) or 'none of them'}")
         if source.path is not None:
             self.resolve(source.path)
         if source.url is not None and not _WEB.match(source.url):

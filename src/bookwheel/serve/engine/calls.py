@@ -15,30 +15,33 @@ from bookwheel.models.base import Ability, ModelWrapper
 from bookwheel.reading.structured import apply_schema
 from bookwheel.reading.token_scale import ScaledModel
 from bookwheel.serve.engine.errors import ApiError
+from bookwheel.serve.engine.running_reading import CallKind  # noqa: TC001 - pydantic reads the annotations
 from bookwheel.session import find_way
-from bookwheel.types import Answer, Finish, Reply
+from bookwheel.types import Answer, Finish, Message, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bookwheel.models.base import Embeddings, Judgement, Likelihood, Model
     from bookwheel.plan import Sampling
-    from bookwheel.serve.engine.running_reading import CallKind, ReadingLoop
-    from bookwheel.types import Document, Message, Reading, Step
+    from bookwheel.serve.engine.running_reading import ReadingLoop
+    from bookwheel.types import Document, Reading, Step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RebuiltCall:
-    """The first call of a step."""
+    """The call of the model behind a step, or behind the answer."""
 
     messages: tuple[Message, ...]
+    """The prompt, rebuilt from the document and the memory before."""
     kind: CallKind
+    """What was asked for first; a way may make more calls in one step."""
     reply: str
     """As it is stored."""
     calls: int
     """How many the step made."""
     same: bool
-    """The rebuilt prompt led to the very step that is stored."""
+    """The rebuilt prompt leads to the very step that is stored."""
 
 
 class _CaughtError(Exception):

@@ -25,10 +25,10 @@ from bookwheel.types import DocumentInfo, Reading, Status, Usage
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bookwheel.journal import Journal
+    from bookwheel.journal import Journal, StoredDocument
     from bookwheel.models.base import Model
     from bookwheel.plan import Budget, Plan
-    from bookwheel.serve.engine.access import Key
+    from bookwheel.serve.engine.access import AccessPolicy, Key, SourceRequest
     from bookwheel.serve.engine.running_reading import DocumentOpener
 
 _SECONDS_BETWEEN_DROPS: Final = 3600
@@ -160,6 +160,20 @@ class Service(Library):
             is_stored=True,
             counted=counted or Usage(),
         )
+
+    def source_opener(self, source: SourceRequest, access: AccessPolicy, caller: Caller) -> DocumentOpener:
+        """Return a function that opens what a client asks for, within what it may have opened."""
+
+        async def open_document() -> StoredDocument:
+            if source.text is not None:
+                return await self.documents.store_text(source.text, source.name, caller.key_name)
+            if source.url is not None:
+                return await self.documents.store_url(source.url, caller.key_name, allow_private=access.allow_private)
+            if source.path is not None:
+                return await self.documents.store_path(access.resolve(source.path), caller.key_name)
+            return await self.get_document(source.document or "", caller.key)
+
+        return open_document
 
     def stored_opener(self, id_: str) -> DocumentOpener:
         """Return a function that opens the document of a stored reading."""

@@ -71,7 +71,6 @@ class JsonResponse(Response):
     media_type = "application/json"
 
     def render(self, content: Any) -> bytes:
-        """Encode the body."""
         return json.dumps(content, separators=(",", ":")).encode("ascii")
 
 
@@ -85,7 +84,6 @@ class EventStream(EventSourceResponse):
         self._at_end = at_end
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the events until they end or the client goes."""
         try:
             await super().__call__(scope, receive, send)
         finally:

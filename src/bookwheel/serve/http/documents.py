@@ -14,7 +14,7 @@ from bookwheel.record import to_plain
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.library import find_places
 from bookwheel.serve.http.answers import JsonResponse
-from bookwheel.serve.http.operations import SPAN, operation
+from bookwheel.serve.http.operations import SPAN, UPLOADS, operation
 from bookwheel.serve.http.requests import LabelShape, parse_body, parse_number, store_upload
 from bookwheel.types import Status
 
@@ -31,6 +31,10 @@ _MOST_HITS: Final = 100
 _MOST_PLACES: Final = 1000
 _LONGEST_SEARCH: Final = 300
 _DEFAULT_COUNT: Final = 50
+_PAGE: Final = {"search": str, "limit": int, "offset": int}
+_FIND: Final = {"text": str, "start": int, "limit": int}
+_SEARCH: Final = {"query": str, "limit": int}
+_UPLOAD: Final = {"X-Filename": "The document's name, percent-encoded."}
 
 
 class UploadJson(TypedDict):
@@ -93,17 +97,8 @@ class DocumentRoutes:
     def __init__(self, service: Service) -> None:
         self._service = service
 
-    @operation(
-        "POST",
-        "/documents",
-        "Upload a document",
-        UploadJson,
-        status=201,
-        uploads=("application/octet-stream", "multipart/form-data"),
-        headers={"X-Filename": "The document's name, percent-encoded."},
-    )
+    @operation("POST", "/documents", "Upload a document", UploadJson, status=201, uploads=(*UPLOADS,), headers=_UPLOAD)
     async def upload_document(self, request: Request) -> Response:
-        """Store a document: a raw body, or a form's field `file`."""
         document, _ = await store_upload(request, self._service.documents)
         payload: UploadJson = {
             "document": document.id,
@@ -113,15 +108,9 @@ class DocumentRoutes:
         }
         return JsonResponse(payload, 201)
 
-    @operation(
-        "GET",
-        "/documents",
-        "List the documents",
-        list[ShelvedDocumentJson],
-        query={"search": str, "limit": int, "offset": int},
-    )
+    # Those with a star first, then the last used.
+    @operation("GET", "/documents", "List the documents", list[ShelvedDocumentJson], query=_PAGE)
     async def list_documents(self, request: Request) -> Response:
-        """List the documents: those with a star first, then the last used."""
         limit = min(parse_number(request, "limit", _DEFAULT_COUNT), _MOST_DOCUMENTS)
         offset, search = parse_number(request, "offset", 0), request.query_params.get("search", "")
         documents = await self._service.list_shelf(request.state.key, limit=limit, offset=offset, search=search)
@@ -129,12 +118,10 @@ class DocumentRoutes:
 
     @operation("GET", "/documents/{sha}", "A document", ShelvedDocumentJson)
     async def get_document(self, request: Request) -> Response:
-        """Return one document of the shelf."""
         return JsonResponse(_document_to_json(await self._find_document(request)))
 
     @operation("PATCH", "/documents/{sha}", "Name or star a document", ShelvedDocumentJson, body=LabelShape)
     async def label_document(self, request: Request) -> Response:
-        """Name or star a document."""
         document = await self._find_document(request)
         body = await parse_body(LabelShape, request)
         key, kind = request.state.key, LabelKind.DOCUMENT
@@ -143,34 +130,24 @@ class DocumentRoutes:
 
     @operation("DELETE", "/documents/{sha}", "Delete a document with its readings", status=204)
     async def delete_document(self, request: Request) -> Response:
-        """Delete a document with all readings of it."""
         await self._service.delete_document(await self._find_document(request), request.state.key)
         return Response(status_code=204)
 
     @operation("GET", "/documents/{sha}/text", "A part of its text", TextSpanJson, query=SPAN)
     async def get_text(self, request: Request) -> Response:
-        """Return a part of a document's text."""
         document = await self._service.get_document(request.path_params["sha"], request.state.key)
         return JsonResponse(await asyncio.to_thread(slice_text, request, document))
 
-    @operation(
-        "GET",
-        "/documents/{sha}/find",
-        "Find a text in a document",
-        list[PlaceJson],
-        query={"text": str, "start": int, "limit": int},
-    )
+    @operation("GET", "/documents/{sha}/find", "Find a text in a document", list[PlaceJson], query=_FIND)
     async def find_in_document(self, request: Request) -> Response:
-        """Return the places of a text in a document."""
         document = await self._service.get_document(request.path_params["sha"], request.state.key)
         text = _parse_search(request, "text")
         start, limit = parse_number(request, "start", 0), min(parse_number(request, "limit", 100), _MOST_PLACES)
         places = await asyncio.to_thread(find_places, document, text, start, limit)
         return JsonResponse([{"start": start, "end": end} for start, end in places])
 
-    @operation("GET", "/search", "Search texts and memories", list[SearchHit], query={"query": str, "limit": int})
+    @operation("GET", "/search", "Search texts and memories", list[SearchHit], query=_SEARCH)
     async def search(self, request: Request) -> Response:
-        """Search the texts of all documents, and the questions, memories and answers of all readings."""
         limit = min(parse_number(request, "limit", _DEFAULT_COUNT), _MOST_HITS)
         hits = await self._service.search(request.state.key, _parse_search(request, "query"), limit)
         return JsonResponse([to_plain(hit) for hit in hits])
@@ -183,7 +160,7 @@ def slice_text(request: Request, document: StoredDocument) -> TextSpanJson:
     """Return the part of a document's text that a request's query asks for."""
     start, end = parse_number(request, "start", 0), parse_number(request, "end", document.length)
     if end - start > _MOST_CHARACTERS:
-        raise ApiError(400, f"at most {_MOST_CHARACTERS:,} characters at a time", kind="invalid_request", param="end")
+        raise ApiError(400, f"at most {_MOST_CHARACTERS:,} characters at a time", param="end")
     start, end = min(start, document.length), min(max(start, end), document.length)
     text = document.slice(start, end)
     return {"start": start, "end": start + len(text), "text": text}
@@ -213,5 +190,5 @@ def _parse_search(request: Request, name: str) -> str:
     text = request.query_params.get(name, "")
     if not 0 < len(text) <= _LONGEST_SEARCH:
         message = f"{name} has 1 to {_LONGEST_SEARCH} characters"
-        raise ApiError(400, message, kind="invalid_request", param=name)
+        raise ApiError(400, message, param=name)
     return text

@@ -10,13 +10,13 @@ import asyncio
 import logging
 import re
 import time
-from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import HTTPConnection
 
-from bookwheel.serve.engine.errors import ApiError, too_many_requests
+from bookwheel.serve.engine.errors import ApiError, server_error, too_many_requests
 from bookwheel.serve.http.answers import error_response
 
 if TYPE_CHECKING:
@@ -73,8 +73,7 @@ class GuardMiddleware:
             _log.exception("%s %s broke", scope["method"], scope["path"])
             if response.status:
                 raise
-            failure = ApiError(500, "an error of the server; its log says more", kind="server_error")
-            await error_response(failure, scope["path"])(scope, receive, response)
+            await error_response(server_error(), scope["path"])(scope, receive, response)
         finally:
             self._service.metrics.count_request(scope["method"], response.status or 500)
 
@@ -83,9 +82,7 @@ class GuardMiddleware:
         name = (urlsplit(f"//{host}").hostname or "") if re.fullmatch(r"[\w.:\[\]-]+", host, re.ASCII) else ""
         if len(headers.getlist("host")) != 1 or name.rstrip(".") not in self._service.settings.hosts:
             raise ApiError(
-                403,
-                "this server does not answer to that name; allow it with --allow-host NAME",
-                kind="host",
+                403, "this server does not answer to that name; allow it with --allow-host NAME", kind="host"
             )
         origin = headers.get("origin")
         foreign = origin is not None and urlsplit(origin).netloc.casefold() != host.casefold()
@@ -100,7 +97,7 @@ class GuardMiddleware:
         key = (
             keys.find_by_secret(secret.strip())
             if scheme.lower() == "bearer"
-            else keys.find_by_session(_read_cookie(headers))
+            else keys.find_by_session(HTTPConnection(scope).cookies.get(COOKIE, ""))
         )
         if key is None:
             raise ApiError(
@@ -170,11 +167,3 @@ def _too_slow() -> ApiError:
     # The rest of the body is still to come, so the connection cannot be used for another request.
     message = "the request's body arrives too slowly; send it again over a better connection"
     return ApiError(408, message, kind="timeout", headers={"Connection": "close"})
-
-
-def _read_cookie(headers: Headers) -> str:
-    try:
-        morsel = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
-    except CookieError:
-        return ""
-    return morsel.value if morsel else ""

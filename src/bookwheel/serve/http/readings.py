@@ -11,9 +11,10 @@ from typing_extensions import TypedDict  # pydantic cannot read that of typing b
 from bookwheel.errors import InputError
 from bookwheel.journal.documents import LabelKind
 from bookwheel.record import ListedReadingJson, ReadingJson, reading_to_json, summary_to_json, to_plain
-from bookwheel.serve.engine.calls import rebuild_call
+from bookwheel.serve.engine.access import AccessPolicy, SourceRequest
+from bookwheel.serve.engine.calls import RebuiltCall, rebuild_call
 from bookwheel.serve.engine.errors import ApiError
-from bookwheel.serve.engine.running_reading import Caller, CallKind, Waiting
+from bookwheel.serve.engine.running_reading import Caller, Waiting
 from bookwheel.serve.engine.service import ReadingSpec
 from bookwheel.serve.engine.starting import start_or_find
 from bookwheel.serve.http.answers import JsonResponse, stream_events
@@ -25,8 +26,8 @@ from bookwheel.serve.http.requests import (
     ResumeShape,
     identify_caller,
     parse_body,
+    parse_flag,
     parse_number,
-    wants_changes,
 )
 from bookwheel.session import names_chunks
 from bookwheel.types import Memory
@@ -35,18 +36,16 @@ from bookwheel.verdict.provenance import LineOrigin, find_origins
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from bookwheel.journal import StoredDocument
     from bookwheel.journal.documents import Label
-    from bookwheel.serve.engine.running_reading import DocumentOpener
     from bookwheel.serve.engine.service import Service
     from bookwheel.types import Reading
 
 _MOST_READINGS: Final = 1000
 _DEFAULT_READINGS: Final = 100
 _MOST_DIGITS: Final = 8
-_FORMATS: Final = {"html": "text/html; charset=utf-8", "markdown": "text/markdown; charset=utf-8"}
 _ENDINGS: Final = {"html": "html", "markdown": "md"}
 _CHANGES: Final = {"changes": int}
+_LISTING: Final = {"search": str, "document": str, "limit": int, "offset": int}
 
 
 class ReadingUnderWayJson(ReadingJson):
@@ -70,27 +69,6 @@ class LabelJson(TypedDict):
     starred: bool
 
 
-class MessageJson(TypedDict):
-    """One message of a prompt."""
-
-    role: str
-    content: str
-
-
-class CallJson(TypedDict):
-    """The call of the model behind a step, or behind the answer."""
-
-    messages: list[MessageJson]
-    """The prompt, rebuilt from the document and the memory before."""
-    reply: str
-    kind: CallKind
-    """What was asked for first; a way may make more calls in one step."""
-    calls: int
-    """How many the step made."""
-    same: bool
-    """Whether the rebuilt prompt leads to the very step that is stored."""
-
-
 class ReadingRoutes:
     """One method for each operation."""
 
@@ -108,43 +86,27 @@ class ReadingRoutes:
         headers=IDEMPOTENCY,
     )
     async def start_reading(self, request: Request) -> Response:
-        """Start a reading, or one for each of several questions."""
         body = await parse_body(ReadingShape, request)
-        if sum(source is not None for source in (body.document, body.text, body.url)) != 1:
-            raise ApiError(400, "give one of document, text and url", kind="invalid_request", param="document")
+        source = SourceRequest(document=body.document, text=body.text, url=body.url, name=body.name)
+        if len(source.list_given()) != 1:
+            raise ApiError(400, "give one of document, text and url", param="document")
         if (body.question is None) == (body.questions is None):
-            raise ApiError(400, "give one of question and questions", kind="invalid_request", param="question")
+            raise ApiError(400, "give one of question and questions", param="question")
         model = body.model or next(iter(self._service.models))
         plan = self._service.make_plan(model, body.plan)
         spec = ReadingSpec(model=model, plan=plan, way=body.way, has_chunks=names_chunks(body.plan))
         caller = await identify_caller(request)
-        opener = self._document_opener(body, caller)
+        access = AccessPolicy(allow_private=self._service.settings.allow_private)
+        opener = self._service.source_opener(source, access, caller)
         questions = [body.question] if body.question is not None else body.questions or []
         started = await start_or_find(self._service, spec, questions, opener, caller)
         is_new = any(running is not None and not reading.steps for running, reading in started)
         payload = [reading_to_json(reading) for _, reading in started]
         return JsonResponse(payload[0] if body.questions is None else {"readings": payload}, 201 if is_new else 200)
 
-    def _document_opener(self, body: ReadingShape, caller: Caller) -> DocumentOpener:
-        async def open_document() -> StoredDocument:
-            documents, allow_private = self._service.documents, self._service.settings.allow_private
-            if body.text is not None:
-                return await documents.store_text(body.text, body.name, caller.key_name)
-            if body.url is not None:
-                return await documents.store_url(body.url, caller.key_name, allow_private=allow_private)
-            return await self._service.get_document(body.document or "", caller.key)
-
-        return open_document
-
-    @operation(
-        "GET",
-        "/readings",
-        "List readings",
-        list[ListedReadingJson],
-        query={"search": str, "document": str, "limit": int, "offset": int},
-    )
+    # Newest first.
+    @operation("GET", "/readings", "List readings", list[ListedReadingJson], query=_LISTING)
     async def list_readings(self, request: Request) -> Response:
-        """List the journal's readings, newest first."""
         key, wanted = request.state.key, request.query_params
         limit = min(parse_number(request, "limit", _DEFAULT_READINGS), _MOST_READINGS)
         readings = await self._service.list_readings(
@@ -161,7 +123,6 @@ class ReadingRoutes:
 
     @operation("GET", "/readings/{id}", "A whole reading", ReadingUnderWayJson, query=_CHANGES)
     async def get_reading(self, request: Request) -> Response:
-        """Return a whole reading."""
         reading = await self._find_reading(request)
         labels = await self._service.load_labels(request.state.key, [reading.id])
         payload = {**await _to_json(request, reading), **_label_to_json(labels.get(reading.id))}
@@ -172,7 +133,6 @@ class ReadingRoutes:
 
     @operation("PATCH", "/readings/{id}", "Name or star a reading", LabelJson, body=LabelShape)
     async def label_reading(self, request: Request) -> Response:
-        """Name or star a reading."""
         reading, key = await self._find_reading(request), request.state.key
         body = await parse_body(LabelShape, request)
         await self._service.set_label(key, LabelKind.READING, reading.id, name=body.name, is_starred=body.starred)
@@ -182,7 +142,6 @@ class ReadingRoutes:
 
     @operation("DELETE", "/readings/{id}", "Delete a reading", status=204)
     async def delete_reading(self, request: Request) -> Response:
-        """Delete a reading, and its document when no other reading is of it."""
         await self._service.delete_reading((await self._find_reading(request)).id)
         return Response(status_code=204)
 
@@ -192,19 +151,16 @@ class ReadingRoutes:
         "Follow a reading's steps",
         str,
         kind="text/event-stream",
-        query={"changes": int, "live": int},
+        query=_CHANGES | {"live": int},
         headers={"Last-Event-ID": "The last event that the client has."},
     )
     async def stream_reading(self, request: Request) -> Response:
-        """Stream a reading's steps as they come."""
         reading, last_event_id = await self._find_reading(request), request.headers.get("last-event-id", "")
-        is_live = request.query_params.get("live", "0") not in {"0", ""}
-        changes = wants_changes(request)
+        changes, is_live = parse_flag(request, "changes"), parse_flag(request, "live")
         return stream_events(self._service.readings, reading, last_event_id, changes=changes, is_live=is_live)
 
     @operation("GET", "/readings/{id}/origins", "The origins of its memory", list[LineOrigin])
     async def list_origins(self, request: Request) -> Response:
-        """Return the origin of each line of the newest memory."""
         reading = await self._find_reading(request)
         document = await asyncio.to_thread(self._service.journal.document_of, reading.id)
         lines = await asyncio.to_thread(find_origins, reading.steps, document)
@@ -219,16 +175,15 @@ class ReadingRoutes:
         query={"format": Literal["html", "markdown"]},
     )
     async def export_reading(self, request: Request) -> Response:
-        """Return a reading as one HTML page or as Markdown."""
         format_ = request.query_params.get("format", "html")
-        if format_ not in _FORMATS:
-            raise ApiError(400, "format is html or markdown", kind="invalid_request", param="format")
+        if format_ not in _ENDINGS:
+            raise ApiError(400, "format is html or markdown", param="format")
         reading = await self._find_reading(request)
         body = await asyncio.to_thread(self._render, reading, format_)
         name = f'attachment; filename="reading-{reading.id}.{_ENDINGS[format_]}"'
         # Lone surrogates of a document have no UTF-8.
         content = body.encode("utf-8", "replace")
-        return Response(content, media_type=_FORMATS[format_], headers={"Content-Disposition": name})
+        return Response(content, media_type=f"text/{format_}; charset=utf-8", headers={"Content-Disposition": name})
 
     def _render(self, reading: Reading, format_: str) -> str:
         from bookwheel.views.html import render_page
@@ -237,9 +192,8 @@ class ReadingRoutes:
         origins = find_origins(reading.steps, self._service.journal.document_of(reading.id))
         return render_page(reading, origins) if format_ == "html" else render_markdown(reading, origins)
 
-    @operation("GET", "/readings/{id}/calls/{number}", "The prompt and reply of a step", CallJson)
+    @operation("GET", "/readings/{id}/calls/{number}", "The prompt and reply of a step", RebuiltCall)
     async def get_call(self, request: Request) -> Response:
-        """Return the prompt and the reply of a step, or of the answer."""
         reading = await self._find_reading(request)
         number = request.path_params["number"]
         if not (number.isascii() and number.isdigit() and len(number) <= _MOST_DIGITS):
@@ -247,18 +201,10 @@ class ReadingRoutes:
         model = self._service.readings.get_model(reading.model)
         document = await asyncio.to_thread(self._service.journal.document_of, reading.id)
         call = await rebuild_call(reading, int(number), document, model, self._service.readings.loop)
-        payload: CallJson = {
-            "messages": [{"role": message.role, "content": message.content} for message in call.messages],
-            "reply": call.reply,
-            "kind": call.kind,
-            "calls": call.calls,
-            "same": call.same,
-        }
-        return JsonResponse(payload)
+        return JsonResponse(to_plain(call))
 
     @operation("POST", "/readings/{id}/cancel", "Interrupt a reading", ReadingJson, query=_CHANGES)
     async def cancel_reading(self, request: Request) -> Response:
-        """Interrupt a reading; its steps stay."""
         reading = await self._find_reading(request)
         await self._service.readings.interrupt(reading.id)
         return JsonResponse(await _to_json(request, await self._find_reading(request)))
@@ -273,7 +219,6 @@ class ReadingRoutes:
         query=_CHANGES,
     )
     async def resume_reading(self, request: Request) -> Response:
-        """Continue a reading, under a budget that counts from zero."""
         reading = await self._find_reading(request)
         body = await parse_body(ResumeShape, request)
         resumed = await self._service.resume(reading, body.plan.budget, Caller(key=request.state.key))
@@ -281,7 +226,6 @@ class ReadingRoutes:
 
     @operation("POST", "/readings/{id}/fork", "Change the memory by hand", ReadingJson, status=201, body=ForkShape)
     async def fork_reading(self, request: Request) -> Response:
-        """Start a new reading from a memory that was changed by hand."""
         reading = await self._find_reading(request)
         body, caller = await parse_body(ForkShape, request), Caller(key=request.state.key)
         self._service.readings.check_capacity(caller.key_name)
@@ -305,7 +249,7 @@ class ReadingRoutes:
 async def _to_json(request: Request, reading: Reading) -> dict[str, Any]:
     """Return a whole reading, with the changes of each step where the request asks for them."""
     # In a thread: some hundred comparisons take longer than the event loop may wait.
-    return {**await asyncio.to_thread(reading_to_json, reading, changes=wants_changes(request))}
+    return {**await asyncio.to_thread(reading_to_json, reading, changes=parse_flag(request, "changes"))}
 
 
 def _label_to_json(label: Label | None) -> dict[str, Any]:

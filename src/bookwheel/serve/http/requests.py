@@ -69,13 +69,7 @@ class _PartOf:
     def __get_pydantic_json_schema__(
         self, _schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        schema = handler.resolve_ref_schema(handler(TypeAdapter(self._type).core_schema))
-        # A client generated from the schema must not send our defaults: absent fields are those of the model's plan.
-        fields = {
-            name: {key: value for key, value in field.items() if key != "default"}
-            for name, field in schema["properties"].items()
-        }
-        return {**schema, "properties": fields}
+        return handler.resolve_ref_schema(handler(TypeAdapter(self._type).core_schema))
 
 
 PlanValues = Annotated[dict[str, Any], _PartOf(Plan)]
@@ -159,9 +153,9 @@ def _validate(shape: type[_Shape], body: bytes) -> _Shape:
         # The value is left out of the message: it may be a secret or a whole document.
         first = error.errors(include_input=False, include_url=False)[0]
         place = ".".join(str(part) for part in first["loc"]) or "the body"
-        raise ApiError(400, f"{place}: {first['msg']}", kind="invalid_request", param=place) from None
+        raise ApiError(400, f"{place}: {first['msg']}", param=place) from None
     except RecursionError:
-        raise ApiError(400, "the JSON is nested too deeply", kind="invalid_request") from None
+        raise ApiError(400, "the JSON is nested too deeply") from None
 
 
 async def identify_caller(request: Request) -> Caller:
@@ -179,13 +173,13 @@ def parse_number(request: Request, name: str, default: int) -> int:
     if not value:
         return default
     if not (value.isascii() and value.isdigit() and len(value) <= _MOST_DIGITS):
-        raise ApiError(400, f"{name} must be a whole number from 0 on", kind="invalid_request", param=name)
+        raise ApiError(400, f"{name} must be a whole number from 0 on", param=name)
     return int(value)
 
 
-def wants_changes(request: Request) -> bool:
-    """Return whether a request asks for the changes of each step."""
-    return request.query_params.get("changes", "0") not in {"0", ""}
+def parse_flag(request: Request, name: str) -> bool:
+    """Return whether a request's query has this name with a value other than 0."""
+    return request.query_params.get(name, "0") not in {"0", ""}
 
 
 async def store_upload(request: Request, documents: DocumentStore) -> tuple[StoredDocument, int]:
@@ -208,9 +202,7 @@ async def _receive(request: Request, folder: Path) -> tuple[Path, int]:
         async with request.form(max_files=1, max_fields=_MOST_FIELDS) as form:
             file = form.get("file")
             if not isinstance(file, UploadFile):
-                raise ApiError(
-                    400, "the form needs a field 'file' with the document", kind="invalid_request", param="file"
-                )
+                raise ApiError(400, "the form needs a field 'file' with the document", param="file")
             return await _write(_iterate_blocks(file), folder / safe_name(file.filename or ""))
     return await _write(request.stream(), folder / safe_name(unquote(request.headers.get("x-filename", ""))))
 

@@ -17,8 +17,7 @@ from typing import Annotated, Any, Final, TypeAlias
 from mcp.server.mcpserver import Context
 from pydantic import Field
 
-from bookwheel.errors import InputError, SourceError
-from bookwheel.journal import StoredDocument
+from bookwheel.errors import InputError
 from bookwheel.reading.ways.registry import is_known
 from bookwheel.serve.engine.access import AccessPolicy, Key, SourceRequest
 from bookwheel.serve.engine.running_reading import Caller, DocumentOpener, RunningReading
@@ -123,7 +122,8 @@ class ReadingTools:
         `absent`, the model says that the document does not have it; `by-hand`, it rests on a memory that a person
         edited.
         """
-        opener = await self._find_opener(ctx, SourceRequest(path=path, url=url, text=text, name=name), document)
+        source = SourceRequest(path=path, url=url, text=text, document=document, name=name)
+        opener = await self._find_opener(ctx, source)
         (state,) = await self._start(ctx, opener, self._make_spec(plan, way), [question], wait_seconds)
         return state
 
@@ -152,7 +152,8 @@ class ReadingTools:
                 raise InputError("give one of path, url, text, document and reading")
             opener = self._service.stored_opener(await self._find_id(ctx, reading))
         else:
-            opener = await self._find_opener(ctx, SourceRequest(path=path, url=url, text=text, name=name), document)
+            source = SourceRequest(path=path, url=url, text=text, document=document, name=name)
+            opener = await self._find_opener(ctx, source)
         return {"readings": await self._start(ctx, opener, self._make_spec(plan, way), questions, wait_seconds)}
 
     async def wait(self, ctx: Context, *, reading: ReadingId, wait_seconds: WaitSeconds = 45.0) -> ReadingState:
@@ -265,27 +266,12 @@ class ReadingTools:
     def _caller(self, ctx: Context) -> Caller:
         return Caller(key=get_key(ctx), survives_restart=self._survives_restart)
 
-    async def _find_opener(self, ctx: Context, source: SourceRequest, document: str | None) -> DocumentOpener:
+    async def _find_opener(self, ctx: Context, source: SourceRequest) -> DocumentOpener:
         """Return what opens the document that the caller names; it is checked first."""
-        kept, key, documents = None, get_key(ctx), self._service.documents
-        client = Caller(key=key).key_name
-        if document is None:
-            self._access.check(source)
-        elif (source.path, source.url, source.text) != (None, None, None):
-            raise SourceError("give one of path, url, text and document")
-        else:
-            kept = await self._service.get_document(document, key)
-
-        async def open_document() -> StoredDocument:
-            if kept is not None:
-                return kept
-            if source.text is not None:
-                return await documents.store_text(source.text, source.name, client)
-            if source.url is not None:
-                return await documents.store_url(source.url, client, allow_private=self._access.allow_private)
-            return await documents.store_path(self._access.resolve(source.path or ""), client)
-
-        return open_document
+        self._access.check(source)
+        if source.document is not None:
+            await self._service.get_document(source.document, get_key(ctx))
+        return self._service.source_opener(source, self._access, self._caller(ctx))
 
     async def _start(
         self, ctx: Context, opener: DocumentOpener, spec: ReadingSpec, questions: Sequence[str], wait: float

@@ -103,15 +103,32 @@ class MemoryTables:
         except LockTaken:
             return False
 
-    def add_text(self, record: MemoryRecord, content: str, source: str, at: str) -> tuple[MemoryText, bool]:
-        """Queue a text behind those that are there; return it, and False if this source has said the same before."""
+    def find_place(self, memory: int, source: str) -> str:
+        """Return how far a source that grows was read; empty where it never was."""
+        query = "SELECT place FROM memory_follows WHERE memory = ? AND source = ?"
+        row = self._reader.fetch_one(query, (memory, store_text(source)))
+        return str(row[0]) if row else ""
+
+    def keep_place(self, memory: int, source: str, place: str) -> None:
+        """Note how far a source that grows was read."""
+        self._writer.write_now(lambda connection: _keep_place(connection, memory, source, place))
+
+    def add_text(
+        self, record: MemoryRecord, content: str, source: str, at: str, place: str = ""
+    ) -> tuple[MemoryText, bool]:
+        """Queue a text behind those that are there; return it, and False if this source has said the same before.
+
+        A source that grows gives the place behind the text: it says what is new, so that equal lines are no repetition.
+        """
         sha256 = _hash(content)
         instant = datetime.fromisoformat(at).astimezone(UTC).isoformat()
         memory, most = record.number, record.limits.max_characters
         find = f"{_TEXTS} AND source = ? AND sha256 = ?"
 
         def insert(connection: sqlite3.Connection) -> tuple[MemoryText, bool]:
-            if row := connection.execute(find, (memory, store_text(source), sha256)).fetchone():
+            if place:
+                _keep_place(connection, memory, source, place)
+            elif row := connection.execute(find, (memory, store_text(source), sha256)).fetchone():
                 return TEXTS.from_row(row, {}), False
             counts = "SELECT texts, characters, newest FROM memories WHERE number = ?"
             texts, characters, newest = connection.execute(counts, (memory,)).fetchone()
@@ -282,7 +299,7 @@ class MemoryTables:
         """Copy a memory with all that it holds into another journal."""
         number = target.begin(record).number
         copies: list[tuple[str, list[Any]]] = []
-        for table in ("memory_texts", "memory_versions", "memory_answers", "memory_forgets"):
+        for table in ("memory_texts", "memory_versions", "memory_answers", "memory_forgets", "memory_follows"):
             rows = self._reader.fetch_all(f"SELECT * FROM {table} WHERE memory = ?", (record.number,))
             if rows:
                 insert = f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})"
@@ -302,6 +319,11 @@ class MemoryTables:
 
 def _hash(content: str) -> str:
     return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _keep_place(connection: sqlite3.Connection, memory: int, source: str, place: str) -> None:
+    query = "INSERT OR REPLACE INTO memory_follows (memory, source, place) VALUES (?, ?, ?)"
+    connection.execute(query, (memory, store_text(source), place))
 
 
 def _drop_words(connection: sqlite3.Connection, memory: int, text: int, mask: str | None) -> None:

@@ -137,8 +137,10 @@ class PassageDocument:
         return DatedQuote(quote=words, source=passage.text.source, at=passage.text.at, start=at, end=at + len(words))
 
 
-async def ask(opened: OpenMemory, question: str, *, as_of: datetime | str | None = None) -> MemoryAnswer:
-    """Answer a question, and keep the answer."""
+async def ask(
+    opened: OpenMemory, question: str, *, as_of: datetime | str | None = None, is_kept: bool = True
+) -> MemoryAnswer:
+    """Answer a question, and keep the answer unless it is one of the past, or `is_kept` says not to."""
     record, tables = opened.record, opened.tables
     if not question.strip():
         raise InputError("the question is empty")
@@ -169,13 +171,18 @@ async def ask(opened: OpenMemory, question: str, *, as_of: datetime | str | None
             verdict=Verdict.ABSENT,
         )
     answer = replace(answer, usage=subtract_usage(opened.model.spent, spent))
-    if as_of is None and answer.status is Status.ANSWERED:
-        from bookwheel.memory.record import answer_to_json
-
-        tokens = answer.usage.prompt_tokens, answer.usage.completion_tokens
-        kept: dict[str, Any] = dict(answer_to_json(record.name, answer))
-        await asyncio.to_thread(tables.add_answer, record.number, version.version, kept, tokens)
+    if is_kept and as_of is None and answer.status is Status.ANSWERED:
+        await keep_answer(opened, answer)
     return answer
+
+
+async def keep_answer(opened: OpenMemory, answer: MemoryAnswer) -> None:
+    """Keep an answer with its memory."""
+    from bookwheel.memory.record import answer_to_json
+
+    tokens = answer.usage.prompt_tokens, answer.usage.completion_tokens
+    kept: dict[str, Any] = dict(answer_to_json(opened.record.name, answer))
+    await asyncio.to_thread(opened.tables.add_answer, opened.record.number, answer.version, kept, tokens)
 
 
 def _rank_passages(opened: OpenMemory, question: str, until: datetime | None) -> list[_Passage]:

@@ -66,10 +66,15 @@ class OpenMemory:
         limit = self.record.plan.memory_tokens
         return self.tables.newest_version(self.record.number, limit) or blank_version(limit)
 
+    def is_day_used(self) -> bool:
+        """Return whether the memory has cost what it may on a day."""
+        most = self.record.limits.max_tokens_per_day
+        return most is not None and self.tables.count_tokens_today(self.record.number) >= most
+
     def check_day(self) -> None:
         """Raise BudgetReached where the memory has cost what it may on a day."""
-        most = self.record.limits.max_tokens_per_day
-        if most is not None and self.tables.count_tokens_today(self.record.number) >= most:
+        if self.is_day_used():
+            most = self.record.limits.max_tokens_per_day
             raise BudgetReached(
                 f"the memory {self.record.name!r} has used its {most:,} tokens of today; it goes on at 0:00 UTC"
             )

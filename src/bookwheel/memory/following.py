@@ -43,7 +43,7 @@ _REST: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class FilePlace:
     """How far a file was read: bytes from its beginning, and the hash of its first ones."""
 
     position: int = 0
@@ -55,7 +55,7 @@ class LineBlock:
     """New lines, and the place behind them."""
 
     text: str
-    place: Place | None = None
+    place: FilePlace | None = None
     note: str = ""
     """What happened to the file, in words; empty if nothing."""
     is_last: bool = False
@@ -79,10 +79,10 @@ class GrowingSource(Protocol):
 class FollowedFile:
     """The lines of a file that grows, is rotated, or is cut shorter."""
 
-    def __init__(self, path: Path, place: Place | None = None) -> None:
+    def __init__(self, path: Path, place: FilePlace | None = None) -> None:
         self.name = str(path)
         self._path = path
-        self._place = place or Place()
+        self._place = place or FilePlace()
         self._file: IO[bytes] | None = None
         self._rest = b""
 
@@ -97,7 +97,7 @@ class FollowedFile:
             except OSError as error:
                 raise SourceError(f"cannot follow {self.name}: {error.strerror or error}") from error
             if self._place.position and self._place.head != self._read_head(self._place.position):
-                note, self._place = "another file stands there now: it is read from its beginning", Place()
+                note, self._place = "another file stands there now: it is read from its beginning", FilePlace()
             self._file.seek(self._place.position)
         content = self._file.read(_BLOCK)
         if content:
@@ -124,14 +124,14 @@ class FollowedFile:
 
     def _advance(self, content: bytes, note: str) -> LineBlock:
         position = self._place.position + len(content)
-        self._place = Place(position=position, head=self._read_head(position))
+        self._place = FilePlace(position=position, head=self._read_head(position))
         return LineBlock(text=content.decode("utf-8", "replace"), place=self._place, note=note)
 
     def _start_again(self, why: str, note: str) -> LineBlock:
         """Take the line that was never ended, and turn to the file that is there now."""
         rest, self._rest = self._rest, b""
         self.close()
-        self._place = Place()
+        self._place = FilePlace()
         return LineBlock(text=rest.decode("utf-8", "replace"), place=self._place, note=note or why)
 
     def _read_head(self, position: int) -> str:
@@ -159,7 +159,7 @@ class FollowedStream:
             whole, self._rest = self._rest, b""
         self._position += len(whole + newline)
         text = (whole + newline).decode("utf-8", "replace")
-        return LineBlock(text=text, place=Place(position=self._position), is_last=not content)
+        return LineBlock(text=text, place=FilePlace(position=self._position), is_last=not content)
 
     def close(self) -> None:
         """Leave the stream open: it is its owner's."""
@@ -168,7 +168,7 @@ class FollowedStream:
 def open_followed(opened: OpenMemory, path: Path, source: str) -> FollowedFile:
     """Return a file to follow from where the memory has read it to."""
     kept = opened.tables.find_place(opened.record.number, source)
-    return FollowedFile(path, Place(**json.loads(kept)) if kept else None)
+    return FollowedFile(path, FilePlace(**json.loads(kept)) if kept else None)
 
 
 async def follow(
@@ -227,7 +227,7 @@ class _Follower:
             async for event in self._tell(self._opened.newest().memory.text):
                 yield event
 
-    async def read(self, text: str, place: Place | None) -> AsyncGenerator[dict[str, Any]]:
+    async def read(self, text: str, place: FilePlace | None) -> AsyncGenerator[dict[str, Any]]:
         """Append a block; what was taken before is never taken again."""
         tables, record = self._opened.tables, self._opened.record
         kept = json.dumps(asdict(place)) if place else ""

@@ -43,8 +43,7 @@ from matplotlib.figure import Figure
 from bookwheel.lab.evaluation.calibration import measure_auc
 from bookwheel.lab.training import checkpoint, step
 from bookwheel.lab.training.config import TrainConfig
-from bookwheel.lab.training.export import export_adapter
-from bookwheel.lab.training.launch import build_policy, build_samples, build_trainer
+from bookwheel.lab.training.launch import build_policy, build_samples, build_trainer, export_adapter
 from bookwheel.lab.training.policy_model import PolicyModel
 from bookwheel.lab.training.warmstart import build_choice, choice_loss, compute_log_odds, is_chosen_right
 

@@ -12,7 +12,7 @@ pytest.importorskip("transformers")
 from bookwheel.environment import Environment  # noqa: E402
 from bookwheel.lab.training.config import EvaluationSettings, PolicySettings, TrainConfig  # noqa: E402
 from bookwheel.lab.training.errors import ConfigError  # noqa: E402
-from bookwheel.lab.training.export import (  # noqa: E402
+from bookwheel.lab.training.launch import (  # noqa: E402
     export,
     export_adapter,
     export_gguf,

@@ -165,8 +165,7 @@ def _open_observers(config: TrainConfig, folder: Path, *, quiet: bool, trackers:
 
 def _export_policy(trainer: Trainer, gguf_like: Path | None) -> None:
     """Export the best policy, with its card and curves."""
-    from bookwheel.lab.training.export import ARCHITECTURES, export
-    from bookwheel.lab.training.launch import build_policy
+    from bookwheel.lab.training.launch import ARCHITECTURES, build_policy, export
     from bookwheel.lab.training.loading import gguf_path
 
     config, policy = trainer.config, trainer.policy

@@ -19,7 +19,7 @@ from rich.text import Text
 from bookwheel.cli.output import stderr
 from bookwheel.cli.timeline import ReadingNote
 from bookwheel.errors import MissingExtra
-from bookwheel.lab.training.rollout_store import load_rollouts
+from bookwheel.lab.training.records import load_rollouts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -22,7 +22,7 @@ from bookwheel.lab.desk.bundle import DEFAULT_READINGS, build_bundle
 from bookwheel.lab.desk.matrix import MatrixJson, build_matrix, matches_text
 from bookwheel.lab.desk.run_directory import RunDirectory, RunKind
 from bookwheel.lab.desk.summaries import EvaluationJson, ListedRunJson, RunHeadJson, SampleJson, TrainingJson
-from bookwheel.lab.training.rollout_store import StoredRollout
+from bookwheel.lab.training.records import StoredRollout
 from bookwheel.record import ReadingJson, reading_to_json, to_plain
 from bookwheel.serve.engine.errors import ApiError, not_found
 from bookwheel.serve.http.answers import JsonResponse

@@ -29,15 +29,15 @@ from bookwheel.lab.training.records import (
     curves,
     held_out_scores,
     load_records,
+    load_rollouts,
     newest_progress,
     totals,
 )
-from bookwheel.lab.training.rollout_store import load_rollouts
 from bookwheel.serve.engine.errors import ApiError
 
 if TYPE_CHECKING:
     from bookwheel.lab.desk.run_directory import FileState, RunDirectory, RunFolder
-    from bookwheel.lab.training.rollout_store import StoredRollout
+    from bookwheel.lab.training.records import StoredRollout
 
 # Larger records are not opened for the list of runs, which would take too long.
 _MOST_LISTED_BYTES: Final = 4 << 20

@@ -86,13 +86,8 @@ class Group:
 
     @property
     def rewards(self) -> list[float]:
-        """The rewards of the scored rollouts."""
+        """Their rewards."""
         return [rollout.result.score for rollout in self.rollouts if rollout.result is not None]
-
-    @property
-    def has_spread(self) -> bool:
-        """True where the rewards differ."""
-        return has_spread(self.rewards)
 
     def credit(self, estimator: Estimator) -> list[tuple[Rollout, float]]:
         """Return each scored rollout with its advantage."""
@@ -159,21 +154,10 @@ async def collect_rollouts(
     for _ in range(refills + 1):
         drawn = [draw() for _ in range(groups - len(batch.groups))]
         for group in ranks.gather(await asyncio.gather(*map(roll, ranks.share(drawn)))):
-            (batch.groups if group.has_spread or not refills else batch.dropped).append(group)
+            (batch.groups if has_spread(group.rewards) or not refills else batch.dropped).append(group)
         if len(batch.groups) == groups:
             break
     return batch
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Begun:
-    """A batch in the making."""
-
-    step: int
-    """Steps done when it was begun."""
-    cursor: int
-    """Samples drawn before it."""
-    task: asyncio.Task[RolloutBatch]
 
 
 class BatchPipeline:
@@ -185,25 +169,26 @@ class BatchPipeline:
         self._collect = collect
         self._staleness = staleness
         self._cursor = cursor
-        self._begun: deque[_Begun] = deque()
+        # Steps done when a batch was begun, samples drawn before it, and its making.
+        self._begun: deque[tuple[int, int, asyncio.Task[RolloutBatch]]] = deque()
 
     async def next_batch(self, step: int, last: int) -> tuple[RolloutBatch, int]:
         """Return the batch of a step and how many steps old its weights are; begin none of steps after `last`."""
         while len(self._begun) <= min(self._staleness, last - 1 - step):
             task = asyncio.create_task(self._collect())
-            self._begun.append(_Begun(step=step, cursor=self._cursor(), task=task))
+            self._begun.append((step, self._cursor(), task))
             # The task draws its first samples now, before the next one does.
             await asyncio.sleep(0)
-        begun = self._begun.popleft()
-        return await begun.task, step - begun.step
+        begun, _, task = self._begun.popleft()
+        return await task, step - begun
 
     def resume_cursor(self) -> int:
         """Return the samples drawn before the oldest batch under way: a resumed run draws it anew."""
-        return self._begun[0].cursor if self._begun else self._cursor()
+        return self._begun[0][1] if self._begun else self._cursor()
 
     async def cancel(self) -> None:
         """Stop what is in the making."""
-        tasks = [begun.task for begun in self._begun]
+        tasks = [task for _, _, task in self._begun]
         self._begun.clear()
         for task in tasks:
             task.cancel()

@@ -221,13 +221,17 @@ class Trainer:
         config = self.config
         settings = self._rollout_settings(ROLLOUT)
 
-        def roll(drawn: tuple[int, Sample]) -> Coroutine[Any, Any, Group]:
-            number, sample = drawn
+        def draw() -> int:
+            self.progress.samples_drawn += 1
+            return self.progress.samples_drawn - 1
+
+        def roll(number: int) -> Coroutine[Any, Any, Group]:
+            sample = self._order.pick(number)
             names = [f"{number}/{sample.id}/{k}" for k in range(config.group_size)]
             return roll_group(sample, names, settings)
 
         with self._sync.sampling():
-            return await collect_rollouts(self._draw, groups=config.samples, refills=config.refills, roll=roll)
+            return await collect_rollouts(draw, groups=config.samples, refills=config.refills, roll=roll)
 
     async def _evaluate(self, kind: str = "evaluation") -> float:
         """Measure and log the accuracy on held-out samples, always with the same draws; save the best policy."""
@@ -250,12 +254,6 @@ class Trainer:
         return RolloutSettings(
             model=self.model, workflow=self.workflow, reward=self.reward, sampling=sampling, seed=seed
         )
-
-    def _draw(self) -> tuple[int, Sample]:
-        """Return the next sample and its number in the run."""
-        number = self.progress.samples_drawn
-        self.progress.samples_drawn += 1
-        return number, self._order.pick(number)
 
     @property
     def optimizer(self) -> PolicyOptimizer:

@@ -15,7 +15,6 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from bookwheel.lab.training.errors import ConfigError
 from bookwheel.reading.loop import Way, read
 from bookwheel.reading.ways.registry import load_way
 from bookwheel.types import Answer, Conversation, Message, Step
@@ -117,21 +116,18 @@ def calculator(plan: Plan, *, turns: int = 6, rules: str = _RULES) -> Workflow:
     return run
 
 
-WORKFLOWS: Final[Mapping[str, Callable[[TrainConfig], Workflow]]] = {
-    "reading": lambda config: reading(config.plan, load_way(config.way)),
-    "single": lambda config: single(config.plan),
-    "calculator": lambda config: calculator(config.plan),
-}
-"""The built-in workflows by the names that `train.workflow` takes."""
-
 _BOX: Final = re.compile(r"\\boxed\s*\{([^{}]*)\}")
 
 
 def build_workflow(config: TrainConfig) -> Workflow:
     """Return the workflow that the settings name."""
-    if config.workflow not in WORKFLOWS:
-        raise ConfigError(f"no workflow {config.workflow!r}; there are: {', '.join(WORKFLOWS)}")
-    return WORKFLOWS[config.workflow](config)
+    match config.workflow:
+        case "reading":
+            return reading(config.plan, load_way(config.way))
+        case "single":
+            return single(config.plan)
+        case "calculator":
+            return calculator(config.plan)
 
 
 def final_answer(text: str) -> str:

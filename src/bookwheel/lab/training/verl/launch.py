@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Final
 from bookwheel.errors import BookwheelError, MissingExtra
 from bookwheel.lab.training.checkpoint import check_same_settings
 from bookwheel.lab.training.errors import CheckpointError, ConfigError, TrainingStopped
-from bookwheel.lab.training.export import export
+from bookwheel.lab.training.launch import export
 from bookwheel.lab.training.loading import load_policy
 from bookwheel.lab.training.records import MetricsLog, load_records
 from bookwheel.lab.training.trainer import TrainingResult

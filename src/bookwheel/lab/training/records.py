@@ -1,7 +1,7 @@
 """What a run writes for people: its records, and some of its rollouts. Nothing here imports torch.
 
-    RUN/metrics.jsonl      one record a line, of a step or an evaluation. What the clock says stands apart under `clock`:
-                           the rest of two equal runs is equal byte for byte
+    RUN/metrics.jsonl      one record a line, of a step or an evaluation; what the clock says stands apart under
+                           `clock`, so that the rest of two equal runs is equal byte for byte
     RUN/rollouts.sqlite    a journal: every kept rollout of the reading workflow, step by step, for `bookwheel show`
     RUN/rollouts.jsonl     one line a rollout: its reading's id, reward, parts, advantage, outcome, error, and
                            which reinforcement step it is of, counted from 0

@@ -60,7 +60,7 @@ def test_without_a_checkpoint_nothing_is_resumed(tmp_path):
 
 def test_a_missing_package_is_told_with_the_extra_to_install(monkeypatch):
     monkeypatch.setattr(launch, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtra, match=r"bookwheel\[verl\]"):
+    with pytest.raises(MissingExtra, match=r"\[verl\]"):
         check_packages()
 
 

@@ -79,7 +79,7 @@ def test_a_reading_by_a_function_is_resumed_with_the_function(tmp_path):
 
 
 def test_the_command_line_says_how_to_resume_a_way_that_it_does_not_know(tmp_path, capsys):
-    from bookwheel.cli import main
+    from bookwheel.cli.main import main
 
     path = tmp_path / "journal.sqlite"
     stopped = stopped_reading(path)
@@ -138,12 +138,12 @@ def test_a_fault_is_waited_out_as_long_as_patience_says(tmp_path: Path, minutes:
 
 
 def test_several_questions_get_a_reading_each(tmp_path):
-    from bookwheel.api import aread_several
+    from bookwheel import aread
 
     text = "".join(f"Page {n} tells of harvests, tolls and rain.\n" for n in range(80))
     text += "The colour of the wheel is vermilion.\nThe keeper of the lamp was Ada Quill.\n"
     questions = ["What is the colour of the wheel?", "Who was the keeper of the lamp?"]
-    work = aread_several(
+    work = aread(
         TextDocument(text),
         questions,
         model="scripted",

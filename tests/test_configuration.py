@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from bookwheel.arguments import renew_budget
 from bookwheel.configuration import Configuration, NamedEndpoint
-from bookwheel.plan import Budget
+from bookwheel.plan import Budget, renew_budget
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from loopback_server import serving  # noqa: F401 - a fixture
 from mcp_service import call, client_of
 
 from bookwheel import read
-from bookwheel.cli import main
+from bookwheel.cli.main import main
 from bookwheel.journal import Journal
 from bookwheel.models.scripted import ScriptedModel, keyword_judge, keyword_likelihood, keyword_reader
 from bookwheel.plan import Plan

@@ -20,7 +20,7 @@ import traceback
 from contextlib import suppress
 from pathlib import Path
 
-from bookwheel.cli import main as main_of_bookwheel
+from bookwheel.cli.main import main as main_of_bookwheel
 
 ASK = "ask book.txt Who? --model scripted"
 OPTIONS = """
@@ -215,20 +215,7 @@ def find_fault(line: str, code: int, out: str, err: str) -> str:
 
 def import_commands() -> None:
     """Import what the commands import, once for all of them."""
-    for name in (
-        "ask",
-        "history",
-        "show",
-        "resume",
-        "edit",
-        "serve",
-        "mcp",
-        "models",
-        "doctor",
-        "data",
-        "eval",
-        "config",
-    ):
+    for name in ("ask", "history", "resume", "serve", "models", "doctor"):
         importlib.import_module(f"bookwheel.cli.{name}")
     for name in ("openai", "aiohttp", "rich.console", "bookwheel.reading.runner", "bookwheel.journal.store"):
         importlib.import_module(name)

@@ -21,7 +21,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bookwheel.api import aread_several
+from bookwheel.api import aread
 from bookwheel.documents.opening import TextDocument
 from bookwheel.environment import Environment
 from bookwheel.lab.tasks import read_samples
@@ -45,7 +45,7 @@ async def measure(way: str, samples: Sequence[Sample], options: argparse.Namespa
     document = TextDocument(samples[0].document.slice(0, chunks[-1].end), name="first chunks")
     began, cpu = time.perf_counter(), time.process_time()
     with tempfile.TemporaryDirectory() as folder:
-        readings = await aread_several(
+        readings = await aread(
             document,
             [sample.question for sample in samples],
             model=model,

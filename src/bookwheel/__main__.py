@@ -13,7 +13,7 @@ def run() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _leave)
-    from bookwheel.cli import main
+    from bookwheel.cli.main import main
 
     main()
 

@@ -7,30 +7,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from bookwheel.arguments import (
-    BUDGET,
-    CONNECTION,
-    PRICES,
-    build_patience,
-    build_plan,
-    check_question,
-    find_address,
+    check_questions,
+    find_own_model,
+    make_blocking,
+    name_reading,
     open_source,
-    reading_id,
-    refuse_unknown,
-    renew_budget,
     resolve_journal,
-    run_now,
-    split_model,
 )
-from bookwheel.configuration import load_configuration
+from bookwheel.configuration import Connection, load_configuration
 from bookwheel.documents.cancellation import run_cancellable
-from bookwheel.errors import InputError
+from bookwheel.plan import LIMITS
 from bookwheel.reading.runner import ignore_event
 from bookwheel.reading.structured import format_schema
-from bookwheel.session import WayRequest, find_way, open_session
+from bookwheel.session import WayRequest, find_way, open_session, refuse_unknown
 from bookwheel.types import Status
 
 if TYPE_CHECKING:
@@ -44,6 +36,7 @@ if TYPE_CHECKING:
     from bookwheel.types import Answer, Reading, Step
 
 
+@overload
 async def aread(
     source: Source,
     question: str,
@@ -55,27 +48,11 @@ async def aread(
     journal: str | Path | None = None,
     watch: Callable[[Step | Answer], None] = ignore_event,
     **settings: Any,
-) -> Reading:
-    """Read a document and answer a question.
-
-    `source` is a path, a URL, a folder, several of them, or a document such as `TextDocument(text)`. `model` is a name
-    or a Model; a Model is not closed. `way` is a name or a function with the signature of Way; by default, a document
-    that fits the window is read in one call. `schema` is a JSON Schema: `answer.text` is then JSON that fits it.
-    `watch` is called with each step and the answer.
-
-    `settings` have the names of the options of `bookwheel ask`: those of Connection, `preset`, values of the plan such
-    as `chunk_tokens=900`, `temperature=0` or `lang="zh"`, `everything`, limits such as `max_seconds=60`, and prices.
-    Wrong ones raise an InputError. A budget or a failing model ends the reading with a status, not with an exception.
-    """
-    readings = await aread_several(
-        source, [question], model=model, plan=plan, way=way, schema=schema, journal=journal, watch=watch, **settings
-    )
-    return readings[0]
-
-
-async def aread_several(
+) -> Reading: ...
+@overload
+async def aread(
     source: Source,
-    questions: Sequence[str],
+    question: Sequence[str],
     *,
     model: str | Model | None = None,
     plan: Plan | None = None,
@@ -84,33 +61,47 @@ async def aread_several(
     journal: str | Path | None = None,
     watch: Callable[[Step | Answer], None] = ignore_event,
     **settings: Any,
-) -> list[Reading]:
-    """Read a document once for several questions, in lockstep, and return a reading for each; see `aread`.
+) -> list[Reading]: ...
+async def aread(
+    source: Source,
+    question: str | Sequence[str],
+    *,
+    model: str | Model | None = None,
+    plan: Plan | None = None,
+    way: str | Way | None = None,
+    schema: Mapping[str, Any] | None = None,
+    journal: str | Path | None = None,
+    watch: Callable[[Step | Answer], None] = ignore_event,
+    **settings: Any,
+) -> Reading | list[Reading]:
+    """Read a document and answer a question, or several of them in lockstep: then each has a reading.
 
-    `watch` is called with the events of the first one, which stands for all: they are never a chunk apart.
+    `source` is a path, a URL, a folder, several of them, or a document such as `TextDocument(text)`. `model` is a name
+    or a Model; a Model is not closed. `way` is a name or a function with the signature of Way; by default, a document
+    that fits the window is read in one call. `schema` is a JSON Schema: `answer.text` is then JSON that fits it.
+    `watch` is called with each step and the answer; of several readings, with those of the first.
+
+    `settings` have the names of the options of `bookwheel ask`: those of Connection, `preset`, values of the plan such
+    as `chunk_tokens=900`, `temperature=0` or `lang="zh"`, `everything`, limits such as `max_seconds=60`, and prices.
+    Wrong ones raise an InputError. A budget or a failing model ends the reading with a status, not with an exception.
     """
     from bookwheel.journal import Journal
 
-    if not questions:
-        raise InputError("no questions: give at least one")
-    for question in questions:
-        check_question(question)
-    configuration = load_configuration()
+    questions, files, own = check_questions(question), load_configuration(), find_own_model(model)
     everything = bool(settings.pop("everything", False))
     document = await run_cancellable(partial(open_source, source, everything=everything))
-    connection = {name: settings.pop(name) for name in CONNECTION if name in settings}
-    address, patience = find_address(model, connection, configuration), build_patience(connection)
+    connection = Connection.pop_from(settings, model)
     # A caller's plan says how to cut chunks.
-    request = WayRequest.from_settings(way, {*settings, *(["preset"] if plan else [])}, configuration)
+    request = WayRequest.from_settings(way, {*settings, *(["preset"] if plan else [])}, files)
     with Journal(resolve_journal(journal)) as store:
-        own, opening = split_model(model, connection)
-        async with open_session(address, store, model=own, patience=patience, connection=opening) as session:
+        async with open_session(connection, store, model=own, configuration=files) as session:
             kept = await session.keep(document)
-            complete = build_plan(plan, session.model, settings, configuration, address)
+            complete = session.build_plan(settings, plan)
             complete = replace(complete, schema=format_schema(schema) if schema is not None else complete.schema)
             prepared = await session.prepare(kept, questions, complete, request)
             await session.run(prepared, watch)
-            return [store.reading(reading.id, texts=True) for reading in prepared.readings]
+            readings = [store.reading(reading.id, texts=True) for reading in prepared.readings]
+            return readings[0] if isinstance(question, str) else readings
 
 
 async def aresume(
@@ -130,57 +121,16 @@ async def aresume(
     """
     from bookwheel.journal import Journal
 
-    connection = {name: settings.pop(name) for name in CONNECTION if name in settings}
-    limits = {name: settings.pop(name) for name in (*BUDGET, *PRICES) if name in settings}
-    refuse_unknown(settings, (*CONNECTION, *BUDGET, *PRICES))
-    patience = build_patience(connection)
+    own, connection = find_own_model(model), Connection.pop_from(settings, model)
+    refuse_unknown(settings, LIMITS)
     with Journal(resolve_journal(journal)) as store:
-        old = store.reading(reading if isinstance(reading, str) else reading_id(reading))
+        old = store.reading(name_reading(reading))
         if old.status is not Status.ANSWERED:
-            run = find_way(old, way)
-            address = find_address(model, connection, load_configuration(), store.address_of(old.id))
-            own, opening = split_model(model, connection)
-            async with open_session(address, store, model=own, patience=patience, connection=opening) as session:
-                renewed = session.renew(old, renew_budget(old.plan.budget, limits))
-                await session.read_on([renewed], store.document_of(old.id), run, watch)
+            run, kept = find_way(old, way), store.address_of(old.id)
+            async with open_session(connection, store, model=own, kept=kept) as session:
+                await session.read_on(session.renew(old, settings, run), watch)
         return store.reading(old.id, texts=True)
 
 
-def read(
-    source: Source,
-    question: str,
-    *,
-    model: str | Model | None = None,
-    plan: Plan | None = None,
-    way: str | Way | None = None,
-    schema: Mapping[str, Any] | None = None,
-    journal: str | Path | None = None,
-    watch: Callable[[Step | Answer], None] = ignore_event,
-    **settings: Any,
-) -> Reading:
-    """Read a document and answer a question; see `aread`. Works inside a notebook's event loop too."""
-    work = aread(
-        source,
-        question,
-        model=model,
-        plan=plan,
-        way=way,
-        schema=schema,
-        journal=journal,
-        watch=watch,
-        **settings,
-    )
-    return run_now(work)
-
-
-def resume(
-    reading: str | Reading,
-    *,
-    model: str | Model | None = None,
-    way: Way | None = None,
-    journal: str | Path | None = None,
-    watch: Callable[[Step | Answer], None] = ignore_event,
-    **settings: Any,
-) -> Reading:
-    """Go on with a reading of the journal; see `aresume`. Works inside a notebook's event loop too."""
-    return run_now(aresume(reading, model=model, way=way, journal=journal, watch=watch, **settings))
+read = make_blocking(aread, "read")
+resume = make_blocking(aresume, "resume")

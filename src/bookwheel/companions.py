@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from annotated_types import Ge, Gt, Le
 
-from bookwheel.configuration import choose_address, load_configuration
+from bookwheel.configuration import Connection, load_configuration
 from bookwheel.environment import Environment
 from bookwheel.errors import InputError
 from bookwheel.models.base import EMBEDDINGS_VARIABLE
@@ -119,7 +119,7 @@ class UserCompanions(Companions):
         """Return the way to the judge that BOOKWHEEL_JUDGE names as `--model` would, or to the built-in model."""
         name = os.environ.get(JUDGE_VARIABLE)
         # Only a name needs the settings files.
-        return choose_address(name, None, load_configuration()) if name else ModelAddress(model=_BUILT_IN)
+        return Connection(model=name).find_address(load_configuration()) if name else ModelAddress(model=_BUILT_IN)
 
     def has_judge(self) -> bool:
         """Return whether the judge has been calibrated; the built-in one comes with a threshold."""
@@ -140,6 +140,6 @@ class UserCompanions(Companions):
             raise InputError(
                 f"{EMBEDDINGS_VARIABLE} is {named!r}: neither a web address nor an endpoint of a settings file"
             )
-        address = ModelAddress(url=named) if "://" in named else choose_address(named, None, settings)
+        address = ModelAddress(url=named) if "://" in named else Connection(model=named).find_address(settings)
         endpoint = Endpoint.resolve(address.url or "", address.find_key(Environment.load()))
         return ServerEmbedder(address.model or await find_only_model(endpoint), endpoint)

@@ -14,16 +14,17 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 from urllib.parse import urlsplit
 
 from annotated_types import Ge
 
+from bookwheel.environment import Environment
 from bookwheel.errors import InputError
 from bookwheel.models.registry import ModelAddress, is_built_in
-from bookwheel.plan import Budget, Plan, Price, list_presets, merge_tables
+from bookwheel.plan import Budget, Plan, Positive, Price, list_presets, merge_tables
 from bookwheel.schema import check_bounds, parse
 
 if TYPE_CHECKING:
@@ -107,12 +108,11 @@ class Configuration:
             templates=self.templates | other.templates,
         )
 
-    def find_endpoint(self, address: ModelAddress) -> NamedEndpoint | None:
-        """Return the named endpoint at this address, which knows the prices."""
-        if address.url is None:
-            return None
-        here = [endpoint for endpoint in self.endpoints.values() if endpoint.url.rstrip("/") == address.url.rstrip("/")]
-        return next((one for one in here if one.model in {None, address.model} or address.model is None), None)
+    def apply_prices(self, budget: Budget, address: ModelAddress) -> Budget:
+        """Return the budget with the prices of the named endpoint at this address, if it has any."""
+        here = [one for one in self.endpoints.values() if one.url.rstrip("/") == (address.url or "").rstrip("/")]
+        endpoint = next((one for one in here if one.model in {None, address.model} or address.model is None), None)
+        return endpoint.apply_prices(budget) if endpoint else budget
 
     def fill_template(self, name: str, values: Mapping[str, str]) -> str:
         """Return the question of a template; InputError when a blank has no value, or a value no blank."""
@@ -168,25 +168,79 @@ def _find_prompts(plan: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     return dict(plan)
 
 
-def choose_address(
-    model: str | None, base_url: str | None, settings: Configuration, kept: ModelAddress | None = None
-) -> ModelAddress:
-    """Return the address of the model that a user names. `kept` is that of a reading that goes on; names go on top."""
-    name = model or (None if kept else settings.model)
-    if name and not base_url and (endpoint := settings.endpoints.get(name)):
-        return ModelAddress(
-            model=endpoint.model,
-            url=endpoint.url,
-            key_variable=endpoint.key_variable,
-            tokenizer=endpoint.tokenizer,
-            window=endpoint.window,
-        )
-    if kept and base_url and kept.url:
-        # Another server: the key of the old one is not for it.
-        return replace(kept, model=model or kept.model, url=base_url, key_variable=None)
-    if kept and not base_url and (not model or (kept.url and not is_built_in(model))):
-        return replace(kept, model=model or kept.model)
-    return ModelAddress(model=model or (None if base_url else name), url=base_url)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connection:
+    """The model and how to reach it: options of the commands, and arguments of the Python functions."""
+
+    model: str | None = None
+    """`local` (the default), `scripted`, a .gguf file, an endpoint that a settings file names, or the name of a model
+    that the endpoint serves."""
+    base_url: str | None = None
+    """An OpenAI-compatible endpoint, such as http://localhost:8000/v1; by default, $OPENAI_BASE_URL."""
+    api_key: str | None = field(default=None, repr=False)
+    """The endpoint's key; by default, $OPENAI_API_KEY, which other users cannot see, as they can a command line."""
+    tokenizer: str | None = None
+    """The model's tokenizer.json, if the endpoint cannot count tokens."""
+    window: Annotated[int, Ge(1)] | None = None
+    """The model's context window in tokens, if the endpoint does not report it."""
+    timeout: Positive = 600.0
+    """Seconds of silence after which a call has failed."""
+    deadline: Positive | None = None
+    """Seconds that one whole reply may take; by default, three times --timeout, and at least a minute."""
+    patience: Price = 10.0
+    """Minutes for which a failing call is tried again, counted from its first failure; 0 tries once."""
+    concurrency: Annotated[int, Ge(1)] = 16
+    """Requests in flight at the same time."""
+    threads: Annotated[int, Ge(1)] | None = None
+    """CPU threads of the local model; by default, the idle cores."""
+
+    def __post_init__(self) -> None:
+        check_bounds(self)
+
+    @classmethod
+    def pop_from(cls, settings: dict[str, Any], model: object = None) -> Self:
+        """Take what belongs here out of the keyword arguments of a Python function; InputError for a wrong type."""
+        names = [one.name for one in fields(cls) if one.name in settings]
+        taken = {name: settings.pop(name) for name in names} | {"model": model if isinstance(model, str) else None}
+        return parse(cls, {name: value for name, value in taken.items() if value is not None})
+
+    @property
+    def url(self) -> str | None:
+        """The endpoint's address, from the option or the environment."""
+        return self.base_url or Environment.load().base_url
+
+    @property
+    def key(self) -> str | None:
+        """The endpoint's key, from the option or the environment."""
+        return self.api_key or Environment.load().find_key()
+
+    @property
+    def opening(self) -> dict[str, Any]:
+        """What opening a model takes beside its address."""
+        return {name: getattr(self, name) for name in ("api_key", "timeout", "deadline", "concurrency", "threads")}
+
+    def find_address(self, settings: Configuration, kept: ModelAddress | None = None) -> ModelAddress:
+        """Return the model's address. `kept` is that of a reading that goes on; what is named goes on top of it."""
+        address = self._choose_address(settings, kept)
+        return replace(address, tokenizer=self.tokenizer or address.tokenizer, window=self.window or address.window)
+
+    def _choose_address(self, settings: Configuration, kept: ModelAddress | None) -> ModelAddress:
+        model, base_url = self.model, self.base_url
+        name = model or (None if kept else settings.model)
+        if name and not base_url and (endpoint := settings.endpoints.get(name)):
+            return ModelAddress(
+                model=endpoint.model,
+                url=endpoint.url,
+                key_variable=endpoint.key_variable,
+                tokenizer=endpoint.tokenizer,
+                window=endpoint.window,
+            )
+        if kept and base_url and kept.url:
+            # Another server: the key of the old one is not for it.
+            return replace(kept, model=model or kept.model, url=base_url, key_variable=None)
+        if kept and not base_url and (not model or (kept.url and not is_built_in(model))):
+            return replace(kept, model=model or kept.model)
+        return ModelAddress(model=model or (None if base_url else name), url=base_url)
 
 
 def user_file() -> Path:

@@ -6,7 +6,7 @@ and the reply. The template takes what is left (about 200 tokens with the questi
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from math import inf
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self
@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 from annotated_types import Ge, Gt, Le, Lt
 
 from bookwheel.errors import PlanError
-from bookwheel.schema import check_bounds, parse
+from bookwheel.schema import check_bounds, list_fields, parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from importlib.resources.abc import Traversable
+
+    from bookwheel.schema import FieldSpec
 
 _PAPER_WINDOW: Final = 8192
 _TOKEN_FIELDS: Final = ("question_tokens", "chunk_tokens", "memory_tokens", "answer_tokens")
@@ -50,8 +52,11 @@ class Sampling:
     """The sampling settings of a model; None leaves one to the server."""
 
     temperature: Temperature | None = 0.7
+    """Sampling temperature, from 0, which is greedy, to 2."""
     top_p: TopP | None = 0.95
+    """Nucleus sampling: the probability mass to sample from, up to 1."""
     seed: Seed | None = None
+    """Seed of the sampling, for repeatable readings."""
     repeat_penalty: Positive | None = None
     """Only llama.cpp and vLLM know it; small models need it against loops."""
     thinking: bool | None = None
@@ -68,14 +73,15 @@ class Budget:
     """Hard limits of one reading; None is no limit. What was read when one is reached is kept."""
 
     tokens: Annotated[int, Gt(0), Le(2**53)] | None = None
-    """Prompt and reply tokens of all calls together."""
+    """Limit of prompt and reply tokens over all calls."""
     seconds: Positive | None = None
+    """Limit of wall-clock seconds."""
     cost: Positive | None = None
-    """In the currency of the two prices."""
+    """Limit of the cost, in the currency of the prices."""
     price_in: Price = 0.0
-    """Price of a million prompt tokens."""
+    """Price of a million prompt tokens; by default, the named endpoint's."""
     price_out: Price = 0.0
-    """Price of a million reply tokens."""
+    """Price of a million reply tokens; by default, the named endpoint's."""
 
     def __post_init__(self) -> None:
         check_bounds(self, error=PlanError, table="the budget's")
@@ -119,7 +125,8 @@ class GatePlan:
 
     scorer: Scorer = Scorer.JUDGE
     threshold: Annotated[float, Ge(-1e6), Le(1e6)] = 0.5
-    """Chunks with a lower score are skipped, and flagged."""
+    """In the gated ways, a chunk is read if its judgement is at least this, else skipped and flagged; by default, what
+    `bookwheel calibrate` found for the model."""
 
     def __post_init__(self) -> None:
         check_bounds(self, error=PlanError)
@@ -134,14 +141,19 @@ class Plan:
     """
 
     question_tokens: Tokens = 1024
+    """Token limit of the question."""
     chunk_tokens: Tokens = 5000
+    """Tokens of the document in each call."""
     memory_tokens: Tokens = 1024
+    """Token limit of the memory."""
     answer_tokens: Tokens = 1024
+    """Token limit of the answer."""
     layout: Layout = Layout.MEMORY_FIRST
+    """Order of the prompt; with `section-first`, a server can reuse the chunk's KV cache."""
     prompts: str = "standard"
-    """A prompt set of ours, or the path of one in a TOML file."""
+    """A prompt set, `standard`, `small` or `tiny`, or a TOML file with one."""
     language: str | None = None
-    """Of the prompts; None takes it from the question."""
+    """Language of the prompts, `en` or `zh`; by default, the question's."""
     schema: str | None = None
     """A JSON Schema, as JSON, that the answer must fit; None is an answer in words."""
     schema_optional: bool = False
@@ -160,7 +172,7 @@ class Plan:
     gate: GatePlan | None = None
     """Only gated ways need it; None takes the model's calibration."""
     rank: Rank = Rank.WORDS
-    """Only the way `ranked` needs it."""
+    """Order of the way `ranked`: by `words`, or by `embeddings` of the endpoint."""
     token_scale: Scale | None = None
     """Real tokens per estimated token, where an endpoint's tokenizer is unknown; None until its first reply."""
 
@@ -236,6 +248,50 @@ _MAKERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "budget": lambda values: Budget(**values),
     "gate": _make_gate,
 }
+
+
+def _name_settings() -> dict[str, tuple[str, ...]]:
+    own = {one.name: (one.name,) for one in fields(Plan)}
+    sampling = {one.name: ("sampling", one.name) for one in fields(Sampling)}
+    prices = {name: ("budget", name) for name in ("price_in", "price_out")}
+    limits = {"max_tokens_total": ("budget", "tokens")} | {f"max_{name}": ("budget", name) for name in _LIMITS[1:]}
+    names = own | sampling | limits | prices | {"lang": ("language",), "gate_threshold": ("gate", "threshold")}
+    return {name: path for name, path in names.items() if name != "schema"}
+
+
+_LIMITS: Final = ("tokens", "seconds", "cost")
+SETTINGS: Final[Mapping[str, tuple[str, ...]]] = _name_settings()
+"""The plan's values by one flat name each, as options and arguments of Python functions have them, and their path."""
+
+LIMITS: Final = tuple(name for name, path in SETTINGS.items() if path[0] == "budget" and len(path) > 1)
+"""Those that hold for one run alone."""
+
+
+def describe_setting(name: str) -> FieldSpec:
+    """Return the field of the plan behind a flat name."""
+    *tables, last = SETTINGS[name]
+    types = {"sampling": Sampling, "budget": Budget, "gate": GatePlan}
+    return list_fields(types[tables[0]] if tables else Plan)[last]
+
+
+def nest_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return flat settings as values of a plan, each in its table.
+
+    >>> nest_settings({"chunk_tokens": 900, "max_seconds": 60})
+    {'chunk_tokens': 900, 'budget': {'seconds': 60}}
+    """
+    nested: dict[str, Any] = {}
+    for name, value in settings.items():
+        for part in reversed(SETTINGS[name]):
+            value = {part: value}  # noqa: PLW2901
+        nested = merge_tables(nested, value)
+    return nested
+
+
+def renew_budget(old: Budget, limits: Mapping[str, Any]) -> Budget:
+    """Return the budget of a reading that goes on: its prices hold, and its limits were for the old run."""
+    open_ = {"budget": dict.fromkeys(_LIMITS)}
+    return Plan(budget=old).with_values(merge_tables(open_, nest_settings(limits))).budget
 
 
 def merge_tables(base: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:

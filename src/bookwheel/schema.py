@@ -18,8 +18,10 @@ bookwheel.errors.InputError: my.toml: plan.chunk_tokens must be a whole number, 
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
+from itertools import pairwise
 from math import inf
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, cast, get_args, get_origin, get_type_hints
@@ -102,6 +104,43 @@ class SchemaOf:
 
     def __get_pydantic_core_schema__(self, _source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return handler.generate_schema(self.type_)
+
+
+@dataclass(frozen=True, slots=True)
+class FieldSpec:
+    """A field of a dataclass: what options and descriptions are derived from."""
+
+    type_: Any
+    default: Any
+    about: str
+    """The sentence that stands under it."""
+
+
+@cache
+def list_fields(type_: type) -> dict[str, FieldSpec]:
+    """Return the fields of a dataclass by name."""
+    hints, sentences = get_type_hints(type_, include_extras=True), _read_sentences(type_.__module__)
+    return {
+        field.name: FieldSpec(hints[field.name], field.default, sentences.get((type_.__name__, field.name), ""))
+        for field in fields(type_)
+    }
+
+
+@cache
+def _read_sentences(module: str) -> dict[tuple[str, str], str]:
+    """Return what stands under the fields of a module's classes, by class and field."""
+    import ast
+    import inspect
+
+    classes = [
+        node for node in ast.parse(inspect.getsource(sys.modules[module])).body if isinstance(node, ast.ClassDef)
+    ]
+    return {
+        (class_.name, ast.unparse(field.target)): " ".join(str(note.value.value).split())
+        for class_ in classes
+        for field, note in pairwise(class_.body)
+        if isinstance(field, ast.AnnAssign) and isinstance(note, ast.Expr) and isinstance(note.value, ast.Constant)
+    }
 
 
 @cache

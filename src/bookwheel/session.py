@@ -1,25 +1,29 @@
 """The one way in: the command line, Python, batches, the server, MCP and evaluations prepare and run readings here.
 
-    session = Session(model=model, journal=journal, address=address)
-    kept = await session.keep(document)
-    prepared = await session.prepare(kept, ["Who keeps the light?"], plan)
-    readings = await session.run(prepared)
+    async with open_session(connection, journal) as session:
+        kept = await session.keep(document)
+        plan = session.build_plan({"chunk_tokens": 900})
+        prepared = await session.prepare(kept, ["Who keeps the light?"], plan)
+        readings = await session.run(prepared)
 
 `prepare` chooses the way of reading and checks question, plan and model before anything is stored or paid for. `run`
-begins the readings in the journal, claims them, and reads. `resume` goes on with one that stopped.
+begins the readings in the journal, claims them, and reads. `renew` makes one that stopped ready to go on.
 """
 
 from __future__ import annotations
 
 import asyncio
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from bookwheel.companions import accompany
+from bookwheel.configuration import Configuration, Connection, load_configuration
 from bookwheel.errors import InputError
-from bookwheel.models.patience import Patience
+from bookwheel.models.patience import Patience, persist
 from bookwheel.models.registry import ModelAddress
+from bookwheel.plan import SETTINGS, Plan, load_preset_plan, nest_settings, renew_budget
 from bookwheel.reading import runner
 from bookwheel.reading.choice import choose_way, find_default_way
 from bookwheel.reading.follow_up import carry_steps, continue_way
@@ -31,10 +35,10 @@ from bookwheel.types import DocumentInfo, Status, WayChoice
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 
-    from bookwheel.configuration import Configuration
     from bookwheel.journal import Journal, StoredDocument
     from bookwheel.models.base import Model
-    from bookwheel.plan import Budget, Plan
+    from bookwheel.models.weights import DownloadProgress
+    from bookwheel.plan import Budget
     from bookwheel.reading.estimate import CostEstimate
     from bookwheel.reading.loop import Way
     from bookwheel.types import Answer, Document, Reading, Step
@@ -84,14 +88,25 @@ def names_chunks(settings: Collection[str]) -> bool:
     return bool(_CHUNK_SETTINGS & {*settings})
 
 
+def refuse_unknown(settings: Collection[str], known: Sequence[str]) -> None:
+    """Raise InputError for the first setting of no known name; the nearest one is suggested."""
+    from difflib import get_close_matches
+
+    for name in settings:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+            raise InputError(f"unknown setting {name!r}; {hint}")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """Readings that have not begun, and what they need."""
+    """Readings that begin or go on, and what they need."""
 
-    readings: tuple[Reading, ...]
+    readings: Sequence[Reading]
     document: Document
     way: Way
-    choice: WayChoice
+    choice: WayChoice = field(default_factory=lambda: WayChoice(way="", reason=""))
 
 
 async def settle_way(
@@ -147,6 +162,25 @@ class Session:
     address: ModelAddress = field(default_factory=ModelAddress)
     """Kept with each reading, so that it can be resumed with the same model."""
     patience: Patience = field(default_factory=Patience)
+    configuration: Configuration = field(default_factory=Configuration)
+
+    def build_plan(self, settings: Mapping[str, Any], base: Plan | None = None) -> Plan:
+        """Return the model's plan, or that of a preset, with what the settings files and then these settings change.
+
+        A caller's own plan, `base`, takes the place of the model's and of the files.
+        """
+        refuse_unknown(settings, ("preset", *SETTINGS))
+        preset = settings.get("preset")
+        if base is not None and not isinstance(base, Plan):
+            raise InputError(f"plan must be a Plan, not {type(base).__name__}; values of one can be given by name")
+        if base is not None and preset is not None:
+            raise InputError("give a plan or a preset, not both")
+        if base is None:
+            files = self.configuration
+            name = preset or files.preset
+            base = (load_preset_plan(name) if name else self.model.plan).with_values(files.plan)
+            base = replace(base, budget=files.apply_prices(base.budget, self.address))
+        return base.with_values(nest_settings({name: value for name, value in settings.items() if name in SETTINGS}))
 
     async def keep(self, document: Document) -> StoredDocument:
         """Store a document. That reads it whole, so it happens in a thread."""
@@ -187,38 +221,42 @@ class Session:
     ) -> list[Reading]:
         """Begin the readings and read, several in lockstep; return how they ended."""
         self.begin(prepared.readings)
-        return await self.read_on(prepared.readings, prepared.document, prepared.way, watch)
+        return await self.read_on(prepared, watch)
 
     async def read_on(
-        self,
-        readings: Sequence[Reading],
-        document: Document,
-        way: Way,
-        watch: Callable[[Step | Answer], None] = runner.ignore_event,
+        self, prepared: Prepared, watch: Callable[[Step | Answer], None] = runner.ignore_event
     ) -> list[Reading]:
         """Read from where the readings stand, several in lockstep. `watch` sees the first, which stands for all."""
+        readings, document, way = prepared.readings, prepared.document, prepared.way
+        model, journal, patience = self.model, self.journal, self.patience
         with ExitStack() as claims:
-            if self.journal:
+            if journal:
                 for reading in readings:
-                    claims.enter_context(self.journal.claim(reading.id))
-            model, journal, patience = self.model, self.journal, self.patience
+                    claims.enter_context(journal.claim(reading.id))
             if len(readings) > 1:
                 return await run_readings(
                     readings, document, model, way=way, journal=journal, watch=[watch], patience=patience
                 )
-            run = apply_schema(way, readings[0].plan)
-            reading = await runner.run_reading(
-                readings[0], document, model, way=run, journal=journal, watch=watch, patience=patience
-            )
-            return [reading]
+            way = apply_schema(way, readings[0].plan)
+            return [
+                await runner.run_reading(
+                    readings[0], document, model, way=way, journal=journal, watch=watch, patience=patience
+                )
+            ]
 
-    def renew(self, old: Reading, budget: Budget) -> Reading:
-        """Return a stored reading as it goes on: with this model, under a budget that counts from zero."""
-        journal = self._require_journal()
+    def renew(self, old: Reading, limits: Mapping[str, Any], way: Way | None = None) -> Prepared:
+        """Return a stored reading as it goes on: with this model, under limits that count from zero."""
+        way = way or find_way(old)
+        journal, budget = self._require_journal(), self.renew_budget(old.plan.budget, limits)
         with journal.claim(old.id):
             journal.keep_address(old.id, self.address.complete(self.model))
         plan = replace(old.plan, budget=budget)
-        return replace(old, plan=plan, status=Status.READING, model=self.model.name, error="", error_kind="")
+        reading = replace(old, plan=plan, status=Status.READING, model=self.model.name, error="", error_kind="")
+        return Prepared(readings=[reading], document=journal.document_of(old.id), way=way)
+
+    def renew_budget(self, old: Budget, limits: Mapping[str, Any]) -> Budget:
+        """Return the budget of what goes on: the prices hold, and the limits were for the old run."""
+        return renew_budget(self.configuration.apply_prices(old, self.address), limits)
 
     def _require_journal(self) -> Journal:
         if self.journal is None:
@@ -228,17 +266,35 @@ class Session:
 
 @asynccontextmanager
 async def open_session(
-    address: ModelAddress,
+    connection: Connection,
     journal: Journal | None = None,
     *,
     model: Model | None = None,
-    patience: Patience | None = None,
-    connection: Mapping[str, Any] | None = None,
+    configuration: Configuration | None = None,
+    kept: ModelAddress | None = None,
+    waits: Patience | None = None,
+    record_tokens: bool = False,
+    show_download: Callable[[], AbstractContextManager[DownloadProgress | None]] = nullcontext,
 ) -> AsyncGenerator[Session]:
-    """Open the model at an address until the end of the block. A model that the caller opened stays open."""
-    reader = accompany(model or await address.open(**(connection or {})))
+    """Open the model until the end of the block. A model of the caller's own is taken as it is and stays open.
+
+    `kept` is the address of a reading that goes on, and `waits` the patience with a server that cannot be reached yet.
+    """
+    files = load_configuration() if configuration is None else configuration
+    address = ModelAddress() if model else connection.find_address(files, kept)
+    reader = model
+    if reader is None:
+        with show_download() as progress:
+            opening = partial(address.open, **connection.opening, record_tokens=record_tokens, progress=progress)
+            reader = await persist(opening, waits or Patience(seconds=0))
     try:
-        yield Session(model=reader, journal=journal, address=address, patience=patience or Patience())
+        yield Session(
+            model=accompany(reader),
+            journal=journal,
+            address=address,
+            patience=Patience.from_minutes(connection.patience),
+            configuration=files,
+        )
     finally:
         if model is None:
             await reader.aclose()

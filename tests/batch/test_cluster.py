@@ -9,7 +9,7 @@ import pytest
 from bookwheel.batch.cluster import ActorSettings, BudgetKeeper, read_on_cluster
 from bookwheel.batch.rows import make_rows
 from bookwheel.batch.run import BatchSettings
-from bookwheel.cli import main
+from bookwheel.cli.main import main
 from bookwheel.models.registry import ModelAddress
 from bookwheel.plan import Budget, Plan
 

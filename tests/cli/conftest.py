@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bookwheel.cli import main
+from bookwheel.cli.main import main
 
 FILLER = "Gulls circle over the pier, and the keeper writes down the wind. " * 12 + "\n\n"
 SMALL_PLAN = ("--chunk-tokens", "100", "--memory-tokens", "40", "--answer-tokens", "40")

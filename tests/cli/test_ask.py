@@ -63,7 +63,7 @@ def test_json_is_one_object_of_the_documented_shape(book: Path, ask) -> None:
 
 
 @pytest.mark.slow
-def test_everything_reads_what_is_left_out_otherwise(run, tmp_path: Path, question) -> None:
+def test_everything_reads_what_is_left_out_otherwise(run, book: Path, tmp_path: Path, question) -> None:
     page = tmp_path / "page.html"
     page.write_text(f"<html><body><nav><a href='/'>Home harbour</a></nav><p>{'Ada Quill is harbour master. ' * 9}</p>")
     lengths = {}

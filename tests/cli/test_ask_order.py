@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from bookwheel.cli import main
+from bookwheel.cli.main import main
 from bookwheel.documents.opening import TextDocument
 from bookwheel.types import Chunk, Conversation, Flag, Memory, Reply, Step
 from bookwheel.verdict.judge import judge_answer

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from bookwheel.cli import main
+from bookwheel.cli.main import main
 
 TEXT = "".join(
     f"Page {n} tells of harvests, tolls and rain.\n"

@@ -220,9 +220,9 @@ def test_follow_shows_a_finished_reading_and_ends(run, book: Path, ask) -> None:
 
 
 def test_follow_does_not_wait_for_a_reading_whose_process_was_killed(run, book: Path, ask, monkeypatch) -> None:
-    from bookwheel.cli import show
+    from bookwheel.cli import history
 
-    monkeypatch.setattr(show, "_FOLLOW_SECONDS", 0.001)
+    monkeypatch.setattr(history, "_FOLLOW_SECONDS", 0.001)
     ask()
     connection = connect(journal_path())
     connection.execute("UPDATE readings SET status = 'reading'")

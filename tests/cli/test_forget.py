@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bookwheel.cli import main
+from bookwheel.cli.main import main
 from bookwheel.documents.opening import TextDocument
 from bookwheel.journal import Journal
 from bookwheel.models.scripted import ScriptedModel, keyword_reader

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bookwheel.cli import main
+from bookwheel.cli.main import main
 
 
 @pytest.fixture

@@ -40,7 +40,7 @@ async def held(*_args, **_more):
     return Held(keyword_reader)
 
 registry.open_model = held
-from bookwheel.cli import main
+from bookwheel.cli.main import main
 main(sys.argv[1:])
 """
 

@@ -17,7 +17,7 @@ import pytest
 pytest.importorskip("starlette")
 pytest.importorskip("prometheus_client")
 
-from bookwheel.cli import main
+from bookwheel.cli.main import main
 from bookwheel.journal import Journal
 from bookwheel.types import Status
 
@@ -26,7 +26,7 @@ SMALL = {"chunk_tokens": 40, "memory_tokens": 20, "answer_tokens": 20}
 
 HELD = """
 import asyncio, sys
-from bookwheel.cli import main
+from bookwheel.cli.main import main
 from bookwheel.models.scripted import ScriptedModel
 
 reply = ScriptedModel.reply
@@ -109,14 +109,14 @@ def test_a_taken_port_is_an_error_that_says_so(tmp_path: Path, capsys: pytest.Ca
 
 
 def test_a_server_without_keys_has_a_token_where_somebody_sees_its_link(monkeypatch) -> None:
-    from bookwheel.cli.serve import _make_token
+    from bookwheel.cli.serve import ServerOptions
 
     monkeypatch.delenv("BOOKWHEEL_TOKEN", raising=False)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    assert len(_make_token(None)) >= 32
-    assert _make_token(None) != _make_token(True)
-    assert _make_token(False) == ""
+    assert len(ServerOptions().make_token()) >= 32
+    assert ServerOptions().make_token() != ServerOptions(token=True).make_token()
+    assert ServerOptions(token=False).make_token() == ""
     monkeypatch.setattr("sys.stderr.isatty", lambda: False, raising=False)
-    assert _make_token(None) == ""
+    assert ServerOptions().make_token() == ""
     monkeypatch.setenv("BOOKWHEEL_TOKEN", "chosen")
-    assert _make_token(None) == "chosen"
+    assert ServerOptions().make_token() == "chosen"

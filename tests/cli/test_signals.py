@@ -44,7 +44,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 class Announcer:
     @staticmethod
     def find_spec(name, path=None, target=None):
-        if name == "bookwheel.cli":
+        if name == "bookwheel.cli.main":
             print("up", flush=True)
         return None
 

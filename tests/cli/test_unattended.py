@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bookwheel.cli.progress import WaitLines, format_retry
+from bookwheel.cli.runner import WaitLines, format_retry
 from bookwheel.errors import Overloaded, ServerFault
 from bookwheel.models import registry
 from bookwheel.models.patience import Retry
@@ -145,8 +145,8 @@ def test_one_line_a_minute_tells_of_an_outage(capsys) -> None:
 
     lines = WaitLines(stderr())
     for tries, seconds in enumerate([0, 1, 20, 59, 61, 90, 125], start=1):
-        lines.report(Retry(error=BROKEN, tries=tries, wait=5.0, seconds=seconds))
-        lines.report(Retry(error=BROKEN, tries=tries, wait=0.0, seconds=seconds))
+        lines.report_retry(Retry(error=BROKEN, tries=tries, wait=5.0, seconds=seconds))
+        lines.report_retry(Retry(error=BROKEN, tries=tries, wait=0.0, seconds=seconds))
     told = capsys.readouterr().err.splitlines()
     assert [line.rpartition("Try ")[2].split()[0] for line in told] == ["2", "6", "8"]
 
@@ -167,7 +167,7 @@ async def hanging(*_args, **_more):
     await asyncio.sleep(3600)
 
 registry.open_model = hanging
-from bookwheel.cli import main
+from bookwheel.cli.main import main
 main(sys.argv[1:])
 """
 

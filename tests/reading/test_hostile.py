@@ -9,7 +9,7 @@ import re
 import pytest
 from rich.console import Console
 
-from bookwheel.cli.progress import memory_diff
+from bookwheel.cli.output import memory_diff
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Layout, Plan
 from bookwheel.reading.loop import read

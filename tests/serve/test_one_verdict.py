@@ -14,7 +14,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from bookwheel import TextDocument
-from bookwheel.cli.progress import memory_diff
+from bookwheel.cli.output import memory_diff
 from bookwheel.journal import Journal
 from bookwheel.plan import Plan
 from bookwheel.types import Chunk, Conversation, Memory, Reading, Reply, Status, Step

@@ -11,7 +11,7 @@ pytest.importorskip("starlette")
 
 from table_model import SENTENCE, make_model, write_document
 
-from bookwheel.cli import main
+from bookwheel.cli.main import main
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from bookwheel.errors import BookwheelError, InputError, ModelError
 from bookwheel.models.patience import Patience
 from bookwheel.reading.budget import BudgetedModel
 from bookwheel.reading.ways.registry import load_way
-from bookwheel.session import Session, WayRequest, settle_way
+from bookwheel.session import Prepared, Session, WayRequest, settle_way
 from bookwheel.types import Status
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from bookwheel.models.registry import ModelAddress
     from bookwheel.plan import Budget, Plan
     from bookwheel.reading.estimate import CostEstimate
-    from bookwheel.session import Prepared
     from bookwheel.types import Reading
 
 # Documents that are converted at once, each in a process of its own.
@@ -109,8 +108,9 @@ class GroupReader:
             rows.append(row)
             # With the id, a killed batch goes on in the middle of a document.
             self.record(row, RowOutcome(status=str(Status.READING), reading=reading.id))
+        prepared = Prepared(readings=readings, document=group.document, way=load_way(group.way))
         try:
-            ended = await self.session.read_on(readings, group.document, load_way(group.way)) if readings else []
+            ended = await self.session.read_on(prepared) if readings else []
         except InputError:
             # One of them is refused, which the journal tells; the others have ended.
             ended = [self.journal.reading(reading.id) for reading in readings]
@@ -130,7 +130,9 @@ class GroupReader:
             return None
         if old is None or (old.document.id, old.way) != (group.document.id, group.way):
             return None
-        return None if old.status is Status.ANSWERED else self.session.renew(old, self.settings.plan.budget)
+        budget = self.settings.plan.budget
+        prices = {"price_in": budget.price_in, "price_out": budget.price_out}
+        return None if old.status is Status.ANSWERED else self.session.renew(old, prices).readings[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

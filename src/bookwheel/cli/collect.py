@@ -9,44 +9,53 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Group, Parameter
 
-from bookwheel.cli.ask import find_reading_name, open_sources, split_words
-from bookwheel.cli.option_types import FilePath, Text
-from bookwheel.cli.options import ReadingOptions, list_given
-from bookwheel.cli.output import find_exit_code
-from bookwheel.configuration import load_configuration
+from bookwheel.cli.ask import begin_readings, find_reading_name, open_sources, split_words
+from bookwheel.cli.options import FilePath, ReadingOptions, Switch, Text, Texts
+from bookwheel.cli.output import find_exit_code, print_line, print_note
 from bookwheel.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from bookwheel.cli.options import OutputOptions
     from bookwheel.tables.columns import TableRequest
     from bookwheel.tables.table import Table
 
-_TABLE: Final = Group("Table", sort_key=1)
 _MOST_SHOWN: Final = 30
 _INCOMPLETE: Final = 5
 
 
-@Parameter(name="*", group=_TABLE)
+@Parameter(name="*", group=Group("Table", sort_key=1))
 @dataclass(frozen=True, kw_only=True)
 class TableOptions:
     """The table's columns, and what becomes of it."""
 
     schema: FilePath | None = None
     "A file with the JSON Schema of one row, instead of columns in the sentence."
-    key: Annotated[tuple[Text, ...], Parameter(negative="", show_default=False)] = ()
+    key: Texts = ()
     "A column that tells rows apart; can be repeated. Rows that agree there and differ elsewhere are marked."
     out: Annotated[FilePath | None, Parameter(name=("--out", "-o"))] = None
     "The table to write: .csv, .jsonl, .parquet or .md."
     sql: Text | None = None
     """Ask the table with SQL, such as "select who, count(*) from rows group by who"; SQLite counts, not the model."""
-    estimate: Annotated[bool, Parameter(negative="")] = False
+    estimate: Switch = False
     "Print how many calls and tokens the reading would take, and stop."
 
+    def make_request(self, sentence: str) -> TableRequest:
+        """Return what is to be collected, by the sentence and the schema."""
+        from bookwheel.reading.structured import load_answer_schema
+        from bookwheel.tables.columns import TableRequest
+        from bookwheel.tables.table import check_key
 
-def collect(*words: str, table: TableOptions | None = None, options: ReadingOptions | None = None) -> int:
+        if self.schema is None:
+            request = TableRequest.parse(sentence)
+        else:
+            request = TableRequest.from_schema(sentence, json.loads(load_answer_schema(self.schema)))
+        check_key(request, self.key)
+        return request
+
+
+async def collect(*words: str, table: TableOptions = TableOptions(), options: ReadingOptions = ReadingOptions()) -> int:
     """Read documents from beginning to end and collect every row of a kind into a table.
 
     Rows leave the memory as they are found, so a table is as long as it must be. Each row has its quote and its place.
@@ -59,69 +68,52 @@ def collect(*words: str, table: TableOptions | None = None, options: ReadingOpti
         or a reading's id shows, writes or asks a table that was collected before.
 
     """
-    from bookwheel.cli.runner import run_command
-
-    return run_command(_collect(words, table or TableOptions(), options or ReadingOptions()))
-
-
-async def _collect(words: tuple[str, ...], wanted: TableOptions, options: ReadingOptions) -> int:
     from bookwheel.tables.table import build_table, check_target
     from bookwheel.tables.way import NAME
 
     if options.way:
         raise InputError("collect has a way of its own: leave out --way")
-    if wanted.out:
-        check_target(wanted.out)
-    output, name = options.output, find_reading_name(list(words))
+    if table.out:
+        check_target(table.out)
+    name = find_reading_name(words) or await _read(words, table, options)
     if not name:
-        found = await _read(words, wanted, options)
-        if found is None:
-            return 0
-        name = found
-    with output.require_journal(name) as journal:
+        return 0
+    with options.output.require_journal(name) as journal:
         reading = journal.reading(name)
         if reading.way != NAME:
             raise InputError(f"reading {reading.id[:8]} has no table: it was read by the way {reading.way}")
-        table = build_table(reading, journal.document_of(reading.id), wanted.key)
-    _show(table, wanted, output)
-    return find_exit_code(reading) or (_INCOMPLETE if table.unproven else 0)
+        found = build_table(reading, journal.document_of(reading.id), table.key)
+    _show(found, table, options.output)
+    return find_exit_code(reading) or (_INCOMPLETE if found.unproven else 0)
 
 
-async def _read(words: tuple[str, ...], wanted: TableOptions, options: ReadingOptions) -> str | None:
-    """Read the sources and return the reading's id; None where only the cost was asked for."""
-    from bookwheel.arguments import build_plan
-    from bookwheel.cli.estimate import print_estimate
-    from bookwheel.cli.runner import print_warnings, read_shown
+async def _read(words: tuple[str, ...], wanted: TableOptions, options: ReadingOptions) -> str:
+    """Read the sources and return the reading's id; empty where only the cost was asked for."""
+    from bookwheel.cli.runner import read_shown
     from bookwheel.session import WayRequest
-    from bookwheel.tables.table import check_key
     from bookwheel.tables.way import NAME
 
     sources, sentence = split_words(words)
-    request, settings, output = _make_request(sentence, wanted.schema), load_configuration(), options.output
-    check_key(request, wanted.key)
-    document = await open_sources(sources, everything=False, is_silent=output.is_silent)
-    address = options.models.find_address(settings)
+    question, output = wanted.make_request(sentence).to_question(), options.output
+    document = await open_sources(sources, output)
     with output.open_journal() as journal:
-        async with options.models.open_session(address, journal) as session:
-            plan = build_plan(None, session.model, list_given(options.plan, options.budget), settings, address)
-            stored = await session.keep(document)
-            print_warnings(document, session.model, output)
-            prepared = await session.prepare(stored, [request.to_question()], plan, WayRequest(way=NAME))
-            cost = await session.estimate(prepared)
-            print_estimate(cost, prepared.choice, session.model, plan, output, only=wanted.estimate)
-            if wanted.estimate:
-                return None
-            session.begin(prepared.readings)
-            (reading,) = await read_shown(session, prepared.readings, stored, prepared.way, output)
+        async with options.models.open_session(journal) as session:
+            stored, plan, request = (
+                await session.keep(document),
+                session.build_plan(options.given),
+                WayRequest(way=NAME),
+            )
+            prepared = await begin_readings(
+                session, stored, [question], plan, request=request, output=output, only_estimate=wanted.estimate
+            )
+            if prepared is None:
+                return ""
+            (reading,) = await read_shown(session, prepared, output)
             return reading.id
 
 
 def _show(table: Table, wanted: TableOptions, output: OutputOptions) -> None:
     """Print the table, or what SQL says of it; write it where that is wanted."""
-    from rich.text import Text as Line
-
-    from bookwheel.cli.output import print_line, stderr
-
     if wanted.out:
         table.write(wanted.out)
     if wanted.sql:
@@ -131,16 +123,15 @@ def _show(table: Table, wanted: TableOptions, output: OutputOptions) -> None:
         else:
             _print_grid(names, [["" if cell is None else str(cell) for cell in row] for row in rows])
     elif output.as_json:
-        print_line(
-            json.dumps({**table.to_json()} | ({"out": str(wanted.out)} if wanted.out else {}), ensure_ascii=False)
-        )
+        out = {"out": str(wanted.out)} if wanted.out else {}
+        print_line(json.dumps({**table.to_json(), **out}, ensure_ascii=False))
     elif wanted.out:
         print_line(str(wanted.out))
     else:
         _print_rows(table)
     if not output.quiet and not output.as_json:
         for note in table.list_notes():
-            stderr().print(Line(f"note: {note}", style="yellow"))
+            print_note(f"note: {note}")
 
 
 def _print_rows(table: Table) -> None:
@@ -150,8 +141,6 @@ def _print_rows(table: Table) -> None:
     cells = [[*(cell or "" for cell in row.cells), row.places[0].quote + marks[row.is_proven]] for row in shown]
     _print_grid(names, cells)
     if len(table.rows) > len(shown):
-        from bookwheel.cli.output import print_line
-
         print_line(f"{len(shown)} of {len(table.rows)} rows are shown; --out FILE writes all")
 
 
@@ -160,7 +149,7 @@ def _print_grid(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     from rich.table import Table as Grid
     from rich.text import Text as Cell
 
-    from bookwheel.cli.output import print_line, stdout
+    from bookwheel.cli.output import stdout
     from bookwheel.text.sanitize import sanitize
 
     if not sys.stdout.isatty():
@@ -173,12 +162,3 @@ def _print_grid(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     for row in rows:
         grid.add_row(*(Cell(sanitize(cell)) for cell in row))
     stdout().print(grid)
-
-
-def _make_request(sentence: str, schema: Path | None) -> TableRequest:
-    from bookwheel.reading.structured import load_answer_schema
-    from bookwheel.tables.columns import TableRequest
-
-    if schema is None:
-        return TableRequest.parse(sentence)
-    return TableRequest.from_schema(sentence, json.loads(load_answer_schema(schema)))

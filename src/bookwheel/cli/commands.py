@@ -58,7 +58,7 @@ COMMANDS = {
         'bookwheel list --search "lease" --json',
     ),
     "show": Command(
-        "bookwheel.cli.show:show",
+        "bookwheel.cli.history:show",
         "READING",
         "Show how the memory changed at each step of a reading.",
         "bookwheel show last --changes",
@@ -73,7 +73,7 @@ COMMANDS = {
         "bookwheel resume 3fa9 --max-cost 2",
     ),
     "edit": Command(
-        "bookwheel.cli.edit:edit",
+        "bookwheel.cli.resume:edit",
         "READING --step K",
         "Change the memory after a step and read on from there.",
         'bookwheel edit last --step 5 --memory "The lady doctor was Miss Frayne."',
@@ -97,14 +97,14 @@ COMMANDS = {
         "bookwheel serve --host 0.0.0.0 --key-file keys.toml --base-url http://localhost:8000/v1",
     ),
     "mcp": Command(
-        "bookwheel.cli.mcp:mcp",
+        "bookwheel.cli.serve:mcp",
         "",
         "Serve readings as tools over the Model Context Protocol.",
         "bookwheel mcp --root ~/papers",
         "bookwheel mcp --http --port 8765",
     ),
     "forget": Command(
-        "bookwheel.cli.forget:forget",
+        "bookwheel.cli.history:forget",
         "[READING...]",
         "Delete readings and their documents.",
         "bookwheel forget 3fa9",
@@ -126,14 +126,14 @@ COMMANDS = {
         "bookwheel doctor --repair",
     ),
     "config": Command(
-        "bookwheel.cli.config:config",
+        "bookwheel.cli.doctor:config",
         "",
         "Show the settings files, endpoints and templates in force.",
         "bookwheel config",
         "bookwheel config --json",
     ),
     "completion": Command(
-        "bookwheel.cli.completion:completion",
+        "bookwheel.cli.doctor:completion",
         "SHELL",
         "Print a completion script for bash, zsh or fish.",
         "bookwheel completion bash > ~/.local/share/bash-completion/completions/bookwheel",

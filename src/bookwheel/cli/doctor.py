@@ -1,4 +1,4 @@
-"""`bookwheel doctor`: check this installation and say how to fix what is wrong."""
+"""`bookwheel doctor`, `config` and `completion`: what is here, what is wrong here and how to mend it, what is set."""
 
 from __future__ import annotations
 
@@ -7,18 +7,22 @@ import os
 import platform
 import shutil
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Parameter
 
-from bookwheel.cli.options import ModelOptions, OutputOptions
+from bookwheel.cli.options import ModelOptions, OutputOptions, Switch
+from bookwheel.cli.output import print_json, print_line, stdout
+from bookwheel.configuration import find_files, load_configuration, user_file
+from bookwheel.environment import Environment
 from bookwheel.errors import BookwheelError, find_install_command
+from bookwheel.text.sanitize import sanitize
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 _EXTRAS: Final = {
     "local": ("the local model", ("xllamacpp",)),
@@ -33,6 +37,13 @@ _LOW_DISK: Final = 500_000_000
 _MOST_DAMAGE: Final = 20
 # Seconds that an endpoint has to list its models.
 _ENDPOINT_TIMEOUT: Final = 10.0
+# The generated script only defines a function, which zsh would load and never call.
+_ZSH_CALL: Final = """
+if [ "$funcstack[1]" = _bookwheel ]; then
+  _cyclopts_bookwheel "$@"
+else
+  compdef _cyclopts_bookwheel bookwheel
+fi"""
 
 
 class CheckStatus(StrEnum):
@@ -43,24 +54,21 @@ class CheckStatus(StrEnum):
     WRONG = "wrong"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class CheckResult:
     """One check: its subject, its status, and what was seen or how to fix it."""
 
     subject: str
-    status: CheckStatus
     message: str
+    status: CheckStatus = CheckStatus.OK
 
     def to_json(self) -> dict[str, str]:
         """Return the check as `doctor --json` prints it."""
         return {"what": self.subject, "health": str(self.status), "says": self.message}
 
 
-def doctor(
-    *,
-    repair: Annotated[bool, Parameter(negative="")] = False,
-    models: ModelOptions | None = None,
-    output: OutputOptions | None = None,
+async def doctor(
+    *, repair: Switch = False, models: ModelOptions = ModelOptions(), output: OutputOptions = OutputOptions()
 ) -> int:
     """Check Python, the optional packages, the local model, the journal and, with --base-url or --model, the model.
 
@@ -74,59 +82,54 @@ def doctor(
         Copy what is sound of a damaged journal to a new file in its place; the old one stays beside it.
 
     """
-    from bookwheel.cli.output import print_line
-    from bookwheel.cli.runner import run_command
-
-    models, output = models or ModelOptions(), output or OutputOptions()
-    repaired = _repair_journal(output) if repair else []
-    results = [*repaired, *_check_machine(), *_check_extras(), _check_weights()]
-    results += [*_check_journal(output), _check_settings()]
-    if models.url or models.model:
-        results += run_command(_check_model(models))
+    checks = [_check_machine, _check_extras, _check_weights, lambda: _check_journal(output), _check_settings]
+    if repair:
+        checks.insert(0, lambda: _repair_journal(output))
+    results = [result for check in checks for result in check()]
+    if models.connection.url or models.connection.model:
+        results += await _check_model(models)
     if output.as_json:
-        print_line(json.dumps({"findings": [result.to_json() for result in results]}))
+        print_json({"findings": [result.to_json() for result in results]})
     else:
         _print_results(results)
     return 2 if any(result.status is CheckStatus.WRONG for result in results) else 0
 
 
 def _check_machine() -> Iterator[CheckResult]:
-    system = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
-    yield CheckResult(subject="python", status=CheckStatus.OK, message=system)
+    yield CheckResult("python", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
     cores, load = os.cpu_count() or 1, os.getloadavg()[0]
-    is_busy = load >= cores
-    yield CheckResult(
-        subject="processor",
-        status=CheckStatus.NOTE if is_busy else CheckStatus.OK,
-        message=f"{cores} cores, load {load:.1f}" + (": busy, the local model will be slow" if is_busy else ""),
-    )
+    if load >= cores:
+        message = f"{cores} cores, load {load:.1f}: busy, the local model will be slow"
+        yield CheckResult("processor", message, CheckStatus.NOTE)
+    else:
+        yield CheckResult("processor", f"{cores} cores, load {load:.1f}")
     if (sys.stdout.encoding or "").lower().replace("-", "") != "utf8":
         message = f"its encoding is {sys.stdout.encoding}; set PYTHONUTF8=1 to see every character"
-        yield CheckResult(subject="terminal", status=CheckStatus.NOTE, message=message)
+        yield CheckResult("terminal", message, CheckStatus.NOTE)
 
 
 def _check_extras() -> Iterator[CheckResult]:
     for extra, (purpose, packages) in _EXTRAS.items():
-        missing = [package for package in packages if find_spec(package) is None]
-        if missing:
+        if missing := [package for package in packages if find_spec(package) is None]:
             message = f"{purpose} needs: {find_install_command(extra)} (missing: {', '.join(missing)})"
-            yield CheckResult(subject=extra, status=CheckStatus.NOTE, message=message)
+            yield CheckResult(extra, message, CheckStatus.NOTE)
         else:
-            yield CheckResult(subject=extra, status=CheckStatus.OK, message=f"{purpose}: installed")
+            yield CheckResult(extra, f"{purpose}: installed")
 
 
-def _check_weights() -> CheckResult:
-    from bookwheel.environment import Environment
+def _check_weights() -> Iterator[CheckResult]:
     from bookwheel.models import weights
 
     try:
         path = weights.find_local_weights(Environment.load())
     except BookwheelError as error:
-        return CheckResult(subject="weights", status=CheckStatus.WRONG, message=str(error))
+        yield CheckResult("weights", str(error), CheckStatus.WRONG)
+        return
     if path is None:
         message = f"not downloaded yet; the first `ask` downloads them ({weights.SMOLLM2.megabytes} MB)"
-        return CheckResult(subject="weights", status=CheckStatus.NOTE, message=message)
-    return CheckResult(subject="weights", status=CheckStatus.OK, message=str(path))
+        yield CheckResult("weights", message, CheckStatus.NOTE)
+    else:
+        yield CheckResult("weights", str(path))
 
 
 def _check_journal(output: OutputOptions) -> Iterator[CheckResult]:
@@ -134,96 +137,127 @@ def _check_journal(output: OutputOptions) -> Iterator[CheckResult]:
     try:
         journal = output.find_journal()
         if journal is None:
-            yield CheckResult(subject="journal", status=CheckStatus.OK, message=f"{path}, not begun yet")
+            yield CheckResult("journal", f"{path}, not begun yet")
             return
         with journal:
             count, damage = len(journal.readings()), journal.find_damage()
     except BookwheelError as error:
-        yield CheckResult(subject="journal", status=CheckStatus.WRONG, message=str(error))
+        yield CheckResult("journal", str(error), CheckStatus.WRONG)
         return
     for what in damage[:_MOST_DAMAGE]:
         message = f"{what}; mend the journal with bookwheel doctor --repair"
-        yield CheckResult(subject="journal", status=CheckStatus.WRONG, message=message)
-    yield CheckResult(subject="journal", status=CheckStatus.OK, message=f"{path}, {count} readings")
+        yield CheckResult("journal", message, CheckStatus.WRONG)
+    yield CheckResult("journal", f"{path}, {count} readings")
     free = shutil.disk_usage(path.parent).free
     status = CheckStatus.OK if free > _LOW_DISK else CheckStatus.NOTE
-    yield CheckResult(subject="disk", status=status, message=f"{free / 1e9:.1f} GB free where the journal is")
+    yield CheckResult("disk", f"{free / 1e9:.1f} GB free where the journal is", status)
 
 
-def _repair_journal(output: OutputOptions) -> list[CheckResult]:
+def _repair_journal(output: OutputOptions) -> Iterator[CheckResult]:
     from bookwheel.journal.damage import repair
 
     if not output.path.exists():
-        return []
+        return
     try:
         old, lost = repair(output.path)
     except BookwheelError as error:
-        return [CheckResult(subject="repair", status=CheckStatus.WRONG, message=str(error))]
-    done = CheckResult(subject="repair", status=CheckStatus.OK, message=f"copied what is sound; the old file is {old}")
-    left_out = [CheckResult(subject="left out", status=CheckStatus.NOTE, message=what) for what in lost]
-    return [done, *left_out]
+        yield CheckResult("repair", str(error), CheckStatus.WRONG)
+        return
+    yield CheckResult("repair", f"copied what is sound; the old file is {old}")
+    for what in lost:
+        yield CheckResult("left out", what, CheckStatus.NOTE)
 
 
-def _check_settings() -> CheckResult:
-    """Check the settings files, and the variables that could be mistyped options."""
-    from bookwheel.configuration import find_files, load_configuration
-
+def _check_settings() -> Iterator[CheckResult]:
     try:
         load_configuration()
         files = ", ".join(map(str, find_files()))
     except BookwheelError as error:
-        return CheckResult(subject="settings", status=CheckStatus.WRONG, message=str(error))
-    return CheckResult(subject="settings", status=CheckStatus.OK, message=files or "no settings file, which is fine")
+        yield CheckResult("settings", str(error), CheckStatus.WRONG)
+    else:
+        yield CheckResult("settings", files or "no settings file, which is fine")
 
 
 async def _check_model(options: ModelOptions) -> list[CheckResult]:
     """Check the endpoint, and what the named or only model offers."""
+    from bookwheel.cli.models import report_model
     from bookwheel.models.endpoint import Endpoint
     from bookwheel.models.server_models import list_served_models
 
-    results, count = [], 1
-    if options.url:
-        endpoint = Endpoint.resolve(options.url, options.key, timeout=_ENDPOINT_TIMEOUT)
-        try:
-            served = await list_served_models(endpoint)
-        except BookwheelError as error:
-            return [CheckResult(subject="endpoint", status=CheckStatus.WRONG, message=str(error))]
-        names, count = ", ".join(model.name for model in served), len(served)
-        message = f"{endpoint.display_url} serves {names or 'models that it does not list'}"
-        results.append(CheckResult(subject="endpoint", status=CheckStatus.OK, message=message))
-    if options.model or count == 1:
-        return [*results, *await _check_offers(options)]
-    message = "name one with --model to see what it offers"
-    return [*results, CheckResult(subject="model", status=CheckStatus.NOTE, message=message)]
-
-
-async def _check_offers(options: ModelOptions) -> list[CheckResult]:
-    from bookwheel.cli.offers import report_model
-
+    results, connection, subject = [], options.connection, "model"
     try:
+        if connection.url:
+            subject = "endpoint"
+            endpoint = Endpoint.resolve(connection.url, connection.key, timeout=_ENDPOINT_TIMEOUT)
+            served = await list_served_models(endpoint)
+            names = ", ".join(model.name for model in served)
+            message = f"{endpoint.display_url} serves {names or 'models that it does not list'}"
+            results.append(CheckResult("endpoint", message))
+            if not connection.model and len(served) != 1:
+                message = "name one with --model to see what it offers"
+                return [*results, CheckResult("model", message, CheckStatus.NOTE)]
+            subject = "model"
         report = await report_model(options)
     except BookwheelError as error:
-        return [CheckResult(subject="model", status=CheckStatus.WRONG, message=str(error))]
-    offers = [
-        CheckResult(
-            subject=str(offer.kind),
-            status=CheckStatus.OK if offer.is_offered else CheckStatus.NOTE,
-            message=offer.detail if offer.is_offered is not False else f"no: {offer.detail}",
-        )
-        for offer in report.offers
-    ]
-    message = f"{report.model}: {'; '.join(report.describe_ways())}"
-    return [*offers, CheckResult(subject="ways", status=CheckStatus.OK, message=message)]
+        return [*results, CheckResult(subject, str(error), CheckStatus.WRONG)]
+    for offer in report.offers:
+        status = CheckStatus.OK if offer.is_offered else CheckStatus.NOTE
+        message = offer.detail if offer.is_offered is not False else f"no: {offer.detail}"
+        results.append(CheckResult(str(offer.kind), message, status))
+    return [*results, CheckResult("ways", f"{report.model}: {'; '.join(report.describe_ways())}")]
 
 
-def _print_results(results: list[CheckResult]) -> None:
+def _print_results(results: Sequence[CheckResult]) -> None:
     from rich.text import Text
-
-    from bookwheel.cli.output import stdout
-    from bookwheel.text.sanitize import sanitize
 
     console = stdout()
     colours = {CheckStatus.OK: "green", CheckStatus.NOTE: "yellow", CheckStatus.WRONG: "bold red"}
     for result in results:
         mark = Text(f"{result.status:<6}", style=colours[result.status])
         console.print(mark + Text(f"{result.subject:<10} ", style="bold") + Text(sanitize(result.message)))
+
+
+def config(*, as_json: Annotated[Switch, Parameter(name="--json")] = False) -> int:
+    """Show the settings files in force, and what they set: endpoints, the default model and plan, templates.
+
+    The user's file is ~/.config/bookwheel/config.toml (or $BOOKWHEEL_CONFIG), the project's is bookwheel.toml. The
+    project's settings go on top of the user's, environment variables and options on top of both.
+
+    Parameters
+    ----------
+    as_json
+        Print one JSON object.
+
+    """
+    files, settings = find_files(), load_configuration()
+    if as_json:
+        print_json({"files": [str(file) for file in files], **asdict(settings)})
+        return 0
+    lines = [f"settings  {file}" for file in files] or [f"settings  none: write ./bookwheel.toml or {user_file()}"]
+    lines += [f"{name:9} {value}" for name in ("model", "way", "preset") if (value := getattr(settings, name))]
+    lines += [f"plan      {name} = {json.dumps(value)}" for name, value in settings.plan.items()]
+    for name, endpoint in settings.endpoints.items():
+        variable = endpoint.key_variable or "OPENAI_API_KEY"
+        key = f"key in {variable}" + ("" if os.environ.get(variable) else " (not set)")
+        lines.append(f"endpoint  {name}: {endpoint.model or 'its only model'} at {endpoint.url}, {key}")
+    lines += [f"template  {name}: {text}" for name, text in settings.templates.items()]
+    for line in lines:
+        print_line(sanitize(line))
+    return 0
+
+
+def completion(shell: Literal["bash", "zsh", "fish"]) -> int:
+    """Print a completion script for a shell, to be put where the shell looks for them.
+
+    Parameters
+    ----------
+    shell
+        `bash`, `zsh` or `fish`.
+
+    """
+    from bookwheel.cli.commands import list_commands
+    from bookwheel.cli.main import build_app
+
+    script = build_app(list_commands()).generate_completion(shell=shell).rstrip("\n")
+    print_line(script + (_ZSH_CALL if shell == "zsh" else ""))
+    return 0

@@ -1,13 +1,28 @@
-"""`bookwheel list`: the readings in the journal."""
+"""`bookwheel list`, `show` and `forget`: the readings of the journal, one of them step by step, and their end."""
 
 from __future__ import annotations
 
-from bookwheel.cli.option_types import PositiveInt, Text
-from bookwheel.cli.options import OutputOptions
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from bookwheel.cli import STDIN
+from bookwheel.cli.options import FilePath, OutputOptions, PositiveInt, Switch, Text
+from bookwheel.cli.output import print_event, print_json, print_line, print_note, stdout
+from bookwheel.errors import BookwheelError, InputError
+from bookwheel.types import Memory, Status
+
+if TYPE_CHECKING:
+    from bookwheel.journal import Journal
+    from bookwheel.types import Reading
+
+# Seconds between two looks at the journal for new steps.
+_FOLLOW_SECONDS: Final = 0.5
 
 
 def list_readings(
-    *, search: Text | None = None, limit: PositiveInt | None = None, output: OutputOptions | None = None
+    *, search: Text | None = None, limit: PositiveInt | None = None, output: OutputOptions = OutputOptions()
 ) -> int:
     """List the readings in the journal, newest first.
 
@@ -21,7 +36,156 @@ def list_readings(
     """
     from bookwheel.cli.listing import print_json_list, print_list
 
-    output = output or OutputOptions()
     output.check_journal()
     (print_json_list if output.as_json else print_list)(output.path, limit=limit, search=search)
     return 0
+
+
+def show(
+    reading: str,
+    *,
+    html: FilePath | None = None,
+    markdown: FilePath | None = None,
+    follow: Switch = False,
+    changes: Switch = False,
+    output: OutputOptions = OutputOptions(),
+) -> int:
+    """Show a reading step by step: what each step added to the memory and removed.
+
+    For each line of the final memory, show the step at which it entered and the passage it comes from.
+
+    Parameters
+    ----------
+    reading
+        The reading's id, its first characters, or "last".
+    html
+        Write the timeline to this file, as one self-contained HTML page.
+    markdown
+        Write answer, evidence and timeline to this file as Markdown; "-" is standard output.
+    follow
+        Show the steps as another process reads them, until the reading ends.
+    changes
+        Show only steps that changed the memory.
+
+    """
+    from bookwheel.cli.timeline import find_note, print_origins, print_timeline
+    from bookwheel.record import reading_to_json
+    from bookwheel.verdict.provenance import find_origins
+
+    with output.require_journal(reading) as journal:
+        record = journal.reading(reading)
+        if follow:
+            record = _follow(journal, record, output)
+        lines = find_origins(record.steps, journal.document_of(record.id))
+        note = find_note(journal.path, record.id)
+    if html:
+        from bookwheel.views.html import render_page
+
+        _write_file(html, render_page(record, lines))
+    if markdown:
+        from bookwheel.views.markdown import render_markdown
+
+        _write_file(markdown, render_markdown(record, lines))
+    if output.as_json:
+        print_json({**reading_to_json(record), **(note.fields if note else {})})
+    elif not (html or markdown or output.json_events):
+        if not follow:
+            print_timeline(stdout(), record, note, only_changes=changes)
+        print_origins(stdout(), lines)
+    return 0
+
+
+def _follow(journal: Journal, reading: Reading, output: OutputOptions) -> Reading:
+    """Print the steps of a reading as they come into the journal, and return it when it has ended."""
+    from bookwheel.cli.timeline import print_end, print_head, print_step
+    from bookwheel.record import outcome_to_json, step_to_json, summary_to_json
+
+    console, seen, unclaimed = stdout(), 0, 0
+    memory = Memory.blank(reading.plan.memory_tokens)
+    if output.json_events:
+        print_event("reading", summary_to_json(reading))
+    elif not output.as_json:
+        print_head(console, reading)
+    while True:
+        for step in reading.steps[seen:]:
+            if output.json_events:
+                print_event("step", step_to_json(step, memory))
+                memory = step.after
+            elif not output.as_json:
+                print_step(console, step)
+        seen = len(reading.steps)
+        # A reading whose process was killed stays "reading" for ever. Two looks: it begins a moment before its claim.
+        unclaimed = 0 if journal.is_claimed(reading.id) else unclaimed + 1
+        if reading.status is not Status.READING or unclaimed > 1:
+            break
+        time.sleep(_FOLLOW_SECONDS)
+        reading = journal.reading(reading.id)
+    if output.json_events:
+        print_event("end", outcome_to_json(reading))
+    elif not output.as_json:
+        print_end(console, reading)
+    return reading
+
+
+def _write_file(path: Path, text: str) -> None:
+    if str(path) == STDIN:
+        print_line(text.rstrip("\n"))
+        return
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
+    print_note(f"wrote {path}", style="dim")
+
+
+def forget(
+    *readings: str,
+    older_than: PositiveInt | None = None,
+    unread: Switch = False,
+    output: OutputOptions = OutputOptions(),
+) -> int:
+    """Delete readings, each with its document if no other reading is of it. Nothing brings them back.
+
+    Parameters
+    ----------
+    readings
+        The readings' ids, their first characters, or "last".
+    older_than
+        Delete all readings that began more than this many days ago.
+    unread
+        Delete the documents that no reading is of, however new they are.
+
+    """
+    if not readings and older_than is None and not unread:
+        raise InputError("say what to forget: bookwheel forget READING, or --older-than DAYS")
+    journal = output.find_journal()
+    deleted: list[str] = []
+    kept: dict[str, str] = {}
+    if journal is not None:
+        with journal:
+            for id_ in _find_ids(journal, readings, older_than):
+                try:
+                    journal.delete(id_)
+                    deleted.append(id_)
+                except BookwheelError as error:  # the others go all the same
+                    kept[id_] = str(error)
+            if unread or deleted:
+                journal.delete_unread(all_=unread)
+    elif readings:
+        output.require_journal(readings[0])
+    if output.as_json:
+        print_json({"deleted": deleted, "kept": kept})
+    else:
+        print_note(f"deleted {len(deleted)} readings", style="dim")
+        for reason in kept.values():
+            print_note(reason)
+    return 2 if kept else 0
+
+
+def _find_ids(journal: Journal, readings: tuple[str, ...], days: int | None) -> list[str]:
+    """Return whole ids. Raise JournalError, before anything is deleted, for one that is not there."""
+    ids = dict.fromkeys(journal.find_id(name) for name in readings)
+    if days is not None:
+        before = (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="seconds")
+        ids |= dict.fromkeys(reading.id for reading in journal.readings() if reading.created < before)
+    return list(ids)

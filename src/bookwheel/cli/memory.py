@@ -3,41 +3,58 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from cyclopts import App, Parameter
 
 from bookwheel.cli import STDIN
-from bookwheel.cli.edit import choose_memory
-from bookwheel.cli.memory_output import print_change, print_log, print_reply, print_values
-from bookwheel.cli.option_types import FilePath, PositiveInt, Text, WholeNumber
-from bookwheel.cli.options import BudgetOptions, ModelOptions, OutputOptions, PlanOptions, list_given
-from bookwheel.configuration import load_configuration
+from bookwheel.cli.options import (
+    FilePath,
+    ModelOptions,
+    OutputOptions,
+    PlanOptions,
+    PositiveInt,
+    RunOptions,
+    Switch,
+    Text,
+    WholeNumber,
+    Words,
+)
+from bookwheel.cli.output import EXIT_CODES, print_json, print_line, print_note
+from bookwheel.cli.resume import choose_memory
 from bookwheel.errors import InputError
+from bookwheel.journal.memory_rows import blank_version
 from bookwheel.memory import record as records
+from bookwheel.text.sanitize import sanitize
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Mapping
 
+    from bookwheel.journal import Journal
+    from bookwheel.journal.memory_rows import MemoryVersion
     from bookwheel.memory.append import MemoryUpdate
+    from bookwheel.memory.asking import MemoryAnswer
     from bookwheel.memory.opened import OpenMemory
 
-_GAPS = 5
+_GAPS: Final = 5
+_SIGNS: Final = {"new": "+", "gone": "-", "reworded": "~"}
+
+app = App(name="memory", help="A memory that goes on: append, ask, look back, correct, forget.")
 
 
-def new(
+@app.command
+async def new(
     name: str,
     *,
-    about: Text,
+    about: Words,
     way: Text | None = None,
     max_characters: PositiveInt | None = None,
     max_tokens_per_day: PositiveInt | None = None,
-    models: ModelOptions | None = None,
-    plan: PlanOptions | None = None,
-    output: OutputOptions | None = None,
+    models: ModelOptions = ModelOptions(),
+    plan: PlanOptions = PlanOptions(),
+    output: OutputOptions = OutputOptions(),
 ) -> int:
     """Begin a memory.
 
@@ -56,42 +73,30 @@ def new(
         What it may cost on a day in UTC.
 
     """
-    from bookwheel.cli.runner import run_command
+    from bookwheel.journal.memory_rows import MemoryLimits
+    from bookwheel.memory.opened import begin_memory
 
-    async def begin() -> int:
-        from bookwheel.arguments import build_plan
-        from bookwheel.journal.memory_rows import MemoryLimits
-        from bookwheel.memory.opened import begin_memory
-
-        where, chosen = output or OutputOptions(), models or ModelOptions()
-        settings = load_configuration()
-        address = chosen.find_address(settings)
-        limits = MemoryLimits(max_characters=max_characters, max_tokens_per_day=max_tokens_per_day)
-        with where.open_journal() as journal:
-            async with chosen.open_session(address, journal) as session:
-                complete = build_plan(None, session.model, list_given(plan or PlanOptions()), settings, address)
-                record = await begin_memory(session, name, about, complete, way=way or "", limits=limits)
-                values = records.summary_of(journal.memories, record)
-        return print_values(values, where, f"began {name}; add to it: bookwheel memory add {name} FILE")
-
-    return run_command(begin())
+    limits = MemoryLimits(max_characters=max_characters, max_tokens_per_day=max_tokens_per_day)
+    with output.open_journal() as journal:
+        async with models.open_session(journal) as session:
+            complete = session.build_plan(plan.given)
+            record = await begin_memory(session, name, about, complete, way=way or "", limits=limits)
+            values = records.summary_of(journal.memories, record)
+    return _print(values, output, f"began {name}; add to it: bookwheel memory add {name} FILE")
 
 
-def add(
+@app.command
+async def add(
     name: str,
     *sources: str,
     source: Text | None = None,
     at: Text | None = None,
-    models: ModelOptions | None = None,
-    budget: BudgetOptions | None = None,
-    output: OutputOptions | None = None,
+    options: RunOptions = RunOptions(),
 ) -> int:
     """Read what is new into a memory. The same text from the same source is told, and not read again.
 
     Parameters
     ----------
-    name
-        The memory.
     sources
         Files, folders, URLs, or "-" for standard input; each is a source of its own.
     source
@@ -100,119 +105,99 @@ def add(
         The time that it is from, such as 2026-11-24T09:30+01:00; by default, now.
 
     """
-    from bookwheel.cli.runner import run_command
+    from bookwheel.memory.append import append
 
-    async def read() -> int:
-        from bookwheel.memory.append import append
-
-        where, code = output or OutputOptions(), 0
-        async with _open(name, models, budget, where) as opened:
-            for word in sources or (STDIN,):
-                content = await asyncio.to_thread(_load, word)
-                named = source or ("" if word == STDIN else word)
-                update = await append(opened, content, source=named, at=at)
-                code = _print_update(name, update, where) or code
-        return code
-
-    return run_command(read())
+    code = 0
+    async with _open(name, options) as opened:
+        for word in sources or (STDIN,):
+            content = await asyncio.to_thread(_load, word)
+            named = source or ("" if word == STDIN else word)
+            update = await append(opened, content, source=named, at=at)
+            code = _print_update(name, update, options.output) or code
+    return code
 
 
-def ask(
-    name: str,
-    question: Text,
-    *,
-    as_of: Text | None = None,
-    models: ModelOptions | None = None,
-    budget: BudgetOptions | None = None,
-    output: OutputOptions | None = None,
-) -> int:
+@app.command
+async def ask(name: str, question: Text, *, as_of: Text | None = None, options: RunOptions = RunOptions()) -> int:
     """Ask a memory; where it does not bear the answer out, the question is looked up in the texts themselves.
 
     Parameters
     ----------
-    name
-        The memory.
     question
         The question, in quotes.
     as_of
         Answer as it was known at this time.
 
     """
-    from bookwheel.cli.runner import run_command
+    from bookwheel.memory.asking import ask as ask_memory
 
-    async def answer() -> int:
-        from bookwheel.memory.asking import ask as ask_memory
-
-        where = output or OutputOptions()
-        async with _open(name, models, budget, where) as opened:
-            return print_reply(name, await ask_memory(opened, question, as_of=as_of), where)
-
-    return run_command(answer())
+    async with _open(name, options) as opened:
+        return _print_reply(name, await ask_memory(opened, question, as_of=as_of), options.output)
 
 
-def show(name: str, *, version: WholeNumber | None = None, output: OutputOptions | None = None) -> int:
+@app.command
+def show(name: str, *, version: WholeNumber | None = None, output: OutputOptions = OutputOptions()) -> int:
     """Print what a memory says now, or said at a version.
 
     Parameters
     ----------
-    name
-        The memory.
     version
         The version, as `log` numbers them.
 
     """
-    where = output or OutputOptions()
-    with where.require_journal(name) as journal:
-        tables = journal.memories
-        record = tables.find(name)
-        limit = record.plan.memory_tokens
-        found = tables.newest_version(record.number, limit, version) or _blank(limit)
-        before = tables.newest_version(record.number, limit, found.version - 1) or _blank(limit)
-        waiting = len(tables.list_waiting(record.number))
-    values = {**records.version_to_json(name, found, before), "limit": limit, "waiting": waiting}
-    if waiting and not where.is_silent:
-        _note(f"{waiting} texts are not read yet: the next `bookwheel memory add` reads them")
-    return print_values(values, where, found.memory.text or "(nothing was read yet)")
+    with output.require_journal(name) as journal:
+        record = journal.memories.find(name)
+        found = _find_version(journal, name, version)
+        before = _find_version(journal, name, found.version - 1)
+        waiting = len(journal.memories.list_waiting(record.number))
+    values = {**records.version_to_json(name, found, before), "limit": record.plan.memory_tokens, "waiting": waiting}
+    if waiting and not output.is_silent:
+        print_note(f"{waiting} texts are not read yet: the next `bookwheel memory add` reads them")
+    return _print(values, output, found.memory.text or "(nothing was read yet)")
 
 
-def log(name: str, *, output: OutputOptions | None = None) -> int:
+@app.command
+def log(name: str, *, output: OutputOptions = OutputOptions()) -> int:
     """List a memory's versions with what each changed and who said it, its answers and what was forgotten."""
-    where = output or OutputOptions()
-    with where.require_journal(name) as journal:
+    with output.require_journal(name) as journal:
         values = records.log_to_json(journal.memories, journal.memories.find(name))
-    return print_log(values, where)
+    lines = []
+    for version in values["versions"]:
+        late = " · late" if version["late"] else ""
+        flags = f" · {', '.join(version['flags'])}" if version["flags"] else ""
+        lines.append(f"version {version['version']} · {version['at']} · {version['source']}{late}{flags}")
+        lines += [_format_change(change) for change in version["changes"]]
+    for answer in values["answers"]:
+        lines.append(f"asked at version {answer['version']}: {answer['question']} → {answer['answer']}")
+    for stone in values["forgotten"]:
+        end = stone["ended"] or "not finished: the next command that reads goes on with it"
+        lines.append(f"forgotten · {end} · {', '.join(stone['sources'])}")
+    return _print(values, output, *lines)
 
 
-def diff(name: str, old: WholeNumber, new_: WholeNumber, *, output: OutputOptions | None = None) -> int:
+@app.command
+def diff(name: str, old: WholeNumber, new_: WholeNumber, *, output: OutputOptions = OutputOptions()) -> int:
     """Print the lines that differ between two versions."""
-    where = output or OutputOptions()
-    with where.require_journal(name) as journal:
-        tables = journal.memories
-        record = tables.find(name)
-        limit = record.plan.memory_tokens
-        texts = [
-            (tables.newest_version(record.number, limit, number) or _blank(limit)).memory.text for number in (old, new_)
-        ]
-    changes = records.changes_to_json(*texts)
-    return print_change({"memory": name, "from": old, "to": new_, "changes": changes}, where)
+    with output.require_journal(name) as journal:
+        changes = records.changes_to_json(*(_find_version(journal, name, at).memory.text for at in (old, new_)))
+    values = {"memory": name, "from": old, "to": new_, "changes": changes}
+    return _print(values, output, *(_format_change(change) for change in changes))
 
 
-def edit(
+@app.command
+async def edit(
     name: str,
     *,
-    old: Text | None = None,
-    new_: Annotated[str | None, Parameter(name="--new")] = None,
-    memory: Text | None = None,
+    old: Words | None = None,
+    new_: Annotated[str | None, Parameter(name="--new", allow_leading_hyphen=True)] = None,
+    memory: Words | None = None,
     memory_file: FilePath | None = None,
-    models: ModelOptions | None = None,
-    output: OutputOptions | None = None,
+    options: RunOptions = RunOptions(),
 ) -> int:
     """Correct a memory by hand, as a new version. The versions before stay: to erase something, forget its source.
 
     Parameters
     ----------
-    name
-        The memory.
     old
         Words to put right.
     new_
@@ -223,31 +208,24 @@ def edit(
         A file with the whole memory anew, or "-" for standard input.
 
     """
-    from bookwheel.cli.runner import run_command
+    from bookwheel.memory.editing import edit as edit_memory
 
-    async def correct() -> int:
-        from bookwheel.memory.editing import edit as edit_memory
-
-        where = output or OutputOptions()
-        async with _open(name, models, None, where) as opened:
-            if (old is None) != (new_ is None):
-                raise InputError("give both --old and --new, or the whole memory")
-            text = new_ if new_ is not None else choose_memory(opened.newest().memory.text, memory, memory_file)
-            return _print_update(name, await edit_memory(opened, old or "", text), where)
-
-    return run_command(correct())
+    async with _open(name, options) as opened:
+        if (old is None) != (new_ is None):
+            raise InputError("give both --old and --new, or the whole memory")
+        text = new_ if new_ is not None else choose_memory(opened.newest().memory.text, memory, memory_file)
+        return _print_update(name, await edit_memory(opened, old or "", text), options.output)
 
 
-def forget(
+@app.command
+async def forget(
     name: str,
     *,
     source: Text | None = None,
     before: Text | None = None,
-    text: Text | None = None,
-    preview: Annotated[bool, Parameter(negative="")] = False,
-    models: ModelOptions | None = None,
-    budget: BudgetOptions | None = None,
-    output: OutputOptions | None = None,
+    text: Words | None = None,
+    preview: Switch = False,
+    options: RunOptions = RunOptions(),
 ) -> int:
     """Forget a source, what is from before a time, or some words, with all that came of them.
 
@@ -256,8 +234,6 @@ def forget(
 
     Parameters
     ----------
-    name
-        The memory.
     source
         The id of the source.
     before
@@ -268,83 +244,89 @@ def forget(
         Print what would go, and stop.
 
     """
-    from bookwheel.cli.runner import run_command
+    from bookwheel.memory import forgetting
+    from bookwheel.memory.append import read_time
 
-    async def erase() -> int:
-        from bookwheel.memory import forgetting
-        from bookwheel.memory.append import read_time
-
-        where = output or OutputOptions()
-        until = read_time(before) if before else None
-        async with _open(name, models, budget, where) as opened:
-            if preview:
-                found = forgetting.preview(opened, source=source, before=until, text=text)
-                values: dict[str, Any] = {"memory": name, "texts": [records.text_to_json(one) for one in found.texts]}
-                values |= {"versions": found.versions, "later": found.later}
-                told = f"{len(found.texts)} texts, {found.versions} versions; up to {found.later} pieces are read again"
-                return print_values(values, where, told)
-            tombstone = await forgetting.forget(opened, source=source, before=until, text=text)
-            left = "" if tombstone.is_purged else "; the file is still in use and is purged with the next command"
-            work = f"{tombstone.replayed} pieces read again, {tombstone.lines} lines changed"
-            told = f"forgot {', '.join(tombstone.sources)}: {work}{left}"
-            return print_values(records.tombstone_to_json(name, tombstone), where, told)
-
-    return run_command(erase())
+    until = read_time(before) if before else None
+    async with _open(name, options) as opened:
+        if preview:
+            found = forgetting.preview(opened, source=source, before=until, text=text)
+            values: dict[str, Any] = {"memory": name, "texts": [records.text_to_json(one) for one in found.texts]}
+            values |= {"versions": found.versions, "later": found.later}
+            line = f"{len(found.texts)} texts, {found.versions} versions; up to {found.later} pieces are read again"
+            return _print(values, options.output, line)
+        tombstone = await forgetting.forget(opened, source=source, before=until, text=text)
+    left = "" if tombstone.is_purged else "; the file is still in use and is purged with the next command"
+    work = f"{tombstone.replayed} pieces read again, {tombstone.lines} lines changed"
+    line = f"forgot {', '.join(tombstone.sources)}: {work}{left}"
+    return _print(records.tombstone_to_json(name, tombstone), options.output, line)
 
 
-def list_memories(*, output: OutputOptions | None = None) -> int:
+@app.command(name="list")
+def list_memories(*, output: OutputOptions = OutputOptions()) -> int:
     """List the memories, newest first."""
-    where = output or OutputOptions()
-    journal = where.find_journal()
+    journal = output.find_journal()
     rows: list[dict[str, Any]] = []
     if journal:
         with journal:
             rows = [records.summary_of(journal.memories, record) for record in journal.memories.list_all()]
-    if where.as_json:
-        sys.stdout.write(json.dumps(rows) + "\n")
+    if output.as_json:
+        print_json(rows)
         return 0
     for row in rows:
-        sys.stdout.write(
-            f"{row['memory']:24} {row['tokens']:>6} of {row['limit']} tokens  {row['texts']} texts  {row['about']}\n"
-        )
+        size = f"{row['tokens']:>6} of {row['limit']} tokens  {row['texts']} texts"
+        print_line(f"{row['memory']:24} {size}  {row['about']}")
     return 0
 
 
-def rename(name: str, new_name: str, *, output: OutputOptions | None = None) -> int:
+@app.command
+def rename(name: str, new_name: str, *, output: OutputOptions = OutputOptions()) -> int:
     """Give a memory another name."""
     from bookwheel.memory.opened import check_name
 
-    where = output or OutputOptions()
     check_name(new_name)
-    with where.require_journal(name) as journal:
+    with output.require_journal(name) as journal:
         journal.memories.rename(journal.memories.find(name).number, new_name)
-    return print_values({"memory": new_name}, where, f"{name} is {new_name} now")
+    return _print({"memory": new_name}, output, f"{name} is {new_name} now")
 
 
-def delete(name: str, *, output: OutputOptions | None = None) -> int:
+@app.command
+def delete(name: str, *, output: OutputOptions = OutputOptions()) -> int:
     """Delete a memory with all texts, versions and answers. Nothing brings it back."""
-    where = output or OutputOptions()
-    with where.require_journal(name) as journal:
+    with output.require_journal(name) as journal:
         number = journal.memories.find(name).number
         with journal.memories.claim(number):
             is_purged = journal.memories.delete(number)
-    return print_values({"memory": name, "deleted": True, "purged": is_purged}, where, f"deleted {name}")
+    return _print({"memory": name, "deleted": True, "purged": is_purged}, output, f"deleted {name}")
 
 
-def export(name: str, file: FilePath, *, output: OutputOptions | None = None) -> int:
+@app.command
+def export(name: str, file: FilePath, *, output: OutputOptions = OutputOptions()) -> int:
     """Write a memory to a journal of its own, which opens elsewhere with --journal FILE."""
     from bookwheel.memory.lasting import export_memory
 
-    where = output or OutputOptions()
-    with where.require_journal(name) as journal:
+    with output.require_journal(name) as journal:
         export_memory(journal, journal.memories.find(name), file)
-    return print_values({"memory": name, "file": str(file)}, where, f"wrote {file}")
+    return _print({"memory": name, "file": str(file)}, output, f"wrote {file}")
 
 
-def _blank(limit: int) -> Any:
-    from bookwheel.journal.memory_rows import blank_version
+@asynccontextmanager
+async def _open(name: str, options: RunOptions) -> AsyncGenerator[OpenMemory]:
+    """Open a memory with the model that began it, unless the options name another."""
+    from bookwheel.memory.opened import open_memory
 
-    return blank_version(limit)
+    with options.output.require_journal(name) as journal:
+        record = journal.memories.find(name)
+        async with options.models.open_session(journal, kept=record.address) as session:
+            limits = session.renew_budget(record.plan.budget, options.budget.given)
+            yield open_memory(session, name, budget=limits)
+
+
+def _find_version(journal: Journal, name: str, number: int | None) -> MemoryVersion:
+    """Return a version of a memory, by default the newest; a blank one before the first."""
+    record = journal.memories.find(name)
+    limit = record.plan.memory_tokens
+    return journal.memories.newest_version(record.number, limit, number) or blank_version(limit)
 
 
 def _load(word: str) -> str:
@@ -356,35 +338,59 @@ def _load(word: str) -> str:
     return "".join(part.text for part in document.parts())
 
 
-def _print_update(name: str, update: MemoryUpdate, where: OutputOptions) -> int:
-    print_change(records.update_to_json(name, update), where)
-    return _GAPS if update.gaps else 0
+def _print(values: Mapping[str, Any], output: OutputOptions, *lines: str) -> int:
+    """Print values as JSON, or as these lines."""
+    if output.as_json or output.json_events:
+        print_json(values)
+    else:
+        for line in lines:
+            print_line(sanitize(line))
+    return 0
 
 
-def _note(text: str) -> None:
-    from bookwheel.cli.output import stderr
-
-    stderr().print(text, style="yellow", markup=False)
-
-
-@asynccontextmanager
-async def _open(
-    name: str, models: ModelOptions | None, budget: BudgetOptions | None, where: OutputOptions
-) -> AsyncGenerator[OpenMemory]:
-    """Open a memory with the model that began it, unless the options name another."""
-    from bookwheel.arguments import renew_budget
-    from bookwheel.memory.opened import open_memory
-
-    chosen, settings = models or ModelOptions(), load_configuration()
-    with where.require_journal(name) as journal:
-        record = journal.memories.find(name)
-        address = chosen.find_address(settings, record.address)
-        async with chosen.open_session(address, journal) as session:
-            limits = renew_budget(record.plan.budget, list_given(budget or BudgetOptions()))
-            yield open_memory(session, name, budget=limits)
+def _print_update(name: str, update: MemoryUpdate, output: OutputOptions) -> int:
+    """Print what changed in a memory, and what was not taken in; return the exit code."""
+    values, gaps = records.update_to_json(name, update), update.gaps
+    if not (output.as_json or output.json_events):
+        if values.get("known"):
+            print_note(f"{values['source']} has said this before; it was not read again")
+        if values.get("late"):
+            print_note("note: texts of a later time were read before this one")
+    _print(values, output, *(_format_change(change) for change in values["changes"]))
+    if not output.is_silent:
+        steps = f"{values['steps']} pieces read · {values['tokens']} tokens"
+        print_note(f"version {values['version']} · {steps}", style="dim")
+    if gaps and not (output.as_json or output.json_events):
+        why = ", ".join(sorted({flag for gap in values["gaps"] for flag in gap["flags"]}))
+        advice = "where the memory is full, begin one with more --memory-tokens"
+        note = f"not taken in whole: {len(gaps)} of {values['steps']} pieces ({why}); {advice}"
+        print_note(note, style="bold yellow")
+    return _GAPS if gaps else 0
 
 
-app = App(name="memory", help="A memory that goes on: append, ask, look back, correct, forget.")
-for function in (new, add, ask, show, log, diff, edit, forget, rename, delete, export):
-    app.command(function)
-app.command(list_memories, name="list")
+def _format_change(change: Mapping[str, Any]) -> str:
+    old = f"   (was: {change['old']})" if "old" in change else ""
+    return f"  {_SIGNS[change['kind']]} {change['text']}{old}"
+
+
+def _print_reply(name: str, answer: MemoryAnswer, output: OutputOptions) -> int:
+    """Print an answer and return the exit code."""
+    from bookwheel.views.verdicts import VERDICT_WORDS
+
+    code = EXIT_CODES[answer.status]
+    if output.as_json or output.json_events:
+        print_json(records.answer_to_json(name, answer))
+        return code
+    if code:
+        print_note(f"{answer.status}: {answer.error}", style="bold yellow")
+        return code
+    print_line(sanitize(answer.answer))
+    if output.quiet:
+        return code
+    where = "from the memory" if answer.origin == "memory" else "looked up in the texts"
+    verdict = VERDICT_WORDS[answer.verdict] if answer.verdict else "not judged"
+    print_note(f"{where} · version {answer.version} · {verdict}", style="dim")
+    for label, quotes in (("", answer.evidence), ("newer: ", answer.newer), ("superseded: ", answer.superseded)):
+        for quote in quotes:
+            print_note(f"    {label}“{quote.quote.strip()}”  {quote.source} · {quote.at}", style="italic")
+    return code

@@ -1,24 +1,24 @@
-"""`bookwheel models`: the models and plans available here."""
+"""`bookwheel models`: the models and plans available here, and what the named model offers."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from cyclopts import Parameter
-
-from bookwheel.cli.options import ModelOptions, OutputOptions
+from bookwheel.cli.options import ModelOptions, OutputOptions, Switch
+from bookwheel.cli.output import print_json, stdout
 from bookwheel.configuration import load_configuration
 from bookwheel.environment import Environment
-from bookwheel.plan import list_presets, load_family, load_preset_plan
+from bookwheel.plan import find_family_preset, list_presets, load_family, load_preset_plan
 from bookwheel.plugins import require_extra
+from bookwheel.text.sanitize import sanitize
 
 if TYPE_CHECKING:
-    from bookwheel.cli.offers import ModelReport
-    from bookwheel.configuration import Configuration
-    from bookwheel.plan import ModelFamily, Plan
+    from collections.abc import Sequence
 
+    from bookwheel.models.offers import Offer
+    from bookwheel.plan import ModelFamily, Plan
+    from bookwheel.reading.ways.registry import OfferedWays
 
 _MARKS: Final = {True: "yes", False: "no", None: "unknown"}
 
@@ -30,11 +30,42 @@ class _ModelRow:
     ready: str
 
 
-def models(
-    *,
-    fetch: Annotated[bool, Parameter(negative="")] = False,
-    models: ModelOptions | None = None,
-    output: OutputOptions | None = None,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelReport:
+    """One model's offers and the ways that it can read by."""
+
+    model: str
+    offers: Sequence[Offer]
+    ways: OfferedWays
+    preset: str
+    """The preset of its family; empty where there is none."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as `--json` prints it."""
+        return {
+            "model": self.model,
+            "offers": [offer.to_json() for offer in self.offers],
+            "ways": {
+                "open": self.ways.open,
+                "uncalibrated": self.ways.uncalibrated,
+                "closed": dict(self.ways.closed),
+            },
+            "preset": self.preset or None,
+        }
+
+    def describe_ways(self) -> list[str]:
+        """Return a line for each kind of way."""
+        lines = [f"reads by {', '.join(self.ways.open)}"]
+        if self.ways.uncalibrated:
+            lines.append(f"after `bookwheel calibrate` by {', '.join(self.ways.uncalibrated)} too")
+        lines += [f"not by {way}: no {missing}" for way, missing in self.ways.closed.items()]
+        if self.preset:
+            lines.append(f"--preset {self.preset} is for this family of models")
+        return lines
+
+
+async def models(
+    *, fetch: Switch = False, models: ModelOptions = ModelOptions(), output: OutputOptions = OutputOptions()
 ) -> int:
     """List the models available here, and the plans that `--preset` names.
 
@@ -47,79 +78,79 @@ def models(
         Download the local model's weights now, to work offline later.
 
     """
-    from bookwheel.cli.runner import run_command
-
-    return run_command(_models(models or ModelOptions(), output or OutputOptions(), fetch=fetch))
-
-
-async def _models(options: ModelOptions, output: OutputOptions, *, fetch: bool) -> int:
-    from bookwheel.cli.offers import report_model
-    from bookwheel.cli.output import print_line
-    from bookwheel.cli.progress import show_download
+    from bookwheel.cli.runner import show_download
     from bookwheel.models import weights
 
+    environment = Environment.load()
     if fetch:
         require_extra("the local model", "local", "xllamacpp", "gguf")
         with show_download() as progress:
-            await weights.ensure_weights(Environment.load(), progress)
+            await weights.ensure_weights(environment, progress)
+    path, connection = weights.find_local_weights(environment), models.connection
+    absent = environment.cache / weights.SMOLLM2.cached_file
+    ready = "yes" if path else f"after a first download of {weights.SMOLLM2.megabytes} MB"
     rows = [
-        _describe_local(),
+        _ModelRow(name="local", where=f"SmolLM2-135M-Instruct, {path or absent}", ready=ready),
         _ModelRow(name="scripted", where="built in, deterministic, for trials and tests", ready="yes"),
+        # None of the settings' endpoints is asked whether it is there.
+        *(
+            _ModelRow(name=name, where=f"{endpoint.model or 'the only model'} at {endpoint.url}", ready="not asked")
+            for name, endpoint in load_configuration().endpoints.items()
+        ),
     ]
-    rows += _describe_endpoints(load_configuration())
-    served = await _list_endpoint_models(options) if options.url else []
-    rows += served
-    report = await report_model(options) if options.model or len(served) == 1 else None
+    served = await _list_endpoint_models(models) if connection.url else []
+    report = await report_model(models) if connection.model or len(served) == 1 else None
     plans = {name: load_preset_plan(name) for name in list_presets()}
     families = {name: family for name in plans if (family := load_family(name))}
     if output.as_json:
-        payload = {
-            "models": [asdict(row) for row in rows],
-            "presets": {name: plan.to_json() for name, plan in plans.items()},
-            "families": {name: asdict(family) for name, family in families.items()},
-            "offers": report.to_json() if report else None,
-        }
-        print_line(json.dumps(payload))
+        print_json(
+            {
+                "models": [asdict(row) for row in (*rows, *served)],
+                "presets": {name: plan.to_json() for name, plan in plans.items()},
+                "families": {name: asdict(family) for name, family in families.items()},
+                "offers": report.to_json() if report else None,
+            }
+        )
         return 0
-    _print_tables(rows, plans)
-    _print_families(families)
+    _print_tables([*rows, *served], plans, families)
     if report:
         _print_report(report)
     return 0
 
 
-def _describe_endpoints(settings: Configuration) -> list[_ModelRow]:
-    """Return the endpoints of the settings files; none is asked whether it is there."""
-    return [
-        _ModelRow(name=name, where=f"{endpoint.model or 'the only model'} at {endpoint.url}", ready="not asked")
-        for name, endpoint in settings.endpoints.items()
-    ]
+async def report_model(options: ModelOptions) -> ModelReport:
+    """Open the named model, try what it offers, and close it. Raise a ModelError if it cannot be reached."""
+    from bookwheel.models.companions import find_companions
+    from bookwheel.models.embeddings import check_embeddings
+    from bookwheel.models.offers import find_offers, list_abilities
+    from bookwheel.reading.ways.gates import find_known_gate
+    from bookwheel.reading.ways.registry import sort_ways
 
-
-def _describe_local() -> _ModelRow:
-    from bookwheel.models import weights
-
-    environment = Environment.load()
-    path, absent = weights.find_local_weights(environment), environment.cache / weights.SMOLLM2.cached_file
-    ready = "yes" if path else f"after a first download of {weights.SMOLLM2.megabytes} MB"
-    return _ModelRow(name="local", where=f"SmolLM2-135M-Instruct, {path or absent}", ready=ready)
+    async with options.open_session(record_tokens=True) as session:
+        model = session.model
+        offers, embeds = await find_offers(model), await check_embeddings(model)
+        gate, has_judge = find_known_gate(model, model.plan), find_companions(model).has_judge()
+    return ModelReport(
+        model=model.name,
+        offers=offers,
+        ways=sort_ways(list_abilities(offers), gate, embeds=embeds, has_judge=has_judge),
+        preset=find_family_preset(model.name) or "",
+    )
 
 
 async def _list_endpoint_models(options: ModelOptions) -> list[_ModelRow]:
     from bookwheel.models.endpoint import Endpoint
     from bookwheel.models.server_models import list_served_models
 
-    endpoint = Endpoint.resolve(options.url or "", options.key, timeout=options.timeout)
+    connection = options.connection
+    endpoint = Endpoint.resolve(connection.url or "", connection.key, timeout=connection.timeout)
     served = await list_served_models(endpoint)
     return [_ModelRow(name=model.name, where=endpoint.display_url, ready="yes") for model in served]
 
 
-def _print_tables(rows: list[_ModelRow], plans: dict[str, Plan]) -> None:
+def _print_tables(rows: Sequence[_ModelRow], plans: dict[str, Plan], families: dict[str, ModelFamily]) -> None:
     from rich.table import Table
     from rich.text import Text
-
-    from bookwheel.cli.output import stdout
-    from bookwheel.text.sanitize import sanitize
 
     console = stdout()
     table = Table("model", "where", "ready", box=None, header_style="bold", pad_edge=False)
@@ -132,15 +163,6 @@ def _print_tables(rows: list[_ModelRow], plans: dict[str, Plan]) -> None:
     for name, plan in plans.items():
         presets.add_row(name, str(plan.chunk_tokens), str(plan.memory_tokens), str(plan.answer_tokens), plan.prompts)
     console.print(presets)
-
-
-def _print_families(families: dict[str, ModelFamily]) -> None:
-    """Print what is known of the presets for families of models."""
-    from rich.text import Text
-
-    from bookwheel.cli.output import stdout
-
-    console = stdout()
     for name, family in families.items():
         console.print()
         console.print(Text(f"{name}: ", style="bold") + Text(f"{family.known} Measured: {family.measured}"))
@@ -149,9 +171,6 @@ def _print_families(families: dict[str, ModelFamily]) -> None:
 def _print_report(report: ModelReport) -> None:
     from rich.table import Table
     from rich.text import Text
-
-    from bookwheel.cli.output import stdout
-    from bookwheel.text.sanitize import sanitize
 
     console = stdout()
     console.print()

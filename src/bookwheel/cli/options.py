@@ -1,206 +1,180 @@
-"""The options that several commands share, and what is built from them: a model, a plan, a budget, a journal."""
+"""The options that several commands share: the model, the plan, the budget, the output.
+
+The options of the model are the fields of `Connection`, those of plan and budget the values that
+`bookwheel.plan.SETTINGS` names: type, limits and help stand there once. Here stands how a word becomes a value.
+"""
 
 from __future__ import annotations
 
 import shlex
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import astuple, dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, dataclass_transform, get_args, get_origin
 
-from cyclopts import Group, Parameter
+from annotated_types import Ge, Gt, Le, Lt
+from cyclopts import Group, Parameter, Token
+from cyclopts.validators import Number
 
-from bookwheel.cli.option_types import FilePath, PositiveInt, Text, require_bounds
-from bookwheel.configuration import Configuration, choose_address, load_configuration
-from bookwheel.environment import Environment
+from bookwheel.configuration import Connection
 from bookwheel.errors import JournalError
-from bookwheel.models.registry import ModelAddress
-from bookwheel.plan import (
-    Layout,
-    Positive,
-    Price,
-    Rank,
-    Seed,
-    Temperature,
-    Tokens,
-    TopP,
-)
+from bookwheel.plan import LIMITS, describe_setting
+from bookwheel.schema import FieldSpec, list_fields
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from contextlib import AbstractAsyncContextManager
 
     from bookwheel.journal import Journal
-    from bookwheel.models.base import Model
     from bookwheel.models.patience import Patience
-    from bookwheel.plan import Plan
+    from bookwheel.models.registry import ModelAddress
     from bookwheel.session import Session
 
-_MODEL: Final = Group("Model", sort_key=2)
+_T = TypeVar("_T")
+_NUMBER_BOUNDS: Final = {Ge: "gte", Gt: "gt", Le: "lte", Lt: "lt"}
+_SHORT: Final = {"model": "-m"}
 _PLAN: Final = Group("Plan", sort_key=3)
-_BUDGET: Final = Group("Budget", sort_key=4)
-_OUTPUT: Final = Group("Output", sort_key=5)
-
-_Positive = Annotated[Positive, require_bounds(Positive)]
-_Price = Annotated[Price, require_bounds(Price)]
-_Tokens = Annotated[Tokens, require_bounds(Tokens)]
+_PLAN_OPTIONS: Final = (
+    *("chunk_tokens", "memory_tokens", "answer_tokens", "question_tokens", "layout", "prompts", "lang"),
+    *("gate_threshold", "rank", "temperature", "top_p", "seed"),
+)
 
 
-@Parameter(name="*", group=_MODEL)
-@dataclass(frozen=True, kw_only=True)
-class ModelOptions:
+def _parse_int(_: type, tokens: Sequence[Token]) -> int:
+    """Return the whole number. The parser alone would round 1.5 to 2."""
+    try:
+        return int(tokens[0].value)
+    except ValueError:
+        raise ValueError(f"{tokens[0].value!r} is not a whole number") from None
+
+
+def _require_text(_: type, value: str | None) -> None:
+    """Refuse the empty text that a shell makes of an unset variable in quotes."""
+    if value is not None and not value.strip():
+        raise ValueError("It must not be empty.")
+
+
+def _parse_path(_: type, tokens: Sequence[Token]) -> Path:
+    """Return the path. An empty one would be the current folder."""
+    text = tokens[0].value
+    if not text.strip():
+        raise ValueError("it must not be empty")
+    return Path(text)
+
+
+Switch = Annotated[bool, Parameter(negative="")]
+Text = Annotated[str, Parameter(validator=_require_text)]
+Texts = Annotated[tuple[Text, ...], Parameter(negative="", show_default=False)]
+"""An option that can be repeated."""
+Words = Annotated[Text, Parameter(allow_leading_hyphen=True)]
+"""Words of the user's own, such as the line of a list, "- one"."""
+FilePath = Annotated[Path, Parameter(converter=_parse_path)]
+WholeNumber = Annotated[int, Parameter(converter=_parse_int)]
+PositiveInt = Annotated[WholeNumber, Parameter(validator=Number(gt=0))]
+Count = Annotated[WholeNumber, Parameter(validator=Number(gte=0))]
+Port = Annotated[WholeNumber, Parameter(validator=Number(gte=0, lte=65535))]
+
+
+def _make_option(name: str, spec: FieldSpec, default: str) -> Any:
+    """Return the type of an option that sets a field; a value outside its bounds is refused by the option's name."""
+    kind = next((part for part in get_args(spec.type_) if get_origin(part) is Annotated), spec.type_)
+    about = spec.about
+    if spec.default and "by default" not in about:
+        about += " " + default.format(f"{spec.default:g}" if isinstance(spec.default, float) else spec.default)
+    settings: dict[str, Any] = {"help": about, "alias": _SHORT.get(name)}
+    if get_origin(kind) is Annotated:
+        bounds = {_NUMBER_BOUNDS[type(bound)]: astuple(bound)[0] for bound in kind.__metadata__}
+        settings |= {"validator": Number(**bounds), "converter": _parse_int if kind.__origin__ is int else None}
+    elif str in {kind, *get_args(kind)}:
+        settings["validator"] = _require_text
+    return Annotated[kind | None, Parameter(**settings)]
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+def derive_options(
+    group: Group, specs: Mapping[str, FieldSpec], default: str = "By default, {}."
+) -> Callable[[type[_T]], type[_T]]:
+    """Make options of a class: its own fields, and one for each of these, which is None where it is not given."""
+
+    def derive(class_: type[_T]) -> type[_T]:
+        for name, spec in specs.items():
+            class_.__annotations__[name] = _make_option(name, spec, default)
+            setattr(class_, name, None)
+        return Parameter(name="*", group=group)(dataclass(frozen=True, kw_only=True)(class_))
+
+    return derive
+
+
+class FieldOptions:
+    """Options of which only those count that are given."""
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The options that are given, by the names that the Python functions take."""
+        names = [one.name for one in fields(self)]  # type: ignore[arg-type]  # every subclass is a dataclass
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
+
+
+@derive_options(Group("Model", sort_key=2), list_fields(Connection))
+class ModelOptions(FieldOptions):
     """The model, and how to reach it."""
 
-    model: Annotated[Text | None, Parameter(name=("--model", "-m"))] = None
-    """`local` (the default), `scripted`, a .gguf file, an endpoint that a settings file names, or the name of a model
-    that the endpoint serves."""
-    base_url: Text | None = None
-    "An OpenAI-compatible endpoint, such as http://localhost:8000/v1; by default, $OPENAI_BASE_URL."
-    api_key: Text | None = None
-    "The endpoint's key; by default, $OPENAI_API_KEY, which other users cannot see, as they can a command line."
-    tokenizer: FilePath | None = None
-    "The model's tokenizer.json, if the endpoint cannot count tokens."
-    window: PositiveInt | None = None
-    "The model's context window in tokens, if the endpoint does not report it."
-    timeout: _Positive = 600.0
-    "Seconds of silence after which a call has failed."
-    deadline: _Positive | None = None
-    "Seconds that one whole reply may take; by default, three times --timeout, and at least a minute."
-    patience: _Price = 10.0
-    "Minutes for which a failing call is tried again, counted from its first failure; 0 tries once."
-    concurrency: PositiveInt = 16
-    "Requests in flight at the same time."
-    threads: PositiveInt | None = None
-    "CPU threads of the local model; by default, the idle cores."
-
     @property
-    def url(self) -> str | None:
-        """The endpoint's address, from the option or the environment."""
-        return self.base_url or Environment.load().base_url
+    def connection(self) -> Connection:
+        """The connection that the options describe."""
+        return Connection(**self.given)
 
-    @property
-    def key(self) -> str | None:
-        """The endpoint's key, from the option or the environment."""
-        return self.api_key or Environment.load().find_key()
+    def open_session(
+        self,
+        journal: Journal | None = None,
+        *,
+        kept: ModelAddress | None = None,
+        waits: Patience | None = None,
+        record_tokens: bool = False,
+    ) -> AbstractAsyncContextManager[Session]:
+        """Open the model until the end of the block, and what prepares and runs its readings."""
+        from bookwheel.cli.runner import show_download
+        from bookwheel.session import open_session
 
-    def find_address(self, settings: Configuration, kept: ModelAddress | None = None) -> ModelAddress:
-        """Return the model's address. `kept` is that of a reading that goes on; an option goes on top of it."""
-        address = choose_address(self.model, self.base_url, settings, kept)
-        return replace(
-            address,
-            tokenizer=str(self.tokenizer) if self.tokenizer else address.tokenizer,
-            window=self.window or address.window,
+        return open_session(
+            self.connection,
+            journal,
+            kept=kept,
+            waits=waits,
+            record_tokens=record_tokens,
+            show_download=show_download,
         )
 
-    @asynccontextmanager
-    async def open_session(
-        self, address: ModelAddress, journal: Journal, patience: Patience | None = None
-    ) -> AsyncGenerator[Session]:
-        """Open the model until the end of the block, and what prepares and runs its readings."""
-        from bookwheel.models.patience import Patience, persist
-        from bookwheel.session import Session
 
-        model = await persist(lambda: self.open(address), patience or Patience(seconds=0))
-        try:
-            waits = Patience.from_minutes(self.patience)
-            yield Session(model=model, journal=journal, address=address, patience=waits)
-        finally:
-            await model.aclose()
-
-    async def open(self, address: ModelAddress | None = None, *, record_tokens: bool = False) -> Model:
-        """Open the model. The local one downloads its weights the first time."""
-        from bookwheel.cli.progress import show_download
-        from bookwheel.companions import accompany
-
-        address = address or self.find_address(load_configuration())
-        with show_download() as progress:
-            model = await address.open(
-                api_key=self.api_key,
-                timeout=self.timeout,
-                deadline=self.deadline,
-                concurrency=self.concurrency,
-                threads=self.threads,
-                record_tokens=record_tokens,
-                progress=progress,
-            )
-        return accompany(model)
-
-
-@Parameter(name="*", group=_PLAN)
-@dataclass(frozen=True, kw_only=True)
-class PlanOptions:
+@derive_options(
+    _PLAN,
+    {name: describe_setting(name) for name in _PLAN_OPTIONS},
+    "By default, the plan's; the usual plan has {}.",
+)
+class PlanOptions(FieldOptions):
     """Changes to the plan that the model recommends."""
 
     preset: Text | None = None
     """Start from this plan instead of the model's own: `laptop`, `paper-7b`, `qwen2.5`, `qwen3`, `llama-3`, `mistral`,
     `gemma` or another one that `bookwheel models` shows."""
-    chunk_tokens: _Tokens | None = None
-    "Tokens of the document in each call; by default, the plan's: 5000 in a window of 8192."
-    memory_tokens: _Tokens | None = None
-    "Token limit of the memory; by default, the plan's: 1024 in a window of 8192."
-    answer_tokens: _Tokens | None = None
-    "Token limit of the answer; by default, the plan's: 1024 in a window of 8192."
-    question_tokens: _Tokens | None = None
-    "Token limit of the question; by default, the plan's: 1024 in a window of 8192."
-    layout: Layout | None = None
-    """Order of the prompt, `memory-first` by default. With `section-first`, a server can reuse the chunk's KV cache."""
-    prompts: Text | None = None
-    "A prompt set, `standard` (the default), `small` or `tiny`, or a TOML file with one."
-    language: Annotated[Text | None, Parameter(name="--lang")] = None
-    "Language of the prompts, `en` or `zh`; by default, the question's."
-    gate_threshold: float | None = None
-    "Read chunks whose judgement is at least this, in the gated ways; by default, what `bookwheel calibrate` found."
-    rank: Rank | None = None
-    "Order of the way `ranked`: by `words` (the default), or by `embeddings` of the endpoint."
-    temperature: Annotated[Temperature, require_bounds(Temperature)] | None = None
-    "Sampling temperature from 0, which is greedy, to 2; by default, the plan's."
-    top_p: Annotated[TopP, require_bounds(TopP)] | None = None
-    "Nucleus sampling: the probability mass to sample from, up to 1; by default, the plan's."
-    seed: Annotated[Seed, require_bounds(Seed)] | None = None
-    "Seed of the sampling, for repeatable readings."
 
 
-@Parameter(name="*", group=_BUDGET)
-@dataclass(frozen=True, kw_only=True)
-class BudgetOptions:
+@derive_options(Group("Budget", sort_key=4), {name: describe_setting(name) for name in LIMITS})
+class BudgetOptions(FieldOptions):
     """Hard limits. A reading that reaches one is kept and can be resumed."""
 
-    max_tokens_total: PositiveInt | None = None
-    "Limit of prompt and reply tokens over all calls."
-    max_seconds: _Positive | None = None
-    "Limit of wall-clock seconds."
-    max_cost: _Positive | None = None
-    "Limit of the cost, in the currency of the prices."
-    price_in: _Price | None = None
-    "Price of a million prompt tokens; by default, the named endpoint's."
-    price_out: _Price | None = None
-    "Price of a million reply tokens; by default, the named endpoint's."
 
-
-def list_given(*options: PlanOptions | BudgetOptions) -> dict[str, Any]:
-    """Return the options that are given, under the names that the Python functions take."""
-    return {f.name: value for one in options for f in fields(one) if (value := getattr(one, f.name)) is not None}
-
-
-def build_server_plan(model: Model, models: ModelOptions, *options: PlanOptions | BudgetOptions) -> Plan:
-    """Return the plan of a server's readings, from the settings files and these options."""
-    from bookwheel.arguments import build_plan
-
-    settings = load_configuration()
-    return build_plan(None, model, list_given(*options), settings, models.find_address(settings))
-
-
-@Parameter(name="*", group=_OUTPUT)
+@Parameter(name="*", group=Group("Output", sort_key=5))
 @dataclass(frozen=True, kw_only=True)
 class OutputOptions:
     """The journal's place and the form of the output."""
 
     journal: FilePath | None = None
     "The journal's file; by default, $BOOKWHEEL_JOURNAL or a file in the user's data folder."
-    as_json: Annotated[bool, Parameter(name="--json", negative="")] = False
+    as_json: Annotated[Switch, Parameter(name="--json")] = False
     "Print one JSON object on standard output and nothing else."
-    json_events: Annotated[bool, Parameter(negative="")] = False
+    json_events: Switch = False
     "Print one JSON object a line on standard output as things happen: the reading, each step, the answer."
-    quiet: Annotated[bool, Parameter(name=("--quiet", "-q"), negative="")] = False
+    quiet: Annotated[Switch, Parameter(name=("--quiet", "-q"))] = False
     "Print no progress, only warnings and errors."
 
     @property
@@ -215,6 +189,13 @@ class OutputOptions:
 
         return self.journal or journal_path()
 
+    @property
+    def is_default(self) -> bool:
+        """The journal is the one that a command without --journal uses."""
+        from bookwheel.journal import journal_path
+
+        return self.path.absolute() == journal_path().absolute()
+
     def open_journal(self) -> Journal:
         """Open the journal; create it if there is none."""
         from bookwheel.journal import Journal
@@ -225,9 +206,9 @@ class OutputOptions:
 
     def find_journal(self) -> Journal | None:
         """Open the journal to look something up; None if there is none yet. A mistyped path creates no file."""
-        self.check_journal()
         from bookwheel.journal import open_existing
 
+        self.check_journal()
         return open_existing(self.path)
 
     def check_journal(self) -> None:
@@ -242,13 +223,6 @@ class OutputOptions:
             raise JournalError(f"no reading {reading!r}: there are no readings yet; `bookwheel ask` makes one")
         return journal
 
-    @property
-    def is_default(self) -> bool:
-        """The journal is the one that a command without --journal uses."""
-        from bookwheel.journal import journal_path
-
-        return self.path.absolute() == journal_path().absolute()
-
     def format_resume(self, reading_id: str) -> str:
         """Return the command that goes on with a reading, as it can be typed."""
         journal = "" if self.is_default else f" --journal {shlex.quote(str(self.journal))}"
@@ -257,15 +231,27 @@ class OutputOptions:
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class ReadingOptions:
-    """The options of a command that reads."""
+class RunOptions:
+    """The options of a command that calls a model."""
 
     models: ModelOptions = field(default_factory=ModelOptions)
-    plan: PlanOptions = field(default_factory=PlanOptions)
     budget: BudgetOptions = field(default_factory=BudgetOptions)
     output: OutputOptions = field(default_factory=OutputOptions)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class ReadingOptions(RunOptions):
+    """The options of a command that begins readings."""
+
+    plan: PlanOptions = field(default_factory=PlanOptions)
     way: Annotated[Text | None, Parameter(group=_PLAN)] = None
     """The way of reading: `sequential`, faster parts joined by "+" such as `edits`, `gated+edits` or `ranked+edits`,
     `quotes`, `auto`, `whole`, `refine`, `map-reduce`, `bm25`, `dense`, `hybrid`, `middle-cut`, `closed-book` or one of
     another package. By default, a document that fits the model's window is read in one call (`whole`) unless options
     say how to cut chunks, and any other the model's own way or `sequential`."""
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The options of plan and budget that are given."""
+        return {**self.plan.given, **self.budget.given}

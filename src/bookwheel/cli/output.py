@@ -1,4 +1,7 @@
-"""Print a command's result: the answer to stdout, everything else to stderr; and choose its exit code."""
+"""Print a command's results: the answer to stdout, everything else to stderr; and choose its exit code.
+
+Nothing here draws progress or needs the parser of the command line, so that `bookwheel show` is quick.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ import errno
 import json
 import os
 import sys
+from dataclasses import asdict
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Console
@@ -15,26 +20,29 @@ from bookwheel.errors import BookwheelError, InputError
 from bookwheel.text.sanitize import sanitize
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from bookwheel.cli.options import OutputOptions
-    from bookwheel.types import Evidence, Reading
+    from bookwheel.reading.estimate import CostEstimate
+    from bookwheel.session import Prepared
+    from bookwheel.types import Answer, Evidence, Reading, Step, WayChoice
 
 # Keyed by the text of Status and Flag: this module is part of every start, and `--help` needs no types.
 EXIT_CODES: Final[Mapping[str, int]] = {"answered": 0, "failed": 3, "stopped": 4, "cancelled": 130}
 ANSWERED_WITH_GAPS: Final = 5
+INTERRUPTED: Final = EXIT_CODES["cancelled"]
 _ANSWER_NOTES: Final[Mapping[str, str]] = {
     "truncated": "the answer was cut off at its token limit; raise --answer-tokens",
     "filtered": "the server's content filter cut off the answer",
     "no-answer": "the model gave no answer",
     "cleaned": "special tokens were removed from the answer",
 }
-
 _MOST_GAPS: Final = 20
 _VERDICT_STYLES: Final[Mapping[str, str]] = {"found": "green", "not-found": "red"}
-
 # Columns; more than any line of ours has.
 _NO_FOLDING: Final = 10_000
+# Characters of what a step of no chunk says.
+_MOST_WORDS: Final = 200
 
 
 class _Console(Console):
@@ -61,14 +69,14 @@ def _console(*, stderr: bool) -> Console:
     return console if console.is_terminal else _Console(stderr=stderr, highlight=False, width=_NO_FOLDING)
 
 
-def print_error(error: Exception, *, as_json: bool, command: str = "bookwheel") -> int:
-    """Print the error and return its exit code. Errors of the argument parser point to the command's --help."""
-    ours = error if isinstance(error, BookwheelError) else None
-    advice = "" if ours else f"\nSee {command} --help."
-    stderr().print(Text("error: ", style="bold red") + Text(sanitize(str(error)) + advice))
-    if as_json:
-        print(json.dumps({"error": str(error), "kind": type(error).__name__ if ours else "UsageError"}))
-    return ours.exit_code if ours else InputError.exit_code
+def print_line(text: str) -> None:
+    """Write one line to stdout, unformatted."""
+    sys.stdout.write(text + "\n")
+
+
+def print_json(values: Mapping[str, Any] | Sequence[Any]) -> None:
+    """Write values to stdout as one line."""
+    print_line(json.dumps(values))
 
 
 def print_event(name: str, values: Mapping[str, Any]) -> None:
@@ -76,40 +84,56 @@ def print_event(name: str, values: Mapping[str, Any]) -> None:
     print(json.dumps({"event": name, **values}), flush=True)
 
 
+def print_note(text: str, style: str = "yellow") -> None:
+    """Print a line to stderr that brackets in it cannot style."""
+    stderr().print(Text(sanitize(text), style=style))
+
+
+def print_error(error: Exception, *, as_json: bool, command: str = "bookwheel") -> int:
+    """Print the error and return its exit code. Errors of the argument parser point to the command's --help."""
+    ours = error if isinstance(error, BookwheelError) else None
+    advice = "" if ours else f"\nSee {command} --help."
+    stderr().print(Text("error: ", style="bold red") + Text(sanitize(str(error)) + advice))
+    if as_json:
+        print_json({"error": str(error), "kind": type(error).__name__ if ours else "UsageError"})
+    return ours.exit_code if ours else InputError.exit_code
+
+
 def print_answer(reading: Reading, output: OutputOptions) -> int:
     """Print how a reading ended and return the exit code."""
     from bookwheel.record import outcome_to_json, reading_to_json
-    from bookwheel.types import Status
     from bookwheel.views.verdicts import describe_choice, describe_share
 
-    code = find_exit_code(reading)
     if output.json_events:
         print_event("end", outcome_to_json(reading))
-        return code
+        return find_exit_code(reading)
     if output.as_json:
-        print(json.dumps(reading_to_json(reading)))
-        return code
-    quiet = output.quiet
-    console = stderr()
-    if reading.answer and reading.status is Status.ANSWERED:
-        if not quiet:
-            console.print(Text("\nanswer", style="bold green"))
-        print(sanitize(reading.answer.text) or "(the model gave no answer)", flush=True)
-        if reading.answer.passage and not quiet:
-            console.print(Text(f"passage: {sanitize(reading.answer.passage)}", style="dim"))
-        for flag in reading.answer.flags:
-            console.print(Text(f"note: {_ANSWER_NOTES.get(flag, flag)}", style="yellow"))
+        print_json(reading_to_json(reading))
+        return find_exit_code(reading)
+    if reading.answer and reading.status == "answered":
+        _print_text(reading.answer, output)
     else:
-        console.print(Text(f"{reading.status}: {sanitize(reading.error)}", style="bold yellow"))
-        console.print(Text(f"{len(reading.steps)} steps are kept; continue with: {output.format_resume(reading.id)}"))
-    _print_gaps(console, reading, output)
-    if reading.share_read < 1:
-        console.print(Text(describe_share(reading), style="yellow"))
-    if choice := describe_choice(reading):
-        console.print(Text(sanitize(choice), style="dim"))
-    if not quiet:
-        _print_footnotes(console, reading)
-    return code
+        print_note(f"{reading.status}: {reading.error}", style="bold yellow")
+        print_note(f"{len(reading.steps)} steps are kept; continue with: {output.format_resume(reading.id)}", style="")
+    _print_gaps(reading, output)
+    for words, style in ((describe_share(reading), "yellow"), (describe_choice(reading), "dim")):
+        if words:
+            print_note(words, style)
+    if not output.quiet:
+        if reading.status == "answered":
+            print_verdict(stderr(), reading)
+        print_note(f"{format_usage(reading)} · bookwheel show {reading.id[:8]}", style="dim")
+    return find_exit_code(reading)
+
+
+def _print_text(answer: Answer, output: OutputOptions) -> None:
+    if not output.quiet:
+        print_note("\nanswer", style="bold green")
+    print(sanitize(answer.text) or "(the model gave no answer)", flush=True)
+    if answer.passage and not output.quiet:
+        print_note(f"passage: {answer.passage}", style="dim")
+    for flag in answer.flags:
+        print_note(f"note: {_ANSWER_NOTES.get(flag, flag)}")
 
 
 def find_exit_code(reading: Reading) -> int:
@@ -118,33 +142,23 @@ def find_exit_code(reading: Reading) -> int:
     return ANSWERED_WITH_GAPS if code == 0 and reading.gaps else code
 
 
-def _print_gaps(console: Console, reading: Reading, output: OutputOptions) -> None:
+def _print_gaps(reading: Reading, output: OutputOptions) -> None:
     """List the sections that were not taken in whole, and say what to do about it."""
     from bookwheel.types import find_gaps
     from bookwheel.views.verdicts import advise_room
 
     if not (gaps := reading.gaps):
         return
-    console.print(Text(f"not taken in whole: {len(gaps)} of {len(reading.steps)} sections", style="bold yellow"))
+    print_note(f"not taken in whole: {len(gaps)} of {len(reading.steps)} sections", style="bold yellow")
     for step in gaps[:_MOST_GAPS]:
-        pages = f"p. {', '.join(map(str, step.chunk.pages))} · " if step.chunk.pages else ""
-        why = ", ".join(step.flags)
-        console.print(Text(f"  {pages}characters {step.chunk.start:,}–{step.chunk.end:,} · {why}", style="yellow"))
+        chunk = step.chunk
+        print_note(f"  {_format_span(chunk.pages, chunk.start, chunk.end)} · {', '.join(step.flags)}")
     if len(gaps) > _MOST_GAPS:
-        console.print(Text(f"  and {len(gaps) - _MOST_GAPS} more; --json lists all", style="yellow"))
+        print_note(f"  and {len(gaps) - _MOST_GAPS} more; --json lists all")
     if reading.is_overfull:
-        console.print(Text(f"the memory was full: {advise_room(reading.plan.memory_tokens)}"))
+        print_note(f"the memory was full: {advise_room(reading.plan.memory_tokens)}", style="")
     if reading.status == "answered" and find_gaps(reading.steps):
-        console.print(Text(f"read them again with: {output.format_resume(reading.id)} --flagged"))
-
-
-def _print_footnotes(console: Console, reading: Reading) -> None:
-    """Print the verdict on the answer with its evidence, its cost, and the command that shows more."""
-    from bookwheel.types import Status
-
-    if reading.status is Status.ANSWERED:
-        print_verdict(console, reading)
-    console.print(Text(f"{format_usage(reading)} · bookwheel show {reading.id[:8]}", style="dim"))
+        print_note(f"read them again with: {output.format_resume(reading.id)} --flagged", style="")
 
 
 def print_verdict(console: Console, reading: Reading) -> None:
@@ -156,17 +170,20 @@ def print_verdict(console: Console, reading: Reading) -> None:
         for piece in reading.evidence:  # of an older reading, which has no verdict
             _print_quote(console, piece)
         return
-    style = _VERDICT_STYLES.get(reading.verdict, "yellow")
-    if len(reading.claims) > 1:
-        console.print(Text(VERDICT_WORDS[reading.verdict], style=f"bold {style}"))
+    has_several = len(reading.claims) > 1
+    if has_several:
+        console.print(Text(VERDICT_WORDS[reading.verdict], style=f"bold {_style_verdict(reading.verdict)}"))
     for claim in reading.claims:
-        style = _VERDICT_STYLES.get(claim.verdict, "yellow")
-        sentence = Text(f"  {sanitize(claim.text)} " if len(reading.claims) > 1 else "")
-        console.print(sentence + Text(sanitize(describe_claim(claim)), style=style))
+        sentence = Text(f"  {sanitize(claim.text)} " if has_several else "")
+        console.print(sentence + Text(sanitize(describe_claim(claim)), style=_style_verdict(claim.verdict)))
         for number in claim.evidence:
             _print_quote(console, reading.evidence[number])
         if claim.verdict is Verdict.ABSENT and (nearest := _find_nearest(reading)):
             console.print(Text(f"    nearest to it: “{sanitize(nearest)}”", style="italic"))
+
+
+def _style_verdict(verdict: str) -> str:
+    return _VERDICT_STYLES.get(verdict, "yellow")
 
 
 def _find_nearest(reading: Reading) -> str:
@@ -176,8 +193,14 @@ def _find_nearest(reading: Reading) -> str:
 
 
 def _print_quote(console: Console, piece: Evidence) -> None:
-    quote = Text(f"    “{sanitize(piece.quote).strip()}”", style="italic")
-    console.print(quote + Text(f"  {_format_place(piece)}", style="dim"))
+    step = "" if piece.step is None else f" · step {piece.step}"
+    place = f"  {_format_span(piece.pages, piece.start, piece.end)}{step}"
+    console.print(Text(f"    “{sanitize(piece.quote).strip()}”", style="italic") + Text(place, style="dim"))
+
+
+def _format_span(pages: Sequence[int], start: int, end: int) -> str:
+    where = f"p. {', '.join(map(str, pages))} · " if pages else ""
+    return f"{where}characters {start:,}–{end:,}"
 
 
 def format_usage(reading: Reading) -> str:
@@ -188,12 +211,78 @@ def format_usage(reading: Reading) -> str:
     return f"{usage.calls} calls · {tokens} · {usage.seconds:.1f} s{cost}"
 
 
-def _format_place(piece: Evidence) -> str:
-    pages = f"p. {', '.join(map(str, piece.pages))} · " if piece.pages else ""
-    step = "" if piece.step is None else f" · step {piece.step}"
-    return f"{pages}characters {piece.start:,}–{piece.end:,}{step}"
+def print_estimate(cost: CostEstimate, prepared: Prepared, output: OutputOptions, *, only: bool) -> None:
+    """Print the estimate: to stderr before a reading, to stdout if nothing else was asked for."""
+    first, choice = prepared.readings[0], prepared.choice
+    if only and output.as_json:
+        print_json({"model": first.model, "way": choice.way, **asdict(cost)})
+        return
+    text = _describe_estimate(cost, choice, first.plan.chunk_tokens)
+    if only:
+        print_line(text)
+    elif not output.is_silent:
+        print_note(f"{first.model} reads {text}", style="dim")
 
 
-def print_line(text: str) -> None:
-    """Write one line to stdout, unformatted."""
-    sys.stdout.write(text + "\n")
+def _describe_estimate(cost: CostEstimate, choice: WayChoice, chunk_tokens: int) -> str:
+    about = "" if cost.exact else "about "
+    tokens = f"at most {cost.prompt_tokens:,} prompt and {cost.completion_tokens:,} reply tokens"
+    price = f", at most {cost.cost:.4g} in cost" if cost.cost else ""
+    if cost.of_way == "whole":
+        reason = f" ({choice.reason})" if choice.reason else ""
+        return f"the whole document in one call{reason}: {tokens}{price}"
+    if choice.way == cost.of_way:
+        way = ":" if cost.of_way == "sequential" else f" by the way {cost.of_way}:"
+    elif choice.way == "auto":
+        way = f" by the way {cost.of_way}, which auto chose:"
+    else:  # a way of another package says nothing of its cost
+        way = f" by the way {choice.way}; the loop would take"
+    calls = _count(cost.calls, "call")
+    if cost.least_calls < cost.calls:
+        calls = f"{cost.least_calls:,} to {calls}"
+    chunks = f"{about}{_count(cost.chunks, 'chunk')} of {chunk_tokens} tokens"
+    return f"{chunks}{way} {about}{calls}, {tokens}{price}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def format_step_title(step: Step, of: str = "") -> Text:
+    """Return a step as one line: its number, its place in the document, the memory's size, its flags.
+
+    A step of no chunk is named by what it says: the choice of a way, the order of the chunks, the smaller questions.
+    """
+    if step.chunk.start == step.chunk.end:
+        words = shorten(sanitize(step.conversation.reply.text), _MOST_WORDS, placeholder=" …")
+        return Text(f"step {step.chunk.index} · {words}", style="bold") + format_flags(step)
+    title = f"chunk {step.chunk.index}{of} · {format_place(step)} · memory {step.after.tokens} tokens"
+    return Text(title, style="bold") + format_flags(step)
+
+
+def format_place(step: Step) -> str:
+    """Return where a step's chunk is from: its sources, pages and characters."""
+    chunk = step.chunk
+    source = sanitize(", ".join(chunk.sources[:2]) + (" …" if len(chunk.sources) > 2 else ""))  # noqa: PLR2004
+    pages = f" p. {chunk.pages[0]}–{chunk.pages[-1]}" if chunk.pages else ""
+    return f"{source}{pages} · characters {chunk.start:,}–{chunk.end:,}"
+
+
+def format_flags(step: Step) -> Text:
+    """Return what happened at a step, apart from what most steps have."""
+    return Text("".join(f" · {flag}" for flag in step.flags if flag != "unchanged"), style="yellow")
+
+
+def memory_diff(before: str, after: str, *, unchanged: bool = True) -> Iterator[Text]:
+    """Draw the memory's lines: `+` new, `-` gone, `~` reworded, the others as they are."""
+    from bookwheel.views.diff import ChangeKind, diff_memories, mark_words
+
+    for change in diff_memories(before, after):
+        if change.kind is ChangeKind.NEW:
+            yield Text(f"+ {sanitize(change.text)}", style="green")
+        elif change.kind is ChangeKind.GONE:
+            yield Text(f"- {sanitize(change.text)}", style="red")
+        elif change.kind is ChangeKind.REWORDED:
+            yield Text(f"~ {sanitize(mark_words(change))}", style="yellow")
+        elif unchanged:
+            yield Text(f"  {sanitize(change.text)}")

@@ -1,15 +1,20 @@
-"""`bookwheel resume`: continue a reading. `edit` continues its fork in the same way."""
+"""`bookwheel resume` and `edit`: read on, from where a reading stands or from a memory that was changed by hand."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from cyclopts import Parameter
-
-from bookwheel.cli.options import BudgetOptions, ModelOptions, OutputOptions, list_given
-from bookwheel.configuration import load_configuration
+from bookwheel.cli import STDIN
+from bookwheel.cli.options import FilePath, RunOptions, Switch, WholeNumber, Words
 from bookwheel.errors import InputError
-from bookwheel.types import Status
+from bookwheel.session import find_way
+from bookwheel.types import Memory, Status
 
 if TYPE_CHECKING:
     from bookwheel.journal import Journal
@@ -17,14 +22,8 @@ if TYPE_CHECKING:
     from bookwheel.types import Reading
 
 
-def resume(
-    reading: str,
-    *,
-    flagged: Annotated[bool, Parameter(negative="")] = False,
-    gate_threshold: float | None = None,
-    models: ModelOptions | None = None,
-    budget: BudgetOptions | None = None,
-    output: OutputOptions | None = None,
+async def resume(
+    reading: str, *, flagged: Switch = False, gate_threshold: float | None = None, options: RunOptions = RunOptions()
 ) -> int:
     """Continue a reading that was killed, interrupted, stopped by a budget, or failed, with the model that began it.
 
@@ -40,57 +39,111 @@ def resume(
         With --flagged: of the skipped sections, read those whose score is at least this.
 
     """
-    from bookwheel.cli.runner import run_command
-
-    options = (models or ModelOptions(), budget or BudgetOptions(), output or OutputOptions())
-    if gate_threshold is not None and not flagged:
-        raise InputError("--gate-threshold says which skipped sections are read again: it needs --flagged")
-    return run_command(_resume(reading, *options, flagged=flagged, threshold=gate_threshold))
-
-
-async def _resume(
-    name: str,
-    models: ModelOptions,
-    budget: BudgetOptions,
-    output: OutputOptions,
-    *,
-    flagged: bool,
-    threshold: float | None,
-) -> int:
     from bookwheel.cli.output import print_answer
     from bookwheel.reading.reread import find_unread_sections, reread, reread_above
-    from bookwheel.session import find_way
 
-    journal = output.require_journal(name)
-    with journal:
-        old = journal.reading(name)
+    if gate_threshold is not None and not flagged:
+        raise InputError("--gate-threshold says which skipped sections are read again: it needs --flagged")
+    with options.output.require_journal(reading) as journal:
+        old = journal.reading(reading)
         is_answered = old.status is Status.ANSWERED
         if is_answered and not (flagged and find_unread_sections(old.steps)):
-            return print_answer(old, output)
+            return print_answer(old, options.output)
         if flagged and not is_answered:
             raise InputError(f"reading {old.id[:8]} has no answer yet: continue it first, without --flagged")
-        again = reread if threshold is None else reread_above(threshold)
-        way = again if flagged else find_way(old)
-        return await continue_reading(old, journal, models, budget, output, way)
+        again = reread if gate_threshold is None else reread_above(gate_threshold)
+        return await _read_on(old, journal, options, again if flagged else find_way(old))
 
 
-async def continue_reading(
-    old: Reading, journal: Journal, models: ModelOptions, budget: BudgetOptions, output: OutputOptions, way: Way
+async def edit(
+    reading: str,
+    *,
+    step: WholeNumber,
+    memory: Words | None = None,
+    memory_file: FilePath | None = None,
+    options: RunOptions = RunOptions(),
 ) -> int:
+    """Change the memory after a step and read on from there, as a new reading. The old reading stays as it is.
+
+    Parameters
+    ----------
+    reading
+        The reading's id, its first characters, or "last".
+    step
+        The step whose memory is changed, counted from 0 as in `show`.
+    memory
+        The new memory. Without it, $EDITOR opens the old one.
+    memory_file
+        A file with the new memory, or "-" for standard input.
+
+    """
+    with options.output.require_journal(reading) as journal:
+        old = journal.reading(reading)
+        find_way(old)  # Refused before there is a fork that cannot be read on.
+        if not old.steps:
+            raise InputError(f"reading {old.id[:8]} has no steps, so it has no memory to change")
+        if not 0 <= step < len(old.steps):
+            raise InputError(f"--step {step}: the reading has steps 0 to {len(old.steps) - 1}")
+        text = choose_memory(old.steps[step].after.text, memory, memory_file)
+        async with options.models.open_session(kept=journal.address_of(old.id)) as session:
+            tokens = session.model.tokenizer.count(text)
+        limit = old.plan.memory_tokens
+        if tokens > limit:
+            raise InputError(f"the new memory has {tokens} tokens and the plan allows {limit}; shorten it")
+        fork = journal.fork(old.id, step, Memory(text=text, tokens=tokens, limit=limit))
+        return await _read_on(fork, journal, options, find_way(fork))
+
+
+async def _read_on(old: Reading, journal: Journal, options: RunOptions, way: Way) -> int:
     """Read on with the model that began, unless the options name another."""
-    from bookwheel.arguments import renew_budget
     from bookwheel.cli.output import stderr
-    from bookwheel.cli.progress import WaitLines
-    from bookwheel.cli.runner import read_to_end
+    from bookwheel.cli.runner import WaitLines, read_to_end
+    from bookwheel.configuration import load_configuration
     from bookwheel.models.patience import Patience
 
-    settings, kept = load_configuration(), journal.address_of(old.id)
-    address = models.find_address(settings, kept)
+    kept, connection = journal.address_of(old.id), options.models.connection
     # A server that has answered this reading before is waited for; a mistyped address is not.
-    is_known = kept is not None and address.url == kept.url
-    patience = Patience.from_minutes(models.patience if is_known else 0, WaitLines(stderr()).report)
-    async with models.open_session(address, journal, patience) as session:
-        endpoint = settings.find_endpoint(address)
-        prices = endpoint.apply_prices(old.plan.budget) if endpoint else old.plan.budget
-        reading = session.renew(old, renew_budget(prices, list_given(budget)))
-        return await read_to_end(session, [reading], journal.document_of(old.id), way, output)
+    is_known = kept is not None and connection.find_address(load_configuration(), kept).url == kept.url
+    waits = Patience.from_minutes(connection.patience if is_known else 0, WaitLines(stderr()).report_retry)
+    async with options.models.open_session(journal, kept=kept, waits=waits) as session:
+        return await read_to_end(session, session.renew(old, options.budget.given, way), options.output)
+
+
+def choose_memory(old: str, text: str | None, file: Path | None) -> str:
+    """Return the new memory: the text, the file's, or what $EDITOR makes of the old one."""
+    if text is not None and file is not None:
+        raise InputError("give the new memory with --memory or --memory-file, not both")
+    if text is not None:
+        return text
+    if file is not None:
+        text = sys.stdin.read() if str(file) == STDIN else _read_memory_file(file)
+        if not text.strip():
+            raise InputError(f"the new memory in {file} is empty; it would wipe all that was read before")
+        return text.strip()
+    if not sys.stdin.isatty():
+        raise InputError("give the new memory with --memory TEXT or --memory-file FILE")
+    return _edit_in_editor(old)
+
+
+def _read_memory_file(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{file} cannot be read: {error}") from error
+
+
+def _edit_in_editor(old: str) -> str:
+    """Let the user change the memory in $EDITOR and return it."""
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "memory.txt"
+        file.write_text(old, encoding="utf-8")
+        result = subprocess.run([*shlex.split(editor), str(file)], check=False)  # noqa: S603 - the user's own editor
+        if result.returncode:
+            raise InputError(f"the editor exited with code {result.returncode}; nothing was changed")
+        new = _read_memory_file(file)
+    if not new.strip():
+        raise InputError("the new memory is empty, so nothing was changed")
+    if new.strip() == old.strip():
+        raise InputError("the memory is unchanged, so there is no new reading")
+    return new.strip()

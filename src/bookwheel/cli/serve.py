@@ -1,4 +1,4 @@
-"""`bookwheel serve`: the HTTP server, with an OpenAI-compatible API and a web page."""
+"""`bookwheel serve` and `mcp`: the HTTP server with its APIs and page, and reading as tools of the MCP."""
 
 from __future__ import annotations
 
@@ -7,172 +7,252 @@ import logging
 import os
 import secrets
 import sys
-from dataclasses import dataclass, replace
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Group, Parameter
 
-from bookwheel.cli.option_types import FilePath, Port, PositiveInt, Text
-from bookwheel.cli.options import BudgetOptions, ModelOptions, OutputOptions, PlanOptions, build_server_plan, list_given
+from bookwheel.cli.options import (
+    BudgetOptions,
+    FilePath,
+    ModelOptions,
+    OutputOptions,
+    PlanOptions,
+    Port,
+    PositiveInt,
+    RunOptions,
+    Switch,
+    Text,
+)
+from bookwheel.cli.output import INTERRUPTED, print_line, print_note
 from bookwheel.configuration import load_configuration
 from bookwheel.errors import InputError
 from bookwheel.plugins import require_extra
 
 if TYPE_CHECKING:
-    from bookwheel.serve.engine.access import KeyRing
+    from collections.abc import AsyncIterator
+
+    from bookwheel.serve.engine.access import AccessPolicy, KeyRing
+    from bookwheel.serve.engine.service import Service
     from bookwheel.serve.engine.settings import ServerSettings
 
-_SERVER: Final = Group("Server", sort_key=1)
 # Seconds that open connections have after the server is told to end.
 _GRACE: Final = 10
+_MCP_GRACE: Final = 3
+# Bytes of one request; a client may send a long text in the call itself.
+_MAX_BODY: Final = 64 << 20
+
+
+@Parameter(name="*", group=Group("Server", sort_key=1))
+@dataclass(frozen=True, kw_only=True)
+class ServerOptions:
+    """The server's address, and who may use it."""
+
+    host: Text = "127.0.0.1"
+    "The address to listen on. Any but this machine's own needs --key-file."
+    port: Port = 8470
+    "The port to listen on; 0 picks a free one."
+    key_file: FilePath | None = None
+    "A TOML file with the hashes of the clients' keys."
+    new_key: Text | None = None
+    "Create a key with this name, add it to --key-file, print it once, and stop."
+    allow_host: Annotated[tuple[Text, ...], Parameter(negative="")] = ()
+    "A host name that requests may use, such as books.example.org; can be repeated."
+    allow_private: Switch = False
+    "Also fetch documents from private network addresses."
+    readings: PositiveInt = 64
+    "How many readings may run at the same time; with several keys, each has an equal share."
+    token: bool | None = None
+    """Without keys, on this machine: let nobody in without the random token in the printed link, not even other users
+    of this machine. By default, if a terminal shows the link. BOOKWHEEL_TOKEN sets the token."""
+    shared: Switch = False
+    "Let all keys see each other's readings and documents. Otherwise each sees only its own."
+    journal_limit: PositiveInt | None = None
+    "MiB that the journal may take; when it has them, no document is stored and no reading begun."
+    runs: FilePath | None = None
+    "A folder of evaluations and training runs to show on the page; it is only read."
+    follow_up: Literal["memory", "read"] = "memory"
+    """How a further question of a chat is answered: from the `memory` that the last reading of the document left, which
+    reads again only if the memory cannot answer; or always by a new reading (`read`)."""
+
+    def build_settings(self, keys: KeyRing, calls: int) -> ServerSettings:
+        """Return the server's settings; InputError where strangers could use it."""
+        from bookwheel.serve.engine.settings import LOOPBACK, Limits, ServerSettings, is_loopback
+
+        if not is_loopback(self.host) and not keys:
+            raise InputError(
+                f"--host {self.host} can be reached by others, so clients need a key: make one with "
+                f"bookwheel serve --new-key NAME --key-file keys.toml, then serve with --key-file keys.toml"
+            )
+        hosts = LOOPBACK | {self.host.strip("[]").lower()} | {name.lower() for name in self.allow_host}
+        most_bytes = None if self.journal_limit is None else self.journal_limit << 20
+        return ServerSettings(
+            hosts=frozenset(hosts),
+            limits=Limits(readings=self.readings, calls=calls, journal_bytes=most_bytes),
+            allow_private=self.allow_private,
+            runs_folder=self.runs,
+            is_shared=self.shared or not keys,
+            follow_up=self.follow_up,
+        )
+
+    def make_token(self) -> str:
+        """Return the token of a server without keys; empty if it has none."""
+        given = os.environ.get("BOOKWHEEL_TOKEN", "")
+        # A script that starts a server could not read the link.
+        wanted = bool(given) or sys.stderr.isatty() if self.token is None else self.token
+        return (given or secrets.token_urlsafe(24)) if wanted else ""
 
 
 def serve(
     *,
-    host: Annotated[Text, Parameter(group=_SERVER)] = "127.0.0.1",
-    port: Annotated[Port, Parameter(group=_SERVER)] = 8470,
-    key_file: Annotated[FilePath | None, Parameter(group=_SERVER)] = None,
-    new_key: Annotated[Text | None, Parameter(group=_SERVER)] = None,
-    allow_host: Annotated[tuple[Text, ...], Parameter(group=_SERVER, negative="")] = (),
-    allow_private: Annotated[bool, Parameter(group=_SERVER, negative="")] = False,
-    readings: Annotated[PositiveInt, Parameter(group=_SERVER)] = 64,
-    token: Annotated[bool | None, Parameter(group=_SERVER)] = None,
-    shared: Annotated[bool, Parameter(group=_SERVER, negative="")] = False,
-    journal_limit: Annotated[PositiveInt | None, Parameter(group=_SERVER)] = None,
-    runs: Annotated[FilePath | None, Parameter(group=_SERVER)] = None,
-    follow_up: Annotated[Literal["memory", "read"], Parameter(group=_SERVER)] = "memory",
-    models: ModelOptions | None = None,
-    plan: PlanOptions | None = None,
-    budget: BudgetOptions | None = None,
-    output: OutputOptions | None = None,
+    server: ServerOptions = ServerOptions(),
+    options: RunOptions = RunOptions(),
+    plan: PlanOptions = PlanOptions(),
 ) -> int:
     """Serve an OpenAI-compatible API, readings over HTTP, and a web page that shows them. Ctrl-C ends it.
 
     The plan and budget options hold for every reading. Readings under way are kept, and go on when it is started again.
-
-    Parameters
-    ----------
-    host
-        The address to listen on. Any but this machine's own needs --key-file.
-    port
-        The port to listen on; 0 picks a free one.
-    key_file
-        A TOML file with the hashes of the clients' keys.
-    new_key
-        Create a key with this name, add it to --key-file, print it once, and stop.
-    allow_host
-        A host name that requests may use, such as books.example.org; can be repeated.
-    allow_private
-        Also fetch documents from private network addresses.
-    readings
-        How many readings may run at the same time; with several keys, each has an equal share.
-    token
-        Without keys, on this machine: let nobody in without the random token in the printed link, not even other
-        users of this machine. By default, if a terminal shows the link. BOOKWHEEL_TOKEN sets the token.
-    shared
-        Let all keys see each other's readings and documents. Otherwise each sees only its own.
-    journal_limit
-        MiB that the journal may take; when it has them, no document is stored and no reading begun.
-    runs
-        A folder of evaluations and training runs to show on the page; it is only read.
-    follow_up
-        How a further question of a chat is answered: from the `memory` that the last reading of the document left,
-        which reads again only if the memory cannot answer; or always by a new reading (`read`).
-
     """
-    from bookwheel.cli.output import print_line
-
     require_extra(
         "serving", "serve", "starlette", "uvicorn", "sse_starlette", "python_multipart", "prometheus_client", "anyio"
     )
     from bookwheel.serve.engine.access import Key, KeyRing, add_key, hash_secret, read_keys
 
-    if new_key is not None:
-        if key_file is None:
+    if server.new_key is not None:
+        if server.key_file is None:
             raise InputError("--new-key needs a file for the key's hash: --key-file FILE")
-        print_line(add_key(key_file, new_key))
+        print_line(add_key(server.key_file, server.new_key))
         return 0
-    keys = read_keys(key_file) if key_file else KeyRing()
-    settings = _build_settings(host, keys, allow_host, models or ModelOptions(), readings, private=allow_private)
-    limits = replace(settings.limits, journal_bytes=None if journal_limit is None else journal_limit << 20)
-    settings = replace(settings, runs_folder=runs, is_shared=shared or not keys, limits=limits, follow_up=follow_up)
-    secret = "" if keys else _make_token(token)
+    keys = read_keys(server.key_file) if server.key_file else KeyRing()
+    settings = server.build_settings(keys, options.models.connection.concurrency)
+    secret = "" if keys else server.make_token()
     if secret:
         keys = KeyRing([Key(name="local", sha256=hash_secret(secret))])
-    options = (plan or PlanOptions(), budget or BudgetOptions(), output or OutputOptions())
-    serving = _Serving(host=host, port=port, keys=keys, secret=secret, settings=settings)
-    return asyncio.run(_serve(serving, models or ModelOptions(), options))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Serving:
-    """The server's address, and who may use it."""
-
-    host: str
-    port: int
-    keys: KeyRing
-    secret: str
-    """The token in the printed link; empty where there is none."""
-    settings: ServerSettings
-
-
-def _make_token(wanted: bool | None) -> str:
-    """Return the token of a server without keys; empty if it has none."""
-    given = os.environ.get("BOOKWHEEL_TOKEN", "")
-    if wanted is None:
-        # A script that starts a server could not read the link.
-        wanted = bool(given) or sys.stderr.isatty()
-    return (given or secrets.token_urlsafe(24)) if wanted else ""
-
-
-def _build_settings(
-    host: str, keys: KeyRing, names: tuple[str, ...], models: ModelOptions, readings: int, *, private: bool
-) -> ServerSettings:
-    from bookwheel.serve.engine.settings import LOOPBACK, Limits, ServerSettings, is_loopback
-
-    if not is_loopback(host) and not keys:
-        raise InputError(
-            f"--host {host} can be reached by others, so clients need a key: make one with "
-            f"bookwheel serve --new-key NAME --key-file keys.toml, then serve with --key-file keys.toml"
-        )
-    hosts = LOOPBACK | {host.strip("[]").lower()} | {name.lower() for name in names}
-    limits = Limits(readings=readings, calls=models.concurrency)
-    return ServerSettings(hosts=frozenset(hosts), limits=limits, allow_private=private)
+    asyncio.run(_serve(server, settings, keys, secret, options, plan))
+    return 0
 
 
 async def _serve(
-    serving: _Serving,
-    models: ModelOptions,
-    options: tuple[PlanOptions, BudgetOptions, OutputOptions],
-) -> int:
-    from rich.text import Text
-
-    from bookwheel.cli.output import stderr
+    options: ServerOptions, settings: ServerSettings, keys: KeyRing, secret: str, run: RunOptions, plan: PlanOptions
+) -> None:
+    """Serve until a signal ends it. `secret` is the token in the printed link; empty where there is none."""
     from bookwheel.serve.app import build_app
     from bookwheel.serve.server import Server, bind_socket
     from bookwheel.session import WayRequest
 
-    plan, budget, output = options
-    logging.basicConfig(level=logging.WARNING if output.quiet else logging.INFO, format="%(levelname)s %(message)s")
+    quiet = run.output.quiet
+    logging.basicConfig(level=logging.WARNING if quiet else logging.INFO, format="%(levelname)s %(message)s")
     logging.getLogger("httpx2").setLevel(logging.WARNING)
-    with bind_socket(serving.host, serving.port) as at, output.open_journal() as journal:
-        model = await models.open()
-        try:
-            plans = {model.name: build_server_plan(model, models, plan, budget)}
+    with bind_socket(options.host, options.port) as at, run.output.open_journal() as journal:
+        async with run.models.open_session(journal) as session:
+            model = session.model
             app = build_app(
                 journal=journal,
                 models={model.name: model},
-                plans=plans,
-                way=WayRequest.from_settings("", list_given(plan), load_configuration()),
-                keys=serving.keys,
-                settings=serving.settings,
+                plans={model.name: session.build_plan({**plan.given, **run.budget.given})},
+                way=WayRequest.from_settings("", plan.given, session.configuration),
+                keys=keys,
+                settings=settings,
             )
             server = Server(app, at, grace=_GRACE)
-            if not output.quiet:
-                link = f"{server.address}/?token={serving.secret}" if serving.secret else server.address
-                text = f"bookwheel is at {link} (Ctrl-C ends it; readings are kept)"
-                stderr().print(Text(text, style="bold"))
+            if not quiet:
+                link = f"{server.address}/?token={secret}" if secret else server.address
+                print_note(f"bookwheel is at {link} (Ctrl-C ends it; readings are kept)", style="bold")
             await server.serve()
-        finally:
-            await model.aclose()
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class McpOptions:
+    """The server's address, and the sources that clients may name."""
+
+    root: Annotated[tuple[FilePath, ...], Parameter(negative="")] = ()
+    "A folder whose files clients may read; can be repeated. Without it, clients can read no files."
+    allow_private: Switch = False
+    "Also fetch documents from private network addresses."
+    http: Switch = False
+    "Serve streamable HTTP instead of standard input and output."
+    host: Text = "127.0.0.1"
+    "The address to listen on; any but this machine's own needs --key."
+    allow_host: Annotated[tuple[Text, ...], Parameter(negative="")] = ()
+    "A host name that requests may use, such as books.example.org; can be repeated."
+    port: Port = 8765
+    "The port to listen on; 0 picks a free one."
+    key: Annotated[str | None, Parameter(env_var="BOOKWHEEL_MCP_KEY", show_env_var=True)] = None
+    "The bearer token that clients must send. Prefer the environment variable: other users can see command lines."
+    journal: FilePath | None = None
+    "The journal's file; by default, $BOOKWHEEL_JOURNAL or a file in the user's data folder."
+
+
+async def mcp(
+    *,
+    server: McpOptions = McpOptions(),
+    models: ModelOptions = ModelOptions(),
+    budget: BudgetOptions = BudgetOptions(),
+) -> int:
+    """Serve reading as MCP tools, over standard input and output or, with --http, over HTTP.
+
+    The budget holds for each reading. Readings under way when the server ends are kept and can be resumed.
+    """
+    require_extra("the MCP server", "mcp", "mcp", "mcp_types", "starlette", "uvicorn", "sse_starlette", "anyio")
+    from bookwheel.serve.engine.access import AccessPolicy
+
+    access = AccessPolicy.from_roots(server.root, allow_private=server.allow_private)
+    if server.http:
+        return await _serve_tools(server, access, models, budget)
+    from bookwheel.serve.mcp.server import build_server
+
+    try:
+        async with _open_service(server, models, budget) as service:
+            session = asyncio.create_task(build_server(service, access).run_stdio_async())
+            await asyncio.wait({session})
+            session.result()
+    except asyncio.CancelledError:
+        # A thread blocked on standard input cannot be woken, and would keep the process alive after a signal.
+        # The service is closed by now, so nothing is lost.
+        os._exit(INTERRUPTED)
     return 0
+
+
+async def _serve_tools(server: McpOptions, access: AccessPolicy, models: ModelOptions, budget: BudgetOptions) -> int:
+    from bookwheel.serve.app import wrap_app
+    from bookwheel.serve.mcp.server import make_key_ring, mount_tools
+    from bookwheel.serve.server import Server, bind_socket
+
+    keys = make_key_ring(server.host, server.key)
+    with bind_socket(server.host, server.port) as at:
+        async with _open_service(server, models, budget, keys) as service:
+            app = wrap_app(service, *mount_tools(service, access, survives_restart=False))
+            listener = Server(app, at, grace=_MCP_GRACE)
+            print_note(f"MCP at {listener.address}/mcp", style="dim")
+            await listener.serve()
+    return INTERRUPTED
+
+
+@asynccontextmanager
+async def _open_service(
+    server: McpOptions, models: ModelOptions, budget: BudgetOptions, keys: KeyRing | None = None
+) -> AsyncIterator[Service]:
+    from bookwheel.serve.engine.service import Service
+    from bookwheel.serve.engine.settings import LOOPBACK, Limits, ServerSettings
+    from bookwheel.session import WayRequest
+
+    limits = Limits(body_bytes=_MAX_BODY, calls=models.connection.concurrency)
+    hosts = {server.host.strip("[]").lower(), *(name.lower() for name in server.allow_host)}
+    settings = ServerSettings(hosts=LOOPBACK | hosts, limits=limits)
+    with OutputOptions(journal=server.journal).open_journal() as journal:
+        async with models.open_session(journal) as session:
+            model = session.model
+            service = Service.create(
+                journal=journal,
+                models={model.name: model},
+                plans={model.name: session.build_plan(budget.given)},
+                way=WayRequest.from_settings("", (), load_configuration()),
+                keys=keys,
+                settings=settings,
+            )
+            try:
+                yield service
+            finally:
+                await service.aclose()

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
 
-from bookwheel.cli.output import format_usage, print_verdict, stdout
-from bookwheel.cli.step_lines import format_step_title, memory_diff
+from bookwheel.cli.output import format_step_title, format_usage, memory_diff, print_verdict, stdout
 from bookwheel.journal.files import journal_path
 from bookwheel.plugins import list_plugins, load_plugin
 from bookwheel.text.sanitize import sanitize

@@ -38,10 +38,12 @@ def reading_runnable(**options: Any) -> Runnable[Question, Reading]:
     """Return a Runnable from {"source", "question"} to a Reading."""
 
     def run(inputs: Question) -> Reading:
-        return read(_convert_source(inputs["source"]), inputs["question"], **options)
+        reading: Reading = read(_convert_source(inputs["source"]), inputs["question"], **options)
+        return reading
 
     async def arun(inputs: Question) -> Reading:
-        return await aread(_convert_source(inputs["source"]), inputs["question"], **options)
+        reading: Reading = await aread(_convert_source(inputs["source"]), inputs["question"], **options)
+        return reading
 
     return RunnableLambda(run, arun, name="bookwheel")
 

@@ -15,28 +15,16 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bookwheel.arguments import (
-    BUDGET,
-    CONNECTION,
-    PRICES,
-    build_patience,
-    build_plan,
-    find_address,
-    open_source,
-    refuse_unknown,
-    renew_budget,
-    resolve_journal,
-    run_now,
-    split_model,
-)
-from bookwheel.configuration import load_configuration
+from bookwheel.arguments import find_own_model, open_source, resolve_journal, run_now
+from bookwheel.configuration import Connection
 from bookwheel.documents.cancellation import run_cancellable
 from bookwheel.errors import InputError
 from bookwheel.journal import Journal
 from bookwheel.journal.memory_rows import blank_version
 from bookwheel.memory import append, asking, editing, forgetting
 from bookwheel.memory.opened import begin_memory, open_memory
-from bookwheel.session import open_session
+from bookwheel.plan import LIMITS
+from bookwheel.session import open_session, refuse_unknown
 from bookwheel.views.diff import diff_memories
 
 if TYPE_CHECKING:
@@ -161,27 +149,23 @@ class LastingMemory:
     async def _open(self) -> AsyncGenerator[OpenMemory]:
         """Open the journal, the memory and its model; begin the memory where there is none."""
         settings = dict(self._settings)
-        connection = {name: settings.pop(name) for name in CONNECTION if name in settings}
-        limits = {name: settings.pop(name) for name in (*BUDGET, *PRICES) if name in settings}
+        own, connection = find_own_model(self._model), Connection.pop_from(settings, self._model)
+        limits = {name: settings.pop(name) for name in LIMITS if name in settings}
         with Journal(self._path) as journal:
             names = {record.name: record for record in journal.memories.list_all()}
             record = names.get(self.name)
-            configuration = load_configuration()
-            address = find_address(self._model, connection, configuration, record.address if record else None)
-            own, opening = split_model(self._model, connection)
-            patience = build_patience(connection)
-            async with open_session(address, journal, model=own, patience=patience, connection=opening) as session:
+            kept = record.address if record else None
+            async with open_session(connection, journal, model=own, kept=kept) as session:
                 if record is None:
                     record = await self._begin(session, settings)
                 else:
-                    refuse_unknown({name: 0 for name in settings if name != "memory_tokens"}, (*CONNECTION, *BUDGET))
-                yield open_memory(session, self.name, budget=renew_budget(record.plan.budget, limits))
+                    refuse_unknown(settings, ("memory_tokens", *LIMITS))
+                yield open_memory(session, self.name, budget=session.renew_budget(record.plan.budget, limits))
 
     async def _begin(self, session: Session, settings: dict[str, Any]) -> MemoryRecord:
         if not self._about:
             raise InputError(f"there is no memory {self.name!r} yet: say what it is about, with about=TEXT")
-        plan = build_plan(None, session.model, settings, load_configuration(), session.address)
-        return await begin_memory(session, self.name, self._about, plan, way=self._way)
+        return await begin_memory(session, self.name, self._about, session.build_plan(settings), way=self._way)
 
 
 def export_memory(journal: Journal, record: MemoryRecord, path: Path) -> None:

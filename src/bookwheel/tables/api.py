@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from bookwheel.api import aread
-from bookwheel.arguments import resolve_journal, run_now
+from bookwheel.arguments import make_blocking, resolve_journal
 from bookwheel.journal import Journal
 from bookwheel.tables.columns import TableRequest
 from bookwheel.tables.table import Table, build_table, check_key
@@ -49,15 +49,4 @@ def load_table(reading: str, *, key: Sequence[str] = (), journal: str | Path | N
         return build_table(found, store.document_of(found.id), key)
 
 
-def collect(
-    source: Source,
-    sentence: str,
-    *,
-    schema: Mapping[str, Any] | None = None,
-    key: Sequence[str] = (),
-    model: str | Model | None = None,
-    journal: str | Path | None = None,
-    **settings: Any,
-) -> Table:
-    """Read documents and return every row of a kind; see `acollect`. Works inside a notebook's event loop too."""
-    return run_now(acollect(source, sentence, schema=schema, key=key, model=model, journal=journal, **settings))
+collect = make_blocking(acollect, "collect")

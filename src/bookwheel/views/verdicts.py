@@ -30,7 +30,9 @@ def describe_claim(claim: Claim) -> str:
 
 
 def describe_share(reading: Reading) -> str:
-    """Return in words how much of the document was read, and in which order, where the memory was enough early."""
+    """Return in words how much of the document was read, and in which order; empty where it was read to its end."""
+    if reading.share_read == 1:
+        return ""
     share = max(reading.share_read, 0.01)
     read = [s.chunk for s in reading.steps if s.chunk.end > s.chunk.start and Flag.UNREAD not in s.flags]
     is_beginning = all(chunk.start == end for chunk, end in zip(read, (0, *(one.end for one in read)), strict=False))

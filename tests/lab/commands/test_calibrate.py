@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from bookwheel.cli import main
+from bookwheel.cli.main import main
 from bookwheel.companions import load_calibration
 from bookwheel.plan import Scorer
 

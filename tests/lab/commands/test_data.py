@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bookwheel.cli import main
+from bookwheel.cli.main import main
 from bookwheel.errors import InputError, TokenizerError
 from bookwheel.lab.commands.data import SampleOptions, filter_samples_file, tasks, write_prompts
 from bookwheel.lab.commands.data import make as make_file

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from bookwheel.cli import main
+from bookwheel.cli.main import main
 from bookwheel.lab.commands.eval import _choose_exit_code
 from bookwheel.lab.evaluation.records import SampleOutcome
 

@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from bookwheel.cli import main
+from bookwheel.cli.main import main
 from bookwheel.errors import InputError
 from bookwheel.lab.desk.bundle import build_bundle
 from bookwheel.lab.desk.run_directory import RunDirectory

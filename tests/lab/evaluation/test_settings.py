@@ -2,7 +2,7 @@
 
 import pytest
 
-from bookwheel.cli import main
+from bookwheel.cli.main import main
 from bookwheel.cli.options import PlanOptions
 from bookwheel.errors import InputError, PlanError
 from bookwheel.lab.commands.options import EvalOptions, GridOptions, assign_task_options, merge_settings
@@ -211,7 +211,7 @@ def test_a_model_may_bring_the_only_lengths(tmp_path):
 
 
 def test_options_of_the_plan_reach_it_from_the_command_line():
-    plan = PlanOptions(gate_threshold=0.3, rank="embeddings", temperature=0.0, chunk_tokens=900, language="zh")
+    plan = PlanOptions(gate_threshold=0.3, rank="embeddings", temperature=0.0, chunk_tokens=900, lang="zh")
     grid = GridOptions(tasks=("hqa",), lengths=(300,))
     evaluation = merge_settings(None, EvalOptions(grid=grid, plan=plan))
     built = Plan.from_json(evaluation.plan)

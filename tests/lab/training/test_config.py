@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from bookwheel.cli import main
+from bookwheel.cli.main import main
 from bookwheel.lab.training.advantages import Estimator
 from bookwheel.lab.training.config import LossSettings, PolicySettings, TrainConfig
 from bookwheel.lab.training.errors import ConfigError
@@ -128,7 +128,7 @@ def test_a_wrong_setting_ends_the_command_with_file_key_and_what_is_allowed(text
 def test_a_wrong_setting_is_reported_before_torch_is_imported(tmp_path):
     (tmp_path / "mine.toml").write_text("[train]\nstep = 3\n", encoding="utf-8")
     script = (
-        "import sys; from bookwheel.cli import main\n"
+        "import sys; from bookwheel.cli.main import main\n"
         "try: main(['train', 'mine.toml'])\n"
         "except SystemExit as ended: sys.exit(ended.code + 40 * ('torch' in sys.modules))"
     )
@@ -162,7 +162,7 @@ def test_what_names_nothing_is_told_before_torch_is_imported(text, message, tmp_
         '{"question": "Who?", "document": "Ada.", "answers": ["Ada"]}\n', encoding="utf-8"
     )
     script = (
-        "import sys; from bookwheel.cli import main\n"
+        "import sys; from bookwheel.cli.main import main\n"
         "try: main(['train', 'mine.toml'])\n"
         "except SystemExit as ended: sys.exit(ended.code + 40 * ('torch' in sys.modules))"
     )

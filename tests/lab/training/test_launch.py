@@ -79,7 +79,7 @@ def test_without_a_task_there_is_nothing_to_train_on(config, tmp_path):
 
 def test_the_command_trains_exports_and_tells(config, tmp_path, capsys):
     pytest.importorskip("matplotlib")
-    from bookwheel.cli import main
+    from bookwheel.cli.main import main
 
     out = tmp_path / "run"
     with pytest.raises(SystemExit) as ended:
@@ -98,7 +98,7 @@ def test_a_resumed_run_keeps_its_threads_for_another_number_adds_up_in_another_o
     pytest.importorskip("matplotlib")
     import torch
 
-    from bookwheel.cli import main
+    from bookwheel.cli.main import main
 
     begun = torch.get_num_threads()
     chosen: list[int] = []

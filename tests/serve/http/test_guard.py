@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from bookwheel.cli import main
+from bookwheel.cli.main import main
 from bookwheel.errors import InputError
 from bookwheel.serve.engine.access import Key, KeyRing, add_key, read_keys
 from bookwheel.serve.engine.documents import safe_name

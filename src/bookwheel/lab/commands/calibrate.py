@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from bookwheel.cli.option_types import PositiveInt, WholeNumber
-from bookwheel.cli.options import ModelOptions, PlanOptions, build_server_plan
+from bookwheel.cli.options import ModelOptions, PlanOptions, PositiveInt, WholeNumber
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -52,46 +51,36 @@ class CalibrationOptions:
     "Measure, but keep nothing."
 
 
-def calibrate(
+async def calibrate(
     *,
-    calibration: CalibrationOptions | None = None,
-    models: ModelOptions | None = None,
-    plan: PlanOptions | None = None,
+    calibration: CalibrationOptions = CalibrationOptions(),
+    models: ModelOptions = ModelOptions(),
+    plan: PlanOptions = PlanOptions(),
 ) -> int:
     """Find the threshold of a model's judgements for the ways that judge before they write.
 
     The model judges the chunks of samples whose evidence is known. What it offers decides how: by the probability of
     "yes", and by how much a chunk makes the question likelier. The better of both is kept for the model's name.
     """
-    from bookwheel.cli.runner import run_command
-
-    return run_command(_calibrate(calibration or CalibrationOptions(), models or ModelOptions(), plan or PlanOptions()))
-
-
-async def _calibrate(wanted: CalibrationOptions, models: ModelOptions, plan_options: PlanOptions) -> int:
     from bookwheel.cli.output import print_line, stderr
     from bookwheel.companions import store_calibration
     from bookwheel.lab.evaluation.calibration import list_scorers, make_calibration, score_samples
 
-    model = await models.open()
-    try:
-        scorers = await list_scorers(model)
-        plan = build_server_plan(model, models, plan_options)
-        samples = _make_samples(wanted, model, plan)
+    async with models.open_session() as session:
+        model, chosen = session.model, session.build_plan(plan.given)
+        scorers, samples = await list_scorers(model), _make_samples(calibration, model, chosen)
         measured: list[tuple[Calibration, list[ScoredChunk]]] = []
         for scorer in scorers:
             with stderr().status("") as status:
                 show = _make_watch(status, f"{model.name} judges by {scorer}")
-                rows = await score_samples(model, plan, samples, scorer, at_once=wanted.at_once, watch=show)
+                rows = await score_samples(model, chosen, samples, scorer, at_once=calibration.at_once, watch=show)
             scores, labels = [row.score for row in rows], [row.matters for row in rows]
-            command = _write_command(model, wanted)
-            made = make_calibration(model.name, scorer, scores, labels, recall=wanted.recall, command=command)
+            command = _write_command(model, calibration)
+            made = make_calibration(model.name, scorer, scores, labels, recall=calibration.recall, command=command)
             measured.append((made, rows))
-    finally:
-        await model.aclose()
     best, rows = max(measured, key=lambda pair: pair[0].auc)
-    path = None if wanted.dry else store_calibration(best)
-    if wanted.as_json:
+    path = None if calibration.dry else store_calibration(best)
+    if calibration.as_json:
         print_line(
             json.dumps({**asdict(best), "file": str(path) if path else None, "tasks": _count_by_task(best, rows)})
         )

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import App, Parameter
 
-from bookwheel.cli.option_types import FilePath, PositiveInt, Text, WholeNumber
-from bookwheel.cli.options import ModelOptions
+from bookwheel.cli.options import FilePath, ModelOptions, PositiveInt, Text, WholeNumber
 from bookwheel.errors import InputError
 from bookwheel.lab.commands.options import parse_task_options
 
@@ -133,30 +132,22 @@ def tasks() -> int:
     return 0
 
 
-def filter_file(
+async def filter_file(
     source: Annotated[FilePath, Parameter(help="A file of samples.")],
     *,
     out: Annotated[FilePath, Parameter(help="The file to write the kept samples to.")],
     tries: Annotated[
         PositiveInt, Parameter(help="How often each question is asked; one right answer drops the sample.")
     ] = 2,
-    models: ModelOptions | None = None,
+    models: ModelOptions = ModelOptions(),
     force: Annotated[bool, Parameter(negative="", help="Replace the file when it is there.")] = False,
 ) -> int:
     """Drop the samples that the model answers without their documents, and print how many and why."""
-    from bookwheel.cli.runner import run_command
-
-    return run_command(_filter_file(source, out, models or ModelOptions(), tries=tries, force=force))
-
-
-async def _filter_file(source: Path, out: Path, models: ModelOptions, *, tries: int, force: bool) -> int:
-    model = await models.open()
-    try:
+    concurrency = models.connection.concurrency
+    async with models.open_session() as session:
         return await filter_samples_file(
-            source, out=out, model=model, tries=tries, concurrency=models.concurrency, force=force
+            source, out=out, model=session.model, tries=tries, concurrency=concurrency, force=force
         )
-    finally:
-        await model.aclose()
 
 
 async def filter_samples_file(

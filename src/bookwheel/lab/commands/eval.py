@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from bookwheel.cli.option_types import FilePath, Text
+from bookwheel.cli.options import FilePath, Text
 from bookwheel.errors import InputError
 from bookwheel.lab.commands.options import EvalOptions, merge_settings
 from bookwheel.types import Status
@@ -96,7 +96,7 @@ async def _run_evaluation(evaluation: Evaluation, folder: Path, options: EvalOpt
         model = await open_model(
             spec.name,
             base_url=spec.base_url,
-            api_key=options.models.api_key,
+            api_key=options.models.given.get("api_key"),
             tokenizer=spec.tokenizer,
             window=spec.window,
             threads=spec.threads,

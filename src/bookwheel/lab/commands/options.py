@@ -13,16 +13,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Group, Parameter
 
-from bookwheel.cli.option_types import PositiveInt, Text
-from bookwheel.cli.options import BudgetOptions, OutputOptions, PlanOptions, list_given
+from bookwheel.cli.options import (
+    BudgetOptions,
+    FieldOptions,
+    OutputOptions,
+    PlanOptions,
+    PositiveInt,
+    Text,
+    derive_options,
+)
+from bookwheel.configuration import Connection
 from bookwheel.errors import InputError
 from bookwheel.models.registry import is_built_in
+from bookwheel.schema import list_fields
 
 if TYPE_CHECKING:
     from bookwheel.lab.evaluation.settings import Evaluation, ModelSpec
 
 _GRID = Group("What is measured", sort_key=1)
-_MODELS = Group("Models", sort_key=2)
 
 
 @Parameter(name="*", group=_GRID)
@@ -52,23 +60,17 @@ class GridOptions:
     "The way that the others are compared with."
 
 
-@Parameter(name="*", group=_MODELS)
-@dataclass(frozen=True, kw_only=True)
-class EvalModelOptions:
+_CONNECTION = {name: list_fields(Connection)[name] for name in ("base_url", "api_key", "tokenizer", "threads")}
+
+
+@derive_options(Group("Models", sort_key=2), _CONNECTION)
+class EvalModelOptions(FieldOptions):
     """The models to measure; models with settings of their own belong in a settings file."""
 
     models: Annotated[tuple[Text, ...], Parameter(name=("--model", "-m"), negative="", show_default=False)] = ()
     "`local`, `scripted`, a .gguf file, or a name that the endpoint serves; may be given again."
-    base_url: Text | None = None
-    "An OpenAI-compatible endpoint, for models whose settings name none; by default, $OPENAI_BASE_URL."
-    api_key: Text | None = None
-    "The endpoint's key; by default, $OPENAI_API_KEY, which other users cannot see, as they can a command line."
-    tokenizer: Text | None = None
-    "The models' tokenizer.json, where the endpoint cannot count tokens itself."
     window: PositiveInt | None = None
     "At most so many tokens of prompt and reply, for every way alike."
-    threads: PositiveInt | None = None
-    "Threads of the local model; by default, the idle cores."
     concurrency: PositiveInt | None = None
     "Samples under way at once; 8 by default."
     judge: Text | None = None
@@ -102,10 +104,8 @@ def merge_settings(source: str | None, options: EvalOptions) -> Evaluation:
     for name in ("judge", "unknown_to"):
         if value := getattr(models, name):
             changes[name] = _apply_connection(ModelSpec(name=value), replace(models, window=None))
-    if options.plan.seed is not None:
-        changes["seed"] = options.plan.seed
-    if options.plan.language:
-        changes["language"] = options.plan.language
+    plan = options.plan.given
+    changes |= {field: plan[name] for name, field in (("seed", "seed"), ("lang", "language")) if name in plan}
     named = tuple(
         ModelSpec(name=name, label=Path(name).name if name.endswith(".gguf") else "") for name in models.models
     )
@@ -131,14 +131,13 @@ def _apply_connection(spec: ModelSpec, options: EvalModelOptions) -> ModelSpec:
 
 def _merge_plan(options: EvalOptions, plan: dict[str, Any]) -> dict[str, Any]:
     """Return the plan of the settings with the flags on top. A preset is the base of both."""
-    from bookwheel.arguments import nest_values
-    from bookwheel.plan import load_preset_plan, merge_tables
+    from bookwheel.plan import load_preset_plan, merge_tables, nest_settings
 
     preset = options.plan.preset
     base: dict[str, Any] = {**load_preset_plan(preset).to_json(), **plan} if preset else plan
     # The language is that of the samples.
-    given = list_given(replace(options.plan, language=None), options.budget)
-    return merge_tables(base, nest_values(given))
+    given = {**options.plan.given, **options.budget.given}
+    return merge_tables(base, nest_settings({k: v for k, v in given.items() if k not in {"preset", "lang"}}))
 
 
 def parse_task_options(texts: Sequence[str]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from bookwheel.cli.option_types import Count, FilePath
+from bookwheel.cli.options import Count, FilePath
 from bookwheel.errors import InputError
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from bookwheel.cli.option_types import Count, FilePath, PositiveInt, Text, WholeNumber
+from bookwheel.cli.options import Count, FilePath, PositiveInt, Text, WholeNumber
 from bookwheel.errors import MissingExtra
 
 if TYPE_CHECKING:

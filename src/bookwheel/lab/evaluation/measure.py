@@ -15,7 +15,7 @@ from bookwheel.lab.scoring import score_as_published, set_f1
 from bookwheel.lab.tasks.base import MissingSample
 from bookwheel.lab.tasks.memories import RIGHT, evidence_depth, trace_evidence
 from bookwheel.reading.ways.registry import load_way
-from bookwheel.session import Session, make_reading
+from bookwheel.session import Prepared, Session, make_reading
 from bookwheel.types import DocumentInfo, Status
 
 if TYPE_CHECKING:
@@ -42,7 +42,9 @@ async def measure_sample(job: SampleJob, journal: Journal | None) -> Record:
         session = Session(model=job.candidate.model, journal=journal)
         reading = await _start_reading(job, sample, session)
         if reading.status is not Status.ANSWERED:
-            (reading,) = await session.read_on([reading], sample.document, load_way(job.way))
+            (reading,) = await session.read_on(
+                Prepared(readings=[reading], document=sample.document, way=load_way(job.way))
+            )
     except (DocumentTooLong, QuestionError) as refusal:
         outcome, error = SampleOutcome.REFUSED, str(refusal)
     except BookwheelError:

@@ -1,0 +1,234 @@
+"""The command line: finds the command and imports only that command's module."""
+
+import signal
+import sys
+import threading
+
+from bookwheel.cli import STDIN
+from bookwheel.cli.commands import find_command, list_commands
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from cyclopts import App
+
+    from bookwheel.cli.commands import Command
+
+INTERRUPTED = 130
+
+
+_ROOT_HELP = """\
+Usage: bookwheel COMMAND
+
+Answer questions about documents of any length with a model whose window is small.
+
+Commands:
+{commands}
+
+  -h, --help      Show this help; `bookwheel COMMAND --help` and `bookwheel help COMMAND` show a command's.
+  -V, --version   Show the version.
+
+Every option is also an environment variable: --chunk-tokens is BOOKWHEEL_CHUNK_TOKENS.
+Named endpoints, a default model and templates: bookwheel.toml (docs/configuration.md).
+
+Examples:
+  bookwheel ask contract.pdf "When does the lease end?"
+  bookwheel ask last "And who signed it?"
+  bookwheel show last
+"""
+
+
+def main(arguments: "list[str] | None" = None) -> None:
+    """Run one command and exit.
+
+    Exit codes: 0 answered, 2 bad usage or input, 3 the model failed, 4 stopped by a budget, 5 answered with gaps,
+    130 interrupted.
+    """
+    words = [STDIN if word == "-" else word for word in (sys.argv[1:] if arguments is None else arguments)]
+    try:
+        _take_signals(is_command=arguments is None)
+        code = _run(words)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except BrokenPipeError:
+        _discard_output()
+        code = INTERRUPTED
+    except OSError as error:
+        code = _report_unwritable(error, words)
+    if arguments is None:
+        # The command is through. While Python ends, it would put back the handlers that just kill.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.exit(code)
+
+
+def _take_signals(*, is_command: bool) -> None:
+    """Make SIGTERM end like Ctrl-C, wherever it comes: with 130 and no traceback."""
+    # A test may call from another thread.
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        if is_command and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _run(words: "list[str]") -> int:
+    """Run the command that the words name and return its exit code."""
+    if words[:1] == ["help"]:
+        words = [*words[1:], "--help"]
+    if not words or words[0] in {"-h", "--help"}:
+        commands = list_commands()
+        width = max(map(len, commands))
+        lines = "\n".join(f"  {name:{width}}  {command.about}" for name, command in commands.items())
+        sys.stdout.write(_ROOT_HELP.format(commands=lines))
+        return 0
+    if words[0] in {"-V", "--version"}:
+        from importlib.metadata import version
+
+        sys.stdout.write(f"{version('bookwheel')}\n")
+        return 0
+    return _run_plain(words) if _is_plain(words) else _run_command(words)
+
+
+def _is_plain(words: "list[str]") -> bool:
+    """Return True for words that need no parser, whose import takes longer than what they ask for."""
+    match words:
+        case ["list"] | ["list", "--json"]:
+            return not _has_option_variables()
+        case ["show", reading]:
+            return not reading.startswith("-") and reading != STDIN and not _has_option_variables()
+    return False
+
+
+def _run_plain(words: "list[str]") -> int:
+    """List the readings, or show one of them, without the parser."""
+    from bookwheel.errors import BookwheelError
+    from bookwheel.journal.files import journal_path
+
+    try:
+        if words[0] == "list":
+            from bookwheel.cli.listing import print_json_list, print_list
+
+            (print_list if words[1:] == [] else print_json_list)(journal_path())
+            return 0
+        from bookwheel.journal import open_existing
+
+        journal = open_existing(journal_path())
+        if journal is None:
+            return _run_command(words)  # which says so
+        from bookwheel.cli.timeline import show_reading
+
+        with journal:
+            show_reading(journal, words[1])
+    except BookwheelError as error:
+        from bookwheel.cli.output import print_error
+
+        return print_error(error, as_json="--json" in words, command=f"bookwheel {words[0]}")
+    return 0
+
+
+def _has_option_variables() -> bool:
+    """Return True if an environment variable sets an option; BOOKWHEEL_JOURNAL needs no parser."""
+    import os
+
+    return any(name.startswith("BOOKWHEEL_") and name != "BOOKWHEEL_JOURNAL" for name in os.environ)
+
+
+def _run_command(words: "list[str]") -> int:
+    """Run one command; an error that is meant for the user is printed, not raised."""
+    from cyclopts import CycloptsError
+
+    from bookwheel.errors import BookwheelError
+
+    name, command = words[0], None
+    try:
+        command = find_command(name)
+        code = _call(build_app({name: command}), words) if command else _refuse_command(name)
+    except (CycloptsError, BookwheelError) as error:
+        from bookwheel.cli.output import print_error
+
+        title = f"bookwheel {name}" if command else "bookwheel"
+        return print_error(error, as_json=bool({"--json", "--json-events"} & set(words)), command=title)
+    if command and {"-h", "--help"} & set(words):
+        # Not the parser's epilogue, which folds long commands, so that they could not be copied.
+        sys.stdout.write("\nExamples:\n" + "".join(f"  {example}\n" for example in command.examples))
+    return code
+
+
+def _call(app: "App", words: "list[str]") -> int:
+    """Run the function that the words call, in an event loop if it is async, and return its exit code."""
+    from inspect import iscoroutine
+
+    function, bound, _ = app.parse_args(words)
+    done = function(*bound.args, **bound.kwargs)
+    if iscoroutine(done):
+        from bookwheel.cli.runner import run_command
+
+        done = run_command(done)
+    return int(done or 0)
+
+
+def build_app(commands: "Mapping[str, Command]") -> "App":
+    """Return the parser with these commands; each is imported when the parser needs it."""
+    from cyclopts import App, Parameter
+    from cyclopts.config import Env
+
+    app = App(
+        name="bookwheel",
+        help="Answer questions about documents of any length with a model whose window is small.",
+        version_flags=(),
+        config=Env("BOOKWHEEL_", command=False, show=False),
+        default_parameter=Parameter(show_default=_format_default),
+        result_action="return_value",
+        exit_on_error=False,
+        print_error=False,
+        help_on_error=False,
+        suppress_keyboard_interrupt=False,
+    )
+    for name, command in commands.items():
+        settings: dict[str, Any] = {}
+        if command.arguments is not None:
+            settings["usage"] = " ".join(filter(None, ("Usage: bookwheel", name, command.arguments, "[OPTIONS]")))
+        app.command(command.target, name=name, **settings)
+    return app
+
+
+def _format_default(value: "Any") -> "str | None":
+    """Return the default for the help text, or None where showing it says nothing."""
+    return None if value is None or value is False or value == () else str(value)
+
+
+def _refuse_command(name: str) -> int:
+    """Raise the error for a word that is no command: a near one is suggested, or `ask` if the word is a file."""
+    from difflib import get_close_matches
+    from pathlib import Path
+
+    from bookwheel.errors import InputError
+
+    commands = list_commands()
+    if near := get_close_matches(name, (*commands, "help"), n=1):
+        raise InputError(f"no command {name!r}; did you mean {near[0]!r}? See bookwheel --help.")
+    if Path(name).exists():
+        raise InputError(f'no command {name!r}; to read it: bookwheel ask {name} "QUESTION"')
+    raise InputError(f"no command {name!r}; there are: {', '.join(commands)}. See bookwheel --help.")
+
+
+def _report_unwritable(error: OSError, words: "Sequence[str]") -> int:
+    """Say that the output cannot be written, as on a full disk, and return the exit code."""
+    from contextlib import suppress
+
+    kept = "; what was read is kept: bookwheel list" if {"ask", "resume"} & {*words[:1]} else ""
+    with suppress(OSError):
+        sys.stderr.write(f"error: cannot write the output: {error.strerror or error}{kept}\n")
+        sys.stderr.flush()
+    _discard_output()
+    return 2
+
+
+def _discard_output() -> None:
+    """Point standard output to nowhere, so that flushing it at exit does not fail again."""
+    import os
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -11,12 +11,12 @@ from cyclopts import App, Parameter
 
 from bookwheel.cli import STDIN
 from bookwheel.cli.options import (
+    CallOptions,
     FilePath,
     ModelOptions,
     OutputOptions,
     PlanOptions,
     PositiveInt,
-    RunOptions,
     Switch,
     Text,
     WholeNumber,
@@ -91,7 +91,7 @@ async def add(
     *sources: str,
     source: Text | None = None,
     at: Text | None = None,
-    options: RunOptions = RunOptions(),
+    options: CallOptions = CallOptions(),
 ) -> int:
     """Read what is new into a memory. The same text from the same source is told, and not read again.
 
@@ -118,7 +118,7 @@ async def add(
 
 
 @app.command
-async def ask(name: str, question: Text, *, as_of: Text | None = None, options: RunOptions = RunOptions()) -> int:
+async def ask(name: str, question: Text, *, as_of: Text | None = None, options: CallOptions = CallOptions()) -> int:
     """Ask a memory; where it does not bear the answer out, the question is looked up in the texts themselves.
 
     Parameters
@@ -192,7 +192,7 @@ async def edit(
     new_: Annotated[str | None, Parameter(name="--new", allow_leading_hyphen=True)] = None,
     memory: Words | None = None,
     memory_file: FilePath | None = None,
-    options: RunOptions = RunOptions(),
+    options: CallOptions = CallOptions(),
 ) -> int:
     """Correct a memory by hand, as a new version. The versions before stay: to erase something, forget its source.
 
@@ -225,7 +225,7 @@ async def forget(
     before: Text | None = None,
     text: Words | None = None,
     preview: Switch = False,
-    options: RunOptions = RunOptions(),
+    options: CallOptions = CallOptions(),
 ) -> int:
     """Forget a source, what is from before a time, or some words, with all that came of them.
 
@@ -311,7 +311,7 @@ def export(name: str, file: FilePath, *, output: OutputOptions = OutputOptions()
 
 
 @asynccontextmanager
-async def _open(name: str, options: RunOptions) -> AsyncGenerator[OpenMemory]:
+async def _open(name: str, options: CallOptions) -> AsyncGenerator[OpenMemory]:
     """Open a memory with the model that began it, unless the options name another."""
     from bookwheel.memory.opened import open_memory
 

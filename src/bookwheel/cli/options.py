@@ -231,7 +231,7 @@ class OutputOptions:
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class RunOptions:
+class CallOptions:
     """The options of a command that calls a model."""
 
     models: ModelOptions = field(default_factory=ModelOptions)
@@ -241,7 +241,7 @@ class RunOptions:
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class ReadingOptions(RunOptions):
+class ReadingOptions(CallOptions):
     """The options of a command that begins readings."""
 
     plan: PlanOptions = field(default_factory=PlanOptions)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bookwheel.cli import STDIN
-from bookwheel.cli.options import FilePath, RunOptions, Switch, WholeNumber, Words
+from bookwheel.cli.options import CallOptions, FilePath, Switch, WholeNumber, Words
 from bookwheel.errors import InputError
 from bookwheel.session import find_way
 from bookwheel.types import Memory, Status
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 async def resume(
-    reading: str, *, flagged: Switch = False, gate_threshold: float | None = None, options: RunOptions = RunOptions()
+    reading: str, *, flagged: Switch = False, gate_threshold: float | None = None, options: CallOptions = CallOptions()
 ) -> int:
     """Continue a reading that was killed, interrupted, stopped by a budget, or failed, with the model that began it.
 
@@ -61,7 +61,7 @@ async def edit(
     step: WholeNumber,
     memory: Words | None = None,
     memory_file: FilePath | None = None,
-    options: RunOptions = RunOptions(),
+    options: CallOptions = CallOptions(),
 ) -> int:
     """Change the memory after a step and read on from there, as a new reading. The old reading stays as it is.
 
@@ -94,7 +94,7 @@ async def edit(
         return await _read_on(fork, journal, options, find_way(fork))
 
 
-async def _read_on(old: Reading, journal: Journal, options: RunOptions, way: Way) -> int:
+async def _read_on(old: Reading, journal: Journal, options: CallOptions, way: Way) -> int:
     """Read on with the model that began, unless the options name another."""
     from bookwheel.cli.output import stderr
     from bookwheel.cli.runner import WaitLines, read_to_end

@@ -15,13 +15,13 @@ from cyclopts import Group, Parameter
 
 from bookwheel.cli.options import (
     BudgetOptions,
+    CallOptions,
     FilePath,
     ModelOptions,
     OutputOptions,
     PlanOptions,
     Port,
     PositiveInt,
-    RunOptions,
     Switch,
     Text,
 )
@@ -107,7 +107,7 @@ class ServerOptions:
 def serve(
     *,
     server: ServerOptions = ServerOptions(),
-    options: RunOptions = RunOptions(),
+    options: CallOptions = CallOptions(),
     plan: PlanOptions = PlanOptions(),
 ) -> int:
     """Serve an OpenAI-compatible API, readings over HTTP, and a web page that shows them. Ctrl-C ends it.
@@ -134,7 +134,7 @@ def serve(
 
 
 async def _serve(
-    options: ServerOptions, settings: ServerSettings, keys: KeyRing, secret: str, run: RunOptions, plan: PlanOptions
+    options: ServerOptions, settings: ServerSettings, keys: KeyRing, secret: str, run: CallOptions, plan: PlanOptions
 ) -> None:
     """Serve until a signal ends it. `secret` is the token in the printed link; empty where there is none."""
     from bookwheel.serve.app import build_app

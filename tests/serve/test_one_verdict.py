@@ -99,17 +99,13 @@ def verdicts_over_http(up, id_: str) -> list[list[tuple[str, str]]]:
 def verdicts_over_mcp(up, id_: str) -> list[list[tuple[str, str]]]:
     async def main():
         async with Client(streamable_http_client(f"{up.url}/mcp")) as client:
-            return await client.call_tool("timeline", {"reading": id_, "changes_only": False})
+            return await client.call_tool("timeline", {"reading": id_, "characters": 50_000})
 
-    steps = asyncio.run(main()).structured_content["changes"]
-    return [
-        [
-            *(("new", line) for line in step["added"]),
-            *(("gone", line) for line in step["removed"]),
-            *(("reworded", line["after"]) for line in step["reworded"]),
-        ]
-        for step in steps
-    ]
+    steps: list[list[tuple[str, str]]] = [[] for _ in EDITS]
+    names = {"added": "new", "removed": "gone", "reworded": "reworded"}
+    for change in asyncio.run(main()).structured_content["changes"]:
+        steps[change["step"]] += [(names[name], line) for name, line in change.items() if name in names]
+    return steps
 
 
 @pytest.mark.slow

@@ -30,7 +30,7 @@ def test_descriptions_say_what_a_tool_costs_and_what_verdicts_mean(tmp_path: Pat
                 assert words in tools[name].description
             plan = tools["read"].input_schema["properties"]["plan"]
             assert "answer_tokens" in str(plan)
-            assert "budget" in plan["description"]
+            assert "tokens" in tools["read"].input_schema["properties"]["budget"]["description"]
 
     asyncio.run(main())
 
@@ -47,7 +47,8 @@ def test_search_finds_passages_and_readings_and_a_found_document_is_read(tmp_pat
             assert hits[0]["reading"] == first["reading"]
             assert hits[0]["question"] == QUESTION
             passage = hits[-1]
-            assert passage["reading"] is None
+            assert "reading" not in passage
+            assert len(passage["document"]) == 12
             assert "Ada Quill" in passage["snippet"]
             assert TEXT[passage["start"] : passage["end"]] == passage["snippet"]
             assert "\x1b" not in passage["name"]
@@ -55,6 +56,7 @@ def test_search_finds_passages_and_readings_and_a_found_document_is_read(tmp_pat
             assert "Gulls" in again["answer"]
             assert (await call(client, "search", query="zeppelin"))["hits"] == []
             assert "give one of" in await refused(client, "read", document=passage["document"], text="x", question="Q?")
+            assert "no document" in await refused(client, "read", document=passage["document"][:4], question="Q?")
             assert "no document" in await refused(client, "read", document="0" * 64, question="Q?")
 
     asyncio.run(main())
@@ -94,7 +96,6 @@ def test_another_question_may_begin_with_the_memory(tmp_path: Path) -> None:
                 "ask_again",
                 reading=first["reading"],
                 question=QUESTION.replace("Who", "So who"),
-                from_memory=True,
             )
             assert "Ada Quill" in again["answer"]
             assert model.calls == calls + 1

@@ -106,7 +106,9 @@ def test_a_follow_up_reads_the_same_document_again(tmp_path: Path) -> None:
     async def main() -> None:
         async with client_of(tmp_path) as client:
             first = await call(client, "read", text=TEXT, name="harbour", question=QUESTION)
-            second = await call(client, "ask_again", reading=first["reading"], question="What circles over the pier?")
+            second = await call(
+                client, "ask_again", reading=first["reading"], question="What circles over the pier?", from_memory=False
+            )
             assert second["reading"] != first["reading"]
             assert second["document"] == "harbour"
             assert "Gulls" in second["answer"]
@@ -123,16 +125,19 @@ def test_a_timeline_tells_what_each_step_changed_and_where_lines_are_from(tmp_pa
     async def main() -> None:
         async with client_of(tmp_path) as client:
             said = await call(client, "read", text=TEXT, question=QUESTION)
-            told = await call(client, "timeline", reading=said["reading"], changes_only=False)
-            assert len(told["changes"]) == told["steps"] == said["steps"]
-            (entered,) = [step for step in told["changes"] if any("Ada Quill" in line for line in step["added"])]
-            (line,) = [line for line in told["origins"] if "Ada Quill" in line["line"]]
+            told = await call(client, "timeline", reading=said["reading"])
+            assert told["steps"] == said["steps"]
+            (entered,) = [change for change in told["changes"] if "Ada Quill" in change.get("added", "")]
+            lines = (await call(client, "timeline", reading=said["reading"], part="origins"))["origins"]
+            (line,) = [line for line in lines if "Ada Quill" in line["line"]]
             assert line["step"] == entered["step"]
             assert line["quote"]["start"] >= entered["start"]
             assert "Ada Quill" in TEXT[line["quote"]["start"] : line["quote"]["end"]]
-            page = await call(client, "timeline", reading=said["reading"], count=2, changes_only=False)
-            rest = await call(client, "timeline", reading=said["reading"], first=page["more_from"], changes_only=False)
-            assert page["changes"] + rest["changes"] == told["changes"]
+            (claim, quote) = (await call(client, "timeline", reading=said["reading"], part="claims"))["claims"]
+            assert claim["verdict"] == said["verdict"]
+            assert "Ada Quill" in quote["quote"]
+            (memory,) = (await call(client, "timeline", reading=said["reading"], part="memory"))["memory"]
+            assert "Ada Quill" in memory["text"]
 
     asyncio.run(main())
 
@@ -141,12 +146,12 @@ def test_readings_are_resources_as_json_and_as_text(tmp_path: Path) -> None:
     async def main() -> None:
         async with client_of(tmp_path) as client:
             said = await call(client, "read", text=TEXT, question=QUESTION)
-            (whole,) = (await client.read_resource(said["resource"])).contents
+            (whole,) = (await client.read_resource(f"reading://{said['reading']}")).contents
             values = json.loads(whole.text)
             assert whole.mime_type == "application/json"
             assert (values["reading"], values["answer"]) == (said["reading"], said["answer"])
             assert len(values["steps"]) == said["steps"]
-            (page,) = (await client.read_resource(said["resource"] + "/text")).contents
+            (page,) = (await client.read_resource(f"reading://{said['reading']}/text")).contents
             assert page.mime_type == "text/plain"
             assert said["answer"] in page.text
             with pytest.raises(MCPError, match="no reading"):
@@ -187,7 +192,7 @@ def test_hostile_text_arrives_without_control_characters_and_json_stays_valid(tm
             id_ = running.reading.id
             async with Client(build_server(service, AccessPolicy())) as client:
                 said = await call(client, "wait", reading=id_)
-                told = await call(client, "timeline", reading=id_)
+                told = [await call(client, "timeline", reading=id_, part=part) for part in ("changes", "origins")]
                 page = (await client.read_resource(f"reading://{id_}/text")).contents[0].text
                 whole = (await client.read_resource(f"reading://{id_}")).contents[0].text
         shown = json.dumps([said, told, page], ensure_ascii=False)

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from bookwheel.types import Reading
 
 _READING_ID: Final = re.compile(r"[0-9A-Za-z_-]{4,64}")
+_HEX: Final = frozenset("0123456789abcdef")
+# Characters of a document's id that a client must give at least.
+_SHORTEST_ID: Final = 8
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 # Readings of one document among which a memory is looked for.
 _MOST_FINISHED: Final = 20
@@ -64,6 +67,18 @@ class Library:
             return await asyncio.to_thread(self._find_document, sha, self.owner(key))
         except JournalError as error:
             raise not_found("document of that name; upload it again") from error
+
+    async def find_sha(self, beginning: str, key: Key | None) -> str:
+        """Return the SHA-256 of the one document that a client has and whose own begins so, or raise a 404."""
+        if _SHA256.fullmatch(beginning):
+            return beginning
+        if len(beginning) < _SHORTEST_ID or not set(beginning) <= _HEX:
+            raise not_found("document of that name; search gives their ids")
+        documents = await self.list_shelf(key, limit=-1, offset=0, search="")
+        found = {document.id for document in documents if document.id.startswith(beginning)}
+        if len(found) != 1:
+            raise not_found("document of that name; search gives their ids")
+        return found.pop()
 
     def _find_document(self, sha: str, owner: str) -> StoredDocument:
         if not owner:

@@ -1,25 +1,41 @@
-"""Readings as MCP clients get them: without control and invisible characters, each with the call to make next.
+"""Readings as MCP clients get them: short, without control and invisible characters, each with the call to make next.
 
-The MCP SDK reads the annotations of these types at run time and publishes them as schemas.
+A client's model reads every result, so no result has more than 2,000 characters by itself: long lists and texts come in
+pages, each with the cursor of the next one.
 """
 
-from collections.abc import Iterator
+from __future__ import annotations
+
+import json
 from dataclasses import replace
-from typing import Any, Final, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
 
-from typing_extensions import TypedDict  # pydantic cannot read that of typing before Python 3.12
-
-from bookwheel.journal.search import SearchHit
+from bookwheel.errors import InputError
 from bookwheel.models.patience import format_duration
-from bookwheel.serve.engine.running_reading import RunningReading, Waiting
 from bookwheel.text.sanitize import sanitize
-from bookwheel.types import Claim, Evidence, Flag, Reading, Status, Step, Verdict
-from bookwheel.verdict.provenance import LineOrigin
+from bookwheel.types import Status
+from bookwheel.verdict.provenance import find_origins
 from bookwheel.views.diff import ChangeKind, diff_memories, mark_words
 from bookwheel.views.verdicts import advise_room, describe_claim, describe_share
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from bookwheel.journal import StoredDocument
+    from bookwheel.journal.search import SearchHit
+    from bookwheel.serve.engine.running_reading import RunningReading, Waiting
+    from bookwheel.types import Evidence, Reading
+
+Json: TypeAlias = dict[str, Any]
+Part: TypeAlias = Literal["changes", "origins", "claims", "evidence", "memory", "answer", "gaps", "notes"]
+ROOM: Final = 2000
+"""Characters of a result, as far as nobody asks for more."""
+SHORT_ID: Final = 12
+"""Characters of a document's id that clients get and may send."""
+_LONGEST_TEXT: Final = 300
 _T = TypeVar("_T")
 _MARKS: Final = {ChangeKind.NEW: "+", ChangeKind.GONE: "-", ChangeKind.REWORDED: "~"}
+_CHANGES: Final = {ChangeKind.NEW: "added", ChangeKind.GONE: "removed", ChangeKind.REWORDED: "reworded"}
 _NEXT: Final = {
     Status.READING: "not finished: call wait with this id again; if it makes no progress at all, call resume",
     Status.ANSWERED: "finished: timeline shows where the answer comes from, ask_again asks the document something else",
@@ -27,233 +43,104 @@ _NEXT: Final = {
     Status.FAILED: "see the error; call resume to go on from the last step",
     Status.CANCELLED: "call resume to go on from the last step",
 }
-StateName: TypeAlias = Status | Literal["opening"]
+# Passages, notes and gaps of a state, and the characters of its texts: the first that fits is sent.
+_SIZES: Final = ((3, 1000), (2, 600), (1, 300), (0, 150), (0, 40))
 
 
-class Quote(TypedDict):
-    """A passage of the document that supports the answer or a line of the memory."""
-
-    quote: str
-    start: int
-    end: int
-    pages: list[int]
+def measure(values: Any) -> int:
+    """Return the characters of values as JSON."""
+    return len(json.dumps(values, ensure_ascii=False))
 
 
-class ClaimInfo(TypedDict):
-    """One sentence of the answer, and how far the document bears it out."""
-
-    text: str
-    verdict: Verdict
-    """`by-hand`: it rests on an edited memory; `absent`: the model says that the document does not have it."""
-    explanation: str
-    quotes: list[Quote]
-    step: int | None
-    missing: list[str]
-    """Its numbers and names that stand nowhere in the document."""
-
-
-class GapInfo(TypedDict):
-    """A section of the document that was not taken in."""
-
-    start: int
-    end: int
-    pages: list[int]
-    flags: list[Flag]
-    """The reason."""
-
-
-class ReadingState(TypedDict):
-    """The state of a reading."""
-
-    reading: str
-    status: StateName
-    question: str
-    document: str
-    answer: str | None
-    verdict: Verdict | None
-    """How far the document bears out the whole answer."""
-    claims: list[ClaimInfo]
-    evidence: list[Quote]
-    memory: str
-    steps: int
-    read_to: int
-    """Characters read so far."""
-    length: int | None
-    """Characters of the document."""
-    tokens: int
-    """Used so far, prompt and reply together."""
-    error: str
-    waiting: str
-    """The model fails at the moment and is tried again: since when, and why. Empty otherwise."""
-    gaps: list[GapInfo]
-    """Sections that were not taken in: the answer may lack what they say."""
-    notes: list[str]
-    """What was left out of the document or guessed."""
-    resource: str
-    next: str
-    """The call to make next."""
-
-
-class ReadingStates(TypedDict):
-    """The states of several readings of one document, in the order of their questions."""
-
-    readings: list[ReadingState]
-
-
-class ReadingSummary(TypedDict):
-    """One reading of the journal."""
-
-    reading: str
-    status: Status
-    question: str
-    document: str
-    answer: str | None
-    verdict: Verdict | None
-    created: str
-    resource: str
-
-
-class ReadingList(TypedDict):
-    """Readings, newest first."""
-
-    readings: list[ReadingSummary]
-
-
-class SearchHitInfo(TypedDict):
-    """A passage of a document, or a reading, that has all the words."""
-
-    document: str
-    """For `read`."""
-    name: str
-    snippet: str
-    reading: str | None
-    """The reading whose question, answer or memory has the words; null for a passage."""
-    question: str | None
-    start: int
-    end: int
-    pages: list[int]
-
-
-class SearchResults(TypedDict):
-    """What has all the words: readings first, each kind with the best first."""
-
-    hits: list[SearchHitInfo]
-
-
-class Rewording(TypedDict):
-    """A line of the memory before and after it was reworded."""
-
-    before: str
-    after: str
-
-
-class StepChanges(TypedDict):
-    """The changes that one step made to the memory."""
-
-    step: int
-    start: int
-    end: int
-    pages: list[int]
-    sources: list[str]
-    added: list[str]
-    reworded: list[Rewording]
-    removed: list[str]
-    memory_tokens: int
-    flags: list[Flag]
-
-
-class OriginInfo(TypedDict):
-    """The place in the document that a line of the final memory comes from."""
-
-    line: str
-    step: int
-    pages: list[int]
-    sources: list[str]
-    quote: Quote | None
-    found: bool
-    missing: list[str]
-    by_hand: bool
-
-
-class Timeline(TypedDict):
-    """Some steps of a reading in order, and the origins of the final memory's lines."""
-
-    reading: str
-    status: Status
-    steps: int
-    """Steps of the reading so far."""
-    changes: list[StepChanges]
-    more_from: int | None
-    """The `first` of the next call; null after the last step."""
-    origins: list[OriginInfo]
-
-
-def _clean(values: _T) -> _T:
+def clean(values: _T) -> _T:
     """Return JSON values with every text in them sanitized: documents and models have written most of them."""
 
-    def clean(value: Any) -> Any:
+    def walk(value: Any) -> Any:
         if isinstance(value, dict):
-            return {name: clean(inner) for name, inner in value.items()}
+            return {name: walk(inner) for name, inner in value.items()}
         if isinstance(value, list):
-            return [clean(inner) for inner in value]
+            return [walk(inner) for inner in value]
         return sanitize(value) if isinstance(value, str) else value
 
-    cleaned: _T = clean(values)
+    cleaned: _T = walk(values)
     return cleaned
 
 
-def opening_state(running: RunningReading) -> ReadingState:
+def cut(text: str, most: int = _LONGEST_TEXT) -> str:
+    """Return the beginning of a text; an ellipsis says that more follows."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def make_page(name: str, entries: Sequence[Json], cursor: str, room: int = ROOM) -> Json:
+    """Return the entries from the cursor on that have room, at least one, and the cursor of the next page."""
+    start, used, page = parse_cursor(cursor), measure({name: [], "cursor": "00000"}), list[Json]()
+    for entry in entries[start:]:
+        used += measure(entry) + 2
+        if page and used > room:
+            break
+        page.append(entry)
+    end = start + len(page)
+    return {name: page, **({"cursor": str(end)} if end < len(entries) else {})}
+
+
+def parse_cursor(cursor: str) -> int:
+    """Return the number that a cursor stands for."""
+    if cursor and not (cursor.isascii() and cursor.isdigit() and len(cursor) < 10):  # noqa: PLR2004
+        raise InputError("a cursor comes from the result before; leave it out to begin")
+    return int(cursor or 0)
+
+
+def reading_state(reading: Reading, waiting: Waiting | None = None, room: int = ROOM) -> Json:
+    """Return the state of a reading, and what it waits for, with as much of its answer and proof as has room."""
+    since = waiting and f"for the model, {format_duration(waiting.seconds)} so far, {waiting.tries} tries"
+    values = clean(
+        {
+            "question": reading.question,
+            "document": reading.document.name,
+            "answer": reading.answer.text if reading.answer else "",
+            "error": reading.error,
+            "waiting": f"{since}: {waiting.error}" if waiting else "",
+        }
+    )
+    evidence, notes = clean([_quote(one) for one in reading.evidence]), clean(list_notes(reading))
+    gaps = [_gap(number, reading) for number in range(len(reading.gaps))]
+    state: Json = {"reading": reading.id, "status": str(reading.status)}
+    if reading.verdict:
+        state["verdict"] = str(reading.verdict)
+    for most, length in _SIZES:
+        more = {
+            **{name: cut(text, length) for name, text in values.items() if text},
+            "evidence": [{**one, "quote": cut(one["quote"], min(length, _LONGEST_TEXT))} for one in evidence[:most]],
+            "steps": len(reading.steps),
+            "read_to": max((step.chunk.end for step in reading.steps), default=0),
+            "length": reading.document.length,
+            "tokens": reading.usage.tokens,
+            "gaps": gaps[:most],
+            "notes": [cut(note, min(length, _LONGEST_TEXT)) for note in notes[:most]],
+            "next": _NEXT[reading.status],
+        }
+        left_out = [
+            *(["answer"] if len(values["answer"]) > length else []),
+            *(name for name, all_ in (("evidence", evidence), ("gaps", gaps), ("notes", notes)) if len(all_) > most),
+        ]
+        if left_out:
+            more["more"] = f"timeline with part={' or '.join(left_out)} has the rest"
+        found = state | {name: value for name, value in more.items() if value not in (None, "", [])}
+        if measure(found) <= room:
+            return found
+    return state | {"next": "call wait with this id"}
+
+
+def opening_state(running: RunningReading) -> Json:
     """Return the state of a reading whose document is still being opened, or could not be."""
     state = reading_state(replace(running.reading, question="", steps=()))
-    state |= {"status": "opening", "length": None, "next": "call wait with this id again"}
+    state |= {"status": "opening", "next": "call wait with this id again"}
     if running.done.is_set():
-        state |= {"status": Status.CANCELLED, "next": "its document was not opened: call read again"}
-    return state
+        state |= {"status": str(Status.CANCELLED), "next": "its document was not opened: call read again"}
+    return {name: value for name, value in state.items() if name != "length"}
 
 
-def reading_state(reading: Reading, waiting: Waiting | None = None) -> ReadingState:
-    """Return the state of a reading, and what it waits for."""
-    state: ReadingState = {
-        "reading": reading.id,
-        "status": reading.status,
-        "question": reading.question,
-        "document": reading.document.name,
-        "answer": reading.answer.text if reading.answer else None,
-        "verdict": reading.verdict,
-        "claims": [_claim_info(claim, reading) for claim in reading.claims],
-        "evidence": [_quote(passage) for passage in reading.evidence],
-        "memory": reading.memory.text,
-        "steps": len(reading.steps),
-        "read_to": max((step.chunk.end for step in reading.steps), default=0),
-        "length": reading.document.length,
-        "tokens": reading.usage.tokens,
-        "error": reading.error,
-        "waiting": "",
-        "gaps": [
-            {
-                "start": step.chunk.start,
-                "end": step.chunk.end,
-                "pages": list(step.chunk.pages),
-                "flags": list(step.flags),
-            }
-            for step in reading.gaps
-        ],
-        "notes": _list_notes(reading),
-        "resource": resource_uri(reading.id),
-        "next": _NEXT[reading.status],
-    }
-    if waiting:
-        since = format_duration(waiting.seconds)
-        state["waiting"] = f"for the model, {since} so far, {waiting.tries} tries: {waiting.error}"
-    return _clean(state)
-
-
-def resource_uri(id_: str) -> str:
-    """Return the URI of a reading's resource."""
-    return f"reading://{id_}"
-
-
-def _list_notes(reading: Reading) -> list[str]:
+def list_notes(reading: Reading) -> list[str]:
     """Return what a client should know of the reading: how its document was opened, and what was not read."""
     share = [describe_share(reading)] if reading.share_read < 1 else []
     gaps = [
@@ -264,112 +151,115 @@ def _list_notes(reading: Reading) -> list[str]:
     return [*reading.document.notes, *share, *gaps, *full]
 
 
-def _claim_info(claim: Claim, reading: Reading) -> ClaimInfo:
-    return {
-        "text": claim.text,
-        "verdict": claim.verdict,
-        "explanation": describe_claim(claim),
-        "quotes": [_quote(reading.evidence[number]) for number in claim.evidence],
-        "step": claim.step,
-        "missing": list(claim.missing),
-    }
-
-
-def _quote(passage: Evidence) -> Quote:
-    return {"quote": passage.quote, "start": passage.start, "end": passage.end, "pages": list(passage.pages)}
-
-
-def reading_summary(reading: Reading) -> ReadingSummary:
+def reading_summary(reading: Reading) -> Json:
     """Return one entry of a list of readings."""
-    summary: ReadingSummary = {
+    answer = reading.answer.text if reading.answer else None
+    values = {
         "reading": reading.id,
-        "status": reading.status,
-        "question": reading.question,
-        "document": reading.document.name,
-        "answer": reading.answer.text if reading.answer else None,
-        "verdict": reading.verdict,
+        "status": str(reading.status),
+        "question": cut(reading.question, 150),
+        "document": cut(reading.document.name, 80),
+        "answer": answer and cut(answer, 150),
+        "verdict": reading.verdict and str(reading.verdict),
         "created": reading.created,
-        "resource": resource_uri(reading.id),
     }
-    return _clean(summary)
+    return clean({name: value for name, value in values.items() if value is not None})
 
 
-def search_hit(hit: SearchHit) -> SearchHitInfo:
-    """Return one hit of a search."""
-    found: SearchHitInfo = {
-        "document": hit.document,
-        "name": hit.name,
-        "snippet": hit.snippet,
-        "reading": hit.reading or None,
-        "question": hit.question if hit.reading else None,
-        "start": hit.start,
-        "end": hit.end,
-        "pages": list(hit.pages),
-    }
-    return _clean(found)
+def search_hit(hit: SearchHit) -> Json:
+    """Return one hit of a search: a passage, or the reading whose question, answer or memory has the words."""
+    about = {"reading": hit.reading, "question": cut(hit.question, 150)} if hit.reading else {}
+    places = {"start": hit.start, "end": hit.end, **({"pages": list(hit.pages)} if hit.pages else {})}
+    return clean(
+        {
+            "document": hit.document[:SHORT_ID],
+            "name": cut(hit.name, 80),
+            "snippet": cut(hit.snippet, _LONGEST_TEXT),
+            **(about or places),
+        }
+    )
 
 
-def step_changes(step: Step) -> StepChanges:
-    """Return the changes that a step made to the memory."""
-    changes = diff_memories(step.before.text, step.after.text)
-    reworded = [change for change in changes if change.kind is ChangeKind.REWORDED]
-    values: StepChanges = {
-        "step": step.chunk.index,
-        "start": step.chunk.start,
-        "end": step.chunk.end,
-        "pages": list(step.chunk.pages),
-        "sources": list(step.chunk.sources),
-        "added": [change.text for change in changes if change.kind is ChangeKind.NEW],
-        "reworded": [{"before": change.old_text, "after": change.text} for change in reworded],
-        "removed": [change.text for change in changes if change.kind is ChangeKind.GONE],
-        "memory_tokens": step.after.tokens,
-        "flags": list(step.flags),
-    }
-    return _clean(values)
+def list_entries(reading: Reading, document: StoredDocument, part: Part) -> list[Json]:
+    """Return one part of a reading as entries of a page; a long text is several."""
+    entries: list[Json] = []
+    match part:
+        case "changes":
+            entries = [change for step in range(len(reading.steps)) for change in _list_changes(step, reading)]
+        case "origins":
+            for line in find_origins(reading.steps, document):
+                origin = {"line": cut(line.line), "step": line.step, "found": line.found, "missing": list(line.missing)}
+                origin |= {"sources": list(line.sources), "by_hand": line.by_hand}
+                entries.append(_drop_empty(origin) | ({"quote": _quote(line.quote, short=True)} if line.quote else {}))
+        case "claims":
+            for claim in reading.claims:
+                words = {"text": cut(claim.text), "verdict": str(claim.verdict), "explanation": describe_claim(claim)}
+                entries.append(_drop_empty(words | {"missing": list(claim.missing), "step": claim.step}))
+                entries += [_quote(reading.evidence[number], short=True) for number in claim.evidence]
+        case "evidence":
+            entries = [_quote(one, short=True) for one in reading.evidence]
+        case "gaps":
+            entries = [_gap(number, reading) for number in range(len(reading.gaps))]
+        case "notes":
+            entries = [{"note": cut(note)} for note in list_notes(reading)]
+        case "memory" | "answer":
+            text = reading.memory.text if part == "memory" else reading.answer.text if reading.answer else ""
+            pieces = range(0, len(text), ROOM - 200)
+            entries = [{"text": text[start : start + ROOM - 200]} for start in pieces]
+    return clean(entries)
 
 
-def origin_info(line: LineOrigin) -> OriginInfo:
-    """Return the place in the document that a line of the memory comes from."""
-    origin: OriginInfo = {
-        "line": line.line,
-        "step": line.step,
-        "pages": list(line.pages),
-        "sources": list(line.sources),
-        "quote": _quote(line.quote) if line.quote else None,
-        "found": line.found,
-        "missing": list(line.missing),
-        "by_hand": line.by_hand,
-    }
-    return _clean(origin)
+def _list_changes(number: int, reading: Reading) -> Iterator[Json]:
+    """Yield the changes that one step made to the memory, and its flags."""
+    step = reading.steps[number]
+    places = {"step": step.chunk.index, "start": step.chunk.start, "end": step.chunk.end, "pages": [*step.chunk.pages]}
+    places = _drop_empty(places | {"flags": [str(flag) for flag in step.flags]})
+    changes = [one for one in diff_memories(step.before.text, step.after.text) if one.kind is not ChangeKind.KEPT]
+    for change in changes:
+        before = {"before": cut(change.old_text)} if change.kind is ChangeKind.REWORDED else {}
+        yield {**places, _CHANGES[change.kind]: cut(change.text), **before}
+    if not changes and step.flags:
+        yield places
+
+
+def _drop_empty(values: Json) -> Json:
+    # 0 stays: it is a place.
+    return {name: value for name, value in values.items() if not (value is None or value is False or value in ("", []))}
+
+
+def _gap(number: int, reading: Reading) -> Json:
+    step = reading.gaps[number]
+    return {"start": step.chunk.start, "end": step.chunk.end, "flags": [str(flag) for flag in step.flags]}
+
+
+def _quote(passage: Evidence, *, short: bool = False) -> Json:
+    quote = cut(passage.quote) if short else passage.quote
+    pages = {"pages": list(passage.pages)} if passage.pages else {}
+    return {"quote": quote, "start": passage.start, "end": passage.end, **pages}
 
 
 def reading_text(reading: Reading) -> str:
     """Return a reading as plain text: question, answer, evidence and the changes of each step."""
     lines = [
-        f"question: {sanitize(reading.question)}",
-        f"document: {sanitize(reading.document.name)} ({reading.document.length:,} characters)",
-        f"model: {sanitize(reading.model)}, way: {reading.way}, status: {reading.status}",
-        *([f"error: {sanitize(reading.error)}"] if reading.error else []),
-        *([f"answer: {sanitize(reading.answer.text)}"] if reading.answer else []),
-        *_verdict_lines(reading),
-        *(f"note: {sanitize(note)}" for note in reading.document.notes),
+        f"question: {reading.question}",
+        f"document: {reading.document.name} ({reading.document.length:,} characters)",
+        f"model: {reading.model}, way: {reading.way}, status: {reading.status}",
+        *([f"error: {reading.error}"] if reading.error else []),
+        *([f"answer: {reading.answer.text}"] if reading.answer else []),
     ]
+    for claim in reading.claims:
+        lines.append(f"  {claim.text}: {describe_claim(claim)}")
+        lines += [_quote_line(reading.evidence[number]) for number in claim.evidence]
+    if not reading.claims:  # an older reading
+        lines += map(_quote_line, reading.evidence)
+    lines += [f"note: {note}" for note in reading.document.notes]
     for step in reading.steps:
         changes = diff_memories(step.before.text, step.after.text)
         if changed := [change for change in changes if change.kind is not ChangeKind.KEPT]:
             lines.append(f"\nsection {step.chunk.index} (characters {step.chunk.start:,}–{step.chunk.end:,})")
-            lines += [f"{_MARKS[change.kind]} {sanitize(mark_words(change))}" for change in changed]
-    return "\n".join((*lines, "", "memory:", sanitize(reading.memory.text) or "(empty)"))
-
-
-def _verdict_lines(reading: Reading) -> Iterator[str]:
-    """Yield the sentences of the answer with their verdicts and passages."""
-    for claim in reading.claims:
-        yield f"  {sanitize(claim.text)}: {sanitize(describe_claim(claim))}"
-        yield from (_quote_line(reading.evidence[number]) for number in claim.evidence)
-    if not reading.claims:  # an older reading
-        yield from map(_quote_line, reading.evidence)
+            lines += [f"{_MARKS[change.kind]} {mark_words(change)}" for change in changed]
+    return "\n".join(map(sanitize, (*lines, "", "memory:", reading.memory.text or "(empty)")))
 
 
 def _quote_line(passage: Evidence) -> str:
-    return f"    “{sanitize(passage.quote)}” (characters {passage.start:,}–{passage.end:,})"
+    return f"    “{passage.quote}” (characters {passage.start:,}–{passage.end:,})"

@@ -14,7 +14,8 @@
     │   └── MissingAbility         a way of reading needs what the model does not offer
     ├── BudgetReached     4        a hard limit of tokens, seconds or cost; finished steps are kept
     ├── JournalError      2        the journal cannot be opened or written, or lacks the reading
-    │   └── JournalFull            the journal would grow beyond the size that it may have
+    │   ├── JournalFull            the journal would grow beyond the size that it may have
+    │   └── LostWrites             the journal lacks writes that were on disk
     ├── WorkCancelled     130      work in a thread was cancelled; async code sees CancelledError instead
     └── ModelError        3        the model did not give a usable reply                        tries
         ├── Unreachable            no server at that address, or the connection broke          any
@@ -124,6 +125,10 @@ class JournalError(BookwheelError):
 
 class JournalFull(JournalError):
     """The journal would grow beyond the size that it may have."""
+
+
+class LostWrites(JournalError):
+    """The journal lacks writes that were on disk."""
 
 
 class WorkCancelled(BookwheelError):

@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import random
+import signal
 import sqlite3
-from contextlib import suppress
+import subprocess
+import sys
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
 from bookwheel.documents.opening import TextDocument
-from bookwheel.errors import JournalError
-from bookwheel.journal import Journal
+from bookwheel.errors import JournalError, LostWrites
+from bookwheel.journal import Journal, files
 from bookwheel.journal.damage import repair
-from bookwheel.journal.tables import checksum
+from bookwheel.journal.documents import Reach
+from bookwheel.journal.listing import list_rows
+from bookwheel.journal.memory_rows import MemoryRecord, MemoryVersion, VersionKind
+from bookwheel.journal.tables import add_functions, checksum
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.plan import Plan
 from bookwheel.reading import runner
 from bookwheel.reading.ways.registry import load_way
+from bookwheel.types import Memory
 
 TEXTS = {
     name: f"Gulls circle over {name} all day. " * 60
@@ -120,7 +127,7 @@ def test_three_hundred_flipped_bits_change_nothing_silently(path, expected) -> N
 def damage(path: Path, update: str) -> None:
     """Change a value behind the back of its checksum."""
     with sqlite3.connect(path) as connection:
-        connection.create_function("checksum", -1, checksum, deterministic=True)
+        add_functions(connection)
         triggers = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
         for name, _ in triggers:
             connection.execute(f"DROP TRIGGER {name}")
@@ -193,3 +200,145 @@ def test_a_journal_being_read_into_is_not_repaired(path, expected) -> None:
 def test_checksums_tell_types_and_borders_apart() -> None:
     values = [("a", "b"), ("ab", ""), (b"a", "b"), (1,), (1.0,), ("1",), (None,), ("None",)]
     assert len({checksum(*row) for row in values}) == len(values)
+
+
+WRITE = """
+import asyncio, sys
+from pathlib import Path
+sys.path.insert(0, {tests!r})
+from journal_readings import begin_reading, step
+from bookwheel.journal import Journal
+journal = Journal(Path({path!r}))
+reading = begin_reading(journal)
+for index in range(40):
+    asyncio.run(journal.add_step(reading.id, step(index, "note " * 20)))
+print(reading.id, flush=True)
+sys.stdin.read()
+"""
+
+
+def write_and_kill(path: Path) -> str:
+    """Write a reading of 40 steps in a process that is killed before it closes the journal; return its id."""
+    code = WRITE.format(tests=str(Path(__file__).parent), path=str(path))
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as writer:
+        id_ = writer.stdout.readline().decode().strip()
+        writer.send_signal(signal.SIGKILL)
+    return id_
+
+
+def flip_log(path: Path, share: float) -> None:
+    log = path.with_name(f"{path.name}-wal")
+    content = bytearray(log.read_bytes())
+    content[int(len(content) * share)] ^= 4
+    log.write_bytes(content)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.6, 0.9])
+def test_steps_that_a_damaged_log_has_lost_are_named_and_repair_finds_them_in_it(tmp_path, share) -> None:
+    path = tmp_path / "journal.sqlite"
+    id_ = write_and_kill(path)
+    flip_log(path, share)
+    for _ in range(2):  # looking at it changes nothing
+        with pytest.raises(LostWrites, match=rf"step 39 of reading {id_}.*doctor --repair"):
+            Journal(path)
+        with pytest.raises(LostWrites):
+            list_rows(path)
+    repair(path)
+    with Journal(path) as journal:
+        assert [step.chunk.index for step in journal.steps(id_)] == list(range(40))
+        assert journal.find_damage() == []
+
+
+def test_a_log_that_is_whole_loses_nothing_and_alarms_nobody(tmp_path) -> None:
+    path = tmp_path / "journal.sqlite"
+    id_ = write_and_kill(path)
+    with Journal(path, read_only=True) as looked:
+        assert looked.progress(id_)[0] == 40
+    with Journal(path) as journal:
+        assert journal.progress(id_)[0] == 40
+    log = path.with_name(f"{path.name}-wal")
+    assert not log.exists()
+    with Journal(path) as journal:
+        assert journal.progress(id_)[0] == 40
+
+
+def test_an_older_copy_in_a_journals_place_is_told_until_it_is_repaired(tmp_path) -> None:
+    path = tmp_path / "journal.sqlite"
+    with Journal(path) as journal:
+        journal.keep(TextDocument("first", "first"))
+    older = path.read_bytes()
+    with Journal(path) as journal:
+        journal.keep(TextDocument("second", "second"))
+    path.write_bytes(older)
+    with pytest.raises(LostWrites, match=r"1 transactions .*document [0-9a-f]{12}"):
+        Journal(path)
+    repair(path)
+    with Journal(path) as journal:
+        assert [book.name for book in journal.shelf.list_documents(Reach())] == ["first"]
+
+
+def test_a_new_journal_in_the_place_of_a_deleted_one_has_lost_nothing(tmp_path) -> None:
+    path = tmp_path / "journal.sqlite"
+    for _ in range(2):
+        with Journal(path) as journal:
+            assert journal.shelf.list_documents(Reach()) == []
+            journal.keep(TextDocument("first", "first"))
+        path.unlink()
+
+
+@pytest.fixture
+def remembered(tmp_path: Path) -> Path:
+    """A journal with a lasting memory of two texts and two versions."""
+    path = tmp_path / "remembered.sqlite"
+    with Journal(path) as journal:
+        plan = Plan()
+        record = MemoryRecord(name="m", about="all", model="scripted", way="sequential", plan=plan)
+        record = journal.memories.begin(record)
+        for number, words in ((1, "Ada oils the clock."), (2, "Vik winds it.")):
+            journal.memories.add_text(record, words, f"note {number}", "2026-11-24T10:00:00+00:00")
+            noted = Memory(text=words, tokens=4, limit=plan.memory_tokens)
+            version = MemoryVersion(version=number, kind=VersionKind.READ, memory=noted, text=number, end=len(words))
+            journal.memories.add_version(record.number, version)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("update", "name", "read"),
+    [
+        ("memory_versions SET content = 'Eve oils it.' WHERE version = 2", "version 2 of memory 1", "newest_version"),
+        ("memory_texts SET content = 'Eve winds it.' WHERE number = 2", "text 2 of memory 1", "load_text"),
+        ("memory_texts SET position = 3 WHERE number = 2", "text 2 of memory 1", "list_waiting"),
+        ("memories SET about = 'Eve'", "memory 1", "find"),
+    ],
+)
+def test_a_damaged_row_of_a_memory_is_named_refused_and_left_out(remembered, update, name, read) -> None:
+    damage(remembered, f"UPDATE {update}")
+    arguments = {"newest_version": (1, 60), "load_text": (1, 2), "list_waiting": (1,), "find": ("m",)}[read]
+    with Journal(remembered) as journal:
+        assert journal.find_damage() == [f"{name} is damaged"]
+        with pytest.raises(JournalError, match=r"damaged .*doctor --repair"):
+            getattr(journal.memories, read)(*arguments)
+    _, lost = repair(remembered)
+    assert f"{name} is damaged" in lost
+    with Journal(remembered) as journal:
+        assert journal.find_damage() == []
+        if read == "newest_version":  # the text that was read with it is read again
+            assert journal.memories.newest_version(1, 60).version == 1
+            assert [text.number for text in journal.memories.list_waiting(1)] == [2]
+        if read == "find":
+            assert journal.memories.list_all() == []
+
+
+def test_a_memory_of_a_journal_without_checksums_gets_them(remembered, tmp_path, monkeypatch) -> None:
+    path = tmp_path / "old.sqlite"
+    monkeypatch.setattr(files, "MIGRATIONS", files.MIGRATIONS[:9])
+    Journal(path).close()
+    with closing(files.connect(path)) as old:
+        old.execute(
+            "INSERT INTO memories (name, about, model, way, plan, limits, created) "
+            "VALUES ('m', 'all', 'scripted', 'sequential', '{}', '{}', '2026')"
+        )
+    monkeypatch.undo()
+    with Journal(path) as journal:
+        assert journal.find_damage() == []
+        assert journal.memories.find("m").about == "all"

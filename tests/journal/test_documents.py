@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import sqlite3
+from contextlib import closing
 
 import pytest
 from hypothesis import example, given, settings
@@ -199,10 +200,14 @@ def test_an_unread_document_can_be_dropped_and_one_with_readings_stays(journal):
 def test_a_journal_without_labels_gets_them(tmp_path, monkeypatch):
     path = tmp_path / "journal.sqlite"
     monkeypatch.setattr(files, "MIGRATIONS", files.MIGRATIONS[:5])
-    with Journal(path) as old:
-        sha = old.keep(TextDocument("a text", "old name")).id
+    Journal(path).close()
+    spooled = documents.SpooledDocument(TextDocument("a text", "old name"), path)
+    with closing(files.connect(path)) as old:
+        spooled.insert(old)
+    spooled.close()
     monkeypatch.undo()
     with Journal(path) as journal:
+        sha = spooled.sha256
         journal.shelf.set_label("", DOCUMENT, sha, name="new name")
         assert names(journal) == ["new name"]
 

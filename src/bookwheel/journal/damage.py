@@ -7,28 +7,37 @@ file, which SQLite notices. Either way every row that can still be read is read,
 from __future__ import annotations
 
 import hashlib
+import shutil
 import sqlite3
+import struct
+import sys
 import zlib
-from contextlib import closing
+from collections import Counter
+from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime
+from operator import itemgetter
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import JournalError
 from bookwheel.journal.files import (
+    COMMITS,
     LockTaken,
     connect,
     connect_read_only,
+    count_commits,
     file_beside,
     hold_lock,
+    load_commits,
     lock_folder,
     prepare_file,
     translate_errors,
 )
-from bookwheel.journal.tables import IS_SOUND
+from bookwheel.journal.tables import IS_WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from bookwheel.journal.access import ReadPool
 
@@ -39,6 +48,13 @@ _NAMES: Final = {
     "documents": "'document ' || id",
     "readings": "'reading ' || id",
     "steps": "'step ' || step || ' of reading ' || coalesce((SELECT id FROM readings WHERE number = reading), reading)",
+    "memories": "'memory ' || number",
+    "memory_texts": "'text ' || number || ' of memory ' || memory",
+    "memory_versions": "'version ' || version || ' of memory ' || memory",
+    "memory_replays": "'version ' || version || ', read again, of memory ' || memory",
+    "memory_answers": "'answer ' || number || ' of memory ' || memory",
+    "memory_forgets": "'tombstone ' || number || ' of memory ' || memory",
+    "memory_follows": "'a source that memory ' || memory || ' follows'",
 }
 # What each row belongs to: its column, and the column there.
 _PARENTS: Final = {
@@ -46,19 +62,15 @@ _PARENTS: Final = {
     "readings": ("document", "documents", "id"),
     "steps": ("reading", "readings", "number"),
     "pieces": ("text", "texts", "id"),
+    **{table: ("memory", "memories", "number") for table in _NAMES if table.startswith("memory_")},
 }
-# Tables without checksums, in the order in which they can be copied: what SQLite can read is copied.
-_MEMORY_TABLES: Final = (
-    "memories",
-    "memory_texts",
-    "memory_versions",
-    "memory_replays",
-    "memory_answers",
-    "memory_forgets",
-    "memory_follows",
-)
 # Rows in a row that cannot be read before a table is given up.
 _MOST_MISSES: Final = 10_000
+# SQLite's log: its version, the bytes before its frames and before each page, and the sizes that a page may have.
+_LOG_VERSION: Final = 3_007_000
+_LOG_HEADER: Final = 32
+_FRAME_HEADER: Final = 24
+_PAGE_SIZES: Final = tuple(512 << shift for shift in range(8))
 
 
 def find_damage(reader: ReadPool) -> list[str]:
@@ -72,7 +84,7 @@ def find_damage(reader: ReadPool) -> list[str]:
         found.append(str(error.__cause__ or error))
     for table, name in _NAMES.items():
         try:
-            rows = reader.fetch_all(f"SELECT {name} FROM {table} WHERE NOT {IS_SOUND[table]}")
+            rows = reader.fetch_all(f"SELECT {name} FROM {table} WHERE NOT {IS_WHOLE[table]}")
             found += [f"{row[0]} is damaged" for row in rows]
         except JournalError as error:
             found.append(f"some {table} cannot be read: {error.__cause__ or error}")
@@ -90,13 +102,14 @@ def repair(path: Path) -> tuple[Path, list[str]]:
     with translate_errors(path, "repair"), hold_lock(lock_folder(path) / "opening", wait=True):
         _check_idle(path)
         old = file_beside(path, f".damaged-{datetime.now(UTC):%Y%m%d-%H%M%S}")
-        with closing(_open_damaged(path)) as source:
+        with ExitStack() as open_files:
+            source = open_files.enter_context(_open_damaged(path))
             prepare_file(fresh)
-            with closing(connect(fresh)) as target:
-                lost = _Copy(source, target).run()
-                target.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            target = open_files.enter_context(closing(connect(fresh)))
+            lost = _Copy(source, target).run()
+            target.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         # The log belongs to the old file, so it moves first: a new file beside an old log would be damaged by it.
-        for end in ("-wal", "-shm", ""):
+        for end in ("-wal", "-shm", COMMITS, ""):
             if (beside := file_beside(path, end)).exists():
                 beside.rename(file_beside(old, end))
         fresh.rename(path)
@@ -115,13 +128,61 @@ def _check_idle(path: Path) -> None:
             raise JournalError(f"the journal {path} is being read into by process {taken}; end it first") from None
 
 
-def _open_damaged(path: Path) -> sqlite3.Connection:
-    try:
-        return connect_read_only(path)
-    except (sqlite3.Error, JournalError) as error:
-        raise JournalError(
-            f"nothing in the journal {path} can be read ({error}): put a copy of it back, or move it away"
-        ) from error
+@contextmanager
+def _open_damaged(path: Path) -> Iterator[sqlite3.Connection]:
+    """Open the journal as it is or, where that has more, with a log whose damaged pages are taken for sound ones."""
+    with TemporaryDirectory(dir=path.parent) as folder, ExitStack() as opened:
+        copy, found = Path(folder) / path.name, []
+        log = file_beside(path, "-wal")
+        if log.exists() and load_commits(path):
+            shutil.copyfile(path, copy)
+            file_beside(copy, "-wal").write_bytes(mend_log(log.read_bytes()))
+        for file in (path, copy):
+            try:
+                if file.exists():
+                    connection = connect_read_only(file, may_have_lost=True)
+                    found.append((count_commits(connection), opened.enter_context(closing(connection))))
+            except (sqlite3.Error, JournalError) as error:
+                reason = error
+        if not found:
+            raise JournalError(
+                f"nothing in the journal {path} can be read ({reason}): put a copy of it back, or move it away"
+            )
+        yield max(found, key=itemgetter(0))[1]
+
+
+def mend_log(log: bytes) -> bytes:
+    """Return SQLite's log with checksums that fit its pages, so that SQLite reads on behind a damaged one.
+
+    A page is mostly there again in a later transaction, and the rows of one that is not have checksums of their own.
+    https://www.sqlite.org/fileformat2.html#the_write_ahead_log
+    """
+    magic, size = (0x377F0682 if sys.byteorder == "little" else 0x377F0683), int.from_bytes(log[8:12], "big")
+    if size not in _PAGE_SIZES:
+        size = _PAGE_SIZES[3]
+    starts = range(_LOG_HEADER, len(log) - _FRAME_HEADER - size + 1, _FRAME_HEADER + size)
+    # Each frame repeats the two numbers of its log: what most say is right. Older logs' frames stand behind them.
+    salts = Counter([log[16:24], *(log[at + 8 : at + 16] for at in starts[:3])]).most_common(1)[0][0]
+    mended = bytearray(struct.pack(">4I", magic, _LOG_VERSION, size, 0) + salts)
+    sums = _add_sums(mended, (0, 0))
+    mended += struct.pack(">2I", *sums)
+    for at in starts:
+        differing = int.from_bytes(log[at + 8 : at + 16], "big") ^ int.from_bytes(salts, "big")
+        if differing.bit_count() > 1:
+            break
+        head, page = log[at : at + 8], log[at + _FRAME_HEADER : at + _FRAME_HEADER + size]
+        sums = _add_sums(head + page, sums)
+        mended += head + salts + struct.pack(">2I", *sums) + page
+    return bytes(mended)
+
+
+def _add_sums(content: bytes | bytearray, sums: tuple[int, int]) -> tuple[int, int]:
+    first, second = sums
+    words = struct.unpack(f"={len(content) // 4}I", content)
+    for one, other in zip(words[::2], words[1::2], strict=True):
+        first = (first + one + second) & 0xFFFFFFFF
+        second = (second + other + first) & 0xFFFFFFFF
+    return first, second
 
 
 class _Copy:
@@ -145,14 +206,17 @@ class _Copy:
         self._copy_all("labels", "the names and stars of documents and readings")
         for kind, there in (("reading", "SELECT id FROM readings"), ("document", "SELECT sha256 FROM texts")):
             self._target.execute(f"DELETE FROM labels WHERE kind = ? AND id NOT IN ({there})", (kind,))
-        for table in _MEMORY_TABLES:
-            self._copy_all(table, f"the table {table}")
+        if any("version" in what for what in self._lost):  # what was read in the last ones is read again
+            self._target.execute(
+                "UPDATE memory_texts SET position = min(position, coalesce((SELECT max(stop) FROM memory_versions "
+                "WHERE memory_versions.memory = memory_texts.memory AND text = memory_texts.number), 0))"
+            )
         self._target.execute("COMMIT")
         return self._lost
 
     def _copy_table(self, table: str) -> None:
         columns = ", ".join(row[1] for row in self._target.execute(f"PRAGMA table_info({table})"))
-        query = f"SELECT rowid, {IS_SOUND[table]}, {_NAMES[table]}, {columns} FROM {table} WHERE rowid > ? ORDER BY 1"
+        query = f"SELECT rowid, {IS_WHOLE[table]}, {_NAMES[table]}, {columns} FROM {table} WHERE rowid > ? ORDER BY 1"
         for is_sound, name, *values in self._rows(query, table):
             if is_sound:
                 self._insert(table, values)

@@ -9,15 +9,15 @@ from __future__ import annotations
 import os
 import sqlite3
 import sys
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from bookwheel.errors import JournalError
-from bookwheel.journal.tables import MIGRATIONS, add_function
+from bookwheel.errors import JournalError, LostWrites
+from bookwheel.journal.tables import MIGRATIONS, add_functions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 # Marks an SQLite file as a journal of ours ("BOKW").
 _APPLICATION: Final = 0x424F4B57
@@ -27,6 +27,10 @@ SYNCHRONOUS: Final = "FULL"
 _BUSY_SECONDS: Final = 60
 # Size that the write-ahead log shrinks to after a large document.
 _LOG_BYTES: Final = 64 << 20
+COMMITS: Final = ".commits"
+"""The end of the name of the file that notes each transaction once it is on disk."""
+# Lost writes that are named one by one.
+_MOST_NAMED: Final = 4
 # Windows denies reading a locked byte, so the lock is on one far behind the process id.
 _LOCKED_BYTE: Final = 1 << 30
 
@@ -44,7 +48,7 @@ def journal_path() -> Path:
 
 
 def file_beside(journal: Path, end: str) -> Path:
-    """Return a file that belongs to a journal: `-wal`, `-shm`, `.locks`, `.search`."""
+    """Return a file that belongs to a journal: `-wal`, `-shm`, `.commits`, `.locks`, `.search`."""
     return journal.with_name(f"{journal.name}{end}")
 
 
@@ -83,12 +87,48 @@ def prepare_file(path: Path) -> None:
         with suppress(FileExistsError):  # one that exists stays open to others: it may hold other things
             path.parent.mkdir(mode=0o700)
         with hold_lock(lock_folder(path) / "opening", wait=True):
+            if not path.exists():
+                file_beside(path, COMMITS).unlink(missing_ok=True)
+            if noted := load_commits(path):
+                # Before anything is written: what is left of a damaged log must not be overwritten.
+                with closing(_connect_read_only(path)) as connection:
+                    check_commits(path, noted, connection)
             make_private(path)
-            connection = connect(path)
-            try:
+            with closing(connect(path)) as connection:
                 _migrate(connection, path)
-            finally:
-                connection.close()
+
+
+def check_commits(path: Path, noted: Sequence[str], connection: sqlite3.Connection) -> None:
+    """Raise LostWrites if the journal has fewer transactions than were noted when each was on disk.
+
+    The notes must have been read before the journal was opened: another process may add to both.
+    """
+    lost = [line for line in noted if int(line.partition(" ")[0]) > count_commits(connection)]
+    if lost:
+        writes = [what for line in lost for what in line.partition(" ")[2].split("; ") if what]
+        shown = ", ".join(writes if len(writes) < _MOST_NAMED else (writes[0], "…", *writes[-2:]))
+        raise LostWrites(
+            f"the journal {path} has lost {len(lost)} transactions that were on disk ({shown or 'without a name'}): "
+            f"its log is damaged, or an older copy was put in its place; bookwheel doctor --repair takes what it can "
+            f"out of the log, and bookwheel resume reads the rest again"
+        )
+
+
+def count_commits(connection: sqlite3.Connection) -> int:
+    """Return the number of transactions; 0 where nothing is left of the table."""
+    has_table = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'commits'").fetchone()
+    return int(connection.execute("SELECT count FROM commits").fetchone()[0]) if has_table else 0
+
+
+def load_commits(path: Path) -> list[str]:
+    """Return the notes of the newest transactions: each has its number, and what it wrote."""
+    try:
+        content = file_beside(path, COMMITS).read_bytes()
+    except OSError:  # there is none, or it is another user's
+        return []
+    # Two processes write to it, and a crash can cut the last line: a line that is not whole says nothing.
+    lines = content.decode("utf-8", "replace").split("\n")[:-1]
+    return [line for line in lines if line.partition(" ")[0].isdecimal()]
 
 
 def make_private(path: Path) -> None:
@@ -113,20 +153,34 @@ def connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def connect_read_only(path: Path) -> sqlite3.Connection:
-    """Open a connection that cannot write to the journal."""
+def connect_read_only(path: Path, *, may_have_lost: bool = False) -> sqlite3.Connection:
+    """Open a connection that cannot write to the journal. With `may_have_lost`, lost transactions are no error."""
+    noted = [] if may_have_lost else load_commits(path)
+    connection = _connect_read_only(path)
+    try:
+        check_commits(path, noted, connection)
+        _check_version(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _check_version(connection: sqlite3.Connection, path: Path) -> None:
+    found = (_read_pragma(connection, "application_id"), _read_pragma(connection, "user_version"))
+    if found != (_APPLICATION, len(MIGRATIONS)):
+        raise JournalError(
+            f"{path} is not a journal of this version; `bookwheel list --journal {path}` updates an older one"
+        )
+
+
+def _connect_read_only(path: Path) -> sqlite3.Connection:
     log = file_beside(path, "-wal")
     # `immutable` creates no file at all, but ignores the log; to read a log, SQLite must create its index beside it.
     mode = "mode=ro" if log.exists() and log.stat().st_size else "immutable=1"
     connection = _connect(f"{path.absolute().as_uri()}?{mode}")
     connection.execute("PRAGMA query_only = ON")
     connection.execute("PRAGMA trusted_schema = OFF")
-    found = (_read_pragma(connection, "application_id"), _read_pragma(connection, "user_version"))
-    if found != (_APPLICATION, len(MIGRATIONS)):
-        connection.close()
-        raise JournalError(
-            f"{path} is not a journal of this version; `bookwheel list --journal {path}` updates an older one"
-        )
     return connection
 
 
@@ -134,7 +188,7 @@ def _connect(name: str) -> sqlite3.Connection:
     is_uri = name.startswith("file:")
     connection = sqlite3.connect(name, uri=is_uri, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     connection.create_function("casefold", 1, _casefold, deterministic=True)
-    add_function(connection)
+    add_functions(connection)
     return connection
 
 

@@ -6,7 +6,6 @@ plain letters, so that a search of the file's bytes can prove what was forgotten
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 import time
 from contextlib import closing, contextmanager
@@ -18,16 +17,23 @@ from bookwheel.errors import InputError, JournalError
 from bookwheel.journal.files import LockTaken, connect, hold_lock, lock_folder, translate_errors
 from bookwheel.journal.memory_rows import MEMORIES, TEXTS, TOMBSTONES, VERSIONS, MemoryText, Tombstone
 from bookwheel.journal.rows import from_json, load_text, store_text, to_json
+from bookwheel.journal.tables import IS_SOUND, digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from bookwheel.journal.access import ReadPool, Writer
     from bookwheel.journal.memory_rows import MemoryRecord, MemoryVersion
 
-_MEMORIES: Final = f"SELECT {MEMORIES.names} FROM memories WHERE"
-_TEXTS: Final = f"SELECT {TEXTS.names} FROM memory_texts WHERE memory = ?"
-_VERSIONS: Final = f"SELECT {VERSIONS.names} FROM memory_versions WHERE memory = ?"
+_COPIED: Final = {
+    "memory_texts": f"{TEXTS.names}, content",
+    "memory_versions": VERSIONS.names,
+    "memory_answers": "number, version, record, prompt_tokens, completion_tokens, asked",
+    "memory_forgets": f"{TOMBSTONES.names}, masks",
+    "memory_follows": "source, place",
+}
+"""The columns of a memory that a copy of it has."""
 _NEXT: Final = "SELECT coalesce(max(number), 0) + 1 FROM"
 _THIS: Final = "WHERE memory = ? AND number = ?"
 # Seconds for which a checkpoint waits for other processes that read.
@@ -64,16 +70,17 @@ class MemoryTables:
 
     def find(self, name: str, owner: str = "") -> MemoryRecord:
         """Return the memory of this name; InputError names those that there are."""
-        row = self._reader.fetch_one(f"{_MEMORIES} owner = ? AND name = ?", (owner, store_text(name)))
-        if row is None:
+        rows = self._fetch("memories", MEMORIES.names, "owner = ? AND name = ?", owner, store_text(name))
+        if not rows:
             names = ", ".join(record.name for record in self.list_all(owner)[:10])
             there = f"there are: {names}" if names else f"begin one: bookwheel memory new {name} --about TEXT"
             raise InputError(f"no memory {name!r}; {there}")
-        return MEMORIES.from_row(row, {})
+        return MEMORIES.from_row(rows[0], {})
 
     def list_all(self, owner: str | None = "") -> list[MemoryRecord]:
-        """Return an owner's memories, newest first; with None, everybody's."""
-        rows = self._reader.fetch_all(f"{_MEMORIES} ?1 IS NULL OR owner = ?1 ORDER BY number DESC", (owner,))
+        """Return an owner's memories, newest first; with None, everybody's. Damaged ones are left out."""
+        condition = f"{IS_SOUND['memories']} AND (?1 IS NULL OR owner = ?1) ORDER BY number DESC"
+        rows = self._fetch("memories", MEMORIES.names, condition, owner)
         return [MEMORIES.from_row(row, {}) for row in rows]
 
     def rename(self, memory: int, name: str) -> None:
@@ -105,13 +112,14 @@ class MemoryTables:
 
     def find_place(self, memory: int, source: str) -> str:
         """Return how far a source that grows was read; empty where it never was."""
-        query = "SELECT place FROM memory_follows WHERE memory = ? AND source = ?"
-        row = self._reader.fetch_one(query, (memory, store_text(source)))
-        return str(row[0]) if row else ""
+        condition = "memory = ? AND source = ?"
+        rows = self._fetch("memory_follows", "place", condition, memory, store_text(source))
+        return str(rows[0][0]) if rows else ""
 
     def keep_place(self, memory: int, source: str, place: str) -> None:
         """Note how far a source that grows was read."""
-        self._writer.write_now(lambda connection: _keep_place(connection, memory, source, place))
+        what = f"how far a source of memory {memory} was read"
+        self._writer.write_now(lambda connection: _keep_place(connection, memory, source, place), what)
 
     def add_text(
         self, record: MemoryRecord, content: str, source: str, at: str, place: str = ""
@@ -120,10 +128,10 @@ class MemoryTables:
 
         A source that grows gives the place behind the text: it says what is new, so that equal lines are no repetition.
         """
-        sha256 = _hash(content)
+        sha256 = digest(content)
         instant = datetime.fromisoformat(at).astimezone(UTC).isoformat()
         memory, most = record.number, record.limits.max_characters
-        find = f"{_TEXTS} AND source = ? AND sha256 = ?"
+        find = f"SELECT {TEXTS.names} FROM memory_texts WHERE memory = ? AND source = ? AND sha256 = ?"
 
         def insert(connection: sqlite3.Connection) -> tuple[MemoryText, bool]:
             if place:
@@ -156,24 +164,27 @@ class MemoryTables:
             )
             return text, True
 
-        return self._writer.write_now(insert)
+        return self._writer.write_now(insert, f"a text of memory {memory}")
 
     def list_waiting(self, memory: int) -> list[MemoryText]:
-        rows = self._reader.fetch_all(f"{_TEXTS} AND position < characters ORDER BY number", (memory,))
+        rows = self._fetch("memory_texts", TEXTS.names, "memory = ? AND position < characters ORDER BY number", memory)
         return [TEXTS.from_row(row, {}) for row in rows]
 
     def list_texts(self, memory: int) -> list[MemoryText]:
-        rows = self._reader.fetch_all(f"{_TEXTS} ORDER BY number", (memory,))
+        rows = self._fetch("memory_texts", TEXTS.names, "memory = ? ORDER BY number", memory)
         return [TEXTS.from_row(row, {}) for row in rows]
 
     def count_texts(self, memory: int) -> int:
         return int(self._reader.fetch_one("SELECT count(*) FROM memory_texts WHERE memory = ?", (memory,))[0])
 
     def load_text(self, memory: int, number: int) -> str:
-        row = self._reader.fetch_one(f"SELECT content FROM memory_texts {_THIS}", (memory, number))
-        if row is None:
+        rows = self._fetch("memory_texts", "content, sha256", "memory = ? AND number = ?", memory, number)
+        if not rows:
             raise JournalError(f"text {number} was forgotten")
-        return load_text(row[0])
+        content, sha256 = rows[0]
+        if digest(content) != sha256:
+            raise _damage_error("memory_texts", self._reader.path)
+        return load_text(content)
 
     def add_version(self, memory: int, version: MemoryVersion) -> None:
         """Insert a version, and how far its text is read with it, in one transaction."""
@@ -190,16 +201,18 @@ class MemoryTables:
                 update = f"UPDATE memory_texts SET position = ? {_THIS}"
                 connection.execute(update, (version.end, memory, version.text))
 
-        self._writer.write_now(insert)
+        self._writer.write_now(insert, f"version {version.version} of memory {memory}")
 
     def newest_version(self, memory: int, limit: int, until: int | None = None) -> MemoryVersion | None:
         """Return the newest version, or the newest one up to a number; None where nothing was read."""
-        query = f"{_VERSIONS} AND version <= ? ORDER BY version DESC LIMIT 1"
-        row = self._reader.fetch_one(query, (memory, _NEVER if until is None else until))
-        return VERSIONS.from_row(row, {"memory.limit": limit}) if row else None
+        condition = "memory = ? AND version <= ? ORDER BY version DESC LIMIT 1"
+        last = _NEVER if until is None else until
+        rows = self._fetch("memory_versions", VERSIONS.names, condition, memory, last)
+        return VERSIONS.from_row(rows[0], {"memory.limit": limit}) if rows else None
 
     def list_versions(self, memory: int, limit: int, after: int = 0) -> list[MemoryVersion]:
-        rows = self._reader.fetch_all(f"{_VERSIONS} AND version > ? ORDER BY version", (memory, after))
+        condition = "memory = ? AND version > ? ORDER BY version"
+        rows = self._fetch("memory_versions", VERSIONS.names, condition, memory, after)
         return [VERSIONS.from_row(row, {"memory.limit": limit}) for row in rows]
 
     def find_known(self, memory: int, instant: str) -> int:
@@ -221,11 +234,14 @@ class MemoryTables:
         return int(self._reader.fetch_one(query, (memory, datetime.now(UTC).date().isoformat()))[0])
 
     def add_answer(self, memory: int, version: int, record: Mapping[str, Any], tokens: tuple[int, int]) -> None:
-        query = f"INSERT INTO memory_answers VALUES (?1, ({_NEXT} memory_answers WHERE memory = ?1), ?, ?, ?, ?, ?)"
+        query = (
+            f"INSERT INTO memory_answers (memory, {_COPIED['memory_answers']}) "
+            f"VALUES (?1, ({_NEXT} memory_answers WHERE memory = ?1), ?, ?, ?, ?, ?)"
+        )
         self._writer.execute_now(query, (memory, version, to_json(record), *tokens, write_time()))
 
     def list_answers(self, memory: int) -> list[dict[str, Any]]:
-        rows = self._reader.fetch_all("SELECT record FROM memory_answers WHERE memory = ? ORDER BY number", (memory,))
+        rows = self._fetch("memory_answers", "record", "memory = ? ORDER BY number", memory)
         return [from_json(row[0]) for row in rows]
 
     def begin_forgetting(self, memory: int, scope: str, sources: Sequence[str], masks: Mapping[int, str | None]) -> int:
@@ -242,17 +258,17 @@ class MemoryTables:
         return self._writer.write_now(insert)
 
     def list_tombstones(self, memory: int) -> list[Tombstone]:
-        query = f"SELECT {TOMBSTONES.names} FROM memory_forgets WHERE memory = ? ORDER BY number"
-        return [TOMBSTONES.from_row(row, {}) for row in self._reader.fetch_all(query, (memory,))]
+        rows = self._fetch("memory_forgets", TOMBSTONES.names, "memory = ? ORDER BY number", memory)
+        return [TOMBSTONES.from_row(row, {}) for row in rows]
 
     def load_masks(self, memory: int, tombstone: Tombstone) -> dict[int, str | None]:
         """Return what remains of each text that a forgetting under way is about."""
-        (masks,) = self._reader.fetch_one(f"SELECT masks FROM memory_forgets {_THIS}", (memory, tombstone.number))
+        ((masks,),) = self._fetch("memory_forgets", "masks", "memory = ? AND number = ?", memory, tombstone.number)
         return dict(zip(tombstone.texts, from_json(masks), strict=True))
 
     def load_replays(self, memory: int, limit: int) -> dict[int, MemoryVersion]:
         """Return the versions that a forgetting under way has made anew, by their numbers."""
-        rows = self._reader.fetch_all(f"SELECT {VERSIONS.names} FROM memory_replays WHERE memory = ?", (memory,))
+        rows = self._fetch("memory_replays", VERSIONS.names, "memory = ?", memory)
         return {row[0]: VERSIONS.from_row(row, {"memory.limit": limit}) for row in rows}
 
     def add_replay(self, memory: int, version: MemoryVersion) -> None:
@@ -298,15 +314,14 @@ class MemoryTables:
     def copy_to(self, target: MemoryTables, record: MemoryRecord) -> None:
         """Copy a memory with all that it holds into another journal."""
         number = target.begin(record).number
-        copies: list[tuple[str, list[Any]]] = []
-        for table in ("memory_texts", "memory_versions", "memory_answers", "memory_forgets", "memory_follows"):
-            rows = self._reader.fetch_all(f"SELECT * FROM {table} WHERE memory = ?", (record.number,))
-            if rows:
-                insert = f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})"
-                copies.append((insert, [(number, *row[1:]) for row in rows]))
-        totals = self._reader.fetch_one(
-            "SELECT texts, characters, newest FROM memories WHERE number = ?", (record.number,)
-        )
+        copies = [
+            (
+                f"INSERT INTO {table} (memory, {columns}) VALUES ({', '.join('?' * (columns.count(',') + 2))})",
+                [(number, *row) for row in self._fetch(table, columns, "memory = ?", record.number)],
+            )
+            for table, columns in _COPIED.items()
+        ]
+        (totals,) = self._fetch("memories", "texts, characters, newest", "number = ?", record.number)
 
         def copy(connection: sqlite3.Connection) -> None:
             for insert, rows in copies:
@@ -316,9 +331,20 @@ class MemoryTables:
 
         target._writer.write_now(copy)
 
+    def _fetch(self, table: str, columns: str, condition: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Return the columns of rows. Raise JournalError if one is damaged."""
+        query = f"SELECT {IS_SOUND[table]}, {columns} FROM {table} WHERE {condition}"
+        rows = self._reader.fetch_all(query, values)
+        if not all(is_sound for is_sound, *_ in rows):
+            raise _damage_error(table, self._reader.path)
+        return [row[1:] for row in rows]
 
-def _hash(content: str) -> str:
-    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+
+def _damage_error(table: str, path: Path) -> JournalError:
+    return JournalError(
+        f"a row of {table} is damaged in the journal {path}: bookwheel doctor names it, and bookwheel doctor --repair "
+        f"drops it; a text that was read with it is then read again"
+    )
 
 
 def _keep_place(connection: sqlite3.Connection, memory: int, source: str, place: str) -> None:
@@ -330,7 +356,7 @@ def _drop_words(connection: sqlite3.Connection, memory: int, text: int, mask: st
     """Drop a text, or put what remains of it in its place."""
     if mask is not None:
         update = f"UPDATE memory_texts SET content = ?, sha256 = ? {_THIS}"
-        connection.execute(update, (store_text(mask), _hash(mask), memory, text))
+        connection.execute(update, (store_text(mask), digest(mask), memory, text))
     elif found := connection.execute(f"SELECT characters FROM memory_texts {_THIS}", (memory, text)).fetchone():
         connection.execute(f"DELETE FROM memory_texts {_THIS}", (memory, text))
         connection.execute("UPDATE memories SET characters = characters - ? WHERE number = ?", (found[0], memory))

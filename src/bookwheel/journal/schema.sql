@@ -207,3 +207,7 @@ CREATE TABLE memory_follows (
     place TEXT NOT NULL,
     PRIMARY KEY (memory, source)
 );
+
+-- version 10: the number of transactions, which is also noted beside the file once each is on disk (see access.py)
+CREATE TABLE commits (count INTEGER NOT NULL);
+INSERT INTO commits VALUES (0);

@@ -110,7 +110,9 @@ class Journal:
         """
         spooled = SpooledDocument(document, self.path)
         try:
-            return StoredDocument(self._reader, self._writer.write_now(lambda to: spooled.insert(to, most_bytes)))
+            what = f"document {spooled.sha256[:12]}"
+            row = self._writer.write_now(lambda connection: spooled.insert(connection, most_bytes), what)
+            return StoredDocument(self._reader, row)
         finally:
             spooled.close()
 
@@ -135,7 +137,7 @@ class Journal:
         """
         if not reading.created:
             reading = replace(reading, created=_now())
-        self._writer.write_now(lambda connection: insert_reading(connection, reading, address))
+        self._writer.write_now(lambda connection: insert_reading(connection, reading, address), f"reading {reading.id}")
 
     def address_of(self, id_or_prefix: str) -> ModelAddress:
         """Return the way back to a reading's model: its kept address, or its name alone."""
@@ -148,7 +150,8 @@ class Journal:
 
     async def add_step(self, reading_id: str, step: Step) -> None:
         """Insert a step and return once it is on disk. Raise JournalError if the reading has a step of that index."""
-        await self._writer.write(lambda connection: insert_step(connection, reading_id, step))
+        what = f"step {step.chunk.index} of reading {reading_id}"
+        await self._writer.write(lambda connection: insert_step(connection, reading_id, step), what)
 
     async def set_plan(self, reading_id: str, plan: Plan) -> None:
         """Replace a reading's plan. Steps that it has were read by the old one."""
@@ -163,7 +166,7 @@ class Journal:
             if not connection.execute(f"UPDATE readings SET {_CHANGING} WHERE id = ?", values).rowcount:
                 raise JournalError(f"the journal {self.path} has no reading {reading.id} to update; begin it first")
 
-        await self._writer.write(update)
+        await self._writer.write(update, f"the end of reading {reading.id}")
 
     def reading(self, id_or_prefix: str, *, texts: bool = False) -> Reading:
         """Return a reading by its id, a prefix of it, or "last", with the chunks' texts if `texts` is true."""
@@ -247,7 +250,7 @@ class Journal:
             created=_now(),
         )
         address = self.address_of(old.id)
-        self._writer.write_now(lambda to: insert_reading(to, new, address, found.document))
+        self._writer.write_now(lambda to: insert_reading(to, new, address, found.document), f"reading {new.id}")
         return new
 
     def delete(self, id_or_prefix: str) -> None:

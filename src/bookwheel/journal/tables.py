@@ -9,6 +9,7 @@ A new version is one more script in `MIGRATIONS`; the file's `user_version` coun
 
 from __future__ import annotations
 
+import hashlib
 import re
 import struct
 import zlib
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     import sqlite3
 
 _SQL: Final = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8")
+_VERSION_COLUMNS: Final = (
+    "memory, version, kind, text, start, stop, content, tokens, flags, reply, finish, calls, prompt_tokens, "
+    "completion_tokens, seconds, scores, changes, kept"
+)
 # The columns that a row's checksum covers. The rest changes without meaning: when a text was stored or last used.
 _COLUMNS: Final = {
     "texts": "id, sha256, characters",
@@ -32,6 +37,14 @@ _COLUMNS: Final = {
         "reading, step, start, stop, tokens, sources, pages, before, before_tokens, memory, memory_tokens, flags, "
         "reply, finish, calls, prompt_tokens, completion_tokens, seconds, record, score"
     ),
+    "memories": "number, owner, name, about, model, way, plan, address, limits, created, texts, characters, newest",
+    # The words have a SHA-256 of their own: a list of texts need not read them.
+    "memory_texts": "memory, number, source, at, arrived, sha256, characters, position, is_late",
+    "memory_versions": _VERSION_COLUMNS,
+    "memory_replays": _VERSION_COLUMNS,
+    "memory_answers": "memory, number, version, record, prompt_tokens, completion_tokens, asked",
+    "memory_forgets": "memory, number, scope, sources, texts, masks, began, ended, replayed, lines, purged",
+    "memory_follows": "memory, source, place",
 }
 # Columns that came later. Where one is NULL, as in older rows, the checksum is what it was.
 _LATER: Final = {"steps": "findings", "readings": "error_kind"}
@@ -46,13 +59,13 @@ def _call(table: str, prefix: str, later: str = "") -> str:
 
 IS_SOUND: Final = {table: f"({table}.checksum IS {_call(table, table, _LATER.get(table, ''))})" for table in _COLUMNS}
 """For each table, the SQL condition that a row is undamaged."""
+IS_WHOLE: Final = IS_SOUND | {"memory_texts": f"({IS_SOUND['memory_texts']} AND sha256 IS digest(content))"}
+"""The same, with the words of a memory's texts, which take longer to read."""
 
 
-def _add_column(table: str) -> str:
-    return f"""
-ALTER TABLE {table} ADD COLUMN checksum INTEGER;
-UPDATE {table} SET checksum = {_call(table, table)};
-"""
+def _add_checksum(table: str) -> str:
+    column = f"ALTER TABLE {table} ADD COLUMN checksum INTEGER;\nUPDATE {table} SET checksum = {_call(table, table)};"
+    return column + _add_triggers(table)
 
 
 def _add_triggers(table: str, later: str = "") -> str:
@@ -83,17 +96,25 @@ MIGRATIONS: list[str] = [
     _SCRIPTS["2"],
     _SCRIPTS["3"],
     _SCRIPTS["4"],
-    "".join(_add_column(table) + _add_triggers(table) for table in _COLUMNS),
+    "".join(_add_checksum(table) for table in _COLUMNS if not table.startswith("memor")),
     _SCRIPTS["6"],
     _add_later_column("steps", "TEXT"),
     _SCRIPTS["8"],
     _add_later_column("readings", "TEXT"),
+    _SCRIPTS["10"] + "".join(_add_checksum(table) for table in _COLUMNS if table.startswith("memor")),
 ]
 """Script k takes a journal of version k to version k + 1."""
 
 
-def add_function(connection: sqlite3.Connection) -> None:
+def add_functions(connection: sqlite3.Connection) -> None:
     connection.create_function("checksum", -1, checksum, deterministic=True)
+    connection.create_function("digest", 1, digest, deterministic=True)
+
+
+def digest(text: str | bytes) -> str:
+    """Return the SHA-256 of a text, as SQLite stores it or as it is."""
+    content = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
+    return hashlib.sha256(content).hexdigest()
 
 
 def checksum(*values: Any) -> int:

@@ -8,29 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+from collections.abc import Coroutine, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from bookwheel.batch.rows import BatchRow, RowOutcome, group_rows
-from bookwheel.batch.run import GroupReader, OpenedGroup
+from bookwheel.batch.run import BatchSettings, GroupReader, OpenedGroup
 from bookwheel.companions import accompany
 from bookwheel.errors import BudgetReached
 from bookwheel.journal import Journal
-from bookwheel.models.base import Judgement, Likelihood, ModelWrapper, most_scored_tokens
+from bookwheel.models.base import Judgement, Likelihood, Model, ModelWrapper, most_scored_tokens
 from bookwheel.models.patience import Patience
-from bookwheel.plan import Budget
+from bookwheel.plan import Budget, Sampling
 from bookwheel.reading.budget import worst_usage
 from bookwheel.session import Session
-from bookwheel.types import Reply, Usage
-
-if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterator, Sequence
-
-    from bookwheel.batch.run import BatchSettings
-    from bookwheel.models.base import Model
-    from bookwheel.plan import Sampling
-    from bookwheel.types import Message
+from bookwheel.types import Message, Reply, Usage
 
 # A worker that dies takes the documents that it reads with it: Ray reads them again elsewhere, so often.
 _RETRIES: Final = 3
@@ -113,7 +106,6 @@ class ClusterReader:
         self._keeper = keeper
 
     def __call__(self, item: dict[str, Any]) -> dict[str, Any]:
-        """Return the outcomes of one document's rows."""
         rows = [BatchRow(**row) for row in item["rows"]]
         outcomes = asyncio.run(self._read(rows))
         return {"outcomes": [{"number": row.number, **asdict(outcomes[row.number])} for row in rows]}

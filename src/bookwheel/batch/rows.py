@@ -5,16 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bookwheel.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bookwheel.types import Reading
+from bookwheel.types import Reading
 
 _WEB: Final = ("http://", "https://")
 DONE: Final = frozenset({"answered", "failed"})
@@ -59,12 +56,10 @@ class RowOutcome:
     cost: float | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the columns."""
         return asdict(self)
 
 
 def make_outcome(reading: Reading) -> RowOutcome:
-    """Return the outcome of a reading."""
     passage = next(iter(reading.evidence), None)
     is_answered = reading.status == "answered" and reading.answer is not None
     return RowOutcome(
@@ -142,11 +137,9 @@ class BatchLedger:
                 continue
 
     def forget_failed(self) -> None:
-        """Let rows that failed be read again."""
         self.outcomes = {key: outcome for key, outcome in self.outcomes.items() if outcome.status != "failed"}
 
     def add(self, key: str, outcome: RowOutcome) -> None:
-        """Record the outcome of a row."""
         self.outcomes[key] = outcome
         line = json.dumps({"row": key, **outcome.to_json()})
         try:

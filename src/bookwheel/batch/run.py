@@ -8,30 +8,25 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from bookwheel.batch.rows import DONE, RowOutcome, group_rows, make_outcome
+from bookwheel.batch.rows import DONE, BatchLedger, BatchRow, RowOutcome, group_rows, make_outcome
 from bookwheel.documents.cancellation import run_cancellable
 from bookwheel.documents.opening import open_document
 from bookwheel.errors import BookwheelError, InputError, ModelError
+from bookwheel.journal import Journal, StoredDocument
+from bookwheel.models.base import Model
 from bookwheel.models.patience import Patience
+from bookwheel.models.registry import ModelAddress
+from bookwheel.plan import Budget, Plan
 from bookwheel.reading.budget import BudgetedModel
+from bookwheel.reading.estimate import CostEstimate
 from bookwheel.reading.ways.registry import load_way
 from bookwheel.session import Prepared, Session, WayRequest, settle_way
-from bookwheel.types import Status
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from bookwheel.batch.rows import BatchLedger, BatchRow
-    from bookwheel.journal import Journal, StoredDocument
-    from bookwheel.models.base import Model
-    from bookwheel.models.registry import ModelAddress
-    from bookwheel.plan import Budget, Plan
-    from bookwheel.reading.estimate import CostEstimate
-    from bookwheel.types import Reading
+from bookwheel.types import Reading, Status
 
 # Documents that are converted at once, each in a process of its own.
 _CONVERSIONS: Final = 2
@@ -93,7 +88,6 @@ class GroupReader:
         return cost.multiply(len(group.rows))
 
     async def read(self, group: OpenedGroup) -> None:
-        """Read the document for all questions of its rows, and record each outcome."""
         rows, readings = [], []
         for row in group.rows:
             try:
@@ -167,15 +161,12 @@ class BatchRun:
         return json.dumps([address.model, address.url, self.settings.request.name, plan], sort_keys=True, default=str)
 
     def find_outcome(self, row: BatchRow) -> RowOutcome:
-        """Return what came of a row so far."""
         return self.ledger.outcomes.get(row.make_key(self.fingerprint), _WAITING)
 
     def list_open(self) -> list[BatchRow]:
-        """Return the rows that are still to be read."""
         return [row for row in self.rows if self.find_outcome(row).status not in DONE]
 
     def record(self, row: BatchRow, outcome: RowOutcome) -> None:
-        """Keep what came of a row, and show it."""
         self.ledger.add(row.make_key(self.fingerprint), outcome)
         self.watch(row, outcome)
 
@@ -220,7 +211,6 @@ class BatchRun:
         )
 
     async def read(self, model: Model, budget: Budget, patience: Patience, *, side_by_side: int) -> None:
-        """Read every opened document, so many side by side, within the budget."""
         places = asyncio.Semaphore(side_by_side)
         begun = {row.number: self.find_outcome(row).reading for row in self.list_open()}
         reader = self._reader(BudgetedModel(model, budget), patience, record=self.record, begun=begun)

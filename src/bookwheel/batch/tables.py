@@ -5,14 +5,12 @@ from __future__ import annotations
 import csv
 import json
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
 
 from bookwheel.errors import InputError
 from bookwheel.plugins import require_extra
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 Row = dict[str, Any]
 FORMATS: Final = (".csv", ".jsonl", ".parquet")
@@ -33,7 +31,6 @@ def check_format(path: Path) -> str:
 
 
 def read_table(path: Path) -> list[Row]:
-    """Return the rows of a table."""
     kind = check_format(path)
     try:
         rows = _READERS[kind](path)

@@ -40,20 +40,17 @@ class ReadingSynthesizer(BaseSynthesizer):
         return self._get_answer(read(_join_chunks(text_chunks), query_str, **self.options))
 
     async def aget_response(self, query_str: str, text_chunks: Sequence[str], **response_kwargs: Any) -> str:
-        """Return the answer, inside async programs."""
         del response_kwargs
         return self._get_answer(await aread(_join_chunks(text_chunks), query_str, **self.options))
 
     def get_response_from_messages(
         self, query_str: str, message_chunks: Sequence[ChatMessage], **response_kwargs: Any
     ) -> str:
-        """Return the answer from the text of messages."""
         return self.get_response(query_str, [message.content or "" for message in message_chunks], **response_kwargs)
 
     async def aget_response_from_messages(
         self, query_str: str, message_chunks: Sequence[ChatMessage], **response_kwargs: Any
     ) -> str:
-        """Return the answer from the text of messages, inside async programs."""
         chunks = [message.content or "" for message in message_chunks]
         return await self.aget_response(query_str, chunks, **response_kwargs)
 

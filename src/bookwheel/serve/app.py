@@ -6,33 +6,38 @@ app = build_app(journal=Journal(path), models={"local": model})
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager, nullcontext
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import Mount, Route
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
 from typing_extensions import TypedDict  # pydantic cannot read that of typing before Python 3.12
 
 from bookwheel.errors import BookwheelError, ModelError
-from bookwheel.models.base import find_abilities
+from bookwheel.journal import Journal
+from bookwheel.models.base import Ability, Model, find_abilities
 from bookwheel.models.companions import find_companions
 from bookwheel.models.embeddings import check_embeddings
+from bookwheel.plan import Plan
 from bookwheel.plugins import list_plugins, load_plugin
 from bookwheel.reading.choice import find_default_way
 from bookwheel.reading.ways.registry import sort_ways
 from bookwheel.record import PlanJson
-from bookwheel.serve.engine.access import AccessPolicy
+from bookwheel.serve.engine.access import AccessPolicy, Key, KeyRing
 from bookwheel.serve.engine.errors import ApiError, not_found
 from bookwheel.serve.engine.service import Service
+from bookwheel.serve.engine.settings import ServerSettings
 from bookwheel.serve.engine.starting import continue_readings
 from bookwheel.serve.http.answers import JsonResponse, error_response
 from bookwheel.serve.http.documents import DocumentRoutes
@@ -41,21 +46,7 @@ from bookwheel.serve.http.operations import describe_operations, make_routes, op
 from bookwheel.serve.http.readings import ReadingRoutes
 from bookwheel.serve.http.requests import SessionShape, parse_body
 from bookwheel.serve.openai.chat import OpenAIRoutes
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-    from contextlib import AbstractAsyncContextManager
-
-    from starlette.requests import Request
-    from starlette.routing import BaseRoute
-    from starlette.types import Scope
-
-    from bookwheel.journal import Journal
-    from bookwheel.models.base import Ability, Model
-    from bookwheel.plan import Plan
-    from bookwheel.serve.engine.access import Key, KeyRing
-    from bookwheel.serve.engine.settings import ServerSettings
-    from bookwheel.session import WayRequest
+from bookwheel.session import WayRequest
 
 EXTENSIONS: Final = "bookwheel.routes"
 """The entry points of classes with operations that other packages add; each is made with the `Service`."""
@@ -147,7 +138,6 @@ def _list_groups() -> list[Any]:
 
 @cache
 def build_openapi() -> dict[str, Any]:
-    """Build the OpenAPI document."""
     return describe_operations(_list_groups())
 
 
@@ -284,7 +274,6 @@ class ServerRoutes:
 
 
 def start_session(response: Response, keys: KeyRing, key: Key, request: Request) -> None:
-    """Set the cookie that stands for the key from now on."""
     response.set_cookie(
         COOKIE,
         keys.create_session(key),

@@ -5,19 +5,16 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
+from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import uvicorn
+from starlette.applications import Starlette
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from bookwheel.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
-
-    from starlette.applications import Starlette
 
 _BACKLOG = 2048
 # Threads that wait for SQLite and for tokenizers behind a network.
@@ -54,7 +51,6 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
-        """Serve until SIGINT, SIGTERM or `should_exit`."""
         await super().serve(sockets or [self.socket])
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

@@ -23,21 +23,17 @@ import secrets
 import stat
 import time
 import tomllib
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Final, Self
+from pathlib import Path
+from typing import Annotated, Any, Final, Self
 
 from annotated_types import Ge
 
 from bookwheel.errors import BudgetReached, InputError, SourceError
 from bookwheel.schema import parse
-from bookwheel.serve.engine.usage import today
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
-
-    from bookwheel.serve.engine.usage import UsageStore
+from bookwheel.serve.engine.usage import UsageStore, today
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
@@ -157,7 +153,6 @@ class TokenQuota:
         self._reserved += tokens
 
     def let_go(self, tokens: int) -> None:
-        """Give back what `hold` reserved."""
         self._reserved -= tokens
 
     async def settle(self, tokens: int) -> None:

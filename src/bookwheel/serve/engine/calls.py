@@ -6,26 +6,23 @@ so that the step the way then makes shows whether the prompt is the one that was
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from bookwheel.errors import BookwheelError
-from bookwheel.models.base import Ability, ModelWrapper
+from bookwheel.models.base import Ability, Embeddings, Judgement, Likelihood, Model, ModelWrapper
+from bookwheel.plan import Sampling
 from bookwheel.reading.structured import apply_schema
 from bookwheel.reading.token_scale import ScaledModel
 from bookwheel.serve.engine.errors import ApiError
-from bookwheel.serve.engine.running_reading import CallKind  # noqa: TC001 - pydantic reads the annotations
+from bookwheel.serve.engine.running_reading import (
+    CallKind,
+    ReadingLoop,
+)
 from bookwheel.session import find_way
-from bookwheel.types import Answer, Finish, Message, Reply
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bookwheel.models.base import Embeddings, Judgement, Likelihood, Model
-    from bookwheel.plan import Sampling
-    from bookwheel.serve.engine.running_reading import ReadingLoop
-    from bookwheel.types import Document, Reading, Step
+from bookwheel.types import Answer, Document, Finish, Message, Reading, Reply, Step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

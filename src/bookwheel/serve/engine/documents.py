@@ -8,27 +8,24 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from bookwheel.documents.cancellation import ChildLimits, run_cancellable
 from bookwheel.documents.opening import TextDocument, open_document, open_fetched, open_isolated
 from bookwheel.documents.sources import to_printable
 from bookwheel.documents.web import fetch
 from bookwheel.errors import JournalFull, SourceError
+from bookwheel.journal import Journal, StoredDocument
 from bookwheel.journal.files import measure_journal
 from bookwheel.serve.engine.errors import ApiError
+from bookwheel.serve.engine.settings import Limits
 from bookwheel.serve.engine.sharing import FairQueue
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
-    from pathlib import Path
-
-    from bookwheel.journal import Journal, StoredDocument
-    from bookwheel.serve.engine.settings import Limits
-    from bookwheel.serve.engine.usage import UsageStore
-    from bookwheel.types import Document
+from bookwheel.serve.engine.usage import UsageStore
+from bookwheel.types import Document
 
 _LONGEST_STEM: Final = 120
 # Characters of a text that become its name.
@@ -58,7 +55,6 @@ def safe_name(name: str) -> str:
 
 
 def shorten_name(text: str) -> str:
-    """Return the first words of a text, as its name."""
     line = " ".join(_MARKUP.sub(" ", text.strip().partition("\n")[0]).split())
     if len(line) <= _LONGEST_OPENING:
         return line
@@ -95,14 +91,12 @@ class DocumentStore:
             yield
 
     async def store_text(self, text: str, name: str | None, client: str) -> StoredDocument:
-        """Store a text that came with the request."""
         if not text.strip():
             raise SourceError("the text is empty: give a document with text in it")
         await self.check_disk()
         return await self._store(TextDocument(text, safe_name(name or shorten_name(text) or "text")), client)
 
     async def store_path(self, path: Path, client: str) -> StoredDocument:
-        """Convert a file or folder and store it."""
         await self.check_disk()
         self._conversions.check_capacity()
         async with self._conversions.slot(client):
@@ -113,7 +107,6 @@ class DocumentStore:
             return await self._store(open_isolated(path, to_printable(path.name)), client)
 
     async def store_url(self, url: str, client: str, *, allow_private: bool) -> StoredDocument:
-        """Fetch the document at an address and store it."""
         # A path must never reach what opens files, so anything but an address is declined first.
         if not url.lower().startswith(_WEB):
             raise SourceError("url must begin with http:// or https://; upload files instead")

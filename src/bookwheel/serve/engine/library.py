@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.errors import JournalError
-from bookwheel.journal.documents import LabelKind, Reach
+from bookwheel.journal import Journal, StoredDocument
+from bookwheel.journal.documents import Label, LabelKind, Reach, ShelvedDocument
+from bookwheel.journal.search import SearchHit
+from bookwheel.serve.engine.access import Key
 from bookwheel.serve.engine.errors import ApiError, not_found
-from bookwheel.types import Status
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from bookwheel.journal import Journal, StoredDocument
-    from bookwheel.journal.documents import Label, ShelvedDocument
-    from bookwheel.journal.search import SearchHit
-    from bookwheel.serve.engine.access import Key
-    from bookwheel.serve.engine.reading_pool import ReadingPool
-    from bookwheel.serve.engine.settings import ServerSettings
-    from bookwheel.serve.engine.usage import UsageStore
-    from bookwheel.types import Reading
+from bookwheel.serve.engine.reading_pool import ReadingPool
+from bookwheel.serve.engine.settings import ServerSettings
+from bookwheel.serve.engine.usage import UsageStore
+from bookwheel.types import Reading, Status
 
 _READING_ID: Final = re.compile(r"[0-9A-Za-z_-]{4,64}")
 _HEX: Final = frozenset("0123456789abcdef")
@@ -139,7 +134,6 @@ class Library:
         document: str | None = None,
         offset: int = 0,
     ) -> list[Reading]:
-        """Return the readings that a client may see, without their steps, newest first."""
         return await asyncio.to_thread(
             self.journal.readings,
             limit=limit,
@@ -203,12 +197,10 @@ class Library:
     async def set_label(
         self, key: Key | None, kind: LabelKind, id_: str, *, name: str | None, is_starred: bool | None
     ) -> None:
-        """Name or star a document or reading that the client has."""
         set_ = partial(self.journal.shelf.set_label, name=name and name.strip(), is_starred=is_starred)
         await asyncio.to_thread(set_, self.owner(key), kind, id_)
 
     async def load_labels(self, key: Key | None, ids: Sequence[str]) -> Mapping[str, Label]:
-        """Return the labels of readings that have one."""
         return await asyncio.to_thread(self.journal.shelf.load_labels, self.owner(key), LabelKind.READING, ids)
 
 

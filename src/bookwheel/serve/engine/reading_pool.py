@@ -10,12 +10,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.errors import BookwheelError, InputError
-from bookwheel.models.patience import Patience, format_duration
+from bookwheel.journal import Journal, StoredDocument
+from bookwheel.models.base import Model
+from bookwheel.models.patience import Patience, Retry, format_duration
 from bookwheel.reading import runner
 from bookwheel.reading.several import follow
 from bookwheel.reading.structured import apply_schema
@@ -23,25 +26,16 @@ from bookwheel.serve.engine.errors import ApiError, server_error, too_many_reque
 from bookwheel.serve.engine.running_reading import (
     JobCancelled,
     LiveCall,
+    LoopJob,
     ReadingLoop,
     ReadingRequest,
     RunningReading,
     Waiting,
 )
-from bookwheel.serve.engine.sharing import SharedModel
-from bookwheel.serve.engine.usage import UsageEntry
+from bookwheel.serve.engine.sharing import FairQueue, Metrics, SharedModel
+from bookwheel.serve.engine.usage import UsageEntry, UsageStore
 from bookwheel.session import find_way, settle_way
 from bookwheel.types import Answer, Reading, Status, Step
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping
-
-    from bookwheel.journal import Journal, StoredDocument
-    from bookwheel.models.base import Model
-    from bookwheel.models.patience import Retry
-    from bookwheel.serve.engine.running_reading import LoopJob
-    from bookwheel.serve.engine.sharing import FairQueue, Metrics
-    from bookwheel.serve.engine.usage import UsageStore
 
 _SECONDS_TO_RETRY: Final = 15
 # Errors of readings that never started live here only: a client may still ask for them.
@@ -78,7 +72,6 @@ class ReadingPool:
         raise ApiError(404, message, kind="model_not_found", param="model")
 
     def get_running(self, id_: str) -> RunningReading | None:
-        """Return the reading if it is under way."""
         return self._running.get(id_)
 
     def get_recent(self, id_: str) -> RunningReading | None:

@@ -20,17 +20,14 @@ import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar
+from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
+from bookwheel.errors import BookwheelError
 from bookwheel.journal import StoredDocument
-from bookwheel.types import Answer, Usage
-
-if TYPE_CHECKING:
-    from bookwheel.errors import BookwheelError
-    from bookwheel.reading.several import Lockstep
-    from bookwheel.serve.engine.access import Key, TokenQuota
-    from bookwheel.session import WayRequest
-    from bookwheel.types import Reading, Step
+from bookwheel.reading.several import Lockstep
+from bookwheel.serve.engine.access import Key, TokenQuota
+from bookwheel.session import WayRequest
+from bookwheel.types import Answer, Reading, Step, Usage
 
 CallKind: TypeAlias = Literal["reply", "judge", "likelihood"]
 """What a model is asked for."""
@@ -148,7 +145,6 @@ class RunningReading:
         self.notify()
 
     def wait_for_model(self, waiting: Waiting) -> None:
-        """Note that the model fails."""
         self.waiting = waiting
         self.notify()
 
@@ -171,7 +167,6 @@ class RunningReading:
                 self.cancel_work()
 
     def add_client(self) -> None:
-        """Count a client that waits for this reading on its connection."""
         self._clients += 1
 
     def remove_client(self) -> None:
@@ -234,7 +229,6 @@ class ReadingLoop:
         self._thread: threading.Thread | None = None
 
     def submit(self, work: Coroutine[Any, Any, _T]) -> LoopJob[_T]:
-        """Start the work in the other loop."""
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
             self._thread = threading.Thread(target=self._loop.run_forever, name="bookwheel readings", daemon=True)
@@ -242,7 +236,6 @@ class ReadingLoop:
         return LoopJob(work, self._loop)
 
     async def run(self, work: Coroutine[Any, Any, _T]) -> _T:
-        """Return the result of work in the other loop."""
         return await asyncio.wrap_future(self.submit(work).outcome)
 
     def close(self) -> None:

@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 from weakref import WeakValueDictionary
 
 from bookwheel.errors import JournalError, PlanError
+from bookwheel.journal import Journal, StoredDocument
+from bookwheel.models.base import Model
+from bookwheel.plan import Budget, Plan
 from bookwheel.reading.prompts import shipped_prompt_sets
-from bookwheel.serve.engine.access import KeyRing, TokenQuota
+from bookwheel.serve.engine.access import AccessPolicy, Key, KeyRing, SourceRequest, TokenQuota
 from bookwheel.serve.engine.documents import DocumentStore
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.library import Library
 from bookwheel.serve.engine.reading_pool import ReadingPool, ReadingRunner
-from bookwheel.serve.engine.running_reading import Caller, ReadingRequest, RunningReading
+from bookwheel.serve.engine.running_reading import Caller, DocumentOpener, ReadingRequest, RunningReading
 from bookwheel.serve.engine.settings import ServerSettings
 from bookwheel.serve.engine.sharing import FairQueue, Metrics
 from bookwheel.serve.engine.usage import UsageStore
 from bookwheel.session import WayRequest, make_reading, settle_way
 from bookwheel.types import DocumentInfo, Reading, Status, Usage
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from bookwheel.journal import Journal, StoredDocument
-    from bookwheel.models.base import Model
-    from bookwheel.plan import Budget, Plan
-    from bookwheel.serve.engine.access import AccessPolicy, Key, SourceRequest
-    from bookwheel.serve.engine.running_reading import DocumentOpener
 
 _SECONDS_BETWEEN_DROPS: Final = 3600
 # Stands in a new reading until its document is open.
@@ -176,7 +171,6 @@ class Service(Library):
         return open_document
 
     def stored_opener(self, id_: str) -> DocumentOpener:
-        """Return a function that opens the document of a stored reading."""
         return partial(asyncio.to_thread, self.journal.document_of, id_)
 
     async def continue_reading(self, reading: Reading, caller: Caller, counted: Usage | None = None) -> Reading:

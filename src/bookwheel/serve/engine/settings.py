@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
 
 FollowUp: TypeAlias = Literal["memory", "read"]
 """How a further question about a document is answered: from its finished memory first, or by reading it again."""

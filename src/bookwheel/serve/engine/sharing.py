@@ -5,26 +5,30 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict, deque
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from bookwheel.errors import ModelError
-from bookwheel.models.base import REPLY_WATCHER, Embeddings, Judgement, Likelihood, ModelWrapper, most_scored_tokens
+from bookwheel.models.base import (
+    REPLY_WATCHER,
+    Ability,
+    Embeddings,
+    Judgement,
+    Likelihood,
+    Model,
+    ModelWrapper,
+    most_scored_tokens,
+)
+from bookwheel.plan import Sampling
 from bookwheel.reading.budget import lost_usage, texts_to_messages, worst_usage
+from bookwheel.serve.engine.access import TokenQuota
 from bookwheel.serve.engine.errors import too_many_requests
-from bookwheel.types import Reply, Usage
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
-
-    from bookwheel.models.base import Ability, Model
-    from bookwheel.plan import Sampling
-    from bookwheel.serve.engine.access import TokenQuota
-    from bookwheel.serve.engine.running_reading import CallKind, RunningReading
-    from bookwheel.types import Message
+from bookwheel.serve.engine.running_reading import CallKind, RunningReading
+from bookwheel.types import Message, Reply, Usage
 
 _T = TypeVar("_T", Reply, Judgement, Likelihood, Embeddings)
 _R = TypeVar("_R")
@@ -82,7 +86,6 @@ class FairQueue:
 
     @asynccontextmanager
     async def slot(self, client: str) -> AsyncGenerator[None]:
-        """Hold one of the slots."""
         await self.acquire(client)
         try:
             yield

@@ -10,28 +10,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bookwheel.errors import BookwheelError, JournalError, is_passing_kind
+from bookwheel.journal import StoredDocument
 from bookwheel.journal.listing import list_rows
 from bookwheel.reading.several import Lockstep
 from bookwheel.reading.ways.registry import load_way
 from bookwheel.serve.engine.access import Key
 from bookwheel.serve.engine.errors import ApiError
-from bookwheel.serve.engine.running_reading import Caller, ReadingRequest
+from bookwheel.serve.engine.reading_pool import ReadingPool
+from bookwheel.serve.engine.running_reading import Caller, DocumentOpener, ReadingRequest, RunningReading
+from bookwheel.serve.engine.service import ReadingSpec, Service
+from bookwheel.serve.engine.usage import UsageEntry
 from bookwheel.types import Reading, Status
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
-
-    from bookwheel.journal import StoredDocument
-    from bookwheel.serve.engine.reading_pool import ReadingPool
-    from bookwheel.serve.engine.running_reading import DocumentOpener, RunningReading
-    from bookwheel.serve.engine.service import ReadingSpec, Service
-    from bookwheel.serve.engine.usage import UsageEntry
 
 _LONGEST_IDEMPOTENCY_KEY: Final = 255
 # Failed readings that are tried again: nobody wants to pay today for what failed a month ago.

@@ -8,16 +8,14 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 from bookwheel.journal import files
 from bookwheel.journal.files import make_private, translate_errors
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 _TABLES: Final = """
 CREATE TABLE IF NOT EXISTS readings (
@@ -91,7 +89,6 @@ class UsageStore:
             self._execute("INSERT OR REPLACE INTO leaders VALUES (?, ?)", entry.id, entry.leader)
 
     def find_reading(self, key_name: str, idempotency_key: str) -> UsageEntry | None:
-        """Return the reading that this key's request started."""
         return next(iter(self._select("owner = ? AND request = ?", key_name, idempotency_key)), None)
 
     def list_open(self) -> list[UsageEntry]:
@@ -135,7 +132,6 @@ class UsageStore:
         return str(rows[0][0]) if rows else None
 
     def list_owned(self, key_name: str) -> list[str]:
-        """Return the ids of the readings that a key started, oldest first."""
         return [row[0] for row in self._execute("SELECT id FROM readings WHERE owner = ? ORDER BY rowid", key_name)]
 
     # Documents that keys have brought
@@ -164,7 +160,6 @@ class UsageStore:
     # Tokens
 
     def add_tokens(self, key_name: str, tokens: int) -> None:
-        """Add to the tokens that a key has used today."""
         self._execute(
             "INSERT INTO spending VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET tokens = tokens + excluded.tokens",
             *(key_name, today(), tokens),

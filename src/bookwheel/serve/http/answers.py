@@ -7,27 +7,22 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 from typing_extensions import TypedDict  # pydantic cannot read that of typing before Python 3.12
 
 from bookwheel import errors
 from bookwheel.record import outcome_to_json, step_to_json
 from bookwheel.serve.engine.errors import ApiError
+from bookwheel.serve.engine.reading_pool import ReadingPool
 from bookwheel.serve.engine.running_reading import LiveCall, Waiting
-from bookwheel.types import Answer, Memory, Step
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping
-
-    from starlette.types import Receive, Scope, Send
-
-    from bookwheel.serve.engine.reading_pool import ReadingPool
-    from bookwheel.types import Reading
+from bookwheel.types import Answer, Memory, Reading, Step
 
 _STATUSES: Final[Mapping[type[errors.BookwheelError], int]] = {
     errors.WindowExceeded: 400,
@@ -131,7 +126,6 @@ def _event(kind: str, number: int, values: Mapping[str, Any]) -> ServerSentEvent
 
 
 def error_response(error: errors.BookwheelError, path: str) -> JsonResponse:
-    """Build the answer to a request that failed with this error."""
     api_error = error if isinstance(error, ApiError) else None
     status, headers = status_of(error), dict(api_error.headers) if api_error else {}
     if isinstance(error, errors.ModelError | errors.BudgetReached):
@@ -144,14 +138,12 @@ def error_response(error: errors.BookwheelError, path: str) -> JsonResponse:
 
 
 def openai_error(message: str, status: int, code: str | None, param: str | None = None) -> dict[str, Any]:
-    """Return the error object that OpenAI's API would send."""
     server_side = status >= 500  # noqa: PLR2004 - HTTP's own boundary
     type_ = _OPENAI_TYPES.get(status, "server_error" if server_side else "invalid_request_error")
     return {"error": {"message": message, "type": type_, "param": param, "code": code}}
 
 
 def status_of(error: errors.BookwheelError) -> int:
-    """Return the HTTP status for this error."""
     if isinstance(error, ApiError):
         return error.status
     return next((status for kind, status in _STATUSES.items() if isinstance(error, kind)), 500)

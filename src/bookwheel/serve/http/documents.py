@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from starlette.requests import Request
 from starlette.responses import Response
 from typing_extensions import TypedDict  # pydantic cannot read that of typing before Python 3.12
 
-from bookwheel.journal.documents import LabelKind
+from bookwheel.journal import StoredDocument
+from bookwheel.journal.documents import LabelKind, ShelvedDocument
 from bookwheel.journal.search import SearchHit
 from bookwheel.record import to_plain
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.library import find_places
+from bookwheel.serve.engine.service import Service
 from bookwheel.serve.http.answers import JsonResponse
 from bookwheel.serve.http.operations import SPAN, UPLOADS, operation
 from bookwheel.serve.http.requests import LabelShape, parse_body, parse_number, store_upload
 from bookwheel.types import Status
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-
-    from bookwheel.journal import StoredDocument
-    from bookwheel.journal.documents import ShelvedDocument
-    from bookwheel.serve.engine.service import Service
 
 _MOST_CHARACTERS: Final = 200_000
 _MOST_DOCUMENTS: Final = 500
@@ -157,7 +153,6 @@ class DocumentRoutes:
 
 
 def slice_text(request: Request, document: StoredDocument) -> TextSpanJson:
-    """Return the part of a document's text that a request's query asks for."""
     start, end = parse_number(request, "start", 0), parse_number(request, "end", document.length)
     if end - start > _MOST_CHARACTERS:
         raise ApiError(400, f"at most {_MOST_CHARACTERS:,} characters at a time", param="end")

@@ -10,20 +10,17 @@ import asyncio
 import logging
 import re
 import time
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from bookwheel.serve.engine.access import Key
 from bookwheel.serve.engine.errors import ApiError, server_error, too_many_requests
+from bookwheel.serve.engine.service import Service
 from bookwheel.serve.http.answers import error_response
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-    from bookwheel.serve.engine.access import Key
-    from bookwheel.serve.engine.service import Service
 
 COOKIE: Final = "bookwheel_session"
 _CSP: Final = (
@@ -55,7 +52,6 @@ class GuardMiddleware:
         self._service = service
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, or decline it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

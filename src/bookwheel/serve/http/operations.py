@@ -11,24 +11,19 @@ classes, from the operations, the bodies that they parse and the types of their 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, get_args, get_origin
+from typing import Any, Final, Literal, TypeVar, get_args, get_origin
 
 from pydantic import TypeAdapter
-from pydantic.json_schema import GenerateJsonSchema
-from starlette.routing import Route
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
+from starlette.routing import BaseRoute, Route
 
 from bookwheel.plan import Budget, GatePlan, Plan, Sampling
 from bookwheel.serve.http.answers import ErrorJson
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from pydantic.json_schema import JsonSchemaValue
-    from pydantic_core import core_schema
-    from starlette.routing import BaseRoute
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
 
@@ -90,13 +85,11 @@ def operation(method: str, path: str, summary: str, answer: Any = None, **more: 
 
 
 def list_operations(group: type) -> dict[str, Operation]:
-    """Return the operations of a class by the names of their functions."""
     marked = {name: getattr(function, "operation", None) for name, function in vars(group).items()}
     return {name: found for name, found in marked.items() if isinstance(found, Operation)}
 
 
 def make_routes(group: object) -> list[BaseRoute]:
-    """Return a route for each operation of an object."""
     found = list_operations(type(group)).items()
     return [Route(one.path, getattr(group, name), methods=[one.method]) for name, one in found]
 
@@ -133,7 +126,6 @@ class _AnswerSchemas(GenerateJsonSchema):
     """
 
     def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
-        """Return the schema without defaults."""
         found = super().dataclass_schema(schema)
         for property_ in found["properties"].values():
             property_.pop("default", None)

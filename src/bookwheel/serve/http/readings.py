@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired
+from typing import Any, Final, Literal, NotRequired
 
+from starlette.requests import Request
 from starlette.responses import Response
 from typing_extensions import TypedDict  # pydantic cannot read that of typing before Python 3.12
 
 from bookwheel.errors import InputError
-from bookwheel.journal.documents import LabelKind
+from bookwheel.journal.documents import Label, LabelKind
 from bookwheel.record import ListedReadingJson, ReadingJson, reading_to_json, summary_to_json, to_plain
 from bookwheel.serve.engine.access import AccessPolicy, SourceRequest
 from bookwheel.serve.engine.calls import RebuiltCall, rebuild_call
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.running_reading import Caller, Waiting
-from bookwheel.serve.engine.service import ReadingSpec
+from bookwheel.serve.engine.service import ReadingSpec, Service
 from bookwheel.serve.engine.starting import start_or_find
 from bookwheel.serve.http.answers import JsonResponse, stream_events
 from bookwheel.serve.http.operations import IDEMPOTENCY, operation
@@ -30,15 +31,8 @@ from bookwheel.serve.http.requests import (
     parse_number,
 )
 from bookwheel.session import names_chunks
-from bookwheel.types import Memory
+from bookwheel.types import Memory, Reading
 from bookwheel.verdict.provenance import LineOrigin, find_origins
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-
-    from bookwheel.journal.documents import Label
-    from bookwheel.serve.engine.service import Service
-    from bookwheel.types import Reading
 
 _MOST_READINGS: Final = 1000
 _DEFAULT_READINGS: Final = 100

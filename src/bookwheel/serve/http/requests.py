@@ -5,29 +5,31 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import tempfile
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 from urllib.parse import unquote
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    TypeAdapter,
+    ValidationError,
+)
+from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import core_schema
 from starlette.datastructures import UploadFile
+from starlette.requests import Request
 
 from bookwheel.errors import SourceError
+from bookwheel.journal import StoredDocument
 from bookwheel.plan import Budget, Plan
-from bookwheel.serve.engine.documents import safe_name
+from bookwheel.serve.engine.documents import DocumentStore, safe_name
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.running_reading import Caller
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
-    from pydantic.json_schema import JsonSchemaValue
-    from starlette.requests import Request
-
-    from bookwheel.journal import StoredDocument
-    from bookwheel.serve.engine.documents import DocumentStore
 
 _LONGEST_QUESTION: Final = 200_000
 Question = Annotated[str, Field(min_length=1, max_length=_LONGEST_QUESTION)]

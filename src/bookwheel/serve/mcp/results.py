@@ -7,24 +7,20 @@ pages, each with the cursor of the next one.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 from bookwheel.errors import InputError
+from bookwheel.journal import StoredDocument
+from bookwheel.journal.search import SearchHit
 from bookwheel.models.patience import format_duration
+from bookwheel.serve.engine.running_reading import RunningReading, Waiting
 from bookwheel.text.sanitize import sanitize
-from bookwheel.types import Status
+from bookwheel.types import Evidence, Reading, Status
 from bookwheel.verdict.provenance import find_origins
 from bookwheel.views.diff import ChangeKind, diff_memories, mark_words
 from bookwheel.views.verdicts import advise_room, describe_claim, describe_share
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from bookwheel.journal import StoredDocument
-    from bookwheel.journal.search import SearchHit
-    from bookwheel.serve.engine.running_reading import RunningReading, Waiting
-    from bookwheel.types import Evidence, Reading
 
 Json: TypeAlias = dict[str, Any]
 Part: TypeAlias = Literal["changes", "origins", "claims", "evidence", "memory", "answer", "gaps", "notes"]
@@ -48,7 +44,6 @@ _SIZES: Final = ((3, 1000), (2, 600), (1, 300), (0, 150), (0, 40))
 
 
 def measure(values: Any) -> int:
-    """Return the characters of values as JSON."""
     return len(json.dumps(values, ensure_ascii=False))
 
 
@@ -152,7 +147,6 @@ def list_notes(reading: Reading) -> list[str]:
 
 
 def reading_summary(reading: Reading) -> Json:
-    """Return one entry of a list of readings."""
     answer = reading.answer.text if reading.answer else None
     values = {
         "reading": reading.id,
@@ -167,7 +161,6 @@ def reading_summary(reading: Reading) -> Json:
 
 
 def search_hit(hit: SearchHit) -> Json:
-    """Return one hit of a search: a passage, or the reading whose question, answer or memory has the words."""
     about = {"reading": hit.reading, "question": cut(hit.question, 150)} if hit.reading else {}
     places = {"start": hit.start, "end": hit.end, **({"pages": list(hit.pages)} if hit.pages else {})}
     return clean(

@@ -4,33 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import wraps
 from importlib.metadata import version
 from inspect import getdoc
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from mcp.server.mcpserver import MCPServer
-from mcp.server.mcpserver.context import Context  # noqa: TC002 - the SDK reads the annotations
+from mcp.server.mcpserver.context import Context
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
 from mcp_types import CallToolResult, Resource, TextContent, Tool, ToolAnnotations
+from starlette.routing import BaseRoute
 
 from bookwheel.errors import BookwheelError, InputError
 from bookwheel.record import reading_to_json
-from bookwheel.serve.engine.access import Key, KeyRing, hash_secret
+from bookwheel.serve.engine.access import AccessPolicy, Key, KeyRing, hash_secret
+from bookwheel.serve.engine.service import Service
 from bookwheel.serve.engine.settings import is_loopback
 from bookwheel.serve.mcp.results import Json, reading_summary, reading_text
 from bookwheel.serve.mcp.tools import ReadingTools, get_key
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-    from contextlib import AbstractAsyncContextManager
-
-    from starlette.routing import BaseRoute
-
-    from bookwheel.serve.engine.access import AccessPolicy
-    from bookwheel.serve.engine.service import Service
-    from bookwheel.types import Reading
+from bookwheel.types import Reading
 
 _INSTRUCTIONS: Final = (
     "Reads documents of any length from beginning to end, with one small memory that is rewritten after each section, "

@@ -9,7 +9,7 @@ from zlib import crc32
 import pytest
 from way_runs import make_pages, run_way
 
-from bookwheel.lab.baselines.chains import group_notes
+from bookwheel.lab.baselines.chains import _group_notes as group_notes
 from bookwheel.models.scripted import ScriptedModel
 from bookwheel.plan import Plan
 from bookwheel.reading.prompts import prompts_for

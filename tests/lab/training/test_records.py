@@ -200,7 +200,7 @@ def test_only_every_so_many_steps_are_kept(still_policy, tmp_path):
 def test_a_kept_rollout_is_shown_with_its_reward_and_with_its_advantage_beside_each_step(
     still_policy, tmp_path, capsys
 ):
-    from bookwheel.cli import main
+    from bookwheel.cli.main import main
 
     kept = rolled(still_policy, names="abcdef")
     RolloutStore(tmp_path, PLAN, Estimator.MEAN)(10, RolloutBatch(groups=[kept]))

@@ -157,3 +157,10 @@ def test_several_questions_get_a_reading_each(tmp_path):
     assert "vermilion" in readings[0].answer.text
     assert "Ada Quill" in readings[1].answer.text
     assert len({reading.id for reading in readings}) == 2
+
+
+def test_the_package_lists_what_it_offers() -> None:
+    import bookwheel
+
+    assert {"read", "aread", "collect", "LastingMemory", "TextDocument", "Plan"} <= {*dir(bookwheel)}
+    assert all(getattr(bookwheel, name) is not None for name in dir(bookwheel))

@@ -5,16 +5,21 @@ from __future__ import annotations
 import json
 
 import pytest
+from pydantic import TypeAdapter
 
 from bookwheel.errors import PlanError
 from bookwheel.plan import (
     Budget,
     Layout,
     Plan,
+    describe_setting,
     find_family_preset,
     list_presets,
     load_family,
     load_preset_plan,
+    merge_tables,
+    nest_settings,
+    renew_budget,
 )
 
 
@@ -91,3 +96,20 @@ def test_a_plan_within_a_window_fits_it(window: int | None) -> None:
     plan = Plan().within(window)
     plan.check(window, question=plan.question_tokens // 4, template=(window or 8192) // 45)
     assert plan.chunk_tokens <= 5000
+
+
+def test_every_setting_has_one_flat_name_and_the_schema_has_its_sentence():
+    given = {"chunk_tokens": 900, "lang": "zh", "temperature": 0.0, "max_cost": 2.0, "gate_threshold": 0.25}
+    nested = nest_settings(given)
+    assert nested["budget"] == {"cost": 2.0}
+    assert nested["gate"] == {"threshold": 0.25}
+    plan = Plan().with_values(merge_tables(nested, {"budget": {"price_in": 1.0}}))
+    assert (plan.language, plan.sampling.temperature) == ("zh", 0.0)
+    fields = TypeAdapter(Plan).json_schema()["properties"]
+    assert fields["chunk_tokens"]["description"] == describe_setting("chunk_tokens").about
+
+
+def test_a_renewed_budget_keeps_its_prices_and_forgets_its_limits():
+    old = Budget(tokens=9, seconds=1.0, price_in=2.0)
+    assert renew_budget(old, {}) == Budget(price_in=2.0)
+    assert renew_budget(old, {"max_tokens_total": 5, "price_in": 3.0}) == Budget(tokens=5, price_in=3.0)

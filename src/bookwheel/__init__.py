@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from bookwheel.api import aread, aresume, read, resume
     from bookwheel.documents.opening import TextDocument
+    from bookwheel.memory.lasting import LastingMemory
     from bookwheel.models.base import Model
     from bookwheel.plan import Budget, Layout, Plan, Sampling
     from bookwheel.reading.loop import Way
@@ -49,6 +50,7 @@ __all__ = [
     "Evidence",
     "Finish",
     "Flag",
+    "LastingMemory",
     "Layout",
     "Memory",
     "Message",
@@ -80,6 +82,7 @@ _HOMES = {
     "aresume": "api",
     "read": "api",
     "resume": "api",
+    "LastingMemory": "memory.lasting",
     "Model": "models.base",
     "Budget": "plan",
     "Layout": "plan",
@@ -98,3 +101,7 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'bookwheel' has no attribute {name!r}")
     return getattr(import_module(f"bookwheel.{_HOMES.get(name, 'types')}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -37,6 +37,9 @@ Positive = Annotated[float, Gt(0), Lt(inf)]
 Scale = Annotated[float, Ge(0.1), Le(10)]
 Price = Annotated[float, Ge(0), Lt(inf)]
 
+DESCRIBED: Final = {"use_attribute_docstrings": True}
+"""The schemas of HTTP and MCP have the sentences under the fields too."""
+
 
 class Layout(StrEnum):
     """The order of an update prompt's parts."""
@@ -50,6 +53,8 @@ class Layout(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
     """The sampling settings of a model; None leaves one to the server."""
+
+    __pydantic_config__ = DESCRIBED
 
     temperature: Temperature | None = 0.7
     """Sampling temperature, from 0, which is greedy, to 2."""
@@ -71,6 +76,8 @@ class Sampling:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
     """Hard limits of one reading; None is no limit. What was read when one is reached is kept."""
+
+    __pydantic_config__ = DESCRIBED
 
     tokens: Annotated[int, Gt(0), Le(2**53)] | None = None
     """Limit of prompt and reply tokens over all calls."""
@@ -123,6 +130,8 @@ class Rank(StrEnum):
 class GatePlan:
     """Which chunks a gated way reads into memory. `bookwheel calibrate` finds both values for a model."""
 
+    __pydantic_config__ = DESCRIBED
+
     scorer: Scorer = Scorer.JUDGE
     threshold: Annotated[float, Ge(-1e6), Le(1e6)] = 0.5
     """In the gated ways, a chunk is read if its judgement is at least this, else skipped and flagged; by default, what
@@ -139,6 +148,8 @@ class Plan:
     >>> Plan().update_tokens(question=24, template=150)
     7222
     """
+
+    __pydantic_config__ = DESCRIBED
 
     question_tokens: Tokens = 1024
     """Token limit of the question."""

@@ -13,7 +13,7 @@ Three update conversations and one answer conversation, four independent model c
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, Literal, Protocol, Self
 
@@ -134,12 +134,7 @@ class Usage:
         return self.prompt_tokens + self.completion_tokens
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(
-            calls=self.calls + other.calls,
-            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
-            completion_tokens=self.completion_tokens + other.completion_tokens,
-            seconds=self.seconds + other.seconds,
-        )
+        return Usage(**{one.name: getattr(self, one.name) + getattr(other, one.name) for one in fields(self)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,20 +187,16 @@ class Document(Protocol):
     @property
     def name(self) -> str:
         """The name in lists and reports."""
-        ...
 
     @property
     def length(self) -> int | None:
         """Number of characters; None while that is unknown without reading it."""
-        ...
 
     def parts(self, start: int = 0) -> Iterator[Part]:
         """Yield the text from character `start` on; every call starts again."""
-        ...
 
     def slice(self, start: int, end: int) -> str:
         """Return the characters from `start` up to `end`."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -374,9 +365,9 @@ class Reading:
     @property
     def cost(self) -> float | None:
         """The cost so far, in the currency of the plan's prices; None without prices."""
-        budget = self.plan.budget
-        has_prices = budget.price_in or budget.price_out
-        return budget.price(self.usage.prompt_tokens, self.usage.completion_tokens) if has_prices else None
+        prices = self.plan.budget
+        has_prices = prices.price_in or prices.price_out
+        return prices.price(self.usage.prompt_tokens, self.usage.completion_tokens) if has_prices else None
 
     @property
     def conversations(self) -> tuple[Conversation, ...]:

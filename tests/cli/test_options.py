@@ -120,3 +120,22 @@ def test_a_journal_of_a_newer_schema_is_left_alone(run, book: Path, ask) -> None
     ran = run("list")
     assert ran.code == 2
     assert "999" in ran.err
+
+
+def test_an_option_says_what_stands_under_the_plans_field(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    from bookwheel.plan import describe_setting
+
+    monkeypatch.setenv("COLUMNS", "400")
+    text = run("ask", "--help").out
+    for name in ("chunk_tokens", "lang", "temperature", "max_seconds", "price_in", "gate_threshold"):
+        about = describe_setting(name).about
+        assert about
+        line = next(line for line in text.splitlines() if f"--{name.replace('_', '-')} " in line)
+        assert about.replace("`", "") in line.replace("`", "")
+
+
+def test_words_of_the_users_own_may_begin_with_a_dash(run, book: Path, ask) -> None:
+    ask()
+    ran = run("edit", "last", "--step", "0", "--memory", "- Ada Quill", "--json")
+    assert ran.code == 0
+    assert ran.json["steps"][0]["memory"] == "- Ada Quill"

@@ -47,9 +47,5 @@ def advise_room(tokens: int) -> str:
 
 def describe_choice(reading: Reading) -> str:
     """Return the way that `auto` chose, and why; empty for a reading whose way was named."""
-    if reading.way != "auto" or not reading.steps:
-        return ""
-    from bookwheel.reading.ways.auto import find_choice  # few readings need it
-
-    choice = find_choice(reading.steps[0])
-    return f"auto chose {choice.way}: {choice.reason}"
+    # The reply of its first step is the choice: "way: reason".
+    return f"auto chose {reading.steps[0].conversation.reply.text}" if reading.way == "auto" and reading.steps else ""

@@ -35,6 +35,22 @@ def test_a_cut_unit_is_within_its_tokens_and_keeps_its_end(body, tokens):
         assert body.startswith(piece.rstrip())
 
 
+@pytest.mark.parametrize(
+    ("unit", "tokens", "kept"),
+    [
+        ("the wheel turns again\n", 4, ["the wheel turns\n"]),
+        ("钟灯钟灯", 3, ["钟灯钟"]),
+    ],
+)
+def test_a_cut_falls_between_words_and_anywhere_in_chinese(unit, tokens, kept):
+    assert cut_unit(unit, tokens, WordTokenizer()) == kept
+
+
+def test_a_word_that_a_tokenizer_would_part_is_left_out_whole(byte_tokenizer):
+    (piece,) = cut_unit("the trealvoondering", byte_tokenizer.count("the trealvoon"), byte_tokenizer)
+    assert piece == "the"
+
+
 @given(st.lists(st.floats(0, 1), max_size=5), st.integers(40, 200))
 def test_evidence_is_where_it_says_wherever_passages_go(places, tokens):
     passages = [

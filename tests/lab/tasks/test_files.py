@@ -1,6 +1,7 @@
 """Samples as JSON Lines."""
 
 import json
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from bookwheel.errors import InputError
 from bookwheel.lab.tasks import MemoryRule, Sample, SampleDocument, make_samples, read_samples, write_samples
-from bookwheel.lab.tasks.files import SampleWriter, to_line
+from bookwheel.lab.tasks.files import SampleWriter, parse_sample, to_line
 
 
 @pytest.mark.parametrize("name", ["vt", "bridge", "fwe", "hqa", "updated"])
@@ -19,6 +20,19 @@ def test_samples_round_trip(name, tmp_path, data, tokenizer):
     back = list(read_samples(tmp_path / "s.jsonl"))
     assert back == samples
     assert [to_line(sample) for sample in back] == [to_line(sample) for sample in samples]
+    assert [sample.document.name for sample in back] == [sample.document.name for sample in samples]
+
+
+def test_a_document_keeps_a_name_that_is_not_the_samples_id():
+    sample = Sample(
+        id="s", task="t", question="q", golds=("a",), document=SampleDocument("lease.pdf", ["d"]), metric="f1"
+    )
+    assert parse_sample(to_line(sample), Path("s.jsonl"), 1).document.name == "lease.pdf"
+
+
+def test_one_line_is_read_alone_and_its_mistake_is_named():
+    with pytest.raises(InputError, match=r"s\.jsonl, line 3: not valid JSON"):
+        parse_sample("{", Path("s.jsonl"), 3)
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20).filter(str.strip)

@@ -111,6 +111,12 @@ def test_examples_of_ruler_are_no_part_of_the_document(tmp_path):
     assert sample.length == 8192
 
 
+def test_a_prompt_of_ruler_without_its_length_has_none(tmp_path):
+    record = {name: value for name, value in NEEDLE.items() if not name.startswith("length")}
+    (sample,) = read(tmp_path, record)
+    assert (sample.length, sample.tokens) == (0, 0)
+
+
 def test_a_question_of_ruler_takes_any_gold(tmp_path):
     (sample,) = read(tmp_path, PASSAGES)
     assert sample.text == "Document 1:\nAda signed.\n\nDocument 2:\nRain."

@@ -80,9 +80,8 @@ def main(arguments: list[str]) -> None:
         answers = load_answers(path)
         for judge in ("bookwheel", "ruler", "memagent"):
             accuracy, precision = measure(answers, judge)
-            print(
-                f"{path.stem:12} {judge:10} accuracy {accuracy:.3f}, precision of right {precision:.3f}, n {len(answers)}"
-            )
+            figures = f"accuracy {accuracy:.3f}, precision of right {precision:.3f}, n {len(answers)}"
+            print(f"{path.stem:12} {judge:10} {figures}")
         for answer in answers if "--wrong" in arguments else ():
             if answer.judge() != answer.is_right:
                 mark = "+" if answer.is_right else "-"

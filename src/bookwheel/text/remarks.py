@@ -100,7 +100,8 @@ _DECLINES: Final = re.compile(
     | \b(?:no|any|enough|sufficient|insufficient|lack\ of|lacks?|lacking|missing|without)\s(?:\w+\s){{0,3}}?
         (?:answer|information|info|mention|record|evidence|indication|details?|data|reference|trace|statement|clue|word|
         figure|number|date|name|value|context|account)\b
-    | \b(?:not|never|nowhere|n't|cannot|unable\ to|fails?\ to|failed\ to|impossible\ to|no\ way\ to|hard\ to|unsure)\b
+    | (?:\b(?:not|never|nowhere|cannot|unable\ to|fails?\ to|failed\ to|impossible\ to|no\ way\ to|hard\ to|unsure)
+        |n't)\b
         (?:\W+\w+){{0,4}}?\W+
         (?:given|said|says?|stated?|states|mention\w*|specif\w*|provid\w*|available|record\w*|answer\w*|disclos\w*|list\w*|
         reveal\w*|cover\w*|address\w*|discuss\w*|includ\w*|contain\w*|indicat\w*|describ\w*|determin\w*|identif\w*|know|
@@ -144,6 +145,7 @@ _ANSWER_FIRST: Final = re.compile(
     r"^(?![^,]*\b(?:is|are|was|were|has|have|mentions?|describes?|says?)\b)[A-Z0-9](?:[\w'.-]*\s?){1,4},\s"
     r"(?:though|although|but)\b"
 )
+_CONCESSION: Final = re.compile(r"^\W*(?:although|though|even though|while|whilst)\b[^,.]*,\s*(?=\S)", re.IGNORECASE)
 _HOLLOW: Final = re.compile(
     r"\b(?:not|no|nothing|never|n't|only|unclear|unknown|mention\w*|other|different|elsewhere|say|said|tell|told)\b"
 )
@@ -178,12 +180,13 @@ def declines(answer: str) -> bool | None:
     telling = [part for part in sentences if not _OPENING.search(part.casefold())] or sentences
     if not telling:
         return False
-    first = telling[0]
+    # "Although it is not stated, the owner appears to be Ada" gives an answer.
+    first = _CONCESSION.sub("", telling[0])
     if _ANSWER_FIRST.search(first):
         return False
     if _ASKS.search(first) or _ASKS.search(original):
         return None
-    said = first.casefold()
+    said = first.casefold().replace("no doubt", "")
     is_denial = (_DECLINES.search(said) or is_absence(said)) and _ABOUT_READING.search(said)
     return bool(is_denial) and not _gives_guess(" ".join(telling))
 

@@ -6,7 +6,7 @@ gold "Riga"     asked "Which is older, Riga or Turku?": "Riga is older than Turk
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from bookwheel.lab.scoring.commitment import asserts_any, mentions
@@ -81,15 +81,46 @@ _SCALE: Final = {
 }
 
 
+_ASKING: Final = lexicon.FUNCTION_WORDS | lexicon.words("may allow permit")
+_LEAST_ASKED: Final = 2
+_SHARE_ASKED: Final = 0.75
+_OPTION: Final = re.compile(r"(?:^|[\s(])([A-H])[.):]\s*(\S.*?)(?=\s*(?:[\s(][B-H][.):]\s|$))", re.MULTILINE)
+_LETTER: Final = re.compile(
+    r"(?i:answer|option|choice|correct(?:\s\w+)?|答案)\W{0,4}(?i:is|are|would be|was|选项|[是为选])?\W{0,6}([A-H])"
+    r"(?![\w'’])|^\W*([A-H])(?:\W|$)|\(([A-H])\)"
+)
+_SECOND_LETTER: Final = re.compile(r"^\W*(?:or|and|或|和|/|,|&)\W*(?:[A-H])(?!\w)")
+
+
+def list_options(question: str) -> dict[str, str]:
+    """Return the options of a multiple-choice question by their letters: "A. Ost  B. Bo"."""
+    options = dict(_OPTION.findall(question))
+    return options if {"A", "B"} <= options.keys() else {}
+
+
+def picks_option(answer: str, golds: Sequence[str], options: Mapping[str, str]) -> bool:
+    """Return whether an answer decides for the right option, by its letter or by its text."""
+    letters = [gold for gold in golds if gold in options]
+    match = _LETTER.search(answer.replace("**", ""))
+    if match:
+        letter = next(filter(None, match.groups()))
+        return letter in letters and not _SECOND_LETTER.match(answer.replace("**", "")[match.end() :].lstrip(")."))
+    right = [options[letter] for letter in letters] + [gold for gold in golds if gold not in options]
+    others = [text for letter, text in options.items() if letter not in letters]
+    chosen = asserts_any(answer, right)
+    return chosen is not None and not any(mentions(answer, text) for text in others if text not in chosen)
+
+
 def is_polar(golds: Sequence[str]) -> bool:
     """Return whether the golds are a plain yes or no."""
     return bool(golds) and all(gold.strip().casefold() in _POLAR for gold in golds)
 
 
-def says_yes(answer: str) -> bool | None:
+def says_yes(answer: str, question: str = "") -> bool | None:
     """Return True for yes, False for no, None where the answer says neither or both, or that the document does not say.
 
-    The first word decides; a sentence that only restates the facts is read for "both" and "not".
+    The first word decides; a sentence that only restates the facts is read for "both" and "not", and for whether it
+    says what the question asks.
     """
     text = answer.strip().strip("*\"'“”").strip()
     if _CHINESE_NO.search(text):
@@ -102,21 +133,21 @@ def says_yes(answer: str) -> bool | None:
     bare = _LEADS.sub("", text)
     first = next(iter(words(bare)), "")
     if first in _YES or first in _NO:
-        return _weigh_lead(first, bare)
-    return _weigh_statement(text)
+        return _weigh_lead(first, bare, question)
+    return _weigh_statement(text, question)
 
 
-def _weigh_lead(first: str, text: str) -> bool | None:
+def _weigh_lead(first: str, text: str, question: str) -> bool | None:
     """Return what an answer says that opens with yes or no; None where it takes it back at once or names both."""
     rest = words(text)[1:3]
     if rest[:1] == ["or"] or rest[:1] == ["and"]:
         return None
     if first == "no" and rest[:1] in (["doubt"], ["information"], ["mention"], ["answer"], ["evidence"]):
-        return _weigh_statement(text) if rest[:1] == ["doubt"] else None
+        return _weigh_statement(text, question) if rest[:1] == ["doubt"] else None
     return first in _YES
 
 
-def _weigh_statement(text: str) -> bool | None:
+def _weigh_statement(text: str, question: str) -> bool | None:
     """Return what a statement says of a yes/no question; None where no word of it tells."""
     if _ASKS.search(text):
         return None
@@ -131,7 +162,13 @@ def _weigh_statement(text: str) -> bool | None:
         return None
     if _DENIED.search(decisive):
         return False
-    return True if _AFFIRMED.search(decisive) else None
+    return True if _AFFIRMED.search(decisive) or _restates(decisive, question) else None
+
+
+def _restates(statement: str, question: str) -> bool:
+    """Return whether a statement says what the question asks, in most of its words."""
+    asked, said = ({lexicon.stem(word) for word in words(text)} - _ASKING for text in (question, statement))
+    return len(asked) >= _LEAST_ASKED and len(asked & said) >= _SHARE_ASKED * len(asked)
 
 
 def picks_gold(answer: str, golds: Sequence[str], question: str) -> bool:

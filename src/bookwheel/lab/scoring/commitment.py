@@ -17,7 +17,16 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise, takewhile
 from typing import Final
 
-from bookwheel.lab.scoring.normalization import ARTICLES, BREAK, find_words, split_clauses, words, words_with_articles
+from bookwheel.lab.scoring.normalization import (
+    ARTICLES,
+    BREAK,
+    find_words,
+    match_words,
+    split_clauses,
+    words,
+    words_with_articles,
+)
+from bookwheel.lab.scoring.relevance import is_beside
 from bookwheel.text import lexicon
 
 # Tokens before a gold that a denial reaches over: "was not in fact Ada Quill".
@@ -95,10 +104,11 @@ def _is_asserted(row: Sequence[str], part: Sequence[str], golds: Sequence[list[s
     hedges = sum(token in _HEDGES for before, token in pairwise([BREAK, *row]) if before == BREAK)
     longer = [gold for gold in golds or () if len(gold) > len(part)]
     for place in find_words(bare, part):
+        stop = match_words(bare, place, part)
         # A piece of a longer gold is looked at with that gold.
-        if any(at <= place and place + len(part) <= at + len(gold) for gold in longer for at in find_words(bare, gold)):
+        if any(at <= place and stop <= match_words(bare, at, gold) for gold in longer for at in find_words(bare, gold)):
             continue
-        start, end = dense[place], dense[place + len(part) - 1] + 1
+        start, end = dense[place], dense[stop - 1] + 1
         before = list(takewhile(BREAK.__ne__, reversed(row[:start])))[::-1]
         after = list(takewhile(BREAK.__ne__, row[end:]))
         if not denies and (_denies_before(before) or _denies_after(after, is_first=not before)):
@@ -106,6 +116,8 @@ def _is_asserted(row: Sequence[str], part: Sequence[str], golds: Sequence[list[s
         if golds is not None and (_is_alternative(before, after, golds) or _is_in_list(row, start, end, golds)):
             continue
         if golds is not None and before[:1] and before[0] in _HEDGES and hedges > 1:
+            continue
+        if golds is not None and question and is_beside(row, start, end, question):
             continue
         return True
     return False

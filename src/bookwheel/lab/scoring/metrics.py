@@ -29,9 +29,17 @@ from functools import cache
 from typing import Final, Protocol, cast
 
 from bookwheel.errors import InputError
-from bookwheel.lab.scoring.choices import is_polar, picks_gold, says_yes
+from bookwheel.lab.scoring.choices import is_polar, list_options, picks_gold, picks_option, says_yes
 from bookwheel.lab.scoring.commitment import asserts_any, mentions
-from bookwheel.lab.scoring.normalization import ARTICLES, contains_words, simplify, words, words_with_articles
+from bookwheel.lab.scoring.normalization import (
+    ARTICLES,
+    contains_words,
+    match_words,
+    simplify,
+    words,
+    words_with_articles,
+)
+from bookwheel.lab.scoring.relevance import names_person, shares_with_rival
 from bookwheel.plugins import list_names, require_plugin
 from bookwheel.text.remarks import declines
 
@@ -68,6 +76,8 @@ class QuestionMetric(Protocol):
         ...
 
 
+_OWNED: Final = re.compile(r"^(?:his|her|their|its)\s+", re.IGNORECASE)
+_THOUGHT: Final = re.compile(r".*</think(?:ing)?>", re.DOTALL)
 NOTHING: Final = Score(score=0.0, reason="the answer is empty")
 
 
@@ -77,7 +87,7 @@ def exact(answer: str, golds: Sequence[str]) -> Score:
     if not answer_words:
         return NOTHING
     for gold in golds:
-        if answer_words == words(gold):
+        if match_words(answer_words, 0, words(gold)) == len(answer_words):
             return Score(score=1.0, reason=f'is "{gold}"')
     return Score(score=0.0, reason="is none of the golds")
 
@@ -89,20 +99,43 @@ def contains(answer: str, golds: Sequence[str], question: str = "") -> Score:
     """
     if not words_with_articles(answer):
         return NOTHING
-    gold = asserts_any(answer, golds, question=question)
-    if gold is not None:
-        return Score(score=1.0, reason=f'holds "{gold}"')
+    gold = asserts_any(answer, golds, question=question) or _find_other_form(answer, golds, question)
     named = next((one for one in golds if mentions(answer, one)), None)
+    if gold is not None and not shares_with_rival(answer, gold, question) and not declines(simplify(answer)):
+        return Score(score=1.0, reason=f'holds "{gold}"')
     reason = "holds none of the golds" if named is None else f'names "{named}" without deciding for it'
     return Score(score=0.0, reason=reason)
+
+
+def _find_other_form(answer: str, golds: Sequence[str], question: str) -> str | None:
+    """Return a gold that stands there in another form: a family name, a code without hyphens, "aunt" for "his aunt"."""
+    for gold in golds:
+        # A gold that is there in full was judged already: denied, or one of several.
+        if mentions(answer, gold):
+            continue
+        name = names_person(answer, gold, question)
+        if name and (name == gold or asserts_any(answer, [name], question=question)):
+            return gold
+        owned = _OWNED.sub("", gold)
+        if owned != gold and asserts_any(answer, [owned], question=question):
+            return gold
+        groups = re.findall(r"[^\W_]+", gold)
+        is_code = len(groups) > 1 and re.search(r"\d", gold) and re.search(r"[A-Z]", gold)
+        if is_code and re.search(rf"(?<![\w-]){'[ -]?'.join(groups)}(?![\w-])", answer):
+            return gold
+    return None
 
 
 def choice(answer: str, golds: Sequence[str], question: str = "") -> Score:
     """Score 1 when the answer to a yes/no or either/or question decides for a gold."""
     if not words_with_articles(answer):
         return NOTHING
+    options = list_options(question)
+    if options and set(golds) & options.keys():
+        right = picks_option(answer, golds, options)
+        return Score(score=float(right), reason="picks the right option" if right else "does not pick the right option")
     if is_polar(golds):
-        verdict = says_yes(answer)
+        verdict = says_yes(answer, question)
         right = verdict is not None and verdict == says_yes(golds[0])
         return Score(score=float(right), reason={True: "says yes", False: "says no", None: "says neither"}[verdict])
     right = picks_gold(answer, golds, question)
@@ -147,7 +180,18 @@ def share_of(answer: str, golds: Sequence[str]) -> Score:
 def all_of(answer: str, golds: Sequence[str]) -> Score:
     """Score 1 when every gold stands in the answer."""
     share = share_of(answer, golds)
-    return Score(score=float(share.score == 1.0), reason=share.reason, parts=share.parts)
+    extra = _find_extra(answer, [words(gold) for gold in golds]) if share.score == 1 and len(golds) > 1 else ""
+    reason = f'{share.reason}, and names "{extra}" too' if extra else share.reason
+    return Score(score=float(share.score == 1 and not extra), reason=reason, parts=share.parts)
+
+
+def _find_extra(answer: str, golds: Sequence[list[str]]) -> str:
+    """Return an item that is no gold in an answer that is nothing but a list; empty where there is none."""
+    longest = max(map(len, golds), default=0)
+    items = [words(_BULLET.sub("", piece)) for piece in _SEPARATOR.split(_INTRODUCTION.sub("", answer.strip()))]
+    if any(len(item) > longest + 1 for item in items):
+        return ""
+    return next((" ".join(item) for item in items if item and not any(contains_words(item, one) for one in golds)), "")
 
 
 _SEPARATOR: Final = re.compile(
@@ -293,12 +337,16 @@ METRICS: Final[Mapping[str, Metric]] = {
     "string_match_part": string_match_part,
 }
 """The built-in metrics by name."""
+_OURS: Final = METRICS.keys() - {"verbatim", "official", "string_match_all", "string_match_part"}
+"""Metrics that do not look at what a model thought aloud before its answer."""
 _WITH_QUESTION: Final[Mapping[str, QuestionMetric]] = {"contains": contains, "choice": choice}
 GROUP: Final = "bookwheel.metrics"
 
 
 def score_answer(metric: str, answer: str, golds: Sequence[str], question: str = "") -> Score:
     """Score an answer by the metric of that name, with the question where the metric takes one."""
+    if metric in _OURS:
+        answer = _THOUGHT.sub("", answer)
     if metric in _WITH_QUESTION:
         return _WITH_QUESTION[metric](answer, golds, question)
     return load_metric(metric)(answer, golds)

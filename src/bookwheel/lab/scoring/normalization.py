@@ -24,7 +24,9 @@ from functools import cache, lru_cache
 from importlib import resources
 from typing import Final
 
+from bookwheel.text.lexicon import FUNCTION_WORDS
 from bookwheel.text.numbers import compose_numbers, order_dates, parse_chinese_numbers
+from bookwheel.text.quantities import UNITS, name_units, same_quantity, spell_quantities
 
 ARTICLES: Final = frozenset({"a", "an", "the"})
 BREAK: Final = "\x1f"
@@ -45,8 +47,6 @@ _WHOLE: Final = re.compile(r"(?<![\d.,])(\d+)\.0+(?![\d.])")
 _INVISIBLE: Final = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
 _ACCENTS: Final = re.compile("(?<=[a-z])[\u0300-\u036f]+")
 _WITHOUT_ACCENT: Final = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "æ": "ae", "œ": "oe", "þ": "th"})
-_PERCENT: Final = re.compile(r"(?<=\d)\s*(?:%|percent\b|per cent\b)")
-_UNIT: Final = re.compile(r"(?<=\d)(?=(?:am|pm|km|kg|cm|mm|m|ft|mph|gb|mb|tb|hz)\b)")
 _CLAUSE_END: Final = re.compile(r"[;:!?()\[\]\n。！？；：，、（）—–|]|(?<!\d),|,(?!\d)|\.(?=\s|$)|\s-{1,2}\s")
 _HAN: Final = re.compile("[\u3400-\u9fff]")
 # An answer of 10,000 tokens takes about a megabyte.
@@ -73,7 +73,7 @@ def split_clauses(text: str) -> tuple[str, ...]:
     text = _WIDE_THOUSANDS.sub(lambda match: match[0].replace(" ", ""), _THOUSANDS.sub("", text))
     text = _CLAUSE_END.sub(f" {BREAK} ", _WHOLE.sub(r"\1", text))
     tokens = [token.strip("_") for token in _TOKEN.findall(text)]
-    return tuple(order_dates(compose_numbers([token for token in tokens if token], BREAK)))
+    return tuple(name_units(order_dates(compose_numbers([token for token in tokens if token], BREAK))))
 
 
 def _fold(text: str) -> str:
@@ -86,7 +86,7 @@ def _fold(text: str) -> str:
         text = unicodedata.normalize("NFC", text)
         text = "".join(str(unicodedata.decimal(sign)) if sign.isdecimal() else sign for sign in text)
         text = parse_chinese_numbers(simplify(text))
-    return _UNIT.sub(" ", _PERCENT.sub(" ", _DECIMAL_ZEROS.sub(r"\1", text)))
+    return spell_quantities(_DECIMAL_ZEROS.sub(r"\1", text))
 
 
 def simplify(text: str) -> str:
@@ -111,12 +111,32 @@ def contains_words(row: Sequence[str], part: Sequence[str]) -> bool:
 def find_words(row: Sequence[str], part: Sequence[str], *, most: int | None = None) -> list[int]:
     """Return the places at which the tokens of `part` stand in `row` side by side, at most so many."""
     places: list[int] = []
-    if not part:
-        return places
-    width, wanted = len(part), list(part)
-    for at in range(len(row) - width + 1):
-        if row[at] == part[0] and list(row[at : at + width]) == wanted:
+    for at in range(len(row)) if part else ():
+        if match_words(row, at, part):
             places.append(at)
             if len(places) == most:
                 break
     return places
+
+
+def match_words(row: Sequence[str], at: int, part: Sequence[str]) -> int:
+    """Return where the tokens of `part` end that begin at a place of the row; 0 where they do not stand there.
+
+    A quantity may stand in another unit, or without its unit where no other word follows the number.
+    """
+    for here, token in enumerate(part):
+        unit = part[here + 1] if here + 1 < len(part) and part[here + 1] in UNITS and token[0].isdigit() else ""
+        following = row[at + 1] if at + 1 < len(row) else BREAK
+        if unit and at < len(row) and row[at][0].isdigit():
+            if following in UNITS:
+                return _finish(row, at + 2, part[here + 2 :]) * same_quantity(token, unit, row[at], following)
+            is_bare = not following[0].isalpha() or following in FUNCTION_WORDS
+            return _finish(row, at + 1, part[here + 2 :]) * (token == row[at] and is_bare)
+        if at >= len(row) or row[at] != token:
+            return 0
+        at += 1
+    return at
+
+
+def _finish(row: Sequence[str], at: int, rest: Sequence[str]) -> int:
+    return match_words(row, at, rest) if rest else at

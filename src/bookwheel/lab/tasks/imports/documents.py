@@ -71,7 +71,7 @@ def adapt_choices(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         **_rename(values, document="context", golds="answer", task="longbench-2" if "choice_A" in values else ""),
         "question": f"{question}\n{listed}\nAnswer with the letter of the right option.",
         "golds": [letter, str(options[letters.index(letter)])],
-        "metric": "exact",
+        "metric": "choice",
     }
 
 

@@ -1,0 +1,163 @@
+"""Tell whether a gold that an answer asserts is said in answer to the question, or of something else.
+
+    asked how many abstained     "12 voted in favour and 40 abstained": the 12 is said of others
+                                 "between 12 and 40", "at least 12": a bound, and no number
+    asked where it set out from  "from Tromsø to Bergen": Bergen is the other end
+    asked for the monthly rent   "3,200 a year"
+    asked who won                "Voss came second", "Voss and Maas shared the prize"
+    asked who is the director    "Ada Quill was until 2019", "the former director Ada Quill"
+    asked who taught her         "her mother, because her grandmother had died"
+
+A person may be named by the family name alone, with a title or without (`names_person`).
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import groupby, pairwise, takewhile
+from typing import Final
+
+from bookwheel.lab.scoring.normalization import BREAK, words_with_articles
+from bookwheel.text import lexicon
+from bookwheel.text.quantities import UNITS
+
+_BOUNDS: Final = frozenset(
+    {("more", "than"), ("less", "than"), ("fewer", "than"), ("at", "least"), ("at", "most"), ("up", "to")}
+)
+_BOUND_WORDS: Final = frozenset({"over", "under", "above", "below", "exceeding", "between"})
+_PERIODS: Final = {
+    form: period
+    for period, forms in {
+        "hour": "hour hourly",
+        "day": "day daily",
+        "week": "week weekly",
+        "month": "month monthly",
+        "quarter": "quarter quarterly",
+        "year": "year yearly annum annually annual",
+    }.items()
+    for form in forms.split()
+}
+# "12,400 euros a month" has lost its article here.
+_RATED: Final = (UNITS - {"hour", "day", "week", "month", "year"}) | {"per", "a", "each", "every"}
+_CHINESE_PERIOD: Final = re.compile("[每一1]([月年周天日])")
+_ORDINALS: Final = frozenset({"first", "second", "last", "3rd", "4th", "5th", "6th", "7th", "8th", "9th", "10th"})
+_WINS: Final = frozenset({"won", "win", "wins", "winner", "winning"})
+_PRESENT: Final = frozenset({"is", "are", "does", "do", "has"})
+_PAST: Final = frozenset({"was", "were", "did", "had"})
+_FORMER: Final = frozenset({"former", "formerly", "previous", "previously"})
+_JOINTS: Final = frozenset({BREAK, "and", "but", "while", "whereas"})
+_TITLES: Final = lexicon.words(
+    "mr mrs ms miss dr prof professor doctor sir dame lord lady major captain colonel general sergeant count countess "
+    "king queen prince princess duke duchess father sister president judge"
+)
+_WHO: Final = re.compile(r"\b(?:who|whom|whose)\b", re.IGNORECASE)
+_PLURAL: Final = re.compile(
+    r"\b(?:who|which|what)\b[^?]*?\b(?:are|were|both|all|names)\b|\b(?:two|three)\b", re.IGNORECASE
+)
+
+
+def is_beside(row: Sequence[str], start: int, end: int, question: str) -> bool:
+    """Return whether the tokens from `start` to `end` are said of something else than what is asked."""
+    asked = words_with_articles(question)
+    before = list(takewhile(BREAK.__ne__, reversed(row[:start])))[::-1]
+    after = list(takewhile(BREAK.__ne__, row[end:]))
+    clause = before + after
+    is_number = row[start][0].isdigit()
+    return bool(
+        (is_number and (_is_bound(before, asked) or _belongs_to_rival(row, start, end, asked)))
+        or _has_other_period(row, asked)
+        or _has_other_rank(clause, asked)
+        or _is_other_end(before, clause, asked)
+        or (before[:1] == ["because"] and start > len(before) and "why" not in asked)
+        or (set(asked) & _PRESENT and not set(asked) & _PAST and (_FORMER & set(before) or "until" in after[:5]))
+    )
+
+
+def _is_bound(before: Sequence[str], asked: Sequence[str]) -> bool:
+    near = before[-3:]
+    if set(near[-1:]) & _BOUND_WORDS and near[-1] not in asked:
+        return True
+    if "between" in before[-4:] and "between" not in asked and before[-1] == "and":
+        return True
+    pair = tuple(near[-2:])
+    return pair in _BOUNDS and near[:1] != ["no"] and pair not in set(pairwise(asked))
+
+
+def _belongs_to_rival(row: Sequence[str], start: int, end: int, asked: Sequence[str]) -> bool:
+    """Return whether another number stands with the question's words, and this one with none of them."""
+    wanted = {lexicon.stem(word) for word in asked if word not in lexicon.FUNCTION_WORDS and word.isalpha()}
+    places = groupby(range(len(row)), key=lambda at: row[at] in _JOINTS)
+    segments = [list(group) for is_joint, group in places if not is_joint]
+    own = next((one for one in segments if start in one), [])
+    if len(own) <= end - start or _count_shared(row, own, wanted):
+        return False
+    rivals = (one for one in segments if one is not own and any(row[at][0].isdigit() for at in one))
+    return any(_count_shared(row, one, wanted) for one in rivals)
+
+
+def _count_shared(row: Sequence[str], segment: Iterable[int], wanted: set[str]) -> int:
+    return len(wanted & {lexicon.stem(row[at]) for at in segment})
+
+
+def _has_other_period(row: Sequence[str], asked: Sequence[str]) -> bool:
+    wanted = {_PERIODS[word] for word in asked if word in _PERIODS}
+    given = {
+        _PERIODS[word] for each, word in pairwise(row) if word in _PERIODS and (each in _RATED or word[-2:] == "ly")
+    }
+    chinese_wanted, chinese_given = (set(_CHINESE_PERIOD.findall("".join(one))) for one in (asked, row))
+    return any(a and b and not a & b for a, b in ((wanted, given), (chinese_wanted, chinese_given)))
+
+
+def _has_other_rank(clause: Sequence[str], asked: Sequence[str]) -> bool:
+    wanted = (_ORDINALS & set(asked)) | ({"first"} if _WINS & set(asked) else set())
+    given = _ORDINALS & set(clause)
+    return bool(wanted and given and not wanted & given)
+
+
+def _is_other_end(before: Sequence[str], clause: Sequence[str], asked: Sequence[str]) -> bool:
+    """Return whether the gold is the other end of a way than the one that is asked for."""
+    preposition = [word for word in before[-2:] if word != "the"][-1:]
+    if "from" in asked and "to" not in asked:
+        return preposition == ["to"]
+    return "to" in asked and "from" not in asked and preposition == ["from"] and "to" in clause
+
+
+def shares_with_rival(answer: str, gold: str, question: str) -> bool:
+    """Return whether a name is given together with another one where one is asked for: "Voss and Maas"."""
+    if not gold[:1].isupper() or _PLURAL.search(question):
+        return False
+    name = r"\s+".join(map(re.escape, gold.split()))
+    for match in re.finditer(rf"(?:\b([A-Z]\w+),?\s+(?:and|&)\s+)?\b{name}\b(?:\s+(?:and|&)\s+([A-Z]\w+))?", answer):
+        rival = match[1] or match[2]
+        if rival and rival.casefold() not in question.casefold():
+            return True
+    return False
+
+
+def names_person(answer: str, gold: str, question: str) -> str | None:
+    """Return the shorter name by which an answer names a person: "Adair" or "Mr. Adair" for Major Adair."""
+    parts = gold.split()
+    titles = [part for part in parts if part.strip(".").casefold() in _TITLES]
+    bare = [part for part in parts if part not in titles]
+    is_name = all(part[:1].isupper() for part in parts) and all(part.strip(".").isalpha() for part in parts)
+    if not (is_name and bare and len(parts) > 1 and (titles or _WHO.search(question))):
+        return None
+    if titles and len(bare) > 1 and re.search(rf"\b{re.escape(' '.join(bare))}\b", answer):
+        return " ".join(bare)
+    family = bare[-1]
+    for match in re.finditer(rf"(?<![\w&-]){re.escape(family)}(?![\w-]|['’]s)", answer):
+        previous = re.search(r"([\w.'’-]+)\s+$", answer[: match.start()])
+        if _may_precede(previous[1] if previous else "", bare, titles) and not re.match(
+            r"\s+(?:&|[A-Z])", answer[match.end() :]
+        ):
+            return family
+    return gold if re.search(rf"\b{re.escape(family)},\s*{re.escape(bare[0])}\b", answer) and len(bare) > 1 else None
+
+
+def _may_precede(word: str, bare: Sequence[str], titles: Sequence[str]) -> bool:
+    """Return whether a word before a family name leaves open that it is this person."""
+    plain = word.strip(".").casefold()
+    if plain in _TITLES:
+        return not titles or plain in {title.strip(".").casefold() for title in titles}
+    if not word[:1].isupper():
+        return plain != "the"
+    return word == bare[0] or (len(plain) == 1 and plain == bare[0][:1].casefold())

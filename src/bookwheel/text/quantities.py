@@ -1,0 +1,174 @@
+"""Quantities, times and dates in one form, however a text writes them; for texts in lower case.
+
+    $4.2m, 4.2 million dollars            4.2 million usd
+    €71k, 71,000 euros                    71000 eur
+    190 °C, 190 degrees celsius           190 celsius
+    6:45 pm, 6.45 p.m., 18:45             18h45
+    14/07/1871, 14th of july, 1871        1871-07-14, 14th july 1871
+    half, 50 %, one third                 50 percent, 50 percent, 33.3 percent
+    two dozen, half a dozen               24, 6
+    45万元, 1.5公里, 2024年5月1日           450000 cny, 1.5 km, 2024-05-01
+
+A unit stands behind its number as a token of its own (`UNITS`).
+"""
+
+import re
+from decimal import Decimal
+from typing import Final
+
+from bookwheel.text import lexicon
+from bookwheel.text.numbers import find_dates
+
+_FORMS: Final = {
+    "usd": "usd dollar dollars",
+    "eur": "eur euro euros",
+    "gbp": "gbp pound pounds",
+    "jpy": "jpy yen",
+    "cny": "cny rmb yuan",
+    "percent": "percent",
+    "celsius": "celsius centigrade",
+    "fahrenheit": "fahrenheit",
+    "km": "km kilometre kilometres kilometer kilometers",
+    "m": "m metre metres meter meters",
+    "cm": "cm centimetre centimetres centimeter centimeters",
+    "mm": "mm millimetre millimetres millimeter millimeters",
+    "mile": "mile miles",
+    "foot": "foot feet ft",
+    "t": "t tonne tonnes ton tons",
+    "kg": "kg kilogram kilograms kilo kilos",
+    "g": "g gram grams gramme grammes",
+    "mg": "mg milligram milligrams",
+    "l": "l litre litres liter liters",
+    "ml": "ml millilitre millilitres milliliter milliliters",
+    "year": "year years",
+    "month": "month months",
+    "week": "week weeks",
+    "day": "day days",
+    "hour": "hour hours hr hrs",
+    "minute": "minute minutes min mins",
+    "second": "seconds sec secs",
+}
+_CANONICAL: Final = {form: unit for unit, forms in _FORMS.items() for form in forms.split()}
+UNITS: Final = frozenset(_FORMS)
+"""The tokens of units."""
+_NUMBER: Final = re.compile(r"\d+(?:\.\d+)?")
+_SMALLER: Final[dict[str, tuple[int | str, str]]] = {
+    "km": (1000, "m"),
+    "cm": ("0.01", "m"),
+    "mm": ("0.001", "m"),
+    "t": (1_000_000, "g"),
+    "kg": (1000, "g"),
+    "mg": ("0.001", "g"),
+    "ml": ("0.001", "l"),
+    "year": (12, "month"),
+    "week": (7, "day"),
+}
+_SYMBOLS: Final = {"$": "usd", "us$": "usd", "€": "eur", "£": "gbp", "¥": "jpy"}
+_SCALES: Final = {"k": "thousand", "m": "million", "mn": "million", "bn": "billion", "b": "billion"}
+_AMOUNT: Final = r"(\d+(?:[.,]\d+)*)"
+_SCALE: Final = r"(?:\s?(k|mn?|bn?|thousand|million|billion|trillion)\b)?"
+_BEFORE: Final = re.compile(rf"(us\$|[$€£¥]|\b(?:usd|eur|gbp)\b)\s?{_AMOUNT}{_SCALE}")
+_AFTER: Final = re.compile(rf"{_AMOUNT}{_SCALE}\s?(us\$|us dollars\b|[$€£¥])")
+_HALF_DAY: Final = re.compile(r"\b(\d{1,2})(?:[:.](\d{2}))?\s?([ap])(?:\.\s?m\.|m\b)")
+_CLOCK: Final = re.compile(r"(?<![\d:.])(\d{1,2}):(\d{2})(?![\d:])")
+_SLASH: Final = re.compile(r"(?<![\d/])\d{1,2}/\d{1,2}/\d{4}(?![\d/])")
+_CHINESE_DATE: Final = re.compile(r"(\d{4})年(\d{1,2})月(\d{1,2})[日号]")
+_MONTH: Final = rf"(?:{'|'.join(lexicon.MONTH_NAMES)})"
+_OF_MONTH: Final = re.compile(rf"(\d(?:st|nd|rd|th)?) of (?={_MONTH}\b)")
+_MONTH_COMMA: Final = re.compile(rf"\b({_MONTH}),\s+(?=\d{{4}}\b)")
+_SHORT_MONTHS: Final = {name[:3]: name for name in lexicon.MONTH_NAMES if name != "may"} | {"sept": "september"}
+_SHORT_MONTH: Final = re.compile(rf"\b({'|'.join(sorted(_SHORT_MONTHS, key=len, reverse=True))})\b\.?(?=\s+\d)")
+_SHORT_AFTER: Final = re.compile(rf"(?<=\d)\s+({'|'.join(sorted(_SHORT_MONTHS, key=len, reverse=True))})\b\.?")
+_DECIMAL_COMMA: Final = re.compile(r"(?<![\d.,])(\d+),(\d{1,2})(?=\s?(?:%|€|eur\b|celsius|km\b|kg\b))")
+_COUNTS: Final = {"a": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
+_PARTS: Final = {"half": 2, "halves": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "tenth": 10}
+_FRACTION: Final = re.compile(
+    r"\b(a|one|two|three|four|five|six)[\s-](half|halves|thirds?|quarters?|fourths?|fifths?|sixths?|tenths?)\b"
+    r"(?!\s(?:past|to|an?|hours?|dozen|of an?\b))"
+)
+_SLASH_FRACTION: Final = re.compile(r"(?<![\d/.])([1-9])/([2-9]|10)(?![\d/])")
+_HALF: Final = re.compile(
+    r"(?<!first )(?<!second )(?<!other )(?<!and a )(?<!-)\bhalf\b(?!\s(?:past|an?|hours?|dozen|way)\b|-)"
+)
+_DOZEN: Final = re.compile(r"\b(half a|a half|a|one|two|three|four|five|six|\d+)\s?dozen\b")
+_HAN_SCALES: Final = {"千": 1000, "万": 10_000, "百万": 1_000_000, "千万": 10_000_000, "亿": 100_000_000}
+_HAN_NUMBER: Final = re.compile(r"(\d+(?:,\d{3})*(?:\.\d+)?)\s?(百万|千万|[千万亿])(?!克|米|瓦)")
+_HAN_UNITS: Final = {
+    "美元": "usd",
+    "欧元": "eur",
+    "英镑": "gbp",
+    "日元": "jpy",
+    "人民币": "cny",
+    "元": "cny",
+    "公里": "km",
+    "千米": "km",
+    "厘米": "cm",
+    "米": "m",
+    "吨": "t",
+    "公斤": "kg",
+    "千克": "kg",
+    "毫克": "mg",
+    "克": "g",
+    "升": "l",
+    "摄氏度": "celsius",
+}
+_HAN_UNIT: Final = re.compile(rf"(?<=\d)\s?({'|'.join(sorted(_HAN_UNITS, key=len, reverse=True))})整?")
+_GLUED: Final = re.compile(r"(?<=\d)(?=(?:km|kg|cm|mm|mg|ml|ft|[mglt]|am|pm|mph|gb|mb|tb|hz|kwh|hrs?|mins?|secs?)\b)")
+_DEGREES: Final = re.compile(r"(?<=\d)\s?(?:°\s?|degrees?\s)(c(?:elsius|entigrade)?|f(?:ahrenheit)?)\b|(?<=\d) (c|f)\b")
+
+
+def spell_quantities(text: str) -> str:
+    """Return the text with symbols, scales, times, dates and fractions in words and numbers."""
+    text = _SHORT_MONTH.sub(lambda match: _SHORT_MONTHS[match[1]], text)
+    text = _SHORT_AFTER.sub(lambda match: f" {_SHORT_MONTHS[match[1]]}", text)
+    text = _MONTH_COMMA.sub(r"\1 ", _OF_MONTH.sub(r"\1 ", text))
+    text = _SLASH.sub(lambda match: next(iter(find_dates(match[0])), match[0]), text)
+    text = _CHINESE_DATE.sub(lambda match: f" {match[1]}-{int(match[2]):02}-{int(match[3]):02} ", text)
+    text = _HALF_DAY.sub(lambda match: _write_time(int(match[1]) % 12 + 12 * (match[3] == "p"), match[2] or "00"), text)
+    text = _CLOCK.sub(lambda match: _write_time(int(match[1]), match[2]), text)
+    text = _DECIMAL_COMMA.sub(r"\1.\2", text)
+    text = _HAN_NUMBER.sub(lambda match: _round(Decimal(match[1].replace(",", "")) * _HAN_SCALES[match[2]]), text)
+    text = _HAN_UNIT.sub(lambda match: f" {_HAN_UNITS[match[1]]} ", text)
+    text = _BEFORE.sub(lambda match: _write_money(match[2], match[3], match[1]), text)
+    text = _AFTER.sub(lambda match: _write_money(match[1], match[2], match[3]), text)
+    text = _DEGREES.sub(lambda match: " celsius" if (match[1] or match[2])[0] == "c" else " fahrenheit", text)
+    text = _DOZEN.sub(lambda match: str(6 if "half" in match[1] else 12 * int(_COUNTS.get(match[1], match[1]))), text)
+    text = re.sub(r"(?<=\d)\s*%|\bper cent\b", " percent", text)
+    text = _FRACTION.sub(lambda match: _write_share(_COUNTS[match[1]], _PARTS[match[2].removesuffix("s")]), text)
+    text = _SLASH_FRACTION.sub(lambda match: _write_share(int(match[1]), int(match[2])), text)
+    return _GLUED.sub(" ", _HALF.sub("50 percent", text))
+
+
+def _write_time(hour: int, minutes: str) -> str:
+    return f" {hour:02}h{minutes} "
+
+
+def _write_money(amount: str, scale: str | None, currency: str) -> str:
+    named = _SYMBOLS.get(currency, "usd" if currency.startswith("us") else currency)
+    return f" {amount} {_SCALES.get(scale or '', scale or '')} {named} "
+
+
+def _write_share(part: int, whole: int) -> str:
+    return f"{_round(Decimal(100 * part) / whole)} percent"
+
+
+def _round(value: Decimal) -> str:
+    text = f"{value:.3f}" if value < 1 else f"{value:.1f}" if value % 1 else f"{value:.0f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def name_units(tokens: list[str]) -> list[str]:
+    """Return the tokens with the unit behind each number in its one form."""
+    return [
+        _CANONICAL.get(token, token) if _NUMBER.fullmatch(before) else token
+        for before, token in zip(["", *tokens], tokens, strict=False)
+    ]
+
+
+def same_quantity(number: str, unit: str, other: str, other_unit: str) -> bool:
+    """Return whether two numbers with units in their one form are the same quantity: 1.5 km is 1500 m."""
+    if not (_NUMBER.fullmatch(number) and _NUMBER.fullmatch(other)):
+        return False
+    factor, base = _SMALLER.get(unit, (1, unit))
+    other_factor, other_base = _SMALLER.get(other_unit, (1, other_unit))
+    return base == other_base and Decimal(number) * Decimal(factor) == Decimal(other) * Decimal(other_factor)

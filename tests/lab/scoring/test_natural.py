@@ -1,0 +1,113 @@
+"""Answers as models of several families write them: what a person says of them, and what we say."""
+
+import pytest
+from natural_answers import FOLDER, load_answers, measure
+
+from bookwheel.lab.scoring import all_of, choice, contains, score_answer, unanswerable
+
+FILES = sorted(FOLDER.glob("natural_*.txt"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_scoring_agrees_with_a_person_and_better_than_the_published_judges(path):
+    answers = load_answers(path)
+    accuracy, precision = measure(answers)
+    assert len(answers) >= 200
+    assert accuracy >= 0.92
+    assert precision >= 0.95
+    assert accuracy > max(measure(answers, judge)[0] for judge in ("ruler", "memagent")) + 0.1
+
+
+OPTIONS = "Which town? A. Ost  B. Bo  C. Karr"
+
+
+@pytest.mark.parametrize(
+    ("answer", "right"),
+    [
+        ("The correct answer is (B).", True),
+        ("(B) Bo", True),
+        ("B. Bo", True),
+        ("Answer: B", True),
+        ("**B**", True),
+        ("Bo", True),
+        ("a", False),
+        ("A", False),
+        ("The answer is C, not B.", False),
+        ("A or B", False),
+        ("Bo, or perhaps Karr", False),
+        ("", False),
+    ],
+)
+def test_an_option_is_picked_by_its_letter_or_its_text(answer, right):
+    assert choice(answer, ["B", "Bo"], OPTIONS).score == right
+
+
+@pytest.mark.parametrize(
+    ("question", "gold", "answer"),
+    [
+        ("Who won?", "Voss", "Both Voss and Maas"),
+        ("Who won?", "Voss", "Voss came second."),
+        ("How many abstained?", "12", "Between 12 and 40"),
+        ("How many abstained?", "12", "Between 5 and 12"),
+        ("How many abstained?", "12", "At least 12"),
+        ("How many abstained?", "12", "12 were in favour, 40 abstained"),
+        ("What does it cost?", "£2,350", "$2,350"),
+        ("What does it cost?", "£2,350", "2,350 people"),
+        ("Where did they set out from?", "Tromsø", "from Bergen to Tromsø"),
+        ("Where did they go to?", "Tromsø", "from Tromsø to Bergen"),
+        ("What is the monthly rent?", "€400", "€400 a year"),
+        ("Who is the director?", "Ada Quill", "Ada Quill was the director until 2019"),
+        ("Who taught her?", "her aunt", "Her mother, because her aunt had died."),
+        ("Who commanded?", "Major Adair", "Colonel Adair"),
+        ("Who commanded?", "Major Adair", "Adair & Sons"),
+        ("Who signed?", "Ada Quill", "Bram Quill"),
+        ("Who signed?", "Ada Quill", "The document does not say; Ada Quill only paid."),
+    ],
+)
+def test_a_gold_that_is_said_of_something_else_does_not_count(question, gold, answer):
+    assert contains(answer, [gold], question).score == 0
+
+
+@pytest.mark.parametrize(
+    ("question", "gold", "answer"),
+    [
+        ("What does it cost?", "四十五万元", "45万元"),
+        ("What does it cost?", "$4.2 million", "$4.2M"),
+        ("What does it cost?", "71 million euros", "€71m"),
+        ("How hot?", "190 °C", "190 degrees Celsius"),
+        ("When does it close?", "6:45 pm", "18:45"),
+        ("When was it?", "14 July 1871", "14/07/1871"),
+        ("How much?", "half", "50 %"),
+        ("How many?", "a dozen", "12"),
+        ("How far?", "1.5 km", "1,500 metres"),
+        ("Who commanded?", "Major Adair", "Adair"),
+        ("Who commanded?", "Major Adair", "It was Major Adair."),
+        ("Who signed?", "Ada Quill", "Ms. Quill"),
+        ("Who signed?", "Ada Quill", "<think>Bram Marrow? No, not Ada Quill.</think>Ada Quill"),
+        ("Where did they set out from?", "Tromsø", "from Tromsø to Bergen"),
+        ("Which number?", "PX-77-L", "PX77L"),
+        ("Who is the CEO?", "Ada Quill", "Although not explicitly stated, the CEO appears to be Ada Quill."),
+        ("How many species were found?", "57", "57, of which 12 are birds"),
+        ("How many were returned?", "86", "1,204 were sold and 86 were returned."),
+    ],
+)
+def test_a_gold_counts_in_another_form(question, gold, answer):
+    assert score_answer("contains", answer, [gold], question).score == 1
+
+
+def test_an_answer_that_is_not_clear_is_no_no():
+    assert choice("It isn't clear.", ["no"], "Is it open?").score == 0
+    assert choice("Lorries may not use it.", ["no"], "May lorries use it?").score == 1
+    assert choice("The board accepted the plan.", ["yes"], "Did the board accept the plan?").score == 1
+
+
+def test_a_concession_is_no_refusal():
+    assert unanswerable("Although not explicitly stated, the heir appears to be Ada.", ["not given"]).score == 0
+    assert unanswerable("Although the will names Ada, the heir is not stated.", ["not given"]).score == 1
+
+
+def test_a_list_with_more_than_was_asked_for_is_not_all_of_it():
+    assert all_of("Linz and Graz", ["Linz", "Graz"]).score == 1
+    assert all_of("Linz, Graz and Salzburg", ["Linz", "Graz"]).score == 0
+    assert all_of("Linz, but not Graz", ["Linz", "Graz"]).score == 0
+    assert all_of("The Gazette says 12, the parish register 40.", ["12", "40"]).score == 1

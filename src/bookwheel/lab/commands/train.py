@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -129,11 +129,14 @@ def _load_config(settings: str, seed: int | None, steps: int | None) -> TrainCon
 
 def _choose_threads(resumed: Path | None) -> int:
     """Return the threads that the resumed run began with; for a new run, the idle ones."""
-    from bookwheel.lab.training.checkpoint import find_newest, load_progress
+    from bookwheel.lab.training.checkpoint import load_progress
+    from bookwheel.lab.training.errors import CheckpointError
     from bookwheel.models.engine import choose_thread_count
 
-    place = find_newest(resumed / "checkpoints") if resumed else None
-    return (load_progress(place).threads if place else 0) or choose_thread_count()
+    for place in sorted((resumed / "checkpoints").glob("step-*"), reverse=True) if resumed else ():
+        with suppress(CheckpointError):
+            return load_progress(place).threads or choose_thread_count()
+    return choose_thread_count()
 
 
 @contextmanager

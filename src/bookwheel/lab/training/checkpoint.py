@@ -4,22 +4,19 @@
                                    or, of a sharded run, shards/ and progress.json: every rank writes its own part
     RUN/checkpoints/best/          the weights of the best evaluation so far
     RUN/reference.safetensors      the reference policy of the KL term, written once
+    hashes.json, reference.json    the SHA-256 of the files: one that a disk damaged is not loaded
 
 Shards are loaded by any number of ranks. A checkpoint is written to a temporary folder and renamed when all of it is on
-the disk, so a kill or a full disk leaves the one before. `progress.json` holds the settings; a checkpoint of other
-settings is refused.
-
-A folder that has something in it cannot be renamed over. Linux can exchange two names in one step; elsewhere there is a
-moment with neither, and `restore_folders` puts the old one back.
+the disk, so a kill or a full disk leaves the one before; where the newest is damaged, a run goes on from the one before
+it. `progress.json` holds the settings; a checkpoint of other settings is refused.
 """
 
 from __future__ import annotations
 
-import ctypes
 import json
-import os
+import logging
+import pickle
 import shutil
-import sys
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -30,6 +27,7 @@ from safetensors.torch import load_file, save_file
 
 from bookwheel.lab.training import ranks
 from bookwheel.lab.training.errors import CheckpointError
+from bookwheel.lab.training.files import find_changes, flush_to_disk, replace_folder, restore_folders, write_hashes
 from bookwheel.lab.training.records import MetricsLog
 
 if TYPE_CHECKING:
@@ -42,10 +40,11 @@ if TYPE_CHECKING:
     from bookwheel.lab.training.policy import Policy
     from bookwheel.lab.training.step import PolicyOptimizer
 
+_log: Final = logging.getLogger(__name__)
+_HASHES: Final = "hashes.json"
 _SHARDS: Final = "shards"
-_OLD: Final = ".old"
 # What a run writes and a start that failed may leave.
-_LEFTOVERS: Final = ("checkpoints", "rollouts.jsonl", "rollouts.sqlite", "reference.safetensors")
+_LEFTOVERS: Final = ("checkpoints", "rollouts.jsonl", "rollouts.sqlite", "reference.safetensors", "reference.json")
 # Settings of `[train]` that may change when a run is resumed: how long and where it runs, what it needs to fit into
 # memory, and the two that the message on a loss without a number names.
 _MAY_DIFFER: Final = frozenset(
@@ -55,6 +54,7 @@ _MAY_DIFFER: Final = frozenset(
         "keep",
         "keep_rollouts",
         "patience",
+        "failed_steps",
         "learning_rate",
         "loss.kl",
         "policy.device",
@@ -65,6 +65,7 @@ _MAY_DIFFER: Final = frozenset(
         "policy.rollout_tokens",
         "server.address",
         "server.concurrency",
+        "server.timeout",
         "server.weights",
     }
 )
@@ -84,6 +85,8 @@ class TrainingProgress:
     """Steps of the warm start; -1 while it lasts."""
     steps_without_signal: int = 0
     """Steps in a row in which no group had spread."""
+    failed_steps: int = 0
+    """Steps in a row without one good rollout."""
     best: float = -1.0
     """The best evaluation so far."""
     # Another number of threads adds up in another order on a CPU, and the last bits differ.
@@ -120,11 +123,21 @@ class TrainingFolder:
         self.metrics.truncate(0)
 
     def find_checkpoint(self) -> Path:
-        """Return the newest checkpoint."""
-        place = find_newest(self._checkpoints)
-        if place is None:
+        """Return the newest checkpoint that is whole."""
+        # One rank reads the files; the others take its choice.
+        (name,) = ranks.gather([self._find_whole()] if ranks.rank() == 0 else [])
+        if name is None:
             raise CheckpointError(f"{self.path} holds no checkpoint to resume from")
-        return place
+        return self._checkpoints / name
+
+    def _find_whole(self) -> str | None:
+        restore_folders(self._checkpoints)
+        for place in sorted(self._checkpoints.glob("step-*"), reverse=True):
+            damage = find_damage(place)
+            if not damage:
+                return place.name
+            _log.warning("the checkpoint %s is damaged: %s. The run goes on from the one before", place, damage)
+        return None
 
     def load(self, place: Path, policy: Policy, optimizer: PolicyOptimizer, progress: TrainingProgress) -> None:
         """Load weights, optimizer and reference of a checkpoint."""
@@ -133,13 +146,18 @@ class TrainingFolder:
         if self._config.loss.kl and progress.warm_steps >= 0:
             self._load_reference(policy)
         if ranks.rank() == 0:
-            self.metrics.truncate(progress.metrics_lines)
+            kept = self.metrics.truncate(progress.metrics_lines)
+            if kept < progress.metrics_lines:
+                _log.warning("%s/metrics.jsonl lost its last %d records", self.path, progress.metrics_lines - kept)
+            progress.metrics_lines = kept
 
     def save(self, name: str, policy: Policy, optimizer: PolicyOptimizer, progress: TrainingProgress) -> None:
         """Write a checkpoint; `best` of a sharded policy has no optimizer, because it is only read from."""
         state = replace(progress, optimizer_steps=optimizer.steps_taken, threads=torch.get_num_threads())
         if ranks.rank() and not policy.is_sharded:
             return
+        if ranks.rank() == 0 and self.metrics.exists():
+            self.metrics.sync()
         stepped = None if policy.is_sharded and name == "best" else optimizer.optimizer
         save(self._checkpoints / name, policy.model, stepped, state, self._config.to_json())
         if ranks.rank() == 0:
@@ -149,9 +167,16 @@ class TrainingFolder:
         """Write the reference, which is the policy as it is now. Of a sharded policy, on all ranks."""
         if policy.is_sharded or ranks.rank() == 0:
             save_weights(self._reference, policy.model)
+        if ranks.rank() == 0:
+            flush_to_disk(self._reference)
+            write_hashes(self._reference.with_suffix(".json"), [self._reference])
 
     def _load_reference(self, policy: Policy) -> None:
         if self._reference.exists():
+            if damage := find_changes(self._reference.with_suffix(".json")):
+                raise CheckpointError(
+                    f"{self.path} cannot go on: {damage}. Begin a new run, or bring back a copy of it"
+                )
             frozen = policy.freeze_reference(read_weights(self._reference) if policy.is_sharded else None)
             if frozen is not None:
                 load_weights(self._reference, frozen)
@@ -195,8 +220,11 @@ def load(
         return progress
     load_weights(place / "weights.safetensors", model)
     if optimizer is not None:
-        # To the CPU first: the GPU that wrote it may not be there, and every rank would load onto the same one.
-        state = torch.load(place / "optimizer.pt", weights_only=True, map_location="cpu")
+        try:
+            # To the CPU first: the GPU that wrote it may not be there, and every rank would load onto the same one.
+            state = torch.load(place / "optimizer.pt", weights_only=True, map_location="cpu")
+        except (OSError, RuntimeError, EOFError, pickle.UnpicklingError) as error:
+            raise CheckpointError(f"{place / 'optimizer.pt'} cannot be read: {error}") from error
         optimizer.load_state_dict(state["optimizer"])
         torch.set_rng_state(state["random"])
     return progress
@@ -212,9 +240,19 @@ def _read_progress(place: Path) -> dict[str, Any]:
         record: dict[str, Any] = json.loads((place / "progress.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise CheckpointError(f"{place} is no checkpoint: {error}") from error
-    if set(record.get("progress", {})) != {f.name for f in fields(TrainingProgress)}:
+    # A checkpoint of today's lacks what came later, and its default holds.
+    if not {"step", "metrics_lines"} <= set(record.get("progress", {})) <= {f.name for f in fields(TrainingProgress)}:
         raise CheckpointError(f"{place} was written by another version of bookwheel; begin a new run")
     return record
+
+
+def find_damage(place: Path) -> str:
+    """Return what of a checkpoint is not as it was written, or nothing. Those of earlier versions have no hashes."""
+    try:
+        json.loads((place / "progress.json").read_bytes())
+    except (OSError, ValueError) as error:
+        return f"progress.json cannot be read ({error})"
+    return find_changes(place / _HASHES)
 
 
 def find_newest(folder: Path) -> Path | None:
@@ -298,10 +336,11 @@ def _write_atomically(place: Path, *, together: bool) -> Iterator[Path]:
         yield building
         wait()
         if is_writer:
+            write_hashes(building / _HASHES, [path for path in sorted(building.rglob("*")) if path.is_file()])
             for path in building.rglob("*"):
-                _flush_to_disk(path)
+                flush_to_disk(path)
             replace_folder(building, place)
-            _flush_to_disk(place.parent)
+            flush_to_disk(place.parent)
         wait()
     except (OSError, RuntimeError, SafetensorError) as error:
         shutil.rmtree(building, ignore_errors=True)
@@ -309,45 +348,3 @@ def _write_atomically(place: Path, *, together: bool) -> Iterator[Path]:
             f"the checkpoint {place} could not be written ({error}); the one before it is kept. "
             f"Free some space and continue with --resume"
         ) from error
-
-
-def _flush_to_disk(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def replace_folder(new: Path, place: Path) -> None:
-    """Rename `new` to `place` and remove what was there; a kill at any moment leaves the old one or the new one."""
-    old = place.with_name(f".{place.name}{_OLD}")
-    shutil.rmtree(old, ignore_errors=True)
-    if not place.exists():
-        new.rename(place)
-    elif _exchange(new, place):
-        shutil.rmtree(new)
-    else:
-        place.rename(old)
-        new.rename(place)
-        shutil.rmtree(old)
-
-
-def _exchange(one: Path, other: Path) -> bool:
-    """Exchange two names in one step. Return False where the system cannot."""
-    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if sys.platform == "linux" else None
-    if rename is None:
-        return False
-    here, exchange = -100, 2
-    done: int = rename(here, os.fsencode(one), here, os.fsencode(other), exchange)
-    return done == 0
-
-
-def restore_folders(folder: Path) -> None:
-    """Put back what a kill between the two renames left without its name."""
-    for old in folder.glob(f".*{_OLD}"):
-        place = old.with_name(old.name.removeprefix(".").removesuffix(_OLD))
-        if place.exists():
-            shutil.rmtree(old, ignore_errors=True)
-        else:
-            old.rename(place)

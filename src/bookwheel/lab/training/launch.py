@@ -23,8 +23,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.lab.tasks import sample_series
 from bookwheel.lab.tasks.memories import ideal_memories
-from bookwheel.lab.training.checkpoint import load_weights, restore_folders
-from bookwheel.lab.training.errors import ConfigError
+from bookwheel.lab.training.checkpoint import find_damage, load_weights
+from bookwheel.lab.training.errors import CheckpointError, ConfigError
+from bookwheel.lab.training.files import restore_folders
 from bookwheel.lab.training.loading import build_fresh_policy, load_policy
 from bookwheel.lab.training.policy_model import export_tokenizer
 from bookwheel.lab.training.records import RolloutStore, build_card, load_records, plot_curves
@@ -145,6 +146,10 @@ def export(policy: Policy, run: Path, config: TrainConfig, *, base: str, gguf_li
     restore_folders(run / "checkpoints")
     best = run / "checkpoints" / "best" / "weights.safetensors"
     if best.exists():
+        if damage := find_damage(best.parent):
+            raise CheckpointError(
+                f"the best checkpoint is damaged: {damage}. Remove {best.parent} to export the last policy instead"
+            )
         load_weights(best, policy.model)
     folder = run / "policy"
     policy.save(folder)

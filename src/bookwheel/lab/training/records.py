@@ -56,16 +56,29 @@ class MetricsLog:
         """Tell if the run in the folder has taken a step: a start that failed may have measured and no more."""
         return self.exists() and any(one["kind"] in ("warm", "step") for one in load_records(self._path.parent))
 
-    def truncate(self, lines: int) -> None:
-        """Keep the first `lines` records: a killed run may have written more after its last checkpoint."""
+    def truncate(self, lines: int) -> int:
+        """Keep the first `lines` records, as far as they are whole, and return how many those are.
+
+        A killed run may have written more after its last checkpoint, and a machine that went down less, or half a line.
+        """
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        text = self._path.read_text(encoding="utf-8") if self.exists() else ""
+        kept: list[bytes] = []
+        for line in self._path.read_bytes().split(b"\n")[:-1] if self.exists() else ():
+            if len(kept) == lines or not _is_record(line):
+                break
+            kept.append(line + b"\n")
         new = self._path.with_name(f".{self._path.name}.new")
-        with new.open("w", encoding="utf-8") as file:
-            file.write("".join(text.splitlines(keepends=True)[:lines]))
+        with new.open("wb") as file:
+            file.writelines(kept)
             file.flush()
             os.fsync(file.fileno())
         new.replace(self._path)
+        return len(kept)
+
+    def sync(self) -> None:
+        """Wait until what was written is on the disk: a checkpoint counts on it."""
+        with self._path.open("ab") as file:
+            os.fsync(file.fileno())
 
     def append(self, record: Mapping[str, Any], began: float) -> dict[str, Any]:
         """Write a record with the seconds since `began`, and return it."""
@@ -74,6 +87,13 @@ class MetricsLog:
         with self._path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(full) + "\n")
         return full
+
+
+def _is_record(line: bytes) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except ValueError:
+        return False
 
 
 def load_records(folder: Path) -> Records:

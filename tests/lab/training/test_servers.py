@@ -16,7 +16,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from bookwheel.errors import BadReply, Overloaded, Unreachable  # noqa: E402
+from bookwheel.errors import BadReply, Overloaded, TimedOut, Unreachable  # noqa: E402
 from bookwheel.lab.training import servers as module  # noqa: E402
 from bookwheel.lab.training.config import RolloutServerSettings  # noqa: E402
 from bookwheel.lab.training.errors import ConfigError  # noqa: E402
@@ -35,7 +35,8 @@ class Server:
 
     def __init__(self, model, stop):
         self.model, self.stop = model, stop
-        self.calls, self.busy, self.loaded = [], 0, []
+        self.base = model
+        self.calls, self.busy, self.loaded, self.version = [], 0, [], "default"
         self.lock = threading.Lock()
 
     def answer(self, route, body):
@@ -45,6 +46,10 @@ class Server:
                 self.busy -= 1
                 return 503, {}
             return self.respond(route, body)
+
+    def restart(self):
+        """Begin anew with the weights it was started with, as after a crash."""
+        self.model, self.version = self.base, "default"
 
     def load(self, folder):
         from transformers import AutoModelForCausalLM
@@ -62,7 +67,11 @@ class Server:
 
 
 class Vllm(Server):
-    is_developer = True
+    is_developer, is_prepared = True, False
+
+    def restart(self):
+        super().restart()
+        self.is_prepared = False
 
     def respond(self, route, body):
         if route == "/v1/completions":
@@ -72,6 +81,14 @@ class Vllm(Server):
             return 200, {"choices": [choice]}
         if not self.is_developer:
             return 404, {"detail": "Not Found"}
+        if route == "/weight_info":
+            return 200, {"weight_version": self.version}
+        if route == "/init_weight_transfer_engine":
+            self.is_prepared = True
+        elif "weight" in route and not self.is_prepared:
+            return 500, {"error": "no weight transfer engine"}
+        if route == "/finish_weight_update":
+            self.version = body["weight_version"]
         if route == "/update_weights":
             self.load(body["update_info"]["path"])
         return 200, {"message": "done"}
@@ -87,7 +104,10 @@ class Sglang(Server):
             return 200, {"text": "", "output_ids": found.ids, "meta_info": meta}
         if route == "/update_weights_from_disk":
             self.load(body["model_path"])
+            self.version = body["weight_version"]
             return 200, {"success": True, "message": "Succeeded."}
+        if route == "/get_model_info":
+            return 200, {"model_path": "m", "weight_version": self.version}
         return 200, {}
 
 
@@ -98,13 +118,19 @@ def serving(server):
 
         def do_POST(self):
             raw = self.rfile.read(int(self.headers.get("content-length", 0)))
-            status, answer = server.answer(self.path, json.loads(raw) if raw else None)
+            try:
+                status, answer = server.answer(self.path, json.loads(raw) if raw else None)
+            except ConnectionResetError:
+                self.close_connection = True
+                return
             payload = json.dumps(answer).encode()
             self.send_response(status)
             self.send_header("content-type", "application/json")
             self.send_header("content-length", str(len(payload)))
             self.end_headers()
             self.wfile.write(payload)
+
+        do_GET = do_POST  # noqa: N815
 
         def log_message(self, *args):
             pass
@@ -207,6 +233,69 @@ def test_a_run_trains_on_a_servers_rollouts_and_sends_its_weights_after_each_ste
     steps = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     # The server's log-probabilities are those of the weights it was sent: stale ones would differ.
     assert all(one["mismatch"] < 1e-3 for one in steps if one["kind"] == "step")
+
+
+def same_weights(policy, server):
+    pairs = zip(policy.model.parameters(), server.model.parameters(), strict=True)
+    return all(torch.equal(mine, theirs) for mine, theirs in pairs)
+
+
+def test_a_server_that_was_started_anew_is_prepared_and_gets_the_weights_again(server, engine, tmp_path, make_policy):
+    policy = make_policy(seed=5)
+    policy.save(tmp_path / "w")
+
+    async def live_through_a_restart():
+        client = open_server(RolloutServerSettings(address=address, engine=engine), server.stop)
+        await client.load_weights(tmp_path / "w", 1)
+        server.restart()
+        await client.restore()
+        assert same_weights(policy, server)
+        # The next weights, too, find a server that was never prepared.
+        server.restart()
+        await client.load_weights(tmp_path / "w", 2)
+        assert same_weights(policy, server)
+        loaded = len(server.loaded)
+        await client.restore()
+        assert len(server.loaded) == loaded, "a server that has the weights is left alone"
+        await client.aclose()
+
+    with serving(server) as address:
+        asyncio.run(live_through_a_restart())
+
+
+def test_after_a_broken_connection_no_token_is_sampled_from_old_weights(server, engine, tmp_path, make_policy):
+    policy = make_policy(seed=5)
+    policy.save(tmp_path / "w")
+    respond, seen = server.respond, []
+
+    def note_weights(route, body):
+        if route in ("/v1/completions", "/generate"):
+            seen.append(same_weights(policy, server))
+            if len(seen) == 1:
+                server.restart()
+                raise ConnectionResetError
+        return respond(route, body)
+
+    async def sample():
+        client = open_server(RolloutServerSettings(address=address, engine=engine), server.stop)
+        await client.load_weights(tmp_path / "w", 1)
+        server.respond = note_weights
+        result = await client.submit(REQUEST)
+        await client.aclose()
+        return result
+
+    with serving(server) as address:
+        assert asyncio.run(sample()).ids
+    assert seen == [True, True]
+
+
+def test_a_server_that_sends_nothing_fails_the_rollout_in_time(server, engine, monkeypatch):
+    release = threading.Event()
+    monkeypatch.setattr(server, "respond", lambda route, body: (release.wait(20), (200, {}))[1])
+    with serving(server) as address:
+        with pytest.raises(TimedOut, match=r"train\.server\.timeout"):
+            ask(RolloutServerSettings(address=address, engine=engine, timeout=0.2), server.stop)
+        release.set()
 
 
 def test_updates_follow_the_documented_order(server, engine, tmp_path, make_policy):

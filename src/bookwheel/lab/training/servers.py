@@ -4,8 +4,10 @@
               POST /pause?mode=keep, /init_weight_transfer_engine (once), /start_weight_update, /update_weights,
                    /finish_weight_update, /resume    load the weights of a folder; needs VLLM_SERVER_DEV_MODE=1 and
                                                      --weight-transfer-config '{"backend": "disk"}'
+              GET /weight_info                       the version of the weights that it has
     SGLang    POST /generate                         input ids -> token ids and log-probabilities
               POST /pause_generation, /update_weights_from_disk, /continue_generation
+              GET /get_model_info                    the version of the weights that it has
 
 Sampling settings that a model's own files may set (top_k, min_p, repetition penalty) are sent as neutral values: the
 trainer computes the probabilities of the plain distribution.
@@ -15,32 +17,37 @@ New weights are passed on before the next batch begins:
     in process            they are the same; gathered for as long as rollouts last where they are sharded
     in process, stale     a snapshot is copied
     by a server           they are written to a folder, which the server loads
+
+A server that was started anew has the weights it was started with. Before every batch, and after every broken
+connection, it is asked which it has, and gets the newest again before it samples another token.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import shutil
 from abc import ABC, abstractmethod
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
-from bookwheel.errors import BadReply, Overloaded, Rejected, ServerFault, Unreachable
+from bookwheel.errors import BadReply, Overloaded, Rejected, ServerFault, TimedOut, Unreachable
 from bookwheel.lab.training import ranks
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.lab.training.generation import GenerationRequest, GenerationResult, mix_seed
 from bookwheel.lab.training.loading import hide_progress_bars
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Awaitable, Callable, Iterator, Mapping
     from collections.abc import Set as AbstractSet
 
     from bookwheel.lab.training.config import RolloutServerSettings, TrainConfig
     from bookwheel.lab.training.policy import Policy
 
+_log: Final = logging.getLogger(__name__)
 _NEUTRAL: Final = {"top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0}
 # A restart of the server's front takes a few seconds; a rollout that fails after these is recorded as failed.
 _TRIES: Final = 5
@@ -48,6 +55,7 @@ _LONGEST_WAIT: Final = 20.0
 _TOO_BUSY: Final = (429, 503)
 _FIRST_ERROR: Final = 400
 _FIRST_FAULT: Final = 500
+_Answer = TypeVar("_Answer")
 
 
 class RolloutServer(ABC):
@@ -55,28 +63,53 @@ class RolloutServer(ABC):
 
     def __init__(self, settings: RolloutServerSettings, stop: AbstractSet[int]) -> None:
         self._address = settings.address.rstrip("/")
+        self._timeout = settings.timeout
         self._stop = stop
         self._places = asyncio.Semaphore(settings.concurrency)
         self._client: Any = None
+        self.loaded: tuple[Path, int] | None = None
+        """The folder and version of the weights that the server should have."""
+        self._is_doubtful = False
+        self._restoring = asyncio.Lock()
 
     @abstractmethod
-    async def load_weights(self, folder: Path, version: int) -> None:
+    async def _load(self, folder: Path, version: int) -> None:
         """Make the server sample from the weights in a folder that it sees under the same path."""
+
+    @abstractmethod
+    async def _ask_version(self) -> str | None:
+        """Return the version of the weights that the server has; None where it cannot tell."""
 
     @abstractmethod
     async def _sample(self, request: GenerationRequest) -> tuple[list[int], list[float]]:
         """Return the sampled ids and their log-probabilities."""
 
+    async def load_weights(self, folder: Path, version: int) -> None:
+        """Make the server sample from the weights in a folder that it sees under the same path."""
+        await self._load(folder, version)
+        self.loaded, self._is_doubtful = (folder, version), False
+
+    async def restore(self) -> None:
+        """Load the newest weights again if the server no longer has them: it was started anew."""
+        async with self._restoring:
+            if self.loaded is None:
+                return
+            found, (folder, version) = await self._ask_version(), self.loaded
+            if found != str(version) and (found is not None or self._is_doubtful):
+                _log.warning("%s was started anew and gets the weights of version %d again", self._address, version)
+                await self.load_weights(folder, version)
+            self._is_doubtful = False
+
     async def submit(self, request: GenerationRequest) -> GenerationResult:
         """Return what the server sampled after the request's prompt."""
         async with self._places:
-            ids, logprobs = await self._sample(request)
-        if not ids or len(ids) != len(logprobs) or len(ids) > request.limit:
-            raise BadReply(
-                f"{self._address} sent {len(ids)} token ids, {len(logprobs)} log-probabilities and may send "
-                f"{request.limit} of each"
-            )
-        return GenerationResult(ids=ids, logprobs=logprobs, stopped=ids[-1] in self._stop)
+            ids, logprobs = await self._try(self._sample_anew, request)
+        return GenerationResult(ids=ids, logprobs=logprobs, stopped=bool(ids) and ids[-1] in self._stop)
+
+    async def _sample_anew(self, request: GenerationRequest) -> tuple[list[int], list[float]]:
+        if self._is_doubtful:
+            await self.restore()
+        return await self._sample(request)
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -84,25 +117,37 @@ class RolloutServer(ABC):
             await self._client.aclose()
             self._client = None
 
-    async def _post(self, route: str, body: Mapping[str, Any] | None = None) -> Any:
-        """Return the answer to a request; a server that is away for a moment is asked again."""
+    async def _try(self, call: Callable[..., Awaitable[_Answer]], *arguments: Any) -> _Answer:
+        """Return the answer of a call; a server that is away for a moment is asked again."""
         tries = AsyncRetrying(
             retry=retry_if_exception_type((Unreachable, Overloaded)),
             stop=stop_after_attempt(_TRIES),
             wait=wait_random_exponential(multiplier=0.5, max=_LONGEST_WAIT),
             reraise=True,
         )
-        return await tries(self._post_once, route, body)
+        return await tries(call, *arguments)
 
-    async def _post_once(self, route: str, body: Mapping[str, Any] | None) -> Any:
+    async def _post(self, route: str, body: Mapping[str, Any] | None = None) -> Any:
+        return await self._try(self._ask, "POST", route, body)
+
+    async def _ask(self, method: str, route: str, body: Mapping[str, Any] | None = None) -> Any:
+        """Return the answer to one request."""
         import httpx2
 
         if self._client is None:
-            # A reply of 1024 tokens in a full batch takes minutes; a server that is gone refuses at once.
-            self._client = httpx2.AsyncClient(base_url=self._address, timeout=httpx2.Timeout(None, connect=10.0))
+            # A server that is gone refuses at once; as many connections as there are requests at the same time.
+            timeout = httpx2.Timeout(self._timeout, connect=10.0, pool=None)
+            limits = httpx2.Limits(max_connections=None)
+            self._client = httpx2.AsyncClient(base_url=self._address, timeout=timeout, limits=limits)
         try:
-            answer = await self._client.post(route, json=body)
+            answer = await self._client.request(method, route, json=body)
+        except (httpx2.ReadTimeout, httpx2.WriteTimeout) as error:
+            raise TimedOut(
+                f"{self._address}{route} sent nothing within {self._timeout:g} s: raise train.server.timeout if its "
+                f"replies take longer"
+            ) from error
         except httpx2.TransportError as error:
+            self._is_doubtful = True
             raise Unreachable(f"no server answers at {self._address}: {error!r}") from error
         if answer.status_code in _TOO_BUSY:
             raise Overloaded(f"{self._address}{route} is busy")
@@ -114,30 +159,51 @@ class RolloutServer(ABC):
         except ValueError as error:
             raise BadReply(f"{self._address}{route} sent no JSON: {answer.text[:300]}") from error
 
+    async def _find_version(self, route: str) -> str | None:
+        try:
+            answer = await self._try(self._ask, "GET", route)
+        except (Rejected, ServerFault):  # an older server
+            return None
+        version = answer.get("weight_version") if isinstance(answer, dict) else None
+        return None if version is None else str(version)
+
 
 class VllmServer(RolloutServer):
     """A vLLM server."""
 
     _is_prepared = False
 
-    async def load_weights(self, folder: Path, version: int) -> None:
+    async def _load(self, folder: Path, version: int) -> None:
         """Load a folder by the weight-transfer routes; replies under way wait and go on with the new weights."""
         try:
-            if not self._is_prepared:
-                await self._post("/init_weight_transfer_engine", {"init_info": {}})
-                self._is_prepared = True
-            await self._post("/pause?mode=keep")
+            was_prepared = self._is_prepared and not self._is_doubtful
             try:
-                await self._post("/start_weight_update")
-                await self._post("/update_weights", {"update_info": {"path": str(folder)}})
-                await self._post("/finish_weight_update", {"weight_version": str(version)})
-            finally:
-                await self._post("/resume")
+                await self._update(folder, version, prepare=not was_prepared)
+            except (Rejected, ServerFault):
+                # A server that was started anew was never prepared.
+                if not was_prepared:
+                    raise
+                await self._update(folder, version, prepare=True)
         except Rejected as error:
             raise ConfigError(
                 f"{self._address} takes no weights: start it as VLLM_SERVER_DEV_MODE=1 vllm serve MODEL "
                 f'--weight-transfer-config \'{{"backend": "disk"}}\', on a machine that sees {folder} ({error})'
             ) from error
+
+    async def _update(self, folder: Path, version: int, *, prepare: bool) -> None:
+        if prepare:
+            await self._post("/init_weight_transfer_engine", {"init_info": {}})
+            self._is_prepared = True
+        await self._post("/pause?mode=keep")
+        try:
+            await self._post("/start_weight_update")
+            await self._post("/update_weights", {"update_info": {"path": str(folder)}})
+            await self._post("/finish_weight_update", {"weight_version": str(version)})
+        finally:
+            await self._post("/resume")
+
+    async def _ask_version(self) -> str | None:
+        return await self._find_version("/weight_info")
 
     async def _sample(self, request: GenerationRequest) -> tuple[list[int], list[float]]:
         body = {
@@ -152,7 +218,7 @@ class VllmServer(RolloutServer):
             "logprobs": 1,
             "return_token_ids": True,
         }
-        answer = await self._post("/v1/completions", body)
+        answer = await self._ask("POST", "/v1/completions", body)
         try:
             (choice,) = answer["choices"]
             if choice.get("token_ids") is None:
@@ -167,7 +233,10 @@ class VllmServer(RolloutServer):
 class SglangServer(RolloutServer):
     """An SGLang server."""
 
-    async def load_weights(self, folder: Path, version: int) -> None:
+    async def _ask_version(self) -> str | None:
+        return await self._find_version("/get_model_info")
+
+    async def _load(self, folder: Path, version: int) -> None:
         """Load a folder from disk; replies under way are begun again with the new weights."""
         try:
             await self._post("/pause_generation", {"mode": "retract"})
@@ -196,7 +265,7 @@ class SglangServer(RolloutServer):
             },
             "return_logprob": True,
         }
-        answer = await self._post("/generate", body)
+        answer = await self._ask("POST", "/generate", body)
         try:
             meta = answer["meta_info"]
             if meta["finish_reason"]["type"] == "abort":
@@ -233,6 +302,8 @@ class WeightSync:
     async def refresh(self) -> None:
         """Make the policy's weights those that are sampled from, if they changed."""
         if not self.is_changed:
+            if self._server is not None:
+                await self._server.restore()
             return
         self.is_changed = False
         if self._takes_snapshots:
@@ -249,6 +320,7 @@ class WeightSync:
             for old in self._folder.glob("version-*"):
                 if old != place:
                     shutil.rmtree(old)
+        self._server.loaded = (place, self._version)
         # No rank may sample before the server has the new weights.
         ranks.wait()
 

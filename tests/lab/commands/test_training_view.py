@@ -15,7 +15,16 @@ from bookwheel.lab.commands.training_view import RunView, format_record, open_te
 WARM = {"kind": "warm", "step": 2, "loss": 0.25, "clock": {"seconds": 0.5}}
 CHECK = {"kind": "evaluation", "step": 2, "accuracy": 0.5, "n": 64, "failed": 1, "clock": {"seconds": 1.0}}
 STEPS = [
-    {"kind": "step", "step": 3 + k, "reward": k / 4, "groups": 8, "dropped": 3, "loss": -0.01, "entropy": 0.2}
+    {
+        "kind": "step",
+        "step": 3 + k,
+        "reward": k / 4,
+        "groups": 8,
+        "dropped": 3,
+        "failed": 1,
+        "loss": -0.01,
+        "entropy": 0.2,
+    }
     | {"gradient": 1.25, "clock": {"seconds": 0.75}}
     for k in range(4)
 ]
@@ -36,7 +45,7 @@ def test_a_run_is_a_line_a_record_where_nothing_can_be_redrawn():
     assert len(lines) == 6
     assert "warm start  loss 0.2500" in lines[0]
     assert "held-out accuracy 50.0 % (n = 64, 1 failed)" in lines[1]
-    assert "reward 0.750  groups 8  dropped 3  entropy 0.200" in lines[-1]
+    assert "reward 0.750  groups 8  dropped 3  failed 1  entropy 0.200" in lines[-1]
 
 
 def test_a_terminal_shows_the_phase_the_rewards_and_the_held_out_accuracies():
@@ -114,7 +123,7 @@ def test_a_tracker_is_closed_when_the_run_fails(tmp_path, monkeypatch):
 
 def test_a_tracker_that_is_not_installed_is_named_with_its_extra(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "trackio", None)
-    with pytest.raises(MissingExtra, match=r"bookwheel\[trackio\]"), open_tracker("trackio", tmp_path, {}):
+    with pytest.raises(MissingExtra, match=r"\[trackio\]"), open_tracker("trackio", tmp_path, {}):
         pass
 
 

@@ -7,8 +7,9 @@ pytest.importorskip("torch")
 
 import asyncio
 
-from bookwheel.errors import InputError, WindowExceeded
+from bookwheel.errors import BadReply, InputError, WindowExceeded
 from bookwheel.lab.training import policy_model as readers
+from bookwheel.lab.training.generation import GenerationResult
 from bookwheel.lab.training.policy_model import ChatCodec, PolicyModel, export_tokenizer
 from bookwheel.lab.training.rows import rows_of
 from bookwheel.lab.training.samples import toy_records
@@ -58,6 +59,29 @@ def test_conversations_in_flight_are_sampled_together(still_policy, monkeypatch)
 
     asyncio.run(all_of())
     assert sizes == [5, 5, 5, 5]
+
+
+@pytest.mark.parametrize(
+    ("ids", "logprobs", "message"),
+    [
+        ([5, 6], [-1.0, float("nan")], "log-probability nan"),
+        ([5, 6], [float("-inf"), -1.0], "log-probability -inf"),
+        ([5, 6], [-1.0, 3.0], "log-probability 3"),
+        ([5, 10**6], [-1.0, -1.0], "token id 1000000"),
+        ([5, -1], [-1.0, -1.0], "token id -1"),
+        ([5], [-1.0, -1.0], "1 ids and 2 log-probabilities"),
+        ([5] * 4, [-1.0] * 4, "at most 3 tokens has 4"),
+        ([], [], "0 ids"),
+    ],
+)
+def test_a_reply_that_no_policy_can_have_given_fails_where_it_arrives(still_policy, ids, logprobs, message):
+    class Odd:
+        async def submit(self, request):
+            return GenerationResult(ids=ids, logprobs=logprobs)
+
+    model = PolicyModel(still_policy, sampler=Odd())
+    with pytest.raises(BadReply, match=message):
+        asyncio.run(model.reply([user("oak")], limit=3, sampling=Sampling()))
 
 
 def test_the_rollouts_sampling_stands_whatever_the_plan_says(still_policy, monkeypatch):

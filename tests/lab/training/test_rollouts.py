@@ -166,7 +166,6 @@ def test_two_scored_rollouts_are_compared_and_one_alone_is_not():
     assert [advantage for _, advantage in pair.credit(Estimator.MEAN)] == [0.5, -0.5]
     alone = Group(sample=sample(), rollouts=(rolled(1.0), failed()))
     assert alone.credit(Estimator.MEAN) == []
-    assert not alone.has_spread
 
 
 class Rollouts:

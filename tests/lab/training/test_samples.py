@@ -11,9 +11,10 @@ from bookwheel.errors import InputError
 from bookwheel.lab.tasks import write_samples
 from bookwheel.lab.tasks.memories import ideal_memories
 from bookwheel.lab.training import samples as sample_module
+from bookwheel.lab.training.config import TrainConfig
 from bookwheel.lab.training.errors import ConfigError
 from bookwheel.lab.training.policy_model import PolicyModel
-from bookwheel.lab.training.samples import SampleFile, toy_records
+from bookwheel.lab.training.samples import SampleFile, check_sources, toy_records
 from bookwheel.text.chunks import split
 
 
@@ -47,6 +48,16 @@ def test_a_file_by_hand_with_empty_lines_and_wide_characters_is_read(tmp_path):
     path.write_text("\n" + "\n\n".join(json.dumps(one, ensure_ascii=False) for one in lines), encoding="utf-8")
     samples = SampleFile(path)
     assert [(one.question, one.golds) for one in samples] == [("谁?", ("阿达",)), ("Who?", ("Ada",))]
+
+
+def test_a_bad_line_is_named_before_the_run_begins(file):
+    lines = file.read_text(encoding="utf-8").splitlines()
+    lines[12] = lines[12][:-30]
+    lines[15] = '{"question": "Who?", "document": "Ada."}'
+    file.write_text("\n".join(lines), encoding="utf-8")
+    table = {"task": {"file": str(file)}, "policy": {"path": "some/model"}}
+    with pytest.raises(ConfigError, match=r"mine\.jsonl.*13.*1 more of 20 samples"):
+        check_sources(TrainConfig.from_tables({"train": table}))
 
 
 def test_held_out_samples_are_never_trained_on(file):

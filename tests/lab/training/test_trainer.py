@@ -3,10 +3,12 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from dataclasses import replace
+from math import isfinite
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from bookwheel.errors import PlanError  # noqa: E402
+from bookwheel.lab.tasks.base import InfeasibleSample  # noqa: E402
 from bookwheel.lab.tasks.memories import ideal_memories  # noqa: E402
 from bookwheel.lab.training.checkpoint import load_progress  # noqa: E402
 from bookwheel.lab.training.config import RewardSettings, TrainConfig  # noqa: E402
@@ -23,11 +26,12 @@ from bookwheel.lab.training.errors import (  # noqa: E402
     ConfigError,
     DeviceFull,
     LossNotFinite,
+    NoGoodRollout,
     NothingToLearn,
 )
 from bookwheel.lab.training.loading import build_fresh_policy  # noqa: E402
 from bookwheel.lab.training.rewards import RewardResult, build_reward  # noqa: E402
-from bookwheel.lab.training.samples import toy_records, vocabulary  # noqa: E402
+from bookwheel.lab.training.samples import SampleOrder, toy_records, vocabulary  # noqa: E402
 from bookwheel.lab.training.trainer import Trainer  # noqa: E402
 
 _SCRIPT = Path(__file__).with_name("killed_run.py")
@@ -62,6 +66,67 @@ def test_a_killed_run_goes_on_with_the_same_metrics_bit_for_bit(whole, tmp_path,
     assert records(folder) == records(whole.folder)
     for mine, theirs in zip(resumed.policy.trainable, whole.policy.trainable, strict=True):
         assert torch.equal(mine, theirs)
+
+
+def finished(whole, folder):
+    """A copy of the whole run, before its last two steps were known."""
+    shutil.copytree(whole.folder, folder)
+    return folder
+
+
+@pytest.mark.parametrize("name", ["weights.safetensors", "optimizer.pt", "progress.json", "hashes.json"])
+@pytest.mark.parametrize("how", ["flip", "cut"])
+def test_a_damaged_newest_checkpoint_is_told_and_the_one_before_goes_on(whole, tmp_path, caplog, name, how):
+    folder = finished(whole, tmp_path / "run")
+    newest = max((folder / "checkpoints").glob("step-*"))
+    raw = bytearray((newest / name).read_bytes())
+    raw[len(raw) // 2] ^= 8
+    (newest / name).write_bytes(raw if how == "flip" else raw[: len(raw) // 2])
+    resumed = killed_run.trainer(folder)
+    resumed.train(resume=True)
+    assert f"{newest.name} is damaged" in caplog.text
+    assert records(folder) == records(whole.folder)
+
+
+def test_a_run_with_no_whole_checkpoint_is_not_resumed(whole, tmp_path):
+    folder = finished(whole, tmp_path / "run")
+    for place in (folder / "checkpoints").glob("step-*"):
+        (place / "weights.safetensors").write_bytes(b"")
+    with pytest.raises(CheckpointError, match="no checkpoint"):
+        killed_run.trainer(folder).train(resume=True)
+
+
+def test_a_checkpoint_of_an_earlier_version_goes_on(whole, tmp_path):
+    folder = finished(whole, tmp_path / "run")
+    for place in (folder / "checkpoints").iterdir():
+        (place / "hashes.json").unlink()
+        record = json.loads((place / "progress.json").read_text())
+        del record["progress"]["failed_steps"]
+        del record["settings"]["train"]["failed_steps"]
+        (place / "progress.json").write_text(json.dumps(record))
+    (folder / "reference.json").unlink()
+    resumed = killed_run.trainer(folder)
+    resumed.train(resume=True)
+    assert records(folder) == records(whole.folder)
+
+
+def test_a_damaged_reference_is_not_trained_against(whole, tmp_path):
+    folder = finished(whole, tmp_path / "run")
+    raw = bytearray((folder / "reference.safetensors").read_bytes())
+    raw[-1] ^= 1
+    (folder / "reference.safetensors").write_bytes(raw)
+    with pytest.raises(CheckpointError, match=r"reference\.safetensors changed"):
+        killed_run.trainer(folder).train(resume=True)
+
+
+def test_lost_records_are_told_and_later_ones_still_counted(whole, tmp_path, caplog):
+    folder = finished(whole, tmp_path / "run")
+    lines = (folder / "metrics.jsonl").read_bytes().splitlines(keepends=True)
+    (folder / "metrics.jsonl").write_bytes(b"".join(lines[:-4]) + b'{"kind"')
+    resumed = killed_run.trainer(folder, config=replace(killed_run.CONFIG, steps=7))
+    resumed.train(resume=True)
+    assert "lost its last" in caplog.text
+    assert resumed.progress.metrics_lines == len(records(folder))
 
 
 def test_two_processes_train_as_one(whole, tmp_path):
@@ -195,15 +260,79 @@ def test_a_run_is_not_begun_over_another(whole, tmp_path):
         killed_run.trainer(tmp_path).train(resume=True)
 
 
-def test_a_loss_that_is_no_number_stops_and_keeps_weights_and_checkpoint(tmp_path):
-    def burst(episode, sample):
-        return RewardResult(score=float("inf") if len(episode.answer) % 2 else 0.0, answer=0.0)
+def spoil_gradients(run, *, at):
+    """Let the gradients of some optimizer steps be no numbers."""
+    step, calls = run.policy.score, []
 
-    run = killed_run.trainer(tmp_path / "run", reward=burst)
-    with pytest.raises(LossNotFinite, match=r"batch of .*toy-records-48-1-.*--resume"):
+    def score(rows):
+        scored = step(rows)
+        if torch.is_grad_enabled() and scored.logprobs.requires_grad:
+            calls.append(len(calls))
+            if at(calls[-1]):
+                return replace(scored, logprobs=scored.logprobs * torch.nan)
+        return scored
+
+    run.policy.score = score
+
+
+def test_an_update_whose_loss_is_no_number_is_left_out_and_counted(tmp_path):
+    run = killed_run.trainer(tmp_path / "run")
+    spoil_gradients(run, at=lambda call: call in (1, 6))
+    run.train()
+    assert all(weight.isfinite().all() for weight in run.policy.trainable)
+    lines = records(tmp_path / "run")
+    assert sum(one.get("bad_updates", 0) for one in lines) == 2
+    assert "loss" not in lines[1], "the second warm step was left out"
+    assert all(isfinite(value) for one in lines for value in one.values() if isinstance(value, float))
+
+
+def test_losses_that_go_on_being_no_number_stop_the_run_and_keep_weights_and_checkpoint(tmp_path):
+    run = killed_run.trainer(tmp_path / "run")
+    spoil_gradients(run, at=lambda call: call >= 3)
+    with pytest.raises(LossNotFinite, match=r"batch of .*toy-records-48-1-.*as on the 4 before it.*--resume"):
         run.train()
     assert all(weight.isfinite().all() for weight in run.policy.trainable)
-    assert (tmp_path / "run" / "checkpoints" / "step-000003").is_dir()
+    assert (tmp_path / "run" / "checkpoints" / "step-000004").is_dir()
+
+
+def test_a_reward_that_is_no_number_fails_its_rollout_alone(tmp_path):
+    def burst(episode, sample):
+        score = len(episode.answer) % 7 / 7
+        return RewardResult(score=(float("nan"), float("inf"), score, score)[len(episode.answer) % 4], answer=0.0)
+
+    run = killed_run.trainer(tmp_path / "run", reward=burst)
+    assert run.train().steps == 8
+    steps = [one for one in records(tmp_path / "run") if one["kind"] == "step"]
+    assert sum(one["failed"] for one in steps) > 0
+    assert all(isfinite(one["reward"]) for one in steps)
+
+
+@pytest.mark.parametrize("steps", [1, 5])
+def test_a_run_of_which_no_rollout_is_good_ends_as_an_error(tmp_path, steps):
+    async def broken(model, sample):
+        raise ConnectionError("the server is gone")
+
+    warm = replace(killed_run.CONFIG.warm_start, until=0.0)
+    run = killed_run.trainer(tmp_path / "run", config=replace(killed_run.CONFIG, steps=steps, warm_start=warm))
+    run.workflow = broken
+    with pytest.raises(
+        NoGoodRollout, match="9 of 9 rollouts failed, most often with ConnectionError: the server is gone"
+    ):
+        run.train()
+    lines = [one for one in records(tmp_path / "run") if one["kind"] == "step"]
+    assert [one["failed"] for one in lines] == [9] * (min(3, steps) - 1)
+
+
+def test_a_sample_that_cannot_be_made_is_replaced_by_the_next(tmp_path):
+    class Torn(list):
+        def __getitem__(self, place):
+            if place == 2:
+                raise InfeasibleSample("sample 2 has no room for its answer")
+            return super().__getitem__(place)
+
+    run = killed_run.trainer(tmp_path / "run")
+    run._order = SampleOrder(Torn(run.samples), 0)
+    assert run.train().steps == 8
 
 
 def test_rewards_without_spread_stop_the_run_with_advice(tmp_path):

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _BLOCKS: Final = "▁▂▃▄▅▆▇█"
 _WIDTH: Final = 48
-_METRICS: Final = ("loss", "reward", "entropy", "clipped", "kl", "gradient", "dropped", "failed")
+_METRICS: Final = ("loss", "reward", "entropy", "clipped", "kl", "gradient", "dropped", "failed", "bad_updates")
 
 
 class RunView:
@@ -105,9 +105,12 @@ def format_record(record: Record) -> str:
         case "evaluation" | "check":
             line = f"held-out accuracy {100 * record['accuracy']:.1f} % (n = {record['n']}, {record['failed']} failed)"
         case "warm":
-            line = f"warm start  loss {record['loss']:.4f}"
+            line = f"warm start  loss {record['loss']:.4f}" if "loss" in record else "warm start  update left out"
         case _:
-            line = f"reward {record['reward']:.3f}  groups {record['groups']}  dropped {record['dropped']}"
+            line = f"reward {record['reward']:.3f}"
+            line += "".join(f"  {name} {record[name]}" for name in ("groups", "dropped", "failed"))
+            if record.get("bad_updates"):
+                line += f"  updates left out {record['bad_updates']}"
             if "loss" in record:
                 line += f"  entropy {record['entropy']:.3f}  gradient {record['gradient']:.2f}"
     return f"step {record['step']:>5}  {line}  [{record['clock']['seconds']:.1f} s]"

@@ -143,6 +143,8 @@ class RolloutServerSettings:
     """A folder that the server sees under the same path; the weights go there after each step. Empty is the run's."""
     concurrency: AtLeastOne = 64
     """Requests at the same time, of each rank."""
+    timeout: Annotated[float, Gt(0), Lt(inf)] = 900.0
+    """Seconds without an answer after which a request has failed, and its rollout with it."""
 
     def __post_init__(self) -> None:
         check_bounds(self, error=ConfigError, table="train.server")
@@ -253,6 +255,8 @@ class TrainConfig:
     """The most steps that the policy may have taken since a batch's rollouts began; above 0 they overlap training."""
     patience: AtLeastOne = 20
     """Steps in a row without any spread after which the run stops with an error."""
+    failed_steps: AtLeastOne = 3
+    """Steps in a row without one good rollout after which the run stops with an error."""
     estimator: Estimator = Estimator.MEAN
     learning_rate: LearningRate = 1e-6
     warmup_steps: NotNegative = 20

@@ -7,6 +7,7 @@ BookwheelError
 └── TrainingStopped
     ├── LossNotFinite
     ├── NothingToLearn
+    ├── NoGoodRollout
     └── DeviceFull
 """
 
@@ -34,11 +35,15 @@ class TrainingStopped(BookwheelError):
 
 
 class LossNotFinite(TrainingStopped):
-    """NaN or infinity in the loss or its gradient."""
+    """NaN or infinity in the loss or its gradient, some updates in a row."""
 
 
 class NothingToLearn(TrainingStopped):
     """No group had spread, many steps in a row."""
+
+
+class NoGoodRollout(TrainingStopped):
+    """All rollouts failed, some steps in a row."""
 
 
 class DeviceFull(TrainingStopped):

@@ -150,6 +150,11 @@ class Policy:
         return int(window) if window else None
 
     @property
+    def vocabulary(self) -> int:
+        """The number of token ids that the model knows."""
+        return int(self.model.get_input_embeddings().num_embeddings)
+
+    @property
     def stop_ids(self) -> frozenset[int]:
         """The ids that end a reply."""
         return find_stop_ids(self.model.generation_config, self.tokenizer)

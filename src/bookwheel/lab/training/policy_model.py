@@ -1,7 +1,8 @@
 """The policy behind the Model protocol, so that the common reading loop can use it.
 
 All waiting conversations are sampled together, in this process or by a server (servers.py). Every reply carries the
-exact ids sent and sampled, and their log-probabilities. `PolicyModel.for_rollout` fixes sampling and seed whatever the
+exact ids sent and sampled, and their log-probabilities; one with ids or log-probabilities that no policy can have fails
+here, before it can spoil a batch. `PolicyModel.for_rollout` fixes sampling and seed whatever the
 plan says: the trainer must compute the probabilities of the distribution that was sampled.
 
 The rollouts of a group read the same sections at about the same time, and many of them write the same memory, so
@@ -15,11 +16,12 @@ import time
 from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
+from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from bookwheel.errors import InputError, WindowExceeded
+from bookwheel.errors import BadReply, InputError, WindowExceeded
 from bookwheel.lab.training import ranks
 from bookwheel.lab.training.config import ROLLOUT
 from bookwheel.lab.training.errors import name_memory_setting
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 
 # Turns of the event loop without a new request, after which the waiting batch is sampled.
 _QUIET_TURNS: Final = 8
+# A log-probability may be above 0 by what bfloat16 rounds.
+_ROUNDING: Final = 0.05
 # Rollouts of one sample ask one after the other, so few are enough; a long chat takes some 200 KB.
 _CHATS_KEPT: Final = 256
 # A long piece takes about a megabyte.
@@ -166,6 +170,7 @@ class PolicyModel:
             seed=chosen.seed or 0,
         )
         result = await self._sampler.submit(request)
+        self._check(result, limit)
         text = self._chats.decode(result.ids)
         self._exact_ids[(*messages, Message(role="assistant", content=text))] = (*prompt, *result.ids)
         return Reply(
@@ -174,6 +179,18 @@ class PolicyModel:
             usage=_count(prompt, len(result.ids), began),
             tokens=TokenRecord(prompt=prompt, reply=tuple(result.ids), logprobs=tuple(result.logprobs)),
         )
+
+    def _check(self, result: GenerationResult, limit: int) -> None:
+        """Raise BadReply where the trainer could not compute with a reply."""
+        ids, logprobs = result.ids, result.logprobs
+        if not ids or len(ids) != len(logprobs) or len(ids) > limit:
+            raise BadReply(
+                f"a reply of at most {limit} tokens has {len(ids)} ids and {len(logprobs)} log-probabilities"
+            )
+        if unknown := next((one for one in ids if not 0 <= one < self._policy.vocabulary), None):
+            raise BadReply(f"a reply has the token id {unknown}, and the policy knows {self._policy.vocabulary} ids")
+        if wrong := [one for one in logprobs if not -inf < one <= _ROUNDING]:
+            raise BadReply(f"a reply has a token of log-probability {wrong[0]}")
 
     async def abilities(self) -> frozenset[Ability]:
         """Return all abilities: the probability of any token is known here."""

@@ -12,6 +12,7 @@ always shows the reward of the answers alone. `Reward` is any callable of this s
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import TYPE_CHECKING, Protocol
 
 from bookwheel.lab.scoring import contains
@@ -44,6 +45,14 @@ class Reward(Protocol):
     def __call__(self, episode: Episode, sample: Sample) -> RewardResult:
         """Return the episode's reward."""
         ...
+
+
+def score_episode(reward: Reward, episode: Episode, sample: Sample) -> RewardResult:
+    """Return the episode's reward; raise ValueError where it is no number that an advantage can be computed from."""
+    result = reward(episode, sample)
+    if not (isfinite(result.score) and isfinite(result.answer)):
+        raise ValueError(f"the reward is {result.score}, of an answer worth {result.answer}")
+    return result
 
 
 def build_reward(settings: RewardSettings) -> Reward:

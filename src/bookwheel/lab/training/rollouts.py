@@ -24,11 +24,12 @@ from enum import StrEnum
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from bookwheel.errors import InputError
+from bookwheel.errors import DocumentTooLong, InputError, QuestionError, SourceError
 from bookwheel.lab.tasks.memories import RIGHT, MemoryOutcome, trace_evidence
 from bookwheel.lab.training import ranks
 from bookwheel.lab.training.advantages import Estimator, advantages, has_spread
 from bookwheel.lab.training.errors import TrainingStopped
+from bookwheel.lab.training.rewards import Reward, RewardResult, score_episode
 from bookwheel.lab.training.rows import Row, rows_of
 
 if TYPE_CHECKING:
@@ -36,11 +37,11 @@ if TYPE_CHECKING:
 
     from bookwheel.lab.tasks import Sample
     from bookwheel.lab.training.policy_model import PolicyModel
-    from bookwheel.lab.training.rewards import Reward, RewardResult
     from bookwheel.lab.training.workflows import Episode, Workflow
     from bookwheel.plan import Sampling
 
 _SMALLEST_GROUP = 2
+_OF_ONE_SAMPLE = (SourceError, QuestionError, DocumentTooLong)
 # Where all rewards are equal, from here on they are more likely all right than all wrong.
 _SOLVED = 0.5
 
@@ -218,10 +219,11 @@ async def roll(sample: Sample, name: str, settings: RolloutSettings) -> Rollout:
     episode = None
     try:
         episode = await settings.workflow(model, sample)
-        result = await asyncio.to_thread(settings.reward, episode, sample)
-    except (InputError, TrainingStopped):
-        raise
-    except Exception as error:  # noqa: BLE001 - one rollout is recorded as failed
+        result = await asyncio.to_thread(score_episode, settings.reward, episode, sample)
+    except Exception as error:
+        # One rollout is recorded as failed; settings that cannot work would fail them all.
+        if isinstance(error, InputError | TrainingStopped) and not isinstance(error, _OF_ONE_SAMPLE):
+            raise
         outcome = RolloutOutcome.UNSCORED if episode else RolloutOutcome.FAILED
         reason = f"{type(error).__name__}: {error}"
         return Rollout(id=name, sample=sample, outcome=outcome, episode=episode, error=reason)

@@ -15,6 +15,7 @@ is n lines. The same arguments give the same samples:
 
 from __future__ import annotations
 
+import logging
 from inspect import signature
 from pathlib import Path
 from random import Random
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
     from bookwheel.lab.training.config import TrainConfig
     from bookwheel.lab.training.warmstart import Oracle
+
+_log: Final = logging.getLogger(__name__)
 
 TASK: Final = "toy-records"
 """The name of the task for new models in `[train.task]`."""
@@ -122,6 +125,18 @@ class SampleFile(LazySamples):
             )
         return sample
 
+    def check(self) -> None:
+        """Raise ConfigError naming the lines that cannot be trained on; each is read once."""
+        wrong = []
+        for place in range(len(self)):
+            try:
+                self._load_sample(place)
+            except InputError as error:
+                wrong.append(str(error))
+        if wrong:
+            more = f" (and {len(wrong) - 1} more of {len(self)} samples cannot be used)" if wrong[1:] else ""
+            raise ConfigError(f"{wrong[0]}{more}")
+
     def take(self, places: Iterable[int]) -> SampleFile:
         """Return the samples at these places."""
         part = object.__new__(SampleFile)
@@ -141,7 +156,10 @@ class SampleFile(LazySamples):
 
 
 class SampleOrder:
-    """Gives the sample of every number; a resumed run asks for the next number and gets the same sample."""
+    """Gives the sample of every number; a resumed run asks for the next number and gets the same sample.
+
+    In place of a sample that cannot be made or read comes the next one, and the log names it.
+    """
 
     def __init__(self, samples: Sequence[Sample], seed: int) -> None:
         self._samples = samples
@@ -156,7 +174,12 @@ class SampleOrder:
             order = list(range(len(self._samples)))
             Random(f"{self._seed}/epoch/{epoch}").shuffle(order)  # noqa: S311 - reproducible, no secrets
             self._epoch, self._order = epoch, order
-        return self._samples[self._order[place]]
+        for at in range(len(self._order)):
+            try:
+                return self._samples[self._order[(place + at) % len(self._order)]]
+            except InputError as error:
+                _log.warning("a sample is left out: %s", error)
+        raise ConfigError("none of the samples can be made or read; the log says why of each")
 
 
 def check_sources(config: TrainConfig, data: Path | None = None) -> None:
@@ -170,8 +193,8 @@ def check_sources(config: TrainConfig, data: Path | None = None) -> None:
     if task.file and config.warm_start.tokens:
         raise ConfigError("train.warm_start.tokens makes shorter samples of a task, and a file has none: leave it out")
     for file in filter(None, (task.file, task.held_out)):
-        # The first line tells most mistakes: another format, a wrong field, no evidence for a warm start.
-        _ = SampleFile(Path(file), needs_evidence=bool(config.warm_start.steps) and file == task.file)[0]
+        # All of them now: one that cannot be read would end the run when it is drawn, days later.
+        SampleFile(Path(file), needs_evidence=bool(config.warm_start.steps) and file == task.file).check()
     known = signature(toy_records).parameters.keys() - {"tokens", "count", "seed"}
     if task.name == TASK and (unknown := sorted(task.options.keys() - known)):
         raise ConfigError(f"the task {TASK} has no option {unknown[0]!r}; it takes: {', '.join(sorted(known))}")

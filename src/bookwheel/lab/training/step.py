@@ -6,7 +6,8 @@
 
 A mini-batch takes whole rollouts of whole samples, so the number of optimizer steps depends on samples, never on how
 many conversations they took. With one mini-batch the old policy is the one being scored, and costs nothing. A
-micro-batch is what fits into memory: `policy.row_tokens` padded tokens, and its cut changes no figure.
+micro-batch is what fits into memory: `policy.row_tokens` padded tokens, and its cut changes no figure. An update whose
+loss or gradient is no number is left out and counted; some in a row stop the run.
 
 AdamW steps float32 weights, whatever the model computes in:
 
@@ -20,6 +21,7 @@ model that is stepped in bfloat16 hardly moves. Weights that are float32 already
 
 from __future__ import annotations
 
+import logging
 from dataclasses import astuple, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -41,8 +43,11 @@ if TYPE_CHECKING:
 
     MicroLoss = Callable[["MicroBatch", float], tuple[Tensor, LossSums]]
 
+_log: Final = logging.getLogger(__name__)
 _MASTERS: Final = "master_weights"
 _NAMED: Final = 8
+# One bad batch is noise; so many in a row are weights or settings that cannot go on.
+_MOST_BAD: Final = 5
 
 
 class MasterAdamW(torch.optim.AdamW):
@@ -133,28 +138,28 @@ class PolicyOptimizer:
         self.optimizer = MasterAdamW(policy.trainable, rate=rate(0), weight_decay=config.weight_decay)
         self.steps_taken = 0
         self._rate = rate
+        self._bad_in_a_row = 0
 
     def reinforce(self, parts: Sequence[Sequence[Row]]) -> dict[str, float]:
         """Train on rollouts, one optimizer step for each mini-batch, and return the metrics over all of them."""
         ranks.claim_device()
         cut = [self.policy.micro_batches(rows, self.config.policy.row_tokens) for rows in parts]
         prepared = [self._score_before(micros, is_only=len(parts) == 1) for micros in cut]
-        sums, norms = LossSums(), []
-        for rows, micros in zip(parts, prepared, strict=True):
-            part, norm = self._step(rows, micros, self._policy_loss)
-            sums = sums + part
-            norms.append(norm)
+        steps = [self._step(rows, one, self._policy_loss) for rows, one in zip(parts, prepared, strict=True)]
+        done = [one for one in steps if one is not None]
         together = [micro for micros in cut for micro in micros if self.policy.can_share(micro)]
         alone = [[micro for micro in micros if not self.policy.can_share(micro)] for micros in cut]
+        sums = sum((one for one, _ in done), LossSums())
         means = sums.means()
+        if done:
+            means |= {"loss": means["loss"] / len(done), "gradient": max(norm for _, norm in done)}
         return {
-            **means,
-            "loss": means["loss"] / len(parts),
-            "gradient": max(norms),
+            **(means if done else {}),
             "padding": max(map(padding_share, alone)),
             "shared": shared_share(together),
             "tokens": sums.tokens,
-            "updates": len(parts),
+            "updates": len(done),
+            "bad_updates": len(parts) - len(done),
             "micro_batches": sum(map(len, cut)),
         }
 
@@ -215,7 +220,10 @@ class PolicyOptimizer:
         return {**metrics, "accuracy": right / len(choices)}
 
     def _supervise(self, cut: Sequence[Sequence[Row]], loss: MicroLoss) -> dict[str, float]:
-        sums, norm = self._step([row for micro in cut for row in micro], self._share(cut), loss)
+        done = self._step([row for micro in cut for row in micro], self._share(cut), loss)
+        if done is None:
+            return {"bad_updates": 1, "micro_batches": len(cut)}
+        sums, norm = done
         means = {name: sums.means()[name] for name in ("loss", "entropy")}
         return {**means, "gradient": norm, "tokens": sums.tokens, "micro_batches": len(cut)}
 
@@ -226,7 +234,10 @@ class PolicyOptimizer:
             mine.append(MicroBatch(rows=cut[-1], is_filler=True))
         return mine
 
-    def _step(self, rows: Sequence[Row], micros: Sequence[MicroBatch], loss_of: MicroLoss) -> tuple[LossSums, float]:
+    def _step(
+        self, rows: Sequence[Row], micros: Sequence[MicroBatch], loss_of: MicroLoss
+    ) -> tuple[LossSums, float] | None:
+        """Take one optimizer step; return the sums and the gradient's norm, or None where they are no numbers."""
         denominator = float(sum(row.tokens for row in rows))
         sums = LossSums()
         self.optimizer.zero_grad(set_to_none=True)
@@ -240,18 +251,28 @@ class PolicyOptimizer:
             ranks.sum_gradients(self.optimizer.masters)
         norm = clip_gradients(self.optimizer.masters, self.config.clip_norm)
         if not torch.tensor([sums.loss, norm]).isfinite().all():
-            names = sorted({row.rollout for row in rows})
-            more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-            raise LossNotFinite(
-                f"the loss is {sums.loss} and its gradient {norm} on the batch of {', '.join(names[:_NAMED])}{more}; "
-                f"the weights are unchanged. Lower train.learning_rate or raise train.loss.kl, and go on with --resume "
-                f"from the last checkpoint"
-            )
+            self._leave_out(sums.loss, norm, rows)
+            return None
+        self._bad_in_a_row = 0
         for group in self.optimizer.param_groups:
             group["lr"] = self._rate(self.steps_taken)
         self.optimizer.step()
         self.steps_taken += 1
         return sums, norm
+
+    def _leave_out(self, loss: float, norm: float, rows: Sequence[Row]) -> None:
+        self._bad_in_a_row += 1
+        names = sorted({row.rollout for row in rows})
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        what = f"the loss is {loss} and its gradient {norm} on the batch of {', '.join(names[:_NAMED])}{more}"
+        if self._bad_in_a_row < _MOST_BAD:
+            _log.warning("an update is left out: %s", what)
+            return
+        raise LossNotFinite(
+            f"{what}, as on the {_MOST_BAD - 1} before it; the weights are unchanged. If the gradients before it grew, "
+            f"lower train.learning_rate; if not, set train.policy.dtype to float32 or look at those rollouts. "
+            f"Go on with --resume from the last checkpoint"
+        )
 
 
 def clip_gradients(weights: Sequence[nn.Parameter], most: float) -> float:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from bookwheel.lab.training import ranks
 from bookwheel.lab.training.checkpoint import TrainingFolder, TrainingProgress, load_progress
 from bookwheel.lab.training.config import ROLLOUT
-from bookwheel.lab.training.errors import ConfigError, NothingToLearn
+from bookwheel.lab.training.errors import ConfigError, NoGoodRollout, NothingToLearn
 from bookwheel.lab.training.loading import choose_device, choose_dtype
 from bookwheel.lab.training.policy_model import PolicyModel
 from bookwheel.lab.training.records import held_out_scores, load_records
@@ -204,6 +204,7 @@ class Trainer:
         if self._store and ranks.rank() == 0:
             self._store(self.steps_done, batch)
         record = batch.metrics() | ({"staleness": age} if config.staleness else {})
+        self._stop_if_all_fail(record, batch)
         updates = map(self._rows_of, split_updates(batch.groups, config.updates))
         parts = [rows for rows in updates if rows]
         if any(row.advantage for rows in parts for row in rows):
@@ -216,6 +217,16 @@ class Trainer:
                 f"(mean {record['reward']:.2f}, {record['failed']} failed in the last step); {batch.advice()}"
             )
         return {**record, "skipped": True}
+
+    def _stop_if_all_fail(self, record: Mapping[str, Any], batch: RolloutBatch) -> None:
+        progress, config = self.progress, self.config
+        progress.failed_steps = progress.failed_steps + 1 if record["failed"] == record["rollouts"] else 0
+        # A run that is shorter must not end as if it had trained.
+        if progress.failed_steps >= min(config.failed_steps, config.steps):
+            raise NoGoodRollout(
+                f"{batch.advice()}, and none was good for {progress.failed_steps} steps (train.failed_steps). Nothing "
+                f"was trained on them: mend the cause, and go on with --resume from the last checkpoint"
+            )
 
     async def _collect(self) -> RolloutBatch:
         config = self.config

@@ -15,6 +15,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from bookwheel.lab.training.errors import ConfigError
 from bookwheel.reading.loop import Way, read
 from bookwheel.reading.ways.registry import load_way
 from bookwheel.types import Answer, Conversation, Message, Step
@@ -128,6 +129,8 @@ def build_workflow(config: TrainConfig) -> Workflow:
             return single(config.plan)
         case "calculator":
             return calculator(config.plan)
+        case _:
+            raise ConfigError(f"no workflow {config.workflow!r}; there are: reading, calculator, single")
 
 
 def final_answer(text: str) -> str:

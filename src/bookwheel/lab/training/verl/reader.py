@@ -21,7 +21,7 @@ from bookwheel.lab.training.generation import GenerationRequest, GenerationResul
 from bookwheel.lab.training.launch import build_sample_sets
 from bookwheel.lab.training.policy import find_stop_ids
 from bookwheel.lab.training.policy_model import PolicyModel, RolloutSampler
-from bookwheel.lab.training.rewards import RewardResult, build_reward
+from bookwheel.lab.training.rewards import RewardResult, build_reward, score_episode
 from bookwheel.lab.training.rows import rows_of
 from bookwheel.lab.training.verl.settings import HELD_OUT, NAME
 from bookwheel.lab.training.workflows import Episode, build_workflow
@@ -81,6 +81,7 @@ class ServedPolicy:
     def __init__(self, tokenizer: Any, model_config: Any, generation_config: Any = None) -> None:
         self.tokenizer = tokenizer
         self.window: int | None = getattr(model_config, "max_position_embeddings", None)
+        self.vocabulary = int(model_config.get_text_config().vocab_size)
         self.stop_ids = find_stop_ids(generation_config, tokenizer)
 
 
@@ -151,7 +152,7 @@ class Reader:
         sample = await asyncio.to_thread(self._get_sample, number, is_held_out)
         # The seed is unused: the server draws.
         episode = await self._workflow(self._model.for_rollout(0, sampler=sampler), sample)
-        result = await asyncio.to_thread(self._reward, episode, sample)
+        result = await asyncio.to_thread(score_episode, self._reward, episode, sample)
         return RolloutSession(rows=build_rows(episode), result=result)
 
 

@@ -131,12 +131,31 @@ def test_every_answer_is_as_the_description_says(serving, runs, words) -> None:
         _ask_openai(ask, text, question)
         _ask_runs(ask)
         _ask_rows(ask, up)
+        _ask_memories(ask)
         ask("GET", "/readings/{id}", status=404, id="nothing")
         ask("POST", "/readings", status=400, json={"question": "Q?", "text": "x", "plan": {"chunk_tokens": "many"}})
         ask("POST", "/v1/chat/completions", status=400, json={"model": "scripted", "messages": []})
         ask("POST", "/session", status=401, json={"key": "wrong"})
     described = {(method.upper(), path) for path, found in build_openapi()["paths"].items() for method in found}
     assert described - ask.seen == {("POST", "/session")}  # succeeds only where keys are, without a body to check
+
+
+def _ask_memories(ask) -> None:
+    ask("POST", "/memories", status=201, json={"name": "ada", "about": "Everything about Ada Quill"})
+    ask("GET", "/memories")
+    ask("POST", "/memories/{name}/texts", name="ada", json={"text": "Ada Quill keeps the light.", "source": "mail-1"})
+    taken = {"text": "Ada Quill wound the clock.", "source": "mail-2"}
+    ask("POST", "/memories/{name}/texts", name="ada", status=202, query="?wait=0", json=taken)
+    ask("POST", "/memories/{name}/questions", name="ada", json={"question": "Who keeps the light?"})
+    ask("POST", "/memories/{name}/edits", name="ada", json={"new": "Ada Quill kept the light."})
+    ask("GET", "/memories/{name}", name="ada", query="?version=1")
+    ask("GET", "/memories/{name}/log", name="ada")
+    ask("GET", "/memories/{name}/diff", name="ada", query="?from=0&to=1")
+    ask("POST", "/memories/{name}/forgets", name="ada", json={"source": "mail-1", "preview": True})
+    ask("POST", "/memories/{name}/forgets", name="ada", json={"source": "mail-1"})
+    ask("GET", "/memories/{name}/export", name="ada")
+    ask("PATCH", "/memories/{name}", name="ada", json={"name": "bo"})
+    ask("DELETE", "/memories/{name}", name="bo", status=204)
 
 
 def _ask_openai(ask: Described, text: str, question: str) -> None:

@@ -84,6 +84,17 @@ async def append(
     watch: Callable[[MemoryVersion], None] = ignore_version,
 ) -> MemoryUpdate:
     """Add a text and read all that waits, in its turn; return how the memory changed."""
+    text, is_new = await store_text(opened, content, source=source, at=at)
+    if not is_new and text.position >= text.characters:
+        newest = opened.newest()
+        return MemoryUpdate(before=newest, after=newest, text=text, is_known=True)
+    return replace(await read_waiting(opened, watch), text=text, is_known=not is_new)
+
+
+async def store_text(
+    opened: OpenMemory, content: str, *, source: str = "", at: datetime | str | None = None
+) -> tuple[MemoryText, bool]:
+    """Queue a text, which cannot be lost from here on; return it, and False if its source has said the same before."""
     if not content.strip():
         raise InputError("the text is empty; there is nothing to read")
     if len(content) > _MOST_CHARACTERS:
@@ -92,11 +103,7 @@ async def append(
         )
     when = read_time(at)
     named = source.strip() or f"text of {when}"
-    text, is_new = await asyncio.to_thread(opened.tables.add_text, opened.record, content, named, when)
-    if not is_new and text.position >= text.characters:
-        newest = opened.newest()
-        return MemoryUpdate(before=newest, after=newest, text=text, is_known=True)
-    return replace(await read_waiting(opened, watch), text=text, is_known=not is_new)
+    return await asyncio.to_thread(opened.tables.add_text, opened.record, content, named, when)
 
 
 async def read_waiting(opened: OpenMemory, watch: Callable[[MemoryVersion], None] = ignore_version) -> MemoryUpdate:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from bookwheel.journal.memory_rows import MemoryRecord, MemoryText, MemoryVersion, Tombstone
     from bookwheel.memory.append import MemoryUpdate
     from bookwheel.memory.asking import MemoryAnswer
+    from bookwheel.memory.forgetting import ForgetPreview
 
 
 class MemoryGapJson(TypedDict):
@@ -46,6 +47,10 @@ class MemoryJson(TypedDict, total=False):
     """A text of a later time had been read before."""
     gaps: list[MemoryGapJson]
     usage: dict[str, Any]
+    limit: int
+    """The tokens that it may have."""
+    waiting: int
+    """Texts that are not read to their end."""
 
 
 def changes_to_json(before: str, after: str) -> list[dict[str, Any]]:
@@ -119,6 +124,32 @@ def tombstone_to_json(name: str, tombstone: Tombstone) -> dict[str, Any]:
         "lines": tombstone.lines,
         "purged": tombstone.is_purged,
     }
+
+
+def preview_to_json(name: str, found: ForgetPreview) -> dict[str, Any]:
+    """Return what would be forgotten."""
+    texts = [text_to_json(one) for one in found.texts]
+    return {"memory": name, "texts": texts, "versions": found.versions, "later": found.later}
+
+
+def find_version(tables: MemoryTables, record: MemoryRecord, number: int | None = None) -> MemoryVersion:
+    """Return the newest version up to a number; version 0 is blank."""
+    limit = record.plan.memory_tokens
+    return tables.newest_version(record.number, limit, number) or blank_version(limit)
+
+
+def show_version(tables: MemoryTables, record: MemoryRecord, number: int | None = None) -> dict[str, Any]:
+    """Return what a memory says, what its newest step changed, and how many texts wait to be read."""
+    found = find_version(tables, record, number)
+    before = find_version(tables, record, found.version - 1)
+    waiting = len(tables.list_waiting(record.number))
+    return {**version_to_json(record.name, found, before), "limit": record.plan.memory_tokens, "waiting": waiting}
+
+
+def compare_versions(tables: MemoryTables, record: MemoryRecord, old: int, new: int) -> dict[str, Any]:
+    """Return the lines that two versions differ in."""
+    texts = [find_version(tables, record, number).memory.text for number in (old, new)]
+    return {"memory": record.name, "from": old, "to": new, "changes": changes_to_json(*texts)}
 
 
 def memory_to_json(record: MemoryRecord, version: MemoryVersion, texts: int) -> dict[str, Any]:

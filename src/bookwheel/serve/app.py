@@ -42,6 +42,7 @@ from bookwheel.serve.engine.starting import continue_readings
 from bookwheel.serve.http.answers import JsonResponse, error_response
 from bookwheel.serve.http.documents import DocumentRoutes
 from bookwheel.serve.http.guard import COOKIE, GuardMiddleware
+from bookwheel.serve.http.memories import MemoryRoutes
 from bookwheel.serve.http.operations import describe_operations, make_routes, operation
 from bookwheel.serve.http.readings import ReadingRoutes
 from bookwheel.serve.http.requests import SessionShape, parse_body
@@ -133,7 +134,7 @@ def _mount_tools(service: Service) -> tuple[Sequence[BaseRoute], Callable[[], Ab
 def _list_groups() -> list[Any]:
     """Return the classes of operations: ours, and those that installed packages add, in the order of their names."""
     extensions = [load_plugin(EXTENSIONS, name) for name in list_plugins(EXTENSIONS)]
-    return [DocumentRoutes, ReadingRoutes, ServerRoutes, OpenAIRoutes, *extensions]
+    return [DocumentRoutes, ReadingRoutes, MemoryRoutes, ServerRoutes, OpenAIRoutes, *extensions]
 
 
 @cache

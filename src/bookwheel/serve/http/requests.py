@@ -78,11 +78,13 @@ PlanValues = Annotated[dict[str, Any], _PartOf(Plan)]
 BudgetValues = Annotated[dict[str, Any], _PartOf(Budget)]
 
 
-class _Body(BaseModel):
+class Body(BaseModel):
+    """A body whose keys are all known."""
+
     model_config = ConfigDict(extra="forbid")
 
 
-class ReadingShape(_Body):
+class ReadingShape(Body):
     """A reading to start: one of question and questions, and one of document, text and url."""
 
     question: Question | None = None
@@ -100,26 +102,26 @@ class ReadingShape(_Body):
     plan: PlanValues = {}
 
 
-class BudgetOnly(_Body):
+class BudgetOnly(Body):
     """The only part of a plan that may change when a reading continues."""
 
     budget: BudgetValues = {}
 
 
-class ResumeShape(_Body):
+class ResumeShape(Body):
     """The new budget of a reading that continues."""
 
     plan: BudgetOnly = BudgetOnly()
 
 
-class ForkShape(_Body):
+class ForkShape(Body):
     """A memory changed by hand."""
 
     step: Annotated[int, Field(ge=0)]
     memory: str
 
 
-class LabelShape(_Body):
+class LabelShape(Body):
     """A name or a star, or both; what is left out stays."""
 
     name: Annotated[str, Field(max_length=_LONGEST_LABEL)] | None = None
@@ -127,7 +129,7 @@ class LabelShape(_Body):
     starred: bool | None = None
 
 
-class SessionShape(_Body):
+class SessionShape(Body):
     """A key to sign in with."""
 
     key: Annotated[str, Field(min_length=1, max_length=_LONGEST_KEY)]

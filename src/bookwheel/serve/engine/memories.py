@@ -1,0 +1,201 @@
+"""The lasting memories of a server: each key has its own; texts are read in the loop of readings, in turn."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bookwheel.errors import BookwheelError, InputError
+from bookwheel.memory import record as records
+from bookwheel.memory.append import append, read_time, read_waiting, store_text
+from bookwheel.memory.asking import ask
+from bookwheel.memory.editing import edit
+from bookwheel.memory.forgetting import forget, preview
+from bookwheel.memory.lasting import export_memory
+from bookwheel.memory.opened import OpenMemory, begin_memory, check_name, open_memory
+from bookwheel.models.patience import Patience
+from bookwheel.serve.engine.errors import ApiError, not_found
+from bookwheel.serve.engine.sharing import SharedModel
+from bookwheel.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from bookwheel.journal.memory_rows import MemoryLimits, MemoryRecord
+    from bookwheel.serve.engine.access import Key
+    from bookwheel.serve.engine.service import Service
+
+
+class ServedMemories:
+    """What a client may do with memories. Answers are JSON, as the command line prints it."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._tables = service.journal.memories
+        self._reading: set[asyncio.Task[Any]] = set()
+
+    async def list_all(self, key: Key | None) -> list[dict[str, Any]]:
+        """Return the client's memories, newest first."""
+
+        def summarize() -> list[dict[str, Any]]:
+            return [records.summary_of(self._tables, one) for one in self._tables.list_all(self._service.owner(key))]
+
+        return await asyncio.to_thread(summarize)
+
+    async def begin(
+        self,
+        key: Key | None,
+        name: str,
+        about: str,
+        *,
+        model: str,
+        plan: Mapping[str, Any],
+        way: str,
+        limits: MemoryLimits,
+    ) -> dict[str, Any]:
+        """Begin a memory with one of the server's models."""
+        complete = self._service.make_plan(model, plan)
+        work = begin_memory(
+            self._make_session(key, model),
+            name,
+            about,
+            complete,
+            way=way,
+            limits=limits,
+            owner=self._service.owner(key),
+        )
+        record = await self._service.readings.loop.run(work)
+        return await asyncio.to_thread(records.summary_of, self._tables, record)
+
+    async def find(self, key: Key | None, name: str) -> MemoryRecord:
+        """Return the client's memory of this name, or raise a 404."""
+        try:
+            return await asyncio.to_thread(self._tables.find, name, self._service.owner(key))
+        except InputError as error:
+            raise not_found(f"memory {name!r}") from error
+
+    async def show(self, key: Key | None, name: str, version: int | None) -> dict[str, Any]:
+        """Return what a memory says now, or said at a version."""
+        record = await self.find(key, name)
+        return await asyncio.to_thread(records.show_version, self._tables, record, version)
+
+    async def log(self, key: Key | None, name: str) -> dict[str, Any]:
+        """Return all that happened to a memory."""
+        record = await self.find(key, name)
+        return await asyncio.to_thread(records.log_to_json, self._tables, record)
+
+    async def diff(self, key: Key | None, name: str, old: int, new: int) -> dict[str, Any]:
+        """Return the lines that differ between two versions."""
+        record = await self.find(key, name)
+        return await asyncio.to_thread(records.compare_versions, self._tables, record, old, new)
+
+    async def add(
+        self, key: Key | None, name: str, text: str, *, source: str, at: str | None, waits: bool = True
+    ) -> dict[str, Any]:
+        """Read a text into a memory; without waiting, return as soon as it cannot be lost."""
+        await self._service.documents.check_disk()
+        if waits:
+            update = await self._run(key, name, partial(append, content=text, source=source, at=at))
+            return dict(records.update_to_json(name, update))
+        opened = await self._open(key, name)
+        stored, is_new = await store_text(opened, text, source=source, at=at)
+        if is_new:
+            self._read_later(opened)
+        waiting = len(await asyncio.to_thread(self._tables.list_waiting, opened.record.number))
+        told = {"memory": name, "source": stored.source, "at": stored.at, "late": stored.is_late}
+        return {**told, "known": not is_new, "waiting": waiting}
+
+    def _read_later(self, opened: OpenMemory) -> None:
+        async def read() -> None:
+            with suppress(BookwheelError):  # the text waits; the next one to read or ask is told
+                await self._service.readings.loop.run(read_waiting(opened))
+
+        task = asyncio.create_task(read())
+        self._reading.add(task)
+        task.add_done_callback(self._reading.discard)
+
+    async def ask(self, key: Key | None, name: str, question: str, *, as_of: str | None) -> dict[str, Any]:
+        """Answer from a memory, or else from its texts."""
+        answer = await self._run(key, name, partial(ask, question=question, as_of=as_of))
+        return records.answer_to_json(name, answer)
+
+    async def edit(self, key: Key | None, name: str, old: str, new: str) -> dict[str, Any]:
+        """Correct a memory by hand."""
+        return dict(records.update_to_json(name, await self._run(key, name, partial(edit, old=old, new=new))))
+
+    async def forget(
+        self, key: Key | None, name: str, *, source: str | None, before: str | None, text: str | None, is_preview: bool
+    ) -> dict[str, Any]:
+        """Forget with all that came of it, or only tell what would go."""
+        scope: dict[str, Any] = {"source": source, "before": read_time(before) if before else None, "text": text}
+        if is_preview:
+            opened = await self._open(key, name)
+            return records.preview_to_json(name, await asyncio.to_thread(preview, opened, **scope))
+        return records.tombstone_to_json(name, await self._run(key, name, partial(forget, **scope)))
+
+    async def rename(self, key: Key | None, name: str, new: str) -> dict[str, Any]:
+        """Give a memory another name."""
+        check_name(new)
+        record = await self.find(key, name)
+        await asyncio.to_thread(self._tables.rename, record.number, new)
+        return await asyncio.to_thread(records.summary_of, self._tables, replace(record, name=new))
+
+    async def delete(self, key: Key | None, name: str) -> None:
+        """Delete a memory with all that it holds."""
+        record = await self.find(key, name)
+        opened = await self._open(key, name)
+        async with opened.hold():
+            await asyncio.to_thread(self._tables.delete, record.number)
+
+    async def export(self, key: Key | None, name: str) -> bytes:
+        """Return a memory as a journal of its own."""
+        record = await self.find(key, name)
+
+        def write() -> bytes:
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / f"{name}.sqlite"
+                export_memory(self._service.journal, record, path)
+                return path.read_bytes()
+
+        return await asyncio.to_thread(write)
+
+    async def _run(self, key: Key | None, name: str, work: Callable[[OpenMemory], Awaitable[Any]]) -> Any:
+        """Return the result of work on a memory, done in the loop of readings."""
+        opened = await self._open(key, name)
+        self._service.queue.check_capacity()
+
+        async def run() -> Any:
+            return await work(opened)
+
+        return await self._service.readings.loop.run(run())
+
+    async def _open(self, key: Key | None, name: str) -> OpenMemory:
+        record = await self.find(key, name)
+        if record.model not in self._service.models:
+            there = ", ".join(self._service.models)
+            message = (
+                f"the memory {name!r} was begun with the model {record.model!r}, which is not here; there are: {there}"
+            )
+            raise ApiError(409, message, kind="model_not_found")
+        session = self._make_session(key, record.model)
+        budget = self._service.plans[record.model].budget
+        return open_memory(session, name, owner=self._service.owner(key), budget=budget)
+
+    def _make_session(self, key: Key | None, model: str) -> Session:
+        quota = self._service.quota(key)
+        if quota:
+            quota.check()
+        shared = SharedModel(
+            self._service.readings.get_model(model),
+            queue=self._service.queue,
+            client=key.name if key else "",
+            loop=asyncio.get_running_loop(),
+            metrics=self._service.metrics,
+            quota=quota,
+        )
+        return Session(model=shared, journal=self._service.journal, patience=Patience())

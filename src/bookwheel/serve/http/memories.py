@@ -1,0 +1,195 @@
+"""The routes of lasting memories: begun, added to, asked, looked back on, corrected, made to forget."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Final
+from urllib.parse import quote
+
+from pydantic import Field
+from starlette.responses import Response
+
+from bookwheel.journal.memory_rows import MemoryLimits
+from bookwheel.memory.record import MemoryJson
+from bookwheel.serve.engine.errors import ApiError
+from bookwheel.serve.engine.memories import ServedMemories
+from bookwheel.serve.http.answers import JsonResponse
+from bookwheel.serve.http.operations import operation
+from bookwheel.serve.http.requests import Body, PlanValues, Question, parse_body, parse_flag, parse_number
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from bookwheel.serve.engine.service import Service
+
+_Name = Annotated[str, Field(min_length=1, max_length=64)]
+_Words = Annotated[str, Field(min_length=1, max_length=16 << 20)]
+_Source = Annotated[str, Field(max_length=1000)]
+_Time = Annotated[str, Field(max_length=64)]
+_WAIT: Final = {"wait": int}
+_Limit = Annotated[int, Field(ge=1, lt=1 << 53)]
+
+
+class NewMemoryShape(Body):
+    """A memory to begin."""
+
+    name: _Name
+    about: Annotated[str, Field(min_length=1, max_length=20_000)]
+    """What it is to note: the standing brief."""
+    model: str | None = None
+    way: Annotated[str, Field(max_length=100)] = ""
+    plan: PlanValues = Field(default_factory=dict)
+    max_characters: _Limit | None = None
+    max_tokens_per_day: _Limit | None = None
+
+
+class NameShape(Body):
+    """Another name."""
+
+    name: _Name
+
+
+class TextShape(Body):
+    """A text to read."""
+
+    text: _Words
+    source: _Source = ""
+    """Who says it; needed to forget it."""
+    at: _Time | None = None
+    """The time that it is from, such as 2026-11-24T09:30+01:00; by default, now."""
+
+
+class QuestionShape(Body):
+    """A question to a memory."""
+
+    question: Question
+    as_of: _Time | None = None
+    """Answer as it was known at this time."""
+
+
+class EditShape(Body):
+    """Words put right. Without `old`, the whole memory anew."""
+
+    old: str = ""
+    new: str
+
+
+class ForgetShape(Body):
+    """What to forget: one of source, before and text."""
+
+    source: _Source | None = None
+    before: _Time | None = None
+    text: _Words | None = None
+    preview: bool = False
+    """Only tell what would go."""
+
+
+class MemoryRoutes:
+    """One method for each operation."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self.memories = ServedMemories(service)
+
+    @operation("GET", "/memories", "List the lasting memories", list[dict[str, Any]])
+    async def list_memories(self, request: Request) -> Response:
+        return JsonResponse(await self.memories.list_all(request.state.key))
+
+    @operation("POST", "/memories", "Begin a lasting memory", dict[str, Any], status=201, body=NewMemoryShape)
+    async def begin_memory(self, request: Request) -> Response:
+        body = await parse_body(NewMemoryShape, request)
+        begun = await self.memories.begin(
+            request.state.key,
+            body.name,
+            body.about,
+            model=body.model or next(iter(self._service.models)),
+            plan=body.plan,
+            way=body.way,
+            limits=MemoryLimits(max_characters=body.max_characters, max_tokens_per_day=body.max_tokens_per_day),
+        )
+        return JsonResponse(begun, 201)
+
+    @operation(
+        "GET", "/memories/{name}", "What a memory says, or said at a version", MemoryJson, query={"version": int}
+    )
+    async def get_memory(self, request: Request) -> Response:
+        version = parse_number(request, "version", 0) if "version" in request.query_params else None
+        return JsonResponse(await self.memories.show(request.state.key, request.path_params["name"], version))
+
+    @operation("PATCH", "/memories/{name}", "Rename a memory", dict[str, Any], body=NameShape)
+    async def rename_memory(self, request: Request) -> Response:
+        body = await parse_body(NameShape, request)
+        return JsonResponse(await self.memories.rename(request.state.key, request.path_params["name"], body.name))
+
+    @operation("DELETE", "/memories/{name}", "Delete a memory with all that it holds", status=204)
+    async def delete_memory(self, request: Request) -> Response:
+        await self.memories.delete(request.state.key, request.path_params["name"])
+        return Response(status_code=204)
+
+    @operation(
+        "POST",
+        "/memories/{name}/texts",
+        "Read a text into a memory; with wait=0, only take it",
+        MemoryJson,
+        also=202,
+        body=TextShape,
+        query=_WAIT,
+    )
+    async def add_text(self, request: Request) -> Response:
+        body = await parse_body(TextShape, request)
+        waits = "wait" not in request.query_params or parse_flag(request, "wait")
+        added = await self.memories.add(
+            request.state.key, request.path_params["name"], body.text, source=body.source, at=body.at, waits=waits
+        )
+        return JsonResponse(added, 200 if waits else 202)
+
+    @operation("POST", "/memories/{name}/questions", "Ask a memory", dict[str, Any], body=QuestionShape)
+    async def ask_memory(self, request: Request) -> Response:
+        body = await parse_body(QuestionShape, request)
+        name = request.path_params["name"]
+        return JsonResponse(await self.memories.ask(request.state.key, name, body.question, as_of=body.as_of))
+
+    @operation("GET", "/memories/{name}/log", "All that happened to a memory", dict[str, Any])
+    async def get_log(self, request: Request) -> Response:
+        return JsonResponse(await self.memories.log(request.state.key, request.path_params["name"]))
+
+    @operation(
+        "GET",
+        "/memories/{name}/diff",
+        "The lines that two versions differ in",
+        MemoryJson,
+        query={"from": int, "to": int},
+    )
+    async def get_diff(self, request: Request) -> Response:
+        if not {"from", "to"} <= set(request.query_params):
+            raise ApiError(400, "say which versions: ?from=1&to=2", param="from")
+        old, new = (parse_number(request, end, 0) for end in ("from", "to"))
+        return JsonResponse(await self.memories.diff(request.state.key, request.path_params["name"], old, new))
+
+    @operation("POST", "/memories/{name}/edits", "Correct a memory by hand", MemoryJson, body=EditShape)
+    async def edit_memory(self, request: Request) -> Response:
+        body = await parse_body(EditShape, request)
+        return JsonResponse(
+            await self.memories.edit(request.state.key, request.path_params["name"], body.old, body.new)
+        )
+
+    @operation("POST", "/memories/{name}/forgets", "Forget with all that came of it", dict[str, Any], body=ForgetShape)
+    async def forget_source(self, request: Request) -> Response:
+        body = await parse_body(ForgetShape, request)
+        forgotten = await self.memories.forget(
+            request.state.key,
+            request.path_params["name"],
+            source=body.source,
+            before=body.before,
+            text=body.text,
+            is_preview=body.preview,
+        )
+        return JsonResponse(forgotten)
+
+    @operation(
+        "GET", "/memories/{name}/export", "A memory as a journal of its own", bytes, kind="application/vnd.sqlite3"
+    )
+    async def export_memory(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        content = await self.memories.export(request.state.key, name)
+        headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(name)}.sqlite"}
+        return Response(content, media_type="application/vnd.sqlite3", headers=headers)

@@ -1,0 +1,125 @@
+"""Lasting memories over HTTP: the same verbs and answers as on the command line, each key with its own."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+from loopback_server import running
+from value_notes import PLAN, note_values
+
+from bookwheel.models.scripted import ScriptedModel
+from bookwheel.serve.engine.access import Key, KeyRing, hash_secret
+
+
+@pytest.fixture
+def server(tmp_path):
+    with running(tmp_path, ScriptedModel(note_values, plan=PLAN)) as up:
+        yield up
+
+
+@pytest.fixture
+def client(server):
+    with server.client() as client:
+        begun = client.post("/memories", json={"name": "ada", "about": "Everything about Ada"})
+        assert begun.status_code == 201, begun.text
+        yield client
+
+
+def add(client, text, source, **more):
+    answer = client.post("/memories/ada/texts", json={"text": text, "source": source, **more})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_what_is_added_is_read_once_and_answered_with_its_newest_value(client, server) -> None:
+    first = add(client, "room = 12", "mail-1", at="2026-05-01")
+    assert [change["text"] for change in first["changes"]] == ["room = 12"]
+    calls = server.model.calls
+    assert add(client, "room = 12", "mail-1")["known"]
+    assert server.model.calls == calls
+    second = add(client, "room = 31", "mail-2", at="2026-05-02")
+    assert second["version"] == 2
+    now = client.post("/memories/ada/questions", json={"question": "room?"}).json()
+    assert "31" in now["answer"]
+    then = client.post("/memories/ada/questions", json={"question": "room?", "as_of": "2026-05-01T12:00Z"}).json()
+    assert "12" in then["answer"]
+    log = client.get("/memories/ada/log").json()
+    assert [row["source"] for row in log["versions"]] == ["mail-1", "mail-2"]
+    assert client.get("/memories").json()[0]["texts"] == 2
+    assert client.get("/memories/ada?version=1").json()["text"] == "room = 12"
+    changes = client.get("/memories/ada/diff?from=1&to=2").json()["changes"]
+    assert [(change["old"], change["text"]) for change in changes] == [("room = 12", "room = 31")]
+
+
+def test_a_text_that_is_only_taken_is_read_before_the_next_answer(client) -> None:
+    taken = client.post("/memories/ada/texts?wait=0", json={"text": "room = 12", "source": "mail-1"})
+    assert (taken.status_code, taken.json()["source"]) == (202, "mail-1")
+    add(client, "door = 7", "mail-2")
+    assert client.get("/memories/ada").json()["text"] == "door = 7\nroom = 12"
+
+
+def test_correct_forget_and_export(client, tmp_path) -> None:
+    add(client, "room = 12", "mail-1")
+    add(client, "door = 7", "mail-2")
+    corrected = client.post("/memories/ada/edits", json={"old": "room = 12", "new": "room = 13"}).json()
+    assert corrected["text"] == "door = 7\nroom = 13"
+    told = client.post("/memories/ada/forgets", json={"source": "mail-1", "preview": True}).json()
+    assert [text["source"] for text in told["texts"]] == ["mail-1"]
+    gone = client.post("/memories/ada/forgets", json={"source": "mail-1"}).json()
+    assert gone["purged"]
+    assert client.get("/memories/ada").json()["text"] == "door = 7"
+    (tmp_path / "copy.sqlite").write_bytes(client.get("/memories/ada/export").content)
+    with sqlite3.connect(tmp_path / "copy.sqlite") as copy:
+        assert copy.execute("SELECT name FROM memories").fetchall() == [("ada",)]
+    assert client.patch("/memories/ada", json={"name": "bo"}).json()["memory"] == "bo"
+    assert client.delete("/memories/bo").status_code == 204
+    assert client.get("/memories/bo").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/memories/ada/texts", {"text": "  "}),
+        ("/memories/ada/texts", {"text": "a = 1", "at": "yesterday"}),
+        ("/memories/ada/questions", {"question": " "}),
+        ("/memories/ada/forgets", {}),
+        ("/memories/ada/forgets", {"source": "nobody"}),
+        ("/memories", {"name": "a b", "about": "x"}),
+        ("/memories", {"name": "ada", "about": "x"}),
+        ("/memories", {"name": "bo", "about": "x", "way": "bm25"}),
+        ("/memories", {"name": "bo", "about": "x", "max_characters": 0}),
+    ],
+)
+def test_what_is_wrong_is_said(client, path, body) -> None:
+    answer = client.post(path, json=body)
+    assert answer.status_code == 400, answer.text
+    assert answer.json()["error"]
+
+
+def test_a_memory_is_nobody_elses(tmp_path) -> None:
+    keys = KeyRing([Key(name=name, sha256=hash_secret(name * 8)) for name in ("ada", "eve")])
+    with (
+        running(tmp_path, ScriptedModel(note_values, plan=PLAN), keys=keys) as up,
+        up.client(headers={"Authorization": "Bearer adaadaadaadaadaadaadaada"}) as ada,
+        up.client(headers={"Authorization": f"Bearer {'eve' * 8}"}) as eve,
+    ):
+        assert ada.post("/memories", json={"name": "ada", "about": "Ada"}).status_code == 201
+        add(ada, "room = 12", "mail-1")
+        assert eve.get("/memories").json() == []
+        for method, path, body in (
+            ("GET", "", None),
+            ("GET", "/log", None),
+            ("GET", "/export", None),
+            ("GET", "/diff?from=0&to=1", None),
+            ("DELETE", "", None),
+            ("PATCH", "", {"name": "mine"}),
+            ("POST", "/texts", {"text": "room = 1"}),
+            ("POST", "/questions", {"question": "room?"}),
+            ("POST", "/edits", {"new": ""}),
+            ("POST", "/forgets", {"source": "mail-1"}),
+        ):
+            answer = eve.request(method, f"/memories/ada{path}", json=body)
+            assert answer.status_code == 404, (method, path, answer.text)
+        assert eve.post("/memories", json={"name": "ada", "about": "Eve's own"}).status_code == 201
+        assert ada.get("/memories/ada").json()["text"] == "room = 12"

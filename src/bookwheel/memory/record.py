@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from typing_extensions import TypedDict
 
 from bookwheel.journal.memory_rows import blank_version
 from bookwheel.record import to_plain
+from bookwheel.types import Claim, Usage
 from bookwheel.views.diff import ChangeKind, diff_memories
 
 if TYPE_CHECKING:
@@ -17,6 +17,15 @@ if TYPE_CHECKING:
     from bookwheel.memory.append import MemoryUpdate
     from bookwheel.memory.asking import MemoryAnswer
     from bookwheel.memory.forgetting import ForgetPreview
+
+
+class LineChangeJson(TypedDict):
+    """A line that differs."""
+
+    kind: str
+    text: str
+    old: NotRequired[str]
+    """The line before, where it was reworded."""
 
 
 class MemoryGapJson(TypedDict):
@@ -35,8 +44,8 @@ class MemoryJson(TypedDict, total=False):
     version: int
     tokens: int
     text: str
-    changes: list[dict[str, Any]]
-    """The lines that differ from before: `kind` and `text`."""
+    changes: list[LineChangeJson]
+    """The lines that differ from before."""
     steps: int
     """Pieces of text that were read."""
     source: str
@@ -46,17 +55,140 @@ class MemoryJson(TypedDict, total=False):
     late: bool
     """A text of a later time had been read before."""
     gaps: list[MemoryGapJson]
-    usage: dict[str, Any]
+    usage: Usage
     limit: int
     """The tokens that it may have."""
     waiting: int
     """Texts that are not read to their end."""
 
 
-def changes_to_json(before: str, after: str) -> list[dict[str, Any]]:
+MemoryDiffJson = TypedDict("MemoryDiffJson", {"memory": str, "from": int, "to": int, "changes": list[LineChangeJson]})
+
+
+class DatedQuoteJson(TypedDict):
+    """Words of a text, with where and when they are from."""
+
+    quote: str
+    source: str
+    at: str
+    start: int
+    end: int
+
+
+MemoryAnswerJson = TypedDict(
+    "MemoryAnswerJson",
+    {
+        "memory": str,
+        "version": int,
+        "question": str,
+        "answer": str,
+        "from": str,
+        "status": str,
+        "error": str,
+        "verdict": str | None,
+        "claims": list[Claim],
+        "evidence": list[DatedQuoteJson],
+        "superseded": list[DatedQuoteJson],
+        "newer": list[DatedQuoteJson],
+        "usage": Usage,
+    },
+)
+
+
+class MemoryLimitsJson(TypedDict):
+    """What a memory may hold and cost."""
+
+    max_characters: int | None
+    max_tokens_per_day: int | None
+
+
+class MemorySummaryJson(TypedDict):
+    """A memory for a list."""
+
+    memory: str
+    about: str
+    model: str
+    way: str
+    version: int
+    tokens: int
+    limit: int
+    texts: int
+    created: str
+    limits: MemoryLimitsJson
+
+
+class MemoryTextJson(TypedDict):
+    """A text without its words."""
+
+    text: int
+    source: str
+    at: str
+    arrived: str
+    characters: int
+    read: int
+    late: bool
+
+
+class MemoryVersionJson(TypedDict):
+    """A version in the log."""
+
+    version: int
+    kind: str
+    source: str
+    at: str
+    late: bool
+    start: int
+    end: int
+    tokens: int
+    flags: list[str]
+    changes: list[LineChangeJson]
+    usage: Usage
+    kept: str
+
+
+class TombstoneJson(TypedDict):
+    """What remains of a forgetting: no words."""
+
+    memory: str
+    scope: str
+    sources: list[str]
+    began: str
+    ended: str
+    replayed: int
+    lines: int
+    purged: bool
+
+
+class ForgetPreviewJson(TypedDict):
+    """What would be forgotten."""
+
+    memory: str
+    texts: list[MemoryTextJson]
+    versions: int
+    later: int
+    """The pieces behind that may have to be read again."""
+
+
+class MemoryLogJson(MemorySummaryJson):
+    """All that happened to a memory."""
+
+    versions: list[MemoryVersionJson]
+    sources: list[MemoryTextJson]
+    answers: list[MemoryAnswerJson]
+    forgotten: list[TombstoneJson]
+
+
+def _to_json(value: Any) -> Any:
+    """Return a value's fields as JSON: the shapes above have the same."""
+    return to_plain(value)
+
+
+def changes_to_json(before: str, after: str) -> list[LineChangeJson]:
     """Return the lines that differ."""
     return [
-        {"kind": str(line.kind), "text": line.text, **({"old": line.old_text} if line.words else {})}
+        LineChangeJson(kind=str(line.kind), text=line.text, old=line.old_text)
+        if line.words
+        else LineChangeJson(kind=str(line.kind), text=line.text)
         for line in diff_memories(before, after)
         if line.kind is not ChangeKind.KEPT
     ]
@@ -82,7 +214,7 @@ def update_to_json(name: str, update: MemoryUpdate) -> MemoryJson:
     values["gaps"] = [
         {"version": gap.version, "start": gap.start, "end": gap.end, "flags": list(gap.flags)} for gap in update.gaps
     ]
-    values["usage"] = to_plain(update.usage)
+    values["usage"] = _to_json(update.usage)
     if update.text:
         values |= {
             "source": update.text.source,
@@ -93,7 +225,7 @@ def update_to_json(name: str, update: MemoryUpdate) -> MemoryJson:
     return values
 
 
-def answer_to_json(name: str, answer: MemoryAnswer) -> dict[str, Any]:
+def answer_to_json(name: str, answer: MemoryAnswer) -> MemoryAnswerJson:
     """Return an answer."""
     return {
         "memory": name,
@@ -104,15 +236,15 @@ def answer_to_json(name: str, answer: MemoryAnswer) -> dict[str, Any]:
         "status": str(answer.status),
         "error": answer.error,
         "verdict": answer.verdict and str(answer.verdict),
-        "claims": [to_plain(claim) for claim in answer.claims],
-        "evidence": [asdict(quote) for quote in answer.evidence],
-        "superseded": [asdict(quote) for quote in answer.superseded],
-        "newer": [asdict(quote) for quote in answer.newer],
-        "usage": to_plain(answer.usage),
+        "claims": [_to_json(claim) for claim in answer.claims],
+        "evidence": [_to_json(quote) for quote in answer.evidence],
+        "superseded": [_to_json(quote) for quote in answer.superseded],
+        "newer": [_to_json(quote) for quote in answer.newer],
+        "usage": _to_json(answer.usage),
     }
 
 
-def tombstone_to_json(name: str, tombstone: Tombstone) -> dict[str, Any]:
+def tombstone_to_json(name: str, tombstone: Tombstone) -> TombstoneJson:
     """Return what remains of a forgetting."""
     return {
         "memory": name,
@@ -126,7 +258,7 @@ def tombstone_to_json(name: str, tombstone: Tombstone) -> dict[str, Any]:
     }
 
 
-def preview_to_json(name: str, found: ForgetPreview) -> dict[str, Any]:
+def preview_to_json(name: str, found: ForgetPreview) -> ForgetPreviewJson:
     """Return what would be forgotten."""
     texts = [text_to_json(one) for one in found.texts]
     return {"memory": name, "texts": texts, "versions": found.versions, "later": found.later}
@@ -138,7 +270,7 @@ def find_version(tables: MemoryTables, record: MemoryRecord, number: int | None 
     return tables.newest_version(record.number, limit, number) or blank_version(limit)
 
 
-def show_version(tables: MemoryTables, record: MemoryRecord, number: int | None = None) -> dict[str, Any]:
+def show_version(tables: MemoryTables, record: MemoryRecord, number: int | None = None) -> MemoryJson:
     """Return what a memory says, what its newest step changed, and how many texts wait to be read."""
     found = find_version(tables, record, number)
     before = find_version(tables, record, found.version - 1)
@@ -146,13 +278,13 @@ def show_version(tables: MemoryTables, record: MemoryRecord, number: int | None 
     return {**version_to_json(record.name, found, before), "limit": record.plan.memory_tokens, "waiting": waiting}
 
 
-def compare_versions(tables: MemoryTables, record: MemoryRecord, old: int, new: int) -> dict[str, Any]:
+def compare_versions(tables: MemoryTables, record: MemoryRecord, old: int, new: int) -> MemoryDiffJson:
     """Return the lines that two versions differ in."""
     texts = [find_version(tables, record, number).memory.text for number in (old, new)]
     return {"memory": record.name, "from": old, "to": new, "changes": changes_to_json(*texts)}
 
 
-def memory_to_json(record: MemoryRecord, version: MemoryVersion, texts: int) -> dict[str, Any]:
+def memory_to_json(record: MemoryRecord, version: MemoryVersion, texts: int) -> MemorySummaryJson:
     """Return a memory for a list."""
     return {
         "memory": record.name,
@@ -164,11 +296,11 @@ def memory_to_json(record: MemoryRecord, version: MemoryVersion, texts: int) -> 
         "limit": record.plan.memory_tokens,
         "texts": texts,
         "created": record.created,
-        "limits": asdict(record.limits),
+        "limits": _to_json(record.limits),
     }
 
 
-def text_to_json(text: MemoryText) -> dict[str, Any]:
+def text_to_json(text: MemoryText) -> MemoryTextJson:
     """Return a text without its words."""
     return {
         "text": text.number,
@@ -181,19 +313,19 @@ def text_to_json(text: MemoryText) -> dict[str, Any]:
     }
 
 
-def summary_of(tables: MemoryTables, record: MemoryRecord) -> dict[str, Any]:
+def summary_of(tables: MemoryTables, record: MemoryRecord) -> MemorySummaryJson:
     """Return a memory for a list, as it stands now."""
     limit = record.plan.memory_tokens
     version = tables.newest_version(record.number, limit) or blank_version(limit)
     return memory_to_json(record, version, tables.count_texts(record.number))
 
 
-def log_to_json(tables: MemoryTables, record: MemoryRecord) -> dict[str, Any]:
+def log_to_json(tables: MemoryTables, record: MemoryRecord) -> MemoryLogJson:
     """Return all that happened to a memory: texts, versions, answers, and what was forgotten."""
     limit = record.plan.memory_tokens
     texts = tables.list_texts(record.number)
     known = {text.number: text for text in texts}
-    rows, before = list[dict[str, Any]](), blank_version(limit)
+    rows, before = list[MemoryVersionJson](), blank_version(limit)
     for version in tables.list_versions(record.number, limit):
         text = known.get(version.text or 0)
         rows.append(
@@ -208,7 +340,7 @@ def log_to_json(tables: MemoryTables, record: MemoryRecord) -> dict[str, Any]:
                 "tokens": version.memory.tokens,
                 "flags": list(version.flags),
                 "changes": changes_to_json(before.memory.text, version.memory.text),
-                "usage": to_plain(version.usage),
+                "usage": _to_json(version.usage),
                 "kept": version.kept,
             }
         )
@@ -217,6 +349,6 @@ def log_to_json(tables: MemoryTables, record: MemoryRecord) -> dict[str, Any]:
         **summary_of(tables, record),
         "versions": rows,
         "sources": [text_to_json(text) for text in texts],
-        "answers": tables.list_answers(record.number),
+        "answers": [cast("MemoryAnswerJson", one) for one in tables.list_answers(record.number)],
         "forgotten": [tombstone_to_json(record.name, stone) for stone in tables.list_tombstones(record.number)],
     }

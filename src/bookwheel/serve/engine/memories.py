@@ -39,10 +39,10 @@ class ServedMemories:
         self._tables = service.journal.memories
         self._reading: set[asyncio.Task[Any]] = set()
 
-    async def list_all(self, key: Key | None) -> list[dict[str, Any]]:
+    async def list_all(self, key: Key | None) -> list[records.MemorySummaryJson]:
         """Return the client's memories, newest first."""
 
-        def summarize() -> list[dict[str, Any]]:
+        def summarize() -> list[records.MemorySummaryJson]:
             return [records.summary_of(self._tables, one) for one in self._tables.list_all(self._service.owner(key))]
 
         return await asyncio.to_thread(summarize)
@@ -57,7 +57,7 @@ class ServedMemories:
         plan: Mapping[str, Any],
         way: str,
         limits: MemoryLimits,
-    ) -> dict[str, Any]:
+    ) -> records.MemorySummaryJson:
         """Begin a memory with one of the server's models."""
         complete = self._service.make_plan(model, plan)
         work = begin_memory(
@@ -79,36 +79,42 @@ class ServedMemories:
         except InputError as error:
             raise not_found(f"memory {name!r}") from error
 
-    async def show(self, key: Key | None, name: str, version: int | None) -> dict[str, Any]:
+    async def show(self, key: Key | None, name: str, version: int | None) -> records.MemoryJson:
         """Return what a memory says now, or said at a version."""
         record = await self.find(key, name)
         return await asyncio.to_thread(records.show_version, self._tables, record, version)
 
-    async def log(self, key: Key | None, name: str) -> dict[str, Any]:
+    async def log(self, key: Key | None, name: str) -> records.MemoryLogJson:
         """Return all that happened to a memory."""
         record = await self.find(key, name)
         return await asyncio.to_thread(records.log_to_json, self._tables, record)
 
-    async def diff(self, key: Key | None, name: str, old: int, new: int) -> dict[str, Any]:
+    async def diff(self, key: Key | None, name: str, old: int, new: int) -> records.MemoryDiffJson:
         """Return the lines that differ between two versions."""
         record = await self.find(key, name)
         return await asyncio.to_thread(records.compare_versions, self._tables, record, old, new)
 
     async def add(
         self, key: Key | None, name: str, text: str, *, source: str, at: str | None, waits: bool = True
-    ) -> dict[str, Any]:
+    ) -> records.MemoryJson:
         """Read a text into a memory; without waiting, return as soon as it cannot be lost."""
         await self._service.documents.check_disk()
         if waits:
             update = await self._run(key, name, partial(append, content=text, source=source, at=at))
-            return dict(records.update_to_json(name, update))
+            return records.update_to_json(name, update)
         opened = await self._open(key, name)
         stored, is_new = await store_text(opened, text, source=source, at=at)
         if is_new:
             self._read_later(opened)
         waiting = len(await asyncio.to_thread(self._tables.list_waiting, opened.record.number))
-        told = {"memory": name, "source": stored.source, "at": stored.at, "late": stored.is_late}
-        return {**told, "known": not is_new, "waiting": waiting}
+        return {
+            "memory": name,
+            "source": stored.source,
+            "at": stored.at,
+            "late": stored.is_late,
+            "known": not is_new,
+            "waiting": waiting,
+        }
 
     def _read_later(self, opened: OpenMemory) -> None:
         async def read() -> None:
@@ -119,18 +125,18 @@ class ServedMemories:
         self._reading.add(task)
         task.add_done_callback(self._reading.discard)
 
-    async def ask(self, key: Key | None, name: str, question: str, *, as_of: str | None) -> dict[str, Any]:
+    async def ask(self, key: Key | None, name: str, question: str, *, as_of: str | None) -> records.MemoryAnswerJson:
         """Answer from a memory, or else from its texts."""
         answer = await self._run(key, name, partial(ask, question=question, as_of=as_of))
         return records.answer_to_json(name, answer)
 
-    async def edit(self, key: Key | None, name: str, old: str, new: str) -> dict[str, Any]:
+    async def edit(self, key: Key | None, name: str, old: str, new: str) -> records.MemoryJson:
         """Correct a memory by hand."""
-        return dict(records.update_to_json(name, await self._run(key, name, partial(edit, old=old, new=new))))
+        return records.update_to_json(name, await self._run(key, name, partial(edit, old=old, new=new)))
 
     async def forget(
         self, key: Key | None, name: str, *, source: str | None, before: str | None, text: str | None, is_preview: bool
-    ) -> dict[str, Any]:
+    ) -> records.ForgetPreviewJson | records.TombstoneJson:
         """Forget with all that came of it, or only tell what would go."""
         scope: dict[str, Any] = {"source": source, "before": read_time(before) if before else None, "text": text}
         if is_preview:
@@ -138,7 +144,7 @@ class ServedMemories:
             return records.preview_to_json(name, await asyncio.to_thread(preview, opened, **scope))
         return records.tombstone_to_json(name, await self._run(key, name, partial(forget, **scope)))
 
-    async def rename(self, key: Key | None, name: str, new: str) -> dict[str, Any]:
+    async def rename(self, key: Key | None, name: str, new: str) -> records.MemorySummaryJson:
         """Give a memory another name."""
         check_name(new)
         record = await self.find(key, name)

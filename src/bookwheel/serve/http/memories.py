@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 from urllib.parse import quote
 
 from pydantic import Field
 from starlette.responses import Response
 
 from bookwheel.journal.memory_rows import MemoryLimits
-from bookwheel.memory.record import MemoryJson
+from bookwheel.memory.record import (
+    ForgetPreviewJson,
+    MemoryAnswerJson,
+    MemoryDiffJson,
+    MemoryJson,
+    MemoryLogJson,
+    MemorySummaryJson,
+    TombstoneJson,
+)
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.memories import ServedMemories
 from bookwheel.serve.http.answers import JsonResponse
@@ -90,11 +98,11 @@ class MemoryRoutes:
         self._service = service
         self.memories = ServedMemories(service)
 
-    @operation("GET", "/memories", "List the lasting memories", list[dict[str, Any]])
+    @operation("GET", "/memories", "List the lasting memories", list[MemorySummaryJson])
     async def list_memories(self, request: Request) -> Response:
         return JsonResponse(await self.memories.list_all(request.state.key))
 
-    @operation("POST", "/memories", "Begin a lasting memory", dict[str, Any], status=201, body=NewMemoryShape)
+    @operation("POST", "/memories", "Begin a lasting memory", MemorySummaryJson, status=201, body=NewMemoryShape)
     async def begin_memory(self, request: Request) -> Response:
         body = await parse_body(NewMemoryShape, request)
         begun = await self.memories.begin(
@@ -115,7 +123,7 @@ class MemoryRoutes:
         version = parse_number(request, "version", 0) if "version" in request.query_params else None
         return JsonResponse(await self.memories.show(request.state.key, request.path_params["name"], version))
 
-    @operation("PATCH", "/memories/{name}", "Rename a memory", dict[str, Any], body=NameShape)
+    @operation("PATCH", "/memories/{name}", "Rename a memory", MemorySummaryJson, body=NameShape)
     async def rename_memory(self, request: Request) -> Response:
         body = await parse_body(NameShape, request)
         return JsonResponse(await self.memories.rename(request.state.key, request.path_params["name"], body.name))
@@ -142,13 +150,13 @@ class MemoryRoutes:
         )
         return JsonResponse(added, 200 if waits else 202)
 
-    @operation("POST", "/memories/{name}/questions", "Ask a memory", dict[str, Any], body=QuestionShape)
+    @operation("POST", "/memories/{name}/questions", "Ask a memory", MemoryAnswerJson, body=QuestionShape)
     async def ask_memory(self, request: Request) -> Response:
         body = await parse_body(QuestionShape, request)
         name = request.path_params["name"]
         return JsonResponse(await self.memories.ask(request.state.key, name, body.question, as_of=body.as_of))
 
-    @operation("GET", "/memories/{name}/log", "All that happened to a memory", dict[str, Any])
+    @operation("GET", "/memories/{name}/log", "All that happened to a memory", MemoryLogJson)
     async def get_log(self, request: Request) -> Response:
         return JsonResponse(await self.memories.log(request.state.key, request.path_params["name"]))
 
@@ -156,7 +164,7 @@ class MemoryRoutes:
         "GET",
         "/memories/{name}/diff",
         "The lines that two versions differ in",
-        MemoryJson,
+        MemoryDiffJson,
         query={"from": int, "to": int},
     )
     async def get_diff(self, request: Request) -> Response:
@@ -172,7 +180,13 @@ class MemoryRoutes:
             await self.memories.edit(request.state.key, request.path_params["name"], body.old, body.new)
         )
 
-    @operation("POST", "/memories/{name}/forgets", "Forget with all that came of it", dict[str, Any], body=ForgetShape)
+    @operation(
+        "POST",
+        "/memories/{name}/forgets",
+        "Forget with all that came of it",
+        ForgetPreviewJson | TombstoneJson,
+        body=ForgetShape,
+    )
     async def forget_source(self, request: Request) -> Response:
         body = await parse_body(ForgetShape, request)
         forgotten = await self.memories.forget(

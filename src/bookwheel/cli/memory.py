@@ -25,15 +25,12 @@ from bookwheel.cli.options import (
 from bookwheel.cli.output import EXIT_CODES, print_json, print_line, print_note
 from bookwheel.cli.resume import choose_memory
 from bookwheel.errors import InputError
-from bookwheel.journal.memory_rows import blank_version
 from bookwheel.memory import record as records
 from bookwheel.text.sanitize import sanitize
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
 
-    from bookwheel.journal import Journal
-    from bookwheel.journal.memory_rows import MemoryVersion
     from bookwheel.memory.append import MemoryUpdate
     from bookwheel.memory.asking import MemoryAnswer
     from bookwheel.memory.opened import OpenMemory
@@ -42,6 +39,8 @@ _GAPS: Final = 5
 _SIGNS: Final = {"new": "+", "gone": "-", "reworded": "~"}
 
 app = App(name="memory", help="A memory that goes on: append, ask, look back, correct, forget.")
+_FOLLOW: Final = "Read a file or stream as it grows, and tell when the answer to a question changes."
+app.command("bookwheel.cli.follow:follow", name="follow", help=_FOLLOW)
 
 
 @app.command
@@ -108,7 +107,7 @@ async def add(
     from bookwheel.memory.append import append
 
     code = 0
-    async with _open(name, options) as opened:
+    async with open_named(name, options) as opened:
         for word in sources or (STDIN,):
             content = await asyncio.to_thread(_load, word)
             named = source or ("" if word == STDIN else word)
@@ -131,7 +130,7 @@ async def ask(name: str, question: Text, *, as_of: Text | None = None, options: 
     """
     from bookwheel.memory.asking import ask as ask_memory
 
-    async with _open(name, options) as opened:
+    async with open_named(name, options) as opened:
         return _print_reply(name, await ask_memory(opened, question, as_of=as_of), options.output)
 
 
@@ -146,14 +145,10 @@ def show(name: str, *, version: WholeNumber | None = None, output: OutputOptions
 
     """
     with output.require_journal(name) as journal:
-        record = journal.memories.find(name)
-        found = _find_version(journal, name, version)
-        before = _find_version(journal, name, found.version - 1)
-        waiting = len(journal.memories.list_waiting(record.number))
-    values = {**records.version_to_json(name, found, before), "limit": record.plan.memory_tokens, "waiting": waiting}
-    if waiting and not output.is_silent:
-        print_note(f"{waiting} texts are not read yet: the next `bookwheel memory add` reads them")
-    return _print(values, output, found.memory.text or "(nothing was read yet)")
+        values = records.show_version(journal.memories, journal.memories.find(name), version)
+    if values["waiting"] and not output.is_silent:
+        print_note(f"{values['waiting']} texts are not read yet: the next `bookwheel memory add` reads them")
+    return _print(values, output, values["text"] or "(nothing was read yet)")
 
 
 @app.command
@@ -166,7 +161,7 @@ def log(name: str, *, output: OutputOptions = OutputOptions()) -> int:
         late = " · late" if version["late"] else ""
         flags = f" · {', '.join(version['flags'])}" if version["flags"] else ""
         lines.append(f"version {version['version']} · {version['at']} · {version['source']}{late}{flags}")
-        lines += [_format_change(change) for change in version["changes"]]
+        lines += [format_change(change) for change in version["changes"]]
     for answer in values["answers"]:
         lines.append(f"asked at version {answer['version']}: {answer['question']} → {answer['answer']}")
     for stone in values["forgotten"]:
@@ -179,9 +174,8 @@ def log(name: str, *, output: OutputOptions = OutputOptions()) -> int:
 def diff(name: str, old: WholeNumber, new_: WholeNumber, *, output: OutputOptions = OutputOptions()) -> int:
     """Print the lines that differ between two versions."""
     with output.require_journal(name) as journal:
-        changes = records.changes_to_json(*(_find_version(journal, name, at).memory.text for at in (old, new_)))
-    values = {"memory": name, "from": old, "to": new_, "changes": changes}
-    return _print(values, output, *(_format_change(change) for change in changes))
+        values = records.compare_versions(journal.memories, journal.memories.find(name), old, new_)
+    return _print(values, output, *(format_change(change) for change in values["changes"]))
 
 
 @app.command
@@ -210,7 +204,7 @@ async def edit(
     """
     from bookwheel.memory.editing import edit as edit_memory
 
-    async with _open(name, options) as opened:
+    async with open_named(name, options) as opened:
         if (old is None) != (new_ is None):
             raise InputError("give both --old and --new, or the whole memory")
         text = new_ if new_ is not None else choose_memory(opened.newest().memory.text, memory, memory_file)
@@ -248,13 +242,11 @@ async def forget(
     from bookwheel.memory.append import read_time
 
     until = read_time(before) if before else None
-    async with _open(name, options) as opened:
+    async with open_named(name, options) as opened:
         if preview:
             found = forgetting.preview(opened, source=source, before=until, text=text)
-            values: dict[str, Any] = {"memory": name, "texts": [records.text_to_json(one) for one in found.texts]}
-            values |= {"versions": found.versions, "later": found.later}
             line = f"{len(found.texts)} texts, {found.versions} versions; up to {found.later} pieces are read again"
-            return _print(values, options.output, line)
+            return _print(records.preview_to_json(name, found), options.output, line)
         tombstone = await forgetting.forget(opened, source=source, before=until, text=text)
     left = "" if tombstone.is_purged else "; the file is still in use and is purged with the next command"
     work = f"{tombstone.replayed} pieces read again, {tombstone.lines} lines changed"
@@ -266,7 +258,7 @@ async def forget(
 def list_memories(*, output: OutputOptions = OutputOptions()) -> int:
     """List the memories, newest first."""
     journal = output.find_journal()
-    rows: list[dict[str, Any]] = []
+    rows: list[records.MemorySummaryJson] = []
     if journal:
         with journal:
             rows = [records.summary_of(journal.memories, record) for record in journal.memories.list_all()]
@@ -311,7 +303,7 @@ def export(name: str, file: FilePath, *, output: OutputOptions = OutputOptions()
 
 
 @asynccontextmanager
-async def _open(name: str, options: CallOptions) -> AsyncGenerator[OpenMemory]:
+async def open_named(name: str, options: CallOptions) -> AsyncGenerator[OpenMemory]:
     """Open a memory with the model that began it, unless the options name another."""
     from bookwheel.memory.opened import open_memory
 
@@ -320,13 +312,6 @@ async def _open(name: str, options: CallOptions) -> AsyncGenerator[OpenMemory]:
         async with options.models.open_session(journal, kept=record.address) as session:
             limits = session.renew_budget(record.plan.budget, options.budget.given)
             yield open_memory(session, name, budget=limits)
-
-
-def _find_version(journal: Journal, name: str, number: int | None) -> MemoryVersion:
-    """Return a version of a memory, by default the newest; a blank one before the first."""
-    record = journal.memories.find(name)
-    limit = record.plan.memory_tokens
-    return journal.memories.newest_version(record.number, limit, number) or blank_version(limit)
 
 
 def _load(word: str) -> str:
@@ -356,7 +341,7 @@ def _print_update(name: str, update: MemoryUpdate, output: OutputOptions) -> int
             print_note(f"{values['source']} has said this before; it was not read again")
         if values.get("late"):
             print_note("note: texts of a later time were read before this one")
-    _print(values, output, *(_format_change(change) for change in values["changes"]))
+    _print(values, output, *(format_change(change) for change in values["changes"]))
     if not output.is_silent:
         steps = f"{values['steps']} pieces read · {values['tokens']} tokens"
         print_note(f"version {values['version']} · {steps}", style="dim")
@@ -368,7 +353,7 @@ def _print_update(name: str, update: MemoryUpdate, output: OutputOptions) -> int
     return _GAPS if gaps else 0
 
 
-def _format_change(change: Mapping[str, Any]) -> str:
+def format_change(change: Mapping[str, Any]) -> str:
     old = f"   (was: {change['old']})" if "old" in change else ""
     return f"  {_SIGNS[change['kind']]} {change['text']}{old}"
 

@@ -1,0 +1,50 @@
+"""`bookwheel memory follow` reads what comes, tells when an answer changes, and ends with its stream."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FACT = "The state of the door is shut.\n"
+
+
+@pytest.fixture
+def memory(run, tmp_path: Path) -> list[str]:
+    journal = ["--journal", str(tmp_path / "journal.sqlite")]
+    assert run("memory", "new", "door", "--about", "the state of the door", "--model", "scripted", *journal).code == 0
+    return journal
+
+
+def follow(words: list[str], journal: list[str], text: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "bookwheel", "memory", "follow", "door", "-", *words, *journal]
+    return subprocess.run(command, input=text, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.mark.slow
+def test_a_stream_is_read_to_its_end_and_answers_go_to_a_command(memory, run, tmp_path: Path) -> None:
+    told = tmp_path / "told.jsonl"
+    words = ["--tell", "What is the state of the door?", "--run", f"tee -a {told}", "--source", "log", "--json"]
+    done = follow(words, memory, FACT)
+    assert done.returncode == 0, done.stderr
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [event["event"] for event in events] == ["read", "answer"]
+    assert json.loads(told.read_text())["answer"] == FACT.strip()
+    assert "shut" in run("memory", "show", "door", *memory).out
+
+
+@pytest.mark.slow
+def test_a_command_that_fails_is_said_and_ends_nothing(memory) -> None:
+    done = follow(["--tell", "What is the state of the door?", "--run", "false"], memory, FACT)
+    assert done.returncode == 0
+    assert "exit code 1" in done.stderr
+    assert FACT.strip() in done.stdout
+
+
+def test_telling_needs_a_question(memory, run) -> None:
+    ran = run("memory", "follow", "door", "-", "--run", "true", *memory)
+    assert ran.code == 2
+    assert "--tell" in ran.err

@@ -21,7 +21,7 @@ from bookwheel.errors import NoWeights, PlanError
 from bookwheel.plan import Plan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -68,6 +68,27 @@ def read_header(path: Path) -> dict[str, Value]:
                     break
                 fields[name] = cursor.read_value(kind)
             return fields
+    except (struct.error, ValueError, KeyError) as error:
+        raise NoWeights(f"{path} has a damaged header: copy or download the file again") from error
+
+
+def read_lists(path: Path, names: Collection[str]) -> tuple[dict[str, Value], dict[str, list[Value]]]:
+    """Return all fields that are no lists, and the lists of these names that the file has."""
+    try:
+        with _open(path) as cursor:
+            _, count = cursor.read_numbers("QQ")
+            fields: dict[str, Value] = {}
+            lists: dict[str, list[Value]] = {}
+            for _ in range(count):
+                name, (kind,) = cursor.read_string(), cursor.read_numbers("I")
+                if kind != _LIST:
+                    fields[name] = cursor.read_value(kind)
+                elif name in names:
+                    kind, length = cursor.read_numbers("IQ")
+                    lists[name] = [cursor.read_value(kind) for _ in range(length)]
+                else:
+                    cursor.skip_list()
+            return fields, lists
     except (struct.error, ValueError, KeyError) as error:
         raise NoWeights(f"{path} has a damaged header: copy or download the file again") from error
 

@@ -19,6 +19,7 @@ import asyncio
 import re
 import secrets
 import time
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -36,6 +37,7 @@ from bookwheel.models.base import (
 from bookwheel.models.engine import Engine, choose_thread_count
 from bookwheel.models.forward_scorer import ForwardScorer
 from bookwheel.models.gguf import ADAPTER_TYPE, TYPE_FIELD, WAY_FIELD, load_header_plan, read_header
+from bookwheel.models.gguf_tokenizer import load_tokenizer
 from bookwheel.models.static_embeddings import StaticEmbedder
 from bookwheel.models.weights import ensure_weights
 from bookwheel.plan import Plan, Sampling, load_preset_plan
@@ -46,12 +48,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bookwheel.models.weights import DownloadProgress
+    from bookwheel.text.tokens import FastTokenizer
 
 READER: Final = Path(__file__).with_name("reader.gguf")
 """The adapter of our own weights: `bookwheel train reader` made it (docs/reader.md)."""
 _WINDOW: Final = 8192
 # Tokens by which a prompt may exceed the sum of its parts: tokens can fall differently where parts meet.
 _SLACK: Final = 16
+_PIECES_KEPT: Final = 64
 
 
 class GgufTokenizer:
@@ -91,10 +95,14 @@ class LocalModel:
         default_way: str = "",
         weights: Path | None = None,
         scorer: ForwardScorer | None = None,
+        tokenizer: FastTokenizer | None = None,
     ) -> None:
         self.name = name
         self.window = engine.window
-        self.tokenizer = GgufTokenizer(engine, name)
+        self.tokenizer = tokenizer or GgufTokenizer(engine, name)
+        self._tokenize = tokenizer.encode if tokenizer else engine.tokenize
+        # The question is asked about again with every passage.
+        self._split_pieces = lru_cache(_PIECES_KEPT)(engine.split_pieces)
         self.threads = threads
         self.plan = plan or Plan().within(engine.window)
         self.default_way = default_way
@@ -141,8 +149,9 @@ class LocalModel:
         default_way = str(header.get(WAY_FIELD, "sequential")) if plan else ""
         scorer = ForwardScorer(base, adapter, threads=threads) if adapter and default_way == "quotes" else None
         policy = None if scorer else adapter
-        engine = await asyncio.to_thread(
-            Engine.start, base, threads=threads, slots=slots, window=_WINDOW, adapter=policy
+        engine, tokenizer = await asyncio.gather(
+            asyncio.to_thread(Engine.start, base, threads=threads, slots=slots, window=_WINDOW, adapter=policy),
+            asyncio.to_thread(load_tokenizer, base, weights.stem if weights else "local"),
         )
         if base != weights and plan is None:
             plan, default_way = load_preset_plan("laptop"), "quotes"
@@ -156,6 +165,7 @@ class LocalModel:
             default_way=default_way,
             weights=base,
             scorer=scorer,
+            tokenizer=tokenizer,
         )
 
     async def embed(self, texts: Sequence[str]) -> Embeddings:
@@ -164,7 +174,7 @@ class LocalModel:
             raise missing_embeddings(self.name)
         started = time.perf_counter()
         if self._embedder is None:
-            self._embedder = await asyncio.to_thread(StaticEmbedder, self._weights, self._engine.tokenize)
+            self._embedder = await asyncio.to_thread(StaticEmbedder, self._weights, self._tokenize)
         embedder = self._embedder
         vectors = await asyncio.to_thread(lambda: tuple(map(embedder.embed, texts)))
         tokens = sum(map(self.tokenizer.count, texts))
@@ -198,7 +208,7 @@ class LocalModel:
     async def judge(self, messages: Sequence[Message], options: Sequence[str]) -> Judgement:
         """Return the log-probability of each option's first token."""
         prompt = self._prompt(messages)
-        firsts = find_first_tokens(options, [self._engine.tokenize(option) for option in options])
+        firsts = find_first_tokens(options, [self._tokenize(option) for option in options])
         self._check_window(len(prompt), 1)
         async with self._slots:
             started = time.perf_counter()
@@ -210,7 +220,7 @@ class LocalModel:
 
         llama.cpp leaves out tokens that are parts of a character.
         """
-        prompt, pieces = self._prompt(messages), self._engine.split_pieces(continuation)
+        prompt, pieces = self._prompt(messages), self._split_pieces(continuation)
         if not pieces:
             raise InputError("an empty text has no likelihood: give likelihood() a text of at least one token")
         self._check_window(len(prompt), len(pieces))
@@ -242,7 +252,7 @@ class LocalModel:
             self._templates[roles] = self._split_template(roles)
         ids: list[int] = []
         for part in self._templates[roles]:
-            ids += self._engine.tokenize(messages[part].content) if isinstance(part, int) else part
+            ids += self._tokenize(messages[part].content) if isinstance(part, int) else part
         return ids
 
     def _split_template(self, roles: Sequence[str]) -> tuple[list[int] | int, ...]:

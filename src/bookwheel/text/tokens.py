@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tokenizers import Encoding
-    from tokenizers import Tokenizer as FastTokenizer
+    from tokenizers import Tokenizer as HuggingFaceTokenizer
 
 # An ASCII character, of an unknown tokenizer: 3.2 bytes a token.
 _TOKENS_PER_BYTE: Final = 0.3125
@@ -176,24 +176,20 @@ class EstimatingTokenizer:
         return low
 
 
-class FileTokenizer:
-    """A tokenizer from a `tokenizer.json` in Hugging Face's format."""
+class FastTokenizer:
+    """A tokenizer of Hugging Face's library."""
 
     exact: Final = True
 
-    def __init__(self, path: Path) -> None:
-        from tokenizers import Tokenizer as Fast
-
-        try:
-            self._fast = Fast.from_file(str(path))
-        except Exception as error:  # the library raises bare Exception for every fault
-            raise TokenizerError(f"{path} is not a tokenizer.json that can be loaded: {error}") from error
-        self._fast.no_truncation()
-        self._fast.no_padding()
-        self._fast.encode_special_tokens = True
-        self.name = str(path)
-        self._words = WordCounter.find(self._fast, self._encode)
+    def __init__(self, fast: HuggingFaceTokenizer, name: str) -> None:
+        self._fast = fast
+        self.name = name
+        self._words = WordCounter.find(fast, self._encode)
         self._count = lru_cache(_COUNTS_KEPT)(lambda text: self.scan(text).count(len(text)))
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of the tokens, without special ones."""
+        return self._encode(replace_surrogates(text)).ids
 
     def count(self, text: str) -> int:
         """Return the number of tokens, without special ones."""
@@ -221,6 +217,22 @@ class FileTokenizer:
             and split.pre_tokenize_str("a") == [("a", (0, 1))]
             and (normalize is None or normalize.normalize_str("a") == "a")
         )
+
+
+class FileTokenizer(FastTokenizer):
+    """A tokenizer from a `tokenizer.json` in Hugging Face's format."""
+
+    def __init__(self, path: Path) -> None:
+        from tokenizers import Tokenizer as Fast
+
+        try:
+            fast = Fast.from_file(str(path))
+        except Exception as error:  # the library raises bare Exception for every fault
+            raise TokenizerError(f"{path} is not a tokenizer.json that can be loaded: {error}") from error
+        fast.no_truncation()
+        fast.no_padding()
+        fast.encode_special_tokens = True
+        super().__init__(fast, str(path))
 
 
 class _EncodedText:
@@ -264,7 +276,7 @@ class WordCounter:
         self._count: Callable[[str], int] = lru_cache(_WORDS_KEPT)(lambda word: len(encode(f" {word}")))
 
     @classmethod
-    def find(cls, tokenizer: FastTokenizer, encode: Callable[[str], Encoding]) -> Self | None:
+    def find(cls, tokenizer: HuggingFaceTokenizer, encode: Callable[[str], Encoding]) -> Self | None:
         """Return a counter if the tokenizer splits texts where words start here, and each word stands for itself."""
         added = [token for token in tokenizer.get_added_tokens_decoder().values() if not token.special]
         if any(token.lstrip or token.rstrip or _WORD_START.search(token.content) for token in added):

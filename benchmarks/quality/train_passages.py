@@ -26,7 +26,7 @@ def collect(part: str) -> tuple[list[np.ndarray], list[np.ndarray], list[Any]]:
         if one.kind == "absent":
             continue
         text = documents[one.doc].text
-        index = indexes.setdefault(one.doc, None) or PassageIndex(text)
+        index = indexes.setdefault(one.doc, None) or PassageIndex.build(text)
         indexes[one.doc] = index
         spans = [(start, start + len(quote)) for quote in one.evidence for start in find_all(text, quote)]
         measured = index.measure(QuestionWords(one.question))

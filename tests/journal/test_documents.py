@@ -222,3 +222,25 @@ def test_a_repaired_journal_keeps_its_labels(tmp_path):
     with Journal(path) as journal:
         assert journal.shelf.load_labels("ada", DOCUMENT, [sha]) == {sha: Label(name="new name", is_starred=True)}
         assert journal.shelf.load_labels("ada", READING, ["gone"]) == {}
+
+
+def test_what_was_computed_of_a_text_goes_with_it(journal):
+    reading = asyncio.run(read_to_end(journal, begin_reading(journal), MILL, ScriptedModel(keyword_reader)))
+    kept = journal.document(reading.document.id)
+    kept.keep_index("ends", b"1")
+    kept.keep_index("ends", b"2")
+    assert journal.document_of(reading.id).load_index("ends") == b"2"
+    assert kept.load_index("words") is None
+    journal.delete(reading.id)
+    assert count_rows(journal, "indexes") == 0
+    # Nothing is lost where the text is gone.
+    kept.keep_index("ends", b"3")
+    assert count_rows(journal, "indexes") == 0
+
+
+def test_a_journal_that_is_only_read_keeps_no_index(journal):
+    document = journal.keep(MILL)
+    with Journal(journal.path, read_only=True) as reader:
+        reader.document(document.id).keep_index("ends", b"1")
+        assert reader.document(document.id).load_index("ends") is None
+    assert count_rows(journal, "indexes") == 0

@@ -15,6 +15,7 @@ from bookwheel.models.gguf_writer import write_gguf
 from bookwheel.models.local import LocalModel
 from bookwheel.models.weights import find_local_weights
 from bookwheel.plan import Sampling
+from bookwheel.text.tokens import FastTokenizer
 from bookwheel.types import Finish, Message
 
 GREEDY = Sampling(temperature=0.0, top_p=None)
@@ -326,3 +327,41 @@ def test_a_given_text_is_scored_by_its_own_tokens_and_judged_by_one():
     assert right.mean > wrong.mean + 1
     assert judgement.probability("Yes") > judgement.probability("zyx")
     assert judgement.usage.completion_tokens == 1
+
+
+ODD = [
+    *(
+        "",
+        " ",
+        "   ",
+        "\n \n",
+        "\r\n\r\n",
+        "\t\t12,345 abc",
+        "it'S I'LL don't",
+        "x" * 300,
+        "<|im_end|> <repo_name> </s>",
+    ),
+    *(
+        "\u00e9 e\u0301",
+        "\U0001f600\U0001f469\u200d\U0001f4bb",
+        "\x00\x01",
+        "\u00a0x \u3000y",
+        "\uff11\uff12",
+        "\u00bd \u00b2",
+        "\u0663\u0664 \u2177",
+        "\ufffd",
+    ),
+    *("\u706f\u5854\u770b\u5b88\u4eba", "a\u200bb", "def f(x):\n    return {'a': 1}\n", "https://a.b/c?d=e&f=%20"),
+]
+
+
+@with_weights
+@pytest.mark.slow
+@pytest.mark.parametrize("text", ODD)
+def test_texts_are_tokenized_here_as_llama_cpp_does(text):
+    async def work(model):
+        assert isinstance(model.tokenizer, FastTokenizer)
+        assert model.tokenizer.encode(text) == model._engine.tokenize(text)
+        assert model.tokenizer.count(text) == len(model._engine.tokenize(text))
+
+    using(work)

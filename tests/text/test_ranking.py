@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bookwheel.text.ranking import QuestionWords, WordIndex, list_words, score_texts, weigh_rarity
-from bookwheel.types import Chunk
 
 WORDY = st.lists(
     st.sampled_from(
@@ -88,12 +87,20 @@ def test_chinese_words_are_pairs_of_characters() -> None:
     assert QuestionWords("海关数出多少桶？").choose(windows, 1) == [windows[1]]
 
 
-def test_chunks_come_by_their_rarest_words_else_in_order_and_without_their_texts() -> None:
-    texts = ["The men rest.", "It rained.", "A barrel of the men.", "The men sing.", "Gulls."]
-    chunks = [Chunk(index=at, start=at, end=at + 1, text=text, tokens=3) for at, text in enumerate(texts)]
-    ranked = QuestionWords(QUESTION).rank(iter(chunks))
-    assert [chunk.index for chunk in ranked] == [2, 0, 3, 1, 4]
-    assert {chunk.text for chunk in ranked} == {""}
+def test_texts_come_by_the_rarest_of_their_words_else_in_order() -> None:
+    assert QuestionWords(QUESTION).rank([{"man"}, set(), {"man", "barrel"}, {"man"}, set()]) == [2, 0, 3, 1, 4]
+
+
+WORDS = st.lists(st.lists(st.text(st.characters(exclude_characters="\n"), min_size=1, max_size=3), max_size=5))
+
+
+@given(WORDS)
+def test_an_index_as_bytes_finds_the_same(texts):
+    index = WordIndex()
+    for words in texts:
+        index.add(words, len(words))
+    again = WordIndex.from_blocks(index.to_blocks())
+    assert (again.words, again.lengths) == (index.words, index.lengths)
 
 
 def test_a_question_without_words_of_its_own_has_a_share_in_nothing() -> None:

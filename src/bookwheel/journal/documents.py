@@ -12,6 +12,7 @@ import hashlib
 import json
 import zlib
 from bisect import bisect_left, bisect_right
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
@@ -167,7 +168,7 @@ class SpooledDocument:
 class StoredDocument:
     """A document in the journal. Any slice of it can be read without the text before it."""
 
-    def __init__(self, reader: ReadPool, row: int) -> None:
+    def __init__(self, reader: ReadPool, row: int, writer: Writer | None = None) -> None:
         columns = reader.fetch_one(
             "SELECT texts.id, sha256, characters, name, notes, digest, "
             f"{IS_SOUND['documents']} AND {IS_SOUND['texts']} "
@@ -186,6 +187,7 @@ class StoredDocument:
         self._digest: str = digest
         self._text: int = text
         self._reader = reader
+        self._writer = writer
         self._places: list[Place] | None = None
         self._piece: tuple[int, str] = (0, "")
 
@@ -221,6 +223,21 @@ class StoredDocument:
         first = max(0, bisect_right(places, start, key=lambda place: place[0]) - 1)
         last = max(first + 1, bisect_left(places, end, key=lambda place: place[0]))
         return tuple(dict.fromkeys(page for _, _, page in places[first:last] if page is not None))
+
+    def load_index(self, name: str) -> bytes | None:
+        """Return what was kept of the text under this name."""
+        if self._writer is None:  # the journal may be of a version before
+            return None
+        row = self._reader.fetch_one("SELECT content FROM indexes WHERE text = ? AND name = ?", (self._text, name))
+        return row[0] if row else None
+
+    def keep_index(self, name: str, content: bytes) -> None:
+        """Keep what was computed of the text until it is deleted; not in a journal that is only read."""
+        if self._writer:
+            # Nothing is lost where the text was deleted meanwhile, or the disk is full.
+            with suppress(JournalError):
+                query = "INSERT OR REPLACE INTO indexes (text, name, content) VALUES (?, ?, ?)"
+                self._writer.execute_now(query, (self._text, name, content))
 
     def _load_piece(self, start: int) -> tuple[int, str]:
         first, piece = self._piece

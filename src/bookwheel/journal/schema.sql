@@ -211,3 +211,11 @@ CREATE TABLE memory_follows (
 -- version 10: the number of transactions, which is also noted beside the file once each is on disk (see access.py)
 CREATE TABLE commits (count INTEGER NOT NULL);
 INSERT INTO commits VALUES (0);
+
+-- version 11: what was computed of a text for one question and serves the next; zlib's own checksum is in `content`
+CREATE TABLE indexes (
+    text INTEGER NOT NULL REFERENCES texts(id) ON DELETE CASCADE,
+    name TEXT NOT NULL,
+    content BLOB NOT NULL,
+    PRIMARY KEY (text, name)
+);

@@ -76,6 +76,7 @@ class Journal:
         if not read_only:
             prepare_file(path)
         self.path = path
+        self._is_read_only = read_only
         open_connection = connect_read_only if read_only else connect
         self._reader = ReadPool(path, open_connection)
         self._writer = Writer(path, open_connection)
@@ -112,7 +113,7 @@ class Journal:
         try:
             what = f"document {spooled.sha256[:12]}"
             row = self._writer.write_now(lambda connection: spooled.insert(connection, most_bytes), what)
-            return StoredDocument(self._reader, row)
+            return self.document_at(row)
         finally:
             spooled.close()
 
@@ -121,14 +122,14 @@ class Journal:
         row = self._reader.fetch_one(NEWEST_DOCUMENT, (id_, None))
         if row is None:
             raise JournalError(f"the journal {self.path} has no document {id_}")
-        return StoredDocument(self._reader, row[0])
+        return self.document_at(row[0])
 
     def document_at(self, row: int) -> StoredDocument:
-        return StoredDocument(self._reader, row)
+        return StoredDocument(self._reader, row, None if self._is_read_only else self._writer)
 
     def document_of(self, reading: str) -> StoredDocument:
         """Return a reading's document, with the name and places that the reading began with."""
-        return StoredDocument(self._reader, find_reading(self._reader, reading).document)
+        return self.document_at(find_reading(self._reader, reading).document)
 
     def begin(self, reading: Reading, address: ModelAddress | None = None) -> None:
         """Insert a reading, with its steps if it has any. Its document must be in the journal.

@@ -31,7 +31,7 @@ from bookwheel.text.matching import parse_words
 from bookwheel.text.ranking import QuestionWords
 from bookwheel.text.remarks import is_absence
 from bookwheel.text.sentences import split_sentences
-from bookwheel.types import Chunk, DocumentInfo, Flag, Part, Status, Usage, Verdict
+from bookwheel.types import DocumentInfo, Flag, Part, Status, Usage, Verdict
 from bookwheel.verdict.judge import judge_answer
 
 if TYPE_CHECKING:
@@ -196,15 +196,11 @@ def _rank_passages(opened: OpenMemory, question: str, until: datetime | None) ->
         for start, words in _cut_passages(opened.tables.load_text(memory, one.number))
     ]
     asked = QuestionWords(question)
-    chunks = (
-        Chunk(index=at, start=0, end=0, text=passage.words, tokens=int(bool(asked.find(passage.words))))
-        for at, passage in enumerate(found)
-    )
-    ranked = asked.rank(chunks)
-    ranked = [chunk for chunk in ranked if chunk.tokens] or ranked
+    held = [asked.find(passage.words) for passage in found]
+    ranked = asked.rank(held)
+    ranked = [at for at in ranked if held[at]] or ranked
     chosen, room = list[_Passage](), plan.chunk_tokens
-    for chunk in ranked:
-        passage = found[chunk.index]
+    for passage in (found[at] for at in ranked):
         room -= opened.session.model.tokenizer.count(format_header(passage.text) + passage.words) + 2
         if room < 0 and chosen:
             break

@@ -12,10 +12,11 @@ from __future__ import annotations
 import re
 from array import array
 from collections import Counter
-from dataclasses import dataclass, replace
-from itertools import accumulate
+from dataclasses import dataclass
+from itertools import accumulate, chain, islice
 from math import log
-from typing import TYPE_CHECKING, Final
+from operator import sub
+from typing import TYPE_CHECKING, Final, Self
 
 from bookwheel.text import lexicon
 from bookwheel.text.lexicon import FORMS, stem
@@ -24,7 +25,7 @@ from bookwheel.text.matching import Passage, parse_words
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from bookwheel.types import Chunk, Document
+    from bookwheel.types import Document
 
 _HAN: Final = "\u4e00-\u9fff\u3400-\u4dbf"
 _WORD: Final = re.compile(f"[{_HAN}]|[^\\W{_HAN}]+")
@@ -76,6 +77,28 @@ class WordIndex:
             if (places := self.words.get(word)) is None:
                 places = self.words[word] = array("I")
             places.append(place)
+
+    def to_blocks(self) -> list[bytes]:
+        """Return the index as bytes, which `from_blocks` takes back: words, their counts, places, lengths."""
+        # Differences of places are small numbers, which can be compressed.
+        gaps = (map(sub, places, (0, *places)) for places in self.words.values())
+        return [
+            "\n".join(self.words).encode("utf-8", "surrogatepass"),
+            array("I", map(len, self.words.values())).tobytes(),
+            array("I", chain.from_iterable(gaps)).tobytes(),
+            self.lengths.tobytes(),
+        ]
+
+    @classmethod
+    def from_blocks(cls, blocks: Sequence[bytes]) -> Self:
+        """Return the index that such blocks are of."""
+        index = cls()
+        words, sizes, gaps, lengths = blocks
+        index.lengths.frombytes(lengths)
+        gap = iter(array("I", gaps))
+        for word, size in zip(words.decode("utf-8", "surrogatepass").split("\n"), array("I", sizes), strict=False):
+            index.words[word] = array("I", accumulate(islice(gap, size)))
+        return index
 
     def find(self, word: str) -> Counter[int]:
         """Return the texts that have a word, and how often."""
@@ -194,15 +217,10 @@ class QuestionWords:
         best = sorted(range(len(windows)), key=lambda at: -weights[at])[:most]
         return [windows[at] for at in best] if any(weights) else list(windows)
 
-    def rank(self, chunks: Iterable[Chunk]) -> list[Chunk]:
-        """Return the chunks without their texts, those with the rarest of the words first, else in their order."""
-        places: list[Chunk] = []
-        found: list[set[str]] = []
-        for chunk in chunks:
-            found.append(self.find(chunk.text))
-            places.append(replace(chunk, text=""))
+    def rank(self, found: Sequence[set[str]]) -> list[int]:
+        """Return the places of texts that have these of the words: those with the rarest first, else in their order."""
         weights = _weigh(found)
-        return [places[at] for at in sorted(range(len(places)), key=lambda at: -weights[at])]
+        return sorted(range(len(found)), key=lambda at: -weights[at])
 
 
 def _weigh(found: Sequence[set[str]]) -> list[float]:

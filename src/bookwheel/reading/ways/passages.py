@@ -27,15 +27,13 @@ gold evidence should have the greatest share of exp(score). What no word of the 
 from __future__ import annotations
 
 from array import array
-from collections import OrderedDict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import pairwise
 from math import log
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, Self
 
 from bookwheel.reading.ways.short_answers import find_kind, has_kind
-from bookwheel.text.chunks import split
 from bookwheel.text.lexicon import stem
 from bookwheel.text.matching import Passage
 from bookwheel.text.ranking import WordIndex, find_stems, weigh_rarity
@@ -43,15 +41,11 @@ from bookwheel.text.sentences import split_sentences
 from bookwheel.text.structure import Shape, split_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from bookwheel.text.ranking import QuestionWords
     from bookwheel.text.structure import Span, TextPart
     from bookwheel.text.tokens import Tokenizer
-    from bookwheel.types import Chunk, Document
-
-Key = TypeVar("Key")
-Value = TypeVar("Value")
 
 SENTENCES: Final = 3
 # A heading or a header that is longer says too much for the passage under it.
@@ -78,7 +72,6 @@ _LEAD_SHARE: Final = 0.23
 # Candidates by BM25 alone whose features are measured.
 _CANDIDATES: Final = 40
 _NEAR: Final = 4
-_KEPT: Final = 4
 _ALIKE: Final = 0.78
 _LEAST_FUZZY: Final = 5
 _FEW: Final = 3
@@ -199,20 +192,37 @@ class RankedWindow:
 class PassageIndex:
     """The windows of a document and the places of their words."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, windows: array[int], own: WordIndex, led: WordIndex) -> None:
         self._text = text
-        self._windows = array("I")
-        self._own, self._led = WordIndex(), WordIndex()
-        leads: dict[tuple[Span, ...], frozenset[str]] = {}
+        self._windows = windows
+        self._own, self._led = own, led
+
+    @classmethod
+    def build(cls, text: str) -> Self:
+        """Return the index of a text."""
+        windows, own, led = array("I"), WordIndex(), WordIndex()
+        leads: dict[tuple[Span, ...], set[str]] = {}
         for window in find_windows(text):
             if window.lead_spans not in leads:
-                leads[window.lead_spans] = frozenset(find_stems(" ".join(window.leads)))
+                leads[window.lead_spans] = find_stems(" ".join(window.leads))
             spans = [*window.lead_spans, (0, 0), (0, 0)][:2]
             shape = 2 * _SHAPES.index(window.shape) + window.is_adjacent
-            self._windows.extend((window.start, window.end, shape, *spans[0], *spans[1]))
-            own = find_stems(window.text)
-            self._own.add(own, len(own))
-            self._led.add(leads[window.lead_spans] - own, 0)
+            windows.extend((window.start, window.end, shape, *spans[0], *spans[1]))
+            stems = find_stems(window.text)
+            own.add(stems, len(stems))
+            led.add(leads[window.lead_spans] - stems, 0)
+        return cls(text, windows, own, led)
+
+    def to_blocks(self) -> list[bytes]:
+        """Return all but the text as bytes, which `from_blocks` takes back."""
+        return [self._windows.tobytes(), *self._own.to_blocks(), *self._led.to_blocks()]
+
+    @classmethod
+    def from_blocks(cls, text: str, blocks: Sequence[bytes]) -> Self:
+        """Return the index that such blocks are of."""
+        middle = 1 + len(blocks) // 2
+        own, led = WordIndex.from_blocks(blocks[1:middle]), WordIndex.from_blocks(blocks[middle:])
+        return cls(text, array("I", blocks[0]), own, led)
 
     def __len__(self) -> int:
         return len(self._own.lengths)
@@ -255,6 +265,12 @@ class PassageIndex:
             for at in first
         ]
 
+    def find_holders(self, words: Iterable[str]) -> Iterator[tuple[str, int]]:
+        """Yield each of these stems with the places where the windows begin that have it."""
+        for word in words:
+            for at in self._own.find(word):
+                yield word, self._windows[_FIELDS * at]
+
     def _find_words(self, stems: Iterable[str]) -> list[str]:
         """Return the stems, and for one that stands nowhere the nearest that does: people mistype."""
         found: list[str] = []
@@ -287,29 +303,3 @@ class PassageIndex:
             "length": log(1 + len(sequence)) / 5,
             "late": at / max(1, len(self)),
         }
-
-
-_INDEXES: Final[OrderedDict[tuple[str, int, int], PassageIndex]] = OrderedDict()
-_CHUNKS: Final[OrderedDict[tuple[str, int, int, str, int], list[Chunk]]] = OrderedDict()
-
-
-def index_document(document: Document) -> PassageIndex:
-    """Return the index of a document, from the last few in memory where it is there."""
-    text = "".join(part.text for part in document.parts())
-    return _recall(_INDEXES, (document.name, len(text), hash(text)), lambda: PassageIndex(text))
-
-
-def cut_chunks(document: Document, tokenizer: Tokenizer, size: int) -> list[Chunk]:
-    """Return the chunks of a document without their texts, from the last few in memory where they are there."""
-    text = "".join(part.text for part in document.parts())
-    key = (document.name, len(text), hash(text), tokenizer.name, size)
-    return _recall(_CHUNKS, key, lambda: [replace(chunk, text="") for chunk in split(document, tokenizer, size)])
-
-
-def _recall(known: OrderedDict[Key, Value], key: Key, make: Callable[[], Value]) -> Value:
-    if key not in known:
-        known[key] = make()
-    known.move_to_end(key)
-    while len(known) > _KEPT:
-        known.popitem(last=False)
-    return known[key]

@@ -25,9 +25,11 @@ question by itself:
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect_right
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from bookwheel.reading.ways.document_index import index_passages
 from bookwheel.reading.ways.gates import ask_judgement, score_question
 from bookwheel.reading.ways.passages import overlaps, split_windows
 from bookwheel.text.ranking import QuestionWords
@@ -138,7 +140,7 @@ async def find_second(
     The places are those of the document's chunks, whose texts are not needed.
     """
     words = scorer.words.beyond(best.text)
-    # In a thread: the whole document is looked through once more.
+    # In a thread: a server's tokenizer waits for the network.
     windows = await asyncio.to_thread(_find_windows, best, words, places, document, model, plan)
     found = [
         SecondPassage(windows[text], text, await scorer.gain(f"{best.text} {text}"))
@@ -157,8 +159,11 @@ def _find_windows(
 ) -> dict[str, Chunk]:
     """Return the windows that have any of the words and fit the memory beside the best passage, with their chunks."""
     in_order = sorted(places, key=lambda place: place.start)
-    ranked = words.rank(replace(place, text=document.slice(place.start, place.end)) for place in in_order)
-    chunks = [replace(place, text=document.slice(place.start, place.end)) for place in ranked[:_CHUNKS]]
+    starts, found = [place.start for place in in_order], [set[str]() for _ in in_order]
+    for word, start in index_passages(document).find_holders(words.stems):
+        found[bisect_right(starts, start) - 1].add(word)
+    best_places = [in_order[at] for at in words.rank(found)[:_CHUNKS]]
+    chunks = [replace(place, text=document.slice(place.start, place.end)) for place in best_places]
     return {
         window: chunk
         for chunk in chunks

@@ -39,7 +39,8 @@ from bookwheel.reading import loop
 from bookwheel.reading.estimate import CallCost, CostInputs
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.ways.compose import list_unread, number_step
-from bookwheel.reading.ways.passages import cut_chunks, fit, index_document, overlaps, split_windows
+from bookwheel.reading.ways.document_index import cut_chunks, index_passages
+from bookwheel.reading.ways.passages import fit, overlaps, split_windows
 from bookwheel.reading.ways.question_scorer import JUDGED, MEASURED, QuestionScorer, ScoredQuote, find_second
 from bookwheel.reading.ways.short_answers import choose_answer
 from bookwheel.reading.ways.spec import Decision, WaySpec
@@ -169,7 +170,7 @@ def _rank_chunks(
     chunks = cut_chunks(document, model.tokenizer, plan.chunk_tokens)
     starts = [chunk.start for chunk in chunks]
     found: dict[int, list[Window]] = {}
-    for one in index_document(document).rank(words, _SEARCHED):
+    for one in index_passages(document).rank(words, _SEARCHED):
         start = starts[max(0, bisect_right(starts, one.window.start) - 1)]
         found.setdefault(start, []).append(one.window)
     order = {start: at for at, start in enumerate(found)}

@@ -33,11 +33,12 @@ from bookwheel.plan import Rank
 from bookwheel.reading.estimate import CallCost, CostInputs
 from bookwheel.reading.loop import answer
 from bookwheel.reading.ways.compose import ComposedWay, add_usage, build_idle_step, list_unread
+from bookwheel.reading.ways.document_index import cut_chunks, index_chunks
 from bookwheel.reading.ways.gates import decide
 from bookwheel.reading.ways.spec import Course, Decision, Exit, Leave, ReadingContext, Write
 from bookwheel.text.chunks import split
 from bookwheel.text.matching import parse_words
-from bookwheel.text.ranking import WordIndex, list_words
+from bookwheel.text.ranking import list_words
 from bookwheel.text.remarks import is_absence
 from bookwheel.text.tokens import EstimatingTokenizer
 from bookwheel.types import Answer, Chunk, Flag, Memory, Part, Step, Usage, Verdict
@@ -75,11 +76,8 @@ class ChunkOrder:
     """The chunks of a document, best first for a question and for what the memory names; their texts are not held."""
 
     def __init__(self, context: ReadingContext) -> None:
-        self.chunks: list[Chunk] = []
-        self._words = WordIndex()
-        for chunk in split(context.document, context.model.tokenizer, context.plan.chunk_tokens):
-            self.chunks.append(replace(chunk, text=""))
-            self._words.add(list_words(chunk.text), len(chunk.text))
+        cut = context.document, context.model.tokenizer, context.plan.chunk_tokens
+        self.chunks, self._words = cut_chunks(*cut), index_chunks(*cut)
         distinctive = (word.text for word in parse_words(context.question) if word.is_distinctive)
         self._asked = sorted({key for text in distinctive for key in list_words(text)})
         self._led_by: tuple[list[str], Mapping[int, float]] = [], {}

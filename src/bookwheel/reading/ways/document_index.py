@@ -1,0 +1,169 @@
+"""What of a document does not depend on the question, computed once: its chunks, its windows, and their words.
+
+The last few are kept in memory, and beside a document that can keep them, as one of a journal can: when another process
+asks about it, it is cut and indexed already. There they go with the document.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import zlib
+from collections import OrderedDict
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast, runtime_checkable
+
+from bookwheel.reading.ways.passages import PassageIndex
+from bookwheel.text.chunks import split
+from bookwheel.text.ranking import WordIndex, list_words
+from bookwheel.types import Chunk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from bookwheel.text.tokens import Tokenizer
+    from bookwheel.types import Document
+
+Value = TypeVar("Value")
+
+VERSION: Final = 1
+"""Raised when the chunks, windows or stems of a text change: what was kept of it before is then made anew."""
+_KEPT: Final = 8
+# Characters; a shorter document is cut and indexed in less than a tenth of a second.
+_LEAST_KEPT: Final = 50_000
+# An estimating tokenizer has one name for all of its scales, and their counts of this differ.
+_PROBE: Final = "The keeper lit the lamp in 1891, and wrote it down. " * 20
+
+
+@runtime_checkable
+class IndexKeeper(Protocol):
+    """A document that keeps what was computed of it."""
+
+    @property
+    def id(self) -> str:
+        """The SHA-256 of its text."""
+        ...
+
+    def load_index(self, name: str) -> bytes | None:
+        """Return what was kept under this name."""
+        ...
+
+    def keep_index(self, name: str, content: bytes) -> None:
+        """Keep it until the text is deleted, where that can be done."""
+        ...
+
+
+def index_passages(document: Document) -> PassageIndex:
+    """Return the windows of a document with their words."""
+    return _recall(
+        document,
+        "windows",
+        make=lambda: PassageIndex.build(_read_text(document)),
+        pack=PassageIndex.to_blocks,
+        unpack=lambda blocks: PassageIndex.from_blocks(_read_text(document), blocks),
+    )
+
+
+def cut_chunks(document: Document, tokenizer: Tokenizer, size: int) -> list[Chunk]:
+    """Return the chunks of a document without their texts."""
+    return _recall(
+        document,
+        f"chunks {_name_cut(tokenizer, size)}",
+        make=lambda: [replace(chunk, text="") for chunk in split(document, tokenizer, size)],
+        pack=lambda chunks: [json.dumps([(one.end, one.tokens, one.sources, one.pages) for one in chunks]).encode()],
+        unpack=lambda blocks: _build_chunks(json.loads(blocks[0])),
+    )
+
+
+def index_chunks(document: Document, tokenizer: Tokenizer, size: int) -> WordIndex:
+    """Return the words of a document's chunks."""
+
+    def make() -> WordIndex:
+        index = WordIndex()
+        for chunk in cut_chunks(document, tokenizer, size):
+            text = document.slice(chunk.start, chunk.end)
+            index.add(list_words(text), len(text))
+        return index
+
+    name = f"words {_name_cut(tokenizer, size)}"
+    return _recall(document, name, make=make, pack=WordIndex.to_blocks, unpack=WordIndex.from_blocks)
+
+
+def _name_cut(tokenizer: Tokenizer, size: int) -> str:
+    return f"{size} {tokenizer.count(_PROBE)} {tokenizer.name}"
+
+
+def _build_chunks(rows: Iterable[tuple[int, int, list[str], list[int]]]) -> list[Chunk]:
+    chunks: list[Chunk] = []
+    start = 0
+    for index, (end, tokens, sources, pages) in enumerate(rows):
+        chunk = Chunk(index=index, start=start, end=end, text="", tokens=tokens)
+        chunks.append(replace(chunk, sources=tuple(sources), pages=tuple(pages)))
+        start = end
+    return chunks
+
+
+def _read_text(document: Document) -> str:
+    if document.length is not None:
+        return document.slice(0, document.length)
+    return "".join(part.text for part in document.parts())
+
+
+@dataclass(slots=True)
+class _Slot:
+    """A value that is computed by the first who asks; others wait for it."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    value: Any = None
+
+
+_SLOTS: Final[OrderedDict[tuple[str, str], _Slot]] = OrderedDict()
+_CHANGING: Final = threading.Lock()
+
+
+def _recall(
+    document: Document,
+    name: str,
+    *,
+    make: Callable[[], Value],
+    pack: Callable[[Value], list[bytes]],
+    unpack: Callable[[list[bytes]], Value],
+) -> Value:
+    """Return what is kept of a document under this name, in memory or beside it; else make and keep it."""
+    keeper = document if isinstance(document, IndexKeeper) else None
+    text = "" if keeper else _read_text(document)
+    identity = keeper.id if keeper else f"{len(text)} {hash(text)}"
+    with _CHANGING:
+        slot = _SLOTS.setdefault((identity, name), _Slot())
+        _SLOTS.move_to_end((identity, name))
+        while len(_SLOTS) > _KEPT:
+            _SLOTS.popitem(last=False)
+    with slot.lock:
+        if slot.value is None:
+            full_name = f"{VERSION} {sys.byteorder} {name}"
+            content = keeper.load_index(full_name) if keeper else None
+            slot.value = _unpack(content, unpack) if content else None
+            if slot.value is None:
+                slot.value = make()
+                if keeper and (document.length or 0) >= _LEAST_KEPT:
+                    keeper.keep_index(full_name, _pack(pack(slot.value)))
+        return cast("Value", slot.value)
+
+
+def _pack(blocks: list[bytes]) -> bytes:
+    sizes = json.dumps([len(block) for block in blocks]).encode()
+    return zlib.compress(b"\n".join((sizes, b"".join(blocks))), 1)
+
+
+def _unpack(content: bytes, unpack: Callable[[list[bytes]], Value]) -> Value | None:
+    """Return the value, or None where what was kept is damaged: it can be made anew."""
+    try:
+        sizes, _, rest = zlib.decompress(content).partition(b"\n")
+        blocks, at = [], 0
+        for size in json.loads(sizes):
+            blocks.append(rest[at : at + size])
+            at += size
+        return unpack(blocks)
+    except (zlib.error, ValueError, IndexError, TypeError):
+        return None

@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import os
 import shutil
+import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cache
@@ -30,6 +32,11 @@ STEADY = {"deadline": None, "derandomize": True, "database": None, "suppress_hea
 settings.register_profile("quick", max_examples=40, **STEADY)
 settings.register_profile("full", max_examples=250, **STEADY)
 settings.load_profile("quick")
+
+
+# A test that names no journal finds neither the user's nor that of another version.
+HOME = tempfile.TemporaryDirectory(prefix="bookwheel-tests-")
+os.environ["XDG_DATA_HOME"] = HOME.name
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -48,11 +48,26 @@ from bookwheel.views.diff import ChangeKind, changed_share, diff_memories
 
 UsageJson: TypeAlias = Annotated[dict[str, Any], SchemaOf(Usage)]
 ClaimJson: TypeAlias = Annotated[dict[str, Any], SchemaOf(Claim)]
-EvidenceJson: TypeAlias = Annotated[dict[str, Any], SchemaOf(Evidence)]
 DocumentJson: TypeAlias = Annotated[dict[str, Any], SchemaOf(DocumentInfo)]
 ChoiceJson: TypeAlias = Annotated[dict[str, Any], SchemaOf(WayChoice)]
 LineJson: TypeAlias = Annotated[dict[str, Any], SchemaOf(ScoredLine)]
 PlanJson: TypeAlias = Annotated[dict[str, Any], SchemaOf(Plan)]
+
+
+class EvidenceJson(TypedDict):
+    """A verbatim passage of the document."""
+
+    quote: str
+    start: int
+    end: int
+    step: int | None
+    """The step that read it; null where no step did."""
+    source: str
+    """The file, path or address that it stands in."""
+    sources: list[str]
+    page: int | None
+    """The first page; null where the format has none."""
+    pages: list[int]
 
 
 class MemoryChangeJson(TypedDict):
@@ -184,7 +199,7 @@ def outcome_to_json(reading: Reading) -> OutcomeJson:
     return {
         **summary_to_json(reading),
         "gaps": [_gap_to_json(step) for step in reading.gaps],
-        "evidence": [to_plain(evidence) for evidence in reading.evidence],
+        "evidence": [evidence_to_json(piece) for piece in reading.evidence],
     }
 
 
@@ -336,9 +351,15 @@ def reading_from_json(values: Mapping[str, Any]) -> Reading:
     )
 
 
+def evidence_to_json(piece: Evidence) -> EvidenceJson:
+    """Return a passage, with its file and its page by themselves too."""
+    return cast("EvidenceJson", {**to_plain(piece), "source": piece.source, "page": piece.page})
+
+
 def evidence_from_json(values: Mapping[str, Any]) -> Evidence:
-    """Return a passage of a record."""
-    return Evidence(**{**values, "pages": tuple(values["pages"])})
+    """Return a passage of a record, or of a journal, whose older ones name no sources."""
+    own = {name: values[name] for name in ("quote", "start", "end", "step")}
+    return Evidence(**own, pages=tuple(values["pages"]), sources=tuple(values.get("sources", ())))
 
 
 def claim_from_json(values: Mapping[str, Any]) -> Claim:

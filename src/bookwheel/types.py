@@ -299,6 +299,18 @@ class Evidence:
     step: int | None
     """The step that read it; None where no step did."""
     pages: tuple[int, ...] = ()
+    sources: tuple[str, ...] = ()
+    """The files, paths or addresses that it stands in; nearly always one."""
+
+    @property
+    def source(self) -> str:
+        """The sources as one text; empty in readings of older versions."""
+        return ", ".join(self.sources)
+
+    @property
+    def page(self) -> int | None:
+        """The first page; None where the format has none."""
+        return next(iter(self.pages), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

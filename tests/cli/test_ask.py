@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from bookwheel.journal import Journal, journal_path
 from bookwheel.models import registry
 from bookwheel.models.scripted import ScriptedModel, keyword_reader
 
@@ -143,3 +144,19 @@ def test_a_plan_beyond_the_window_says_by_how_much(run, book: Path, question) ->
     ran = run("ask", book, question, "--chunk-tokens", "9000")
     assert ran.code == 2
     assert re.search(r"window holds 8192: \d+ too many", ran.err)
+
+
+def test_evidence_names_its_file_in_text_json_and_python(run, book: Path, question: str) -> None:
+    folder = book.parent / "letters"
+    folder.mkdir()
+    (folder / "one.txt").write_text("Gulls circle over the pier.\n" * 20)
+    (folder / "two.txt").write_text("The harbour master of Skarholm is Ada Quill.\n")
+    words = ("ask", folder, question, "--model", "scripted")
+    assert "“The harbour master of Skarholm is Ada Quill.”  two.txt · characters" in run(*words).err
+    (piece,) = run(*words, "--json").json["evidence"]
+    assert (piece["source"], piece["sources"], piece["page"]) == ("two.txt", ["two.txt"], None)
+    with Journal(journal_path()) as journal:
+        (kept,) = journal.reading("last").evidence
+    assert (kept.source, kept.page) == ("two.txt", None)
+    run("show", "last", "--markdown", book.parent / "out.md")
+    assert "— two.txt · characters" in (book.parent / "out.md").read_text()

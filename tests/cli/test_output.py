@@ -35,7 +35,7 @@ from bookwheel.types import (
 USAGE = Usage(calls=3, prompt_tokens=12345, completion_tokens=67, seconds=1.25)
 REPLY = Reply(text="The lease ends in May.", finish=Finish.STOP, usage=USAGE)
 ANSWER = Answer(text=REPLY.text, conversation=Conversation(messages=(), reply=REPLY))
-QUOTE = Evidence(quote="The lease ends in May.", start=1000, end=1022, step=2, pages=(4, 5))
+QUOTE = Evidence(quote="The lease ends in May.", start=1000, end=1022, step=2, pages=(4, 5), sources=("lease.pdf",))
 READING = Reading(
     id="0123456789ab",
     document=DocumentInfo(id="0" * 64, name="lease.txt", length=2000),
@@ -72,14 +72,14 @@ def test_an_answer_comes_with_its_verdict_its_evidence_and_its_cost(capsys) -> N
     print_answer(READING, OutputOptions())
     assert capsys.readouterr().err == (
         "\nanswer\nfound in the document\n"
-        "    “The lease ends in May.”  p. 4, 5 · characters 1,000–1,022 · step 2\n"
+        "    “The lease ends in May.”  lease.pdf · p. 4, 5 · characters 1,000–1,022 · step 2\n"
         "3 calls · 12,345 + 67 tokens · 1.2 s · bookwheel show 01234567\n"
     )
 
 
 def test_evidence_without_pages_has_a_place_all_the_same(capsys) -> None:
     print_answer(replace(READING, evidence=(replace(QUOTE, pages=()),)), OutputOptions())
-    assert "”  characters 1,000–1,022 · step 2" in capsys.readouterr().err
+    assert "”  lease.pdf · characters 1,000–1,022 · step 2" in capsys.readouterr().err
 
 
 def test_quiet_prints_the_answer_alone(capsys) -> None:
@@ -113,7 +113,7 @@ def test_each_sentence_of_an_answer_has_its_verdict(capsys) -> None:
     assert capsys.readouterr().err.splitlines()[2:-1] == [
         "found in part",
         "  The lease ends in May. found in the document",
-        "    “The lease ends in May.”  p. 4, 5 · characters 1,000–1,022 · step 2",
+        "    “The lease ends in May.”  lease.pdf · p. 4, 5 · characters 1,000–1,022 · step 2",
         "  It costs 12 crowns. not found in the document; nowhere in it: 12",
         "  Odo signed it. written by hand at step 3",
         "  Nobody says why. not in the document, the model says",

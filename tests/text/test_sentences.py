@@ -26,6 +26,10 @@ def sentences(text: str) -> list[str]:
         ("one of the ... small things. Next.", ["one of the ... small things.", "Next."]),
         ("灯塔建于1871年。守塔人是马拉。", ["灯塔建于1871年。", "守塔人是马拉。"]),
         ("他说：“走吧。”她走了。", ["他说：“走吧。”", "她走了。"]),
+        (
+            "Rain.\n\n===== b. txt =====\nAda lit it.\n===== c =====\nOut.",
+            ["Rain.", "===== b. txt =====", "Ada lit it.", "===== c =====", "Out."],
+        ),
         ("A heading\n\nA paragraph over\ntwo lines.", ["A heading", "A paragraph over\ntwo lines."]),
         ("Terms\n- first item\n- second item\n1. third", ["Terms", "- first item", "- second item", "1. third"]),
         ("| a | b |\n| c | d |", ["| a | b |", "| c | d |"]),

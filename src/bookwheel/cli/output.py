@@ -151,8 +151,7 @@ def _print_gaps(reading: Reading, output: OutputOptions) -> None:
         return
     print_note(f"not taken in whole: {len(gaps)} of {len(reading.steps)} sections", style="bold yellow")
     for step in gaps[:_MOST_GAPS]:
-        chunk = step.chunk
-        print_note(f"  {_format_span(chunk.pages, chunk.start, chunk.end)} · {', '.join(step.flags)}")
+        print_note(f"  {format_place(step)} · {', '.join(step.flags)}")
     if len(gaps) > _MOST_GAPS:
         print_note(f"  and {len(gaps) - _MOST_GAPS} more; --json lists all")
     if reading.is_overfull:
@@ -193,14 +192,10 @@ def _find_nearest(reading: Reading) -> str:
 
 
 def _print_quote(console: Console, piece: Evidence) -> None:
-    step = "" if piece.step is None else f" · step {piece.step}"
-    place = f"  {_format_span(piece.pages, piece.start, piece.end)}{step}"
-    console.print(Text(f"    “{sanitize(piece.quote).strip()}”", style="italic") + Text(place, style="dim"))
+    from bookwheel.views.verdicts import describe_place
 
-
-def _format_span(pages: Sequence[int], start: int, end: int) -> str:
-    where = f"p. {', '.join(map(str, pages))} · " if pages else ""
-    return f"{where}characters {start:,}–{end:,}"
+    place = Text(f"  {sanitize(describe_place(piece))}", style="dim")
+    console.print(Text(f"    “{sanitize(piece.quote).strip()}”", style="italic") + place)
 
 
 def format_usage(reading: Reading) -> str:

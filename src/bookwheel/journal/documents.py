@@ -219,10 +219,17 @@ class StoredDocument:
 
     def pages(self, start: int, end: int) -> tuple[int, ...]:
         """Return the pages that hold the characters from `start` up to `end`, without reading any text."""
+        return tuple(dict.fromkeys(page for _, _, page in self._find_places(start, end) if page is not None))
+
+    def sources(self, start: int, end: int) -> tuple[str, ...]:
+        """Return the sources that hold the characters from `start` up to `end`, without reading any text."""
+        return tuple(dict.fromkeys(source for _, source, _ in self._find_places(start, end)))
+
+    def _find_places(self, start: int, end: int) -> list[Place]:
         places = self._load_places()
         first = max(0, bisect_right(places, start, key=lambda place: place[0]) - 1)
         last = max(first + 1, bisect_left(places, end, key=lambda place: place[0]))
-        return tuple(dict.fromkeys(page for _, _, page in places[first:last] if page is not None))
+        return places[first:last]
 
     def load_index(self, name: str) -> bytes | None:
         """Return what was kept of the text under this name."""

@@ -5,8 +5,9 @@
 ['Ada lit it. ', 'It burned.  ', 'Then rain.']
 
 A sentence ends with its mark, the quotes that close there and the blanks after them; at a blank line; and before a line
-that is an item, a heading, a row of a table or a label ("Depth: 40 m"). Everything that needs sentences takes them from
-here: quotes, the verdict on both of its sides, and the origins of memory lines.
+that is an item, a heading, a row of a table or a label ("Depth: 40 m"). The line that names a file is one by itself.
+Everything that needs sentences takes them from here: quotes, the verdict on both of its sides, and the origins of
+memory lines.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _END: Final = re.compile(
-    r"(?P<mark>[.!?…])(?P<closed>[\"'”’»)\]]*)\s+"
+    r"^={5} [^\n]+ ={5}\n"
+    r"|(?P<mark>[.!?…])(?P<closed>[\"'”’»)\]]*)\s+"
     r"|[。！？；][”’」』）》]*\s*"
     r"|\n\s*\n\s*"
-    r"|\n(?=\s*(?:[•·|=>]|[-*+]\s|#+\s|\(?\d{1,3}[.)、]\s|[\w-]{1,40}[:：]\s|[^\sa-z][^\n:：!?;。！？；]{0,39}[:：]\s))"
+    r"|\n(?=\s*(?:[•·|=>]|[-*+]\s|#+\s|\(?\d{1,3}[.)、]\s|[\w-]{1,40}[:：]\s|[^\sa-z][^\n:：!?;。！？；]{0,39}[:：]\s))",
+    re.MULTILINE,
 )
 # What stands before a dot that ends no sentence: what it shortens goes on, whatever comes.
 _TITLE_WORDS: Final = (

@@ -29,7 +29,11 @@ _MOST_PASSAGES: Final = 3
 
 
 class PageFinder(Protocol):
-    """Knows the pages of a document that has been read."""
+    """Knows the sources and pages of a document that has been read."""
+
+    def sources(self, start: int, end: int) -> tuple[str, ...]:
+        """Return the sources that hold these characters."""
+        ...
 
     def pages(self, start: int, end: int) -> tuple[int, ...]:
         """Return the pages that hold these characters."""
@@ -139,6 +143,7 @@ class ClaimWriter:
                 end=sentence.end,
                 step=self._chunks[at].index if is_read else None,
                 pages=self._parts.pages(sentence.start, sentence.end),
+                sources=self._parts.sources(sentence.start, sentence.end),
             )
         )
         return len(self.evidence) - 1

@@ -227,25 +227,32 @@ def _compare(case: Case, asked: Statement, sentence: Sentence) -> Candidate:
 
 
 class _PlacedParts:
-    """The parts of a document, read once and remembered by their pages only."""
+    """The parts of a document, read once and remembered by their sources and pages only."""
 
     def __init__(self, document: SupportsParts) -> None:
         self._document = document
         self._starts: list[int] = []
-        self._pages: list[int | None] = []
+        self._places: list[tuple[str, int | None]] = []
 
     def __iter__(self) -> Iterator[Part]:
         start = 0
         for part in self._document.parts():
             # The parts are read twice, and either time perhaps not to the end.
             is_further = not self._starts or start > self._starts[-1]
-            if is_further and (not self._pages or self._pages[-1] != part.page):
+            if is_further and (not self._places or self._places[-1] != (part.source, part.page)):
                 self._starts.append(start)
-                self._pages.append(part.page)
+                self._places.append((part.source, part.page))
             start += len(part.text)
             yield part
 
     def pages(self, start: int, end: int) -> tuple[int, ...]:
         """Return the pages that hold these characters."""
+        return tuple(dict.fromkeys(page for _, page in self._find(start, end) if page is not None))
+
+    def sources(self, start: int, end: int) -> tuple[str, ...]:
+        """Return the sources that hold these characters."""
+        return tuple(dict.fromkeys(source for source, _ in self._find(start, end)))
+
+    def _find(self, start: int, end: int) -> list[tuple[str, int | None]]:
         first, last = bisect_right(self._starts, start) - 1, bisect_right(self._starts, end - 1)
-        return tuple(page for page in self._pages[max(0, first) : last] if page is not None)
+        return self._places[max(0, first) : last]

@@ -223,14 +223,15 @@ class _ChunkCache:
     def evidence(self, at: int, span: tuple[int, int]) -> Evidence:
         """Return a span of a step's chunk as evidence, in the document's characters."""
         chunk = self.steps[at].chunk
-        start, end = span
-        pages = getattr(self._document, "pages", None)
+        start, end = chunk.start + span[0], chunk.start + span[1]
+        pages, sources = (getattr(self._document, name, None) for name in ("pages", "sources"))
         return Evidence(
-            quote=self.passage(at).text[start:end],
-            start=chunk.start + start,
-            end=chunk.start + end,
+            quote=self.passage(at).text[slice(*span)],
+            start=start,
+            end=end,
             step=chunk.index,
-            pages=pages(chunk.start + start, chunk.start + end) if pages else chunk.pages,
+            pages=pages(start, end) if pages else chunk.pages,
+            sources=sources(start, end) if sources else chunk.sources,
         )
 
 

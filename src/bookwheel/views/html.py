@@ -161,10 +161,11 @@ def _render_verdict(reading: Reading, *, linked: bool) -> str:
 
 
 def _render_quote(quote: Evidence, *, linked: bool) -> str:
+    source = f"<bdi>{_escape(quote.source)}</bdi> · " if quote.source else ""
     step = "" if quote.step is None else f" · {_link_step(quote.step, linked=linked)}"
     return (
         f'<blockquote dir="auto">{_escape(quote.quote)}</blockquote><p class="small">'
-        f"{_format_pages(quote.pages)}characters {quote.start:,}–{quote.end:,}{step}</p>\n"
+        f"{source}{_format_pages(quote.pages)}characters {quote.start:,}–{quote.end:,}{step}</p>\n"
     )
 
 

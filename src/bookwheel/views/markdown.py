@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from bookwheel.text.sanitize import sanitize
 from bookwheel.views.diff import ChangeKind, diff_memories, mark_words
-from bookwheel.views.verdicts import VERDICT_WORDS, describe_claim
+from bookwheel.views.verdicts import VERDICT_WORDS, describe_claim, describe_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -53,9 +53,7 @@ def _render_verdict(reading: Reading) -> Iterator[str]:
 
 
 def _render_evidence(piece: Evidence) -> str:
-    pages = f"p. {', '.join(map(str, piece.pages))} · " if piece.pages else ""
-    step = "" if piece.step is None else f", step {piece.step}"
-    return f"{_quote(piece.quote.strip())}\n>\n> — {pages}characters {piece.start:,}–{piece.end:,}{step}"
+    return f"{_quote(piece.quote.strip())}\n>\n> — {_inline(describe_place(piece))}"
 
 
 def _render_origin(origin: LineOrigin) -> str:

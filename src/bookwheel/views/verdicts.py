@@ -9,7 +9,7 @@ from bookwheel.types import Flag, Verdict
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bookwheel.types import Claim, Reading
+    from bookwheel.types import Claim, Evidence, Reading
 
 VERDICT_WORDS: Final[Mapping[Verdict, str]] = {
     Verdict.FOUND: "found in the document",
@@ -27,6 +27,13 @@ def describe_claim(claim: Claim) -> str:
         words += f" at step {claim.step}"
     missing = ", ".join(claim.missing)
     return f"{words}; nowhere in it: {missing}" if missing and claim.verdict is not Verdict.BY_HAND else words
+
+
+def describe_place(piece: Evidence) -> str:
+    """Return where a passage stands: its file, pages, characters and step."""
+    pages = f"p. {', '.join(map(str, piece.pages))}" if piece.pages else ""
+    step = "" if piece.step is None else f"step {piece.step}"
+    return " · ".join(filter(None, (piece.source, pages, f"characters {piece.start:,}–{piece.end:,}", step)))
 
 
 def describe_share(reading: Reading) -> str:

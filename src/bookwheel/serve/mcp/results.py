@@ -20,7 +20,7 @@ from bookwheel.text.sanitize import sanitize
 from bookwheel.types import Evidence, Reading, Status
 from bookwheel.verdict.provenance import find_origins
 from bookwheel.views.diff import ChangeKind, diff_memories, mark_words
-from bookwheel.views.verdicts import advise_room, describe_claim, describe_share
+from bookwheel.views.verdicts import advise_room, describe_claim, describe_place, describe_share
 
 Json: TypeAlias = dict[str, Any]
 Part: TypeAlias = Literal["changes", "origins", "claims", "evidence", "memory", "answer", "gaps", "notes"]
@@ -228,7 +228,7 @@ def _gap(number: int, reading: Reading) -> Json:
 def _quote(passage: Evidence, *, short: bool = False) -> Json:
     quote = cut(passage.quote) if short else passage.quote
     pages = {"pages": list(passage.pages)} if passage.pages else {}
-    return {"quote": quote, "start": passage.start, "end": passage.end, **pages}
+    return {"quote": quote, "start": passage.start, "end": passage.end, "source": passage.source, **pages}
 
 
 def reading_text(reading: Reading) -> str:
@@ -255,4 +255,4 @@ def reading_text(reading: Reading) -> str:
 
 
 def _quote_line(passage: Evidence) -> str:
-    return f"    “{passage.quote}” (characters {passage.start:,}–{passage.end:,})"
+    return f"    “{passage.quote}” ({describe_place(passage)})"

@@ -13,7 +13,7 @@ from sse_starlette import ServerSentEvent
 
 from bookwheel.errors import BudgetReached, ModelError
 from bookwheel.reading.follow_up import count_carried
-from bookwheel.record import to_plain
+from bookwheel.record import evidence_to_json, to_plain
 from bookwheel.serve.engine.errors import ApiError
 from bookwheel.serve.engine.running_reading import LiveCall, Waiting
 from bookwheel.serve.http.answers import EventStream, JsonResponse, code_of, openai_error, status_of
@@ -186,7 +186,7 @@ def _verdict_to_json(reading: Reading, chat: ChatShape, notes: Sequence[str]) ->
     return {
         "verdict": reading.verdict,
         "claims": [to_plain(claim) for claim in reading.claims],
-        "evidence": [to_plain(passage) for passage in reading.evidence],
+        "evidence": [evidence_to_json(passage) for passage in reading.evidence],
         "notes": [*reading.document.notes, *share, *words, *notes],
     }
 

@@ -13,6 +13,7 @@ from bookwheel.models.scripted import ScriptedModel, keyword_reader
 from bookwheel.reading import loop
 from bookwheel.reading.prompts import prompts_for
 from bookwheel.reading.runner import run_reading
+from bookwheel.record import reading_to_json
 from bookwheel.text.chunks import split
 from bookwheel.types import Memory, Status
 
@@ -164,3 +165,38 @@ def test_the_package_lists_what_it_offers() -> None:
 
     assert {"read", "aread", "collect", "LastingMemory", "TextDocument", "Plan"} <= {*dir(bookwheel)}
     assert all(getattr(bookwheel, name) is not None for name in dir(bookwheel))
+
+
+def test_an_async_watch_is_awaited(tmp_path: Path) -> None:
+    seen = []
+
+    async def watch(event) -> None:
+        await asyncio.sleep(0)
+        seen.append(type(event).__name__)
+
+    document = TextDocument("The keeper is Ada Quill. " * 60)
+    read(document, "Who?", model="scripted", journal=tmp_path / "j.sqlite", chunk_tokens=100, watch=watch)
+    assert seen[-1] == "Answer"
+    assert seen.count("Step") == len(seen) - 1 > 1
+
+
+def test_an_answer_of_a_schema_is_a_value(tmp_path: Path) -> None:
+    schema = {"type": "object", "properties": {"keeper": {"type": "string"}}, "required": ["keeper"]}
+
+    def reply(messages) -> str:
+        return '{"keeper": "Ada Quill"}' if "JSON" in messages[-1].content else "Ada Quill"
+
+    document, journal = TextDocument("The keeper is Ada Quill. " * 9), tmp_path / "j.sqlite"
+    reading = read(document, "Who?", model=ScriptedModel(reply), journal=journal, schema=schema)
+    assert reading.value == {"keeper": "Ada Quill"}
+    assert reading_to_json(reading)["value"] == {"keeper": "Ada Quill"}
+    plain = read(document, "Who?", model="scripted", journal=journal)
+    assert plain.value is None
+    assert "value" not in reading_to_json(plain)
+
+
+def test_a_text_in_place_of_a_path_is_a_short_error(tmp_path: Path) -> None:
+    for text in ("The keeper is Ada Quill.\n" * 3, "The keeper is Ada Quill. " * 900):
+        with pytest.raises(InputError, match="TextDocument") as raised:
+            read(text, "Who?", model="scripted", journal=tmp_path / "j.sqlite")
+        assert len(str(raised.value)) < 250

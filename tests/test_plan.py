@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from bookwheel.errors import PlanError
@@ -113,3 +117,27 @@ def test_a_renewed_budget_keeps_its_prices_and_forgets_its_limits():
     old = Budget(tokens=9, seconds=1.0, price_in=2.0)
     assert renew_budget(old, {}) == Budget(price_in=2.0)
     assert renew_budget(old, {"max_tokens_total": 5, "price_in": 3.0}) == Budget(tokens=5, price_in=3.0)
+
+
+@given(
+    window=st.integers(80, 9000),
+    question=st.integers(1, 1024),
+    chunk=st.integers(8, 20000),
+    memory=st.integers(8, 9000),
+    answer=st.integers(8, 9000),
+)
+def test_the_advice_of_a_plan_that_is_too_large_can_be_followed(window, question, chunk, memory, answer):
+    plan = Plan(chunk_tokens=chunk, memory_tokens=memory, answer_tokens=answer)
+    try:
+        plan.check(window, question=question, template=40)
+    except PlanError as error:
+        advice = str(error).partition("reply). ")[2]
+        if advice.startswith("Ask a shorter question"):
+            assert window - question - 40 < 32
+            return
+        options = {
+            name.replace("-", "_"): int(value) for name, value in re.findall(r"--([a-z-]+) (?:to )?(\d+)", advice)
+        }
+        assert options
+        assert options["chunk_tokens"] < chunk or len(options) > 1
+        replace(plan, **options).check(window, question=question, template=40)

@@ -26,14 +26,15 @@ from bookwheel.session import WayRequest, find_way, open_session, refuse_unknown
 from bookwheel.types import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from bookwheel.arguments import Source
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan
     from bookwheel.reading.loop import Way
-    from bookwheel.types import Answer, Reading, Step
+    from bookwheel.reading.runner import Watch
+    from bookwheel.types import Reading
 
 
 @overload
@@ -46,7 +47,7 @@ async def aread(
     way: str | Way | None = None,
     schema: Mapping[str, Any] | None = None,
     journal: str | Path | None = None,
-    watch: Callable[[Step | Answer], None] = ignore_event,
+    watch: Watch = ignore_event,
     **settings: Any,
 ) -> Reading: ...
 @overload
@@ -59,7 +60,7 @@ async def aread(
     way: str | Way | None = None,
     schema: Mapping[str, Any] | None = None,
     journal: str | Path | None = None,
-    watch: Callable[[Step | Answer], None] = ignore_event,
+    watch: Watch = ignore_event,
     **settings: Any,
 ) -> list[Reading]: ...
 async def aread(
@@ -71,15 +72,17 @@ async def aread(
     way: str | Way | None = None,
     schema: Mapping[str, Any] | None = None,
     journal: str | Path | None = None,
-    watch: Callable[[Step | Answer], None] = ignore_event,
+    watch: Watch = ignore_event,
     **settings: Any,
 ) -> Reading | list[Reading]:
     """Read a document and answer a question, or several of them in lockstep: then each has a reading.
 
     `source` is a path, a URL, a folder, several of them, or a document such as `TextDocument(text)`. `model` is a name
     or a Model; a Model is not closed. `way` is a name or a function with the signature of Way; by default, a document
-    that fits the window is read in one call. `schema` is a JSON Schema: `answer.text` is then JSON that fits it.
-    `watch` is called with each step and the answer; of several readings, with those of the first.
+    that fits the window is read in one call. `schema` is a JSON Schema: `answer.text` is then JSON that fits it, and
+    `reading.value` the value.
+    `watch` is called with each step and the answer, and awaited if it is async; of several readings, with those of the
+    first.
 
     `settings` have the names of the options of `bookwheel ask`: those of Connection, `preset`, values of the plan such
     as `chunk_tokens=900`, `temperature=0` or `lang="zh"`, `everything`, limits such as `max_seconds=60`, and prices.
@@ -110,7 +113,7 @@ async def aresume(
     model: str | Model | None = None,
     way: Way | None = None,
     journal: str | Path | None = None,
-    watch: Callable[[Step | Answer], None] = ignore_event,
+    watch: Watch = ignore_event,
     **settings: Any,
 ) -> Reading:
     """Go on with a reading of the journal that was stopped, interrupted or failed; return it.

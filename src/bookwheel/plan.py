@@ -202,16 +202,28 @@ class Plan:
         """Raise PlanError when a conversation of this plan can outgrow the window (None: unknown, unchecked)."""
         if window is None:
             return
-        need = max(
-            self.update_tokens(question=question, template=template),
-            self.answer_turn_tokens(question=question, template=template),
-        )
+        update = self.update_tokens(question=question, template=template)
+        answer = self.answer_turn_tokens(question=question, template=template)
+        need = max(update, answer)
         if need > window:
+            part = f"chunk {self.chunk_tokens} + " if update >= answer else ""
             raise PlanError(
                 f"the plan needs {need} tokens and the model's window holds {window}: {need - window} too many "
-                f"(template {template} + question {question} + chunk {self.chunk_tokens} + memory "
-                f"{self.memory_tokens} + reply). Lower --chunk-tokens by {need - window} or --memory-tokens."
+                f"(template {template} + question {question} + {part}memory {self.memory_tokens} + reply). "
+                f"{self._advise(window - template - question)}"
             )
+
+    def _advise(self, room: int) -> str:
+        """Say what makes a plan fit, where so many tokens are left for chunk, memory and replies."""
+        chunk, answer = room - 2 * self.memory_tokens, room - self.memory_tokens
+        if chunk >= self.memory_tokens and answer >= self.answer_tokens:
+            return f"Lower --chunk-tokens to {min(chunk, self.chunk_tokens)} or less."
+        if room < 4 * _LEAST_TOKENS:
+            return "Ask a shorter question, or take a model with a longer window."
+        # The shares of the paper's plan: a chunk of five memories, and two memories in an update.
+        memory = max(_LEAST_TOKENS, room // 7)
+        chunk, answer = max(_LEAST_TOKENS, room - 2 * memory), min(self.answer_tokens, room - memory)
+        return f"Try --chunk-tokens {chunk} --memory-tokens {memory} --answer-tokens {answer}."
 
     def within(self, window: int | None) -> Self:
         """Return the plan with its token budgets scaled down to a window smaller than the paper's.

@@ -146,6 +146,8 @@ class ListedReadingJson(TypedDict):
     answer: str | None
     passage: NotRequired[str]
     """The document's own words that a short answer is taken from; not there where the answer is no such one."""
+    value: NotRequired[Any]
+    """The answer as the value that the plan's JSON Schema asks for; not there without one."""
     answer_turn: AnswerTurnJson | None
     verdict: Verdict | None
     """The verdict of the whole answer; null where there is none to judge."""
@@ -224,6 +226,8 @@ def summary_to_json(reading: Reading) -> ListedReadingJson:
         "parent": reading.parent,
         "created": reading.created,
     }
+    if (value := reading.value) is not None:
+        values["value"] = value
     if reading.answer and reading.answer.passage:
         values["passage"] = reading.answer.passage
     if reading.error_kind:

@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from bookwheel.plan import Budget
     from bookwheel.reading.estimate import CostEstimate
     from bookwheel.reading.loop import Way
-    from bookwheel.types import Answer, Document, Reading, Step
+    from bookwheel.reading.runner import Watch
+    from bookwheel.types import Document, Reading
 
 _CHUNK_SETTINGS: Final = frozenset({"preset", "chunk_tokens", "memory_tokens"})
 
@@ -216,16 +217,12 @@ class Session:
             for reading in readings:
                 self.journal.begin(reading, address)
 
-    async def run(
-        self, prepared: Prepared, watch: Callable[[Step | Answer], None] = runner.ignore_event
-    ) -> list[Reading]:
+    async def run(self, prepared: Prepared, watch: Watch = runner.ignore_event) -> list[Reading]:
         """Begin the readings and read, several in lockstep; return how they ended."""
         self.begin(prepared.readings)
         return await self.read_on(prepared, watch)
 
-    async def read_on(
-        self, prepared: Prepared, watch: Callable[[Step | Answer], None] = runner.ignore_event
-    ) -> list[Reading]:
+    async def read_on(self, prepared: Prepared, watch: Watch = runner.ignore_event) -> list[Reading]:
         """Read from where the readings stand, several in lockstep. `watch` sees the first, which stands for all."""
         readings, document, way = prepared.readings, prepared.document, prepared.way
         model, journal, patience = self.model, self.journal, self.patience

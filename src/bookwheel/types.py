@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Self
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -380,6 +380,16 @@ class Reading:
         prices = self.plan.budget
         has_prices = prices.price_in or prices.price_out
         return prices.price(self.usage.prompt_tokens, self.usage.completion_tokens) if has_prices else None
+
+    @property
+    def value(self) -> Any:
+        """The answer as the value that its JSON Schema asks for; None without a schema, or where it is in words."""
+        import json
+
+        try:
+            return json.loads(self.answer.text) if self.answer and self.plan.schema else None
+        except ValueError:
+            return None
 
     @property
     def conversations(self) -> tuple[Conversation, ...]:

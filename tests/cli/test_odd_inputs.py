@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -85,3 +86,19 @@ def test_a_page_of_72_megabytes_is_read(tmp_path: Path) -> None:
     )
     (path := tmp_path / "stream.pdf").write_bytes(bytes(body))
     assert "".join(part.text for part in open_document([path]).parts()).strip() == "Odo Farr"
+
+
+def test_a_long_question_about_piped_text_is_no_path(run, book: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        sys, "stdin", io.TextIOWrapper(io.BytesIO(b"Ada Quill is the harbour master."), encoding="utf-8")
+    )
+    ran = run("ask", "Who is the harbour master of Skarholm? " * 20, "--model", "scripted", "--json")
+    assert ran.code == 0
+    assert ran.json["document"]["name"] == "standard input"
+
+
+def test_a_long_text_in_place_of_a_path_is_a_short_error(run, book: Path, question: str) -> None:
+    ran = run("ask", "Ada Quill is the harbour master. " * 300, question, "--model", "scripted")
+    assert ran.code == 2
+    assert "pipe it to the command" in ran.err
+    assert len(ran.err) < 250

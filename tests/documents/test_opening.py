@@ -122,7 +122,7 @@ def test_a_named_pipe_is_read_like_standard_input(tmp_path):
         (["-", "-"], "only once"),
         (["ftp://example.org/a"], "only http and https"),
         (["a\0b"], "cannot be read"),
-        (["x" * 5000], "cannot be read"),
+        (["x" * 5000], "is no file.s name"),
     ],
 )
 def test_a_source_that_cannot_be_read_is_an_error_with_advice(sources, message):

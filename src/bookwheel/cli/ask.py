@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING, Final
 
 from cyclopts import Group, Parameter
@@ -151,15 +152,23 @@ def _find_sources(words: Sequence[str], question: str) -> list[str]:
     sources = ["-" if word == STDIN else word for word in words]
     if not sources:
         # A question that is a file's name is a document whose question was forgotten, whatever is piped.
-        if sys.stdin is None or sys.stdin.isatty() or Path(question).is_file():
-            is_there = Path(question).exists()
+        is_there = _is_path(question)
+        if sys.stdin is None or sys.stdin.isatty() or (is_there and Path(question).is_file()):
             missing = "no question for the document" if is_there else "nothing to read for the question"
-            raise InputError(f'{missing} {question!r}: bookwheel ask {question if is_there else "FILE"} "QUESTION"')
+            file = question if is_there else "FILE"
+            raise InputError(f'{missing} {shorten(question, 80)!r}: bookwheel ask {file} "QUESTION"')
         return ["-"]
     if not all(source.strip() for source in sources):
         # An empty path is the current folder; a shell makes one of an unset variable in quotes.
         raise InputError('a SOURCE is empty; name a file, a folder, a URL or "-"')
     return sources
+
+
+def _is_path(word: str) -> bool:
+    try:
+        return Path(word).exists()
+    except (OSError, ValueError):  # it is longer than a path can be, or has a zero character
+        return False
 
 
 def read_questions(file: Path) -> list[str]:

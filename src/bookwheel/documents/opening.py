@@ -37,6 +37,9 @@ _URL: Final = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
 _NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 # A document's name lists up to this many sources.
 _LISTED_SOURCES: Final = 3
+# Of what may be meant for a path, in an error; a longer one is a text.
+_LONGEST_PATH: Final = 250
+_SHOWN_PATH: Final = 60
 
 
 class TextDocument:
@@ -213,7 +216,13 @@ def _open_source(
     try:
         return open_path(Path(source), notes, "" if alone else Path(source).resolve().name)
     except (OSError, ValueError) as error:
-        raise _read_error(to_printable(str(source)), error) from error
+        name = to_printable(str(source))
+        if len(name) > _LONGEST_PATH or "\n" in str(source):
+            raise SourceError(
+                f"“{name[:_SHOWN_PATH]}…” is no file's name. To read a text itself, pipe it to the command, or give "
+                f"TextDocument(text) in Python."
+            ) from error
+        raise _read_error(name, error) from error
 
 
 def _read_error(name: str, error: Exception) -> SourceError:

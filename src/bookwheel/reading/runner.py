@@ -12,6 +12,7 @@ import secrets
 from contextlib import aclosing
 from dataclasses import replace
 from datetime import UTC, datetime
+from inspect import isawaitable
 from typing import TYPE_CHECKING, Final, Protocol
 
 from bookwheel.errors import BookwheelError, BudgetReached, EmptyReply, InputError, ModelError, WorkCancelled
@@ -28,12 +29,15 @@ from bookwheel.types import Answer, Reading, Status, Step
 from bookwheel.verdict.judge import judge_answer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
+    from collections.abc import AsyncGenerator, Awaitable, Callable
 
     from bookwheel.models.base import Model
     from bookwheel.plan import Plan
     from bookwheel.reading.loop import Way
     from bookwheel.types import Document, DocumentInfo, Usage
+
+    Watch = Callable[[Step | Answer], Awaitable[None] | None]
+    """Whoever follows a reading; it may be async."""
 
 
 # Characters.
@@ -86,7 +90,7 @@ async def run_reading(
     *,
     way: Way = loop.read,
     journal: StepStore | None = None,
-    watch: Callable[[Step | Answer], None] = ignore_event,
+    watch: Watch = ignore_event,
     patience: Patience | None = None,
     counted: Usage | None = None,
 ) -> Reading:
@@ -124,9 +128,7 @@ async def run_reading(
 class _Run:
     """One run of a reading, from its start or resumption to whatever ends it."""
 
-    def __init__(
-        self, reading: Reading, model: BudgetedModel, journal: StepStore | None, watch: Callable[[Step | Answer], None]
-    ) -> None:
+    def __init__(self, reading: Reading, model: BudgetedModel, journal: StepStore | None, watch: Watch) -> None:
         self.model = model
         self.steps = list(reading.steps)
         self.answer = reading.answer
@@ -174,7 +176,9 @@ class _Run:
                 else:
                     is_planned_anew = not self.steps and await self._scale_tokens(event)
                     await self._store(complete)
-                self._watch(complete)
+                shown = self._watch(complete)
+                if isawaitable(shown):
+                    await shown
                 if is_planned_anew:
                     return True
         return False

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from bookwheel.models.patience import Patience
     from bookwheel.plan import Plan, Sampling
     from bookwheel.reading.loop import Way
-    from bookwheel.reading.runner import StepStore
+    from bookwheel.reading.runner import StepStore, Watch
     from bookwheel.types import Answer, Document, Message, Reading, Reply, Step
 
 _T = TypeVar("_T")
@@ -141,7 +141,7 @@ async def run_readings(
     *,
     way: Way,
     journal: StepStore | None = None,
-    watch: Sequence[Callable[[Step | Answer], None]] = (),
+    watch: Sequence[Watch] = (),
     patience: Patience | None = None,
 ) -> list[Reading]:
     """Read one document for several questions in lockstep; return the readings in their order.

@@ -5,9 +5,9 @@
 ['Ada lit it. ', 'It burned.  ', 'Then rain.']
 
 A sentence ends with its mark, the quotes that close there and the blanks after them; at a blank line; and before a line
-that is an item, a heading, a row of a table or a label ("Depth: 40 m"). The line that names a file is one by itself.
-Everything that needs sentences takes them from here: quotes, the verdict on both of its sides, and the origins of
-memory lines.
+that is an item, a heading, a row of a table or a label ("Depth: 40 m"). A heading, and the line that names a file, end
+with their line. Everything that needs sentences takes them from here: quotes, the verdict on both of its sides, and the
+origins of memory lines.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _END: Final = re.compile(
-    r"^={5} [^\n]+ ={5}\n"
+    r"^(?:={5} [^\n]+ ={5}|#{1,6} [^\n]+)\n"
     r"|(?P<mark>[.!?…])(?P<closed>[\"'”’»)\]]*)\s+"
     r"|[。！？；][”’」』）》]*\s*"
     r"|\n\s*\n\s*"

@@ -20,7 +20,6 @@ from pathlib import Path
 
 from bookwheel.lab.tasks.base import InfeasibleSample
 from bookwheel.lab.tasks.data_dir import DataDir
-from bookwheel.lab.tasks.material import split_sentences
 from bookwheel.lab.tasks.needles import VARIANTS
 from bookwheel.lab.tasks.ruler.resources import Resources
 from bookwheel.lab.tasks.ruler.tasks import RulerRun, to_record
@@ -40,9 +39,6 @@ def main() -> int:
     parser.add_argument("--punkt", action="store_true")
     parser.add_argument("--seed", type=int, default=42)
     options = parser.parse_args()
-    split = split_sentences
-    if options.punkt:
-        from nltk.tokenize import sent_tokenize as split
     tokenizer = FileTokenizer(options.tokenizer)
     differs = False
     for task in TASKS:
@@ -52,11 +48,9 @@ def main() -> int:
             continue
         theirs = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
         began = time.process_time()
-        resources = Resources(options.checkout, DataDir.locate(options.data))
+        resources = Resources(options.checkout, DataDir.locate(options.data), "punkt" if options.punkt else "ours")
         try:
-            run = RulerRun(
-                task, tokens=options.length, seed=options.seed, tokenizer=tokenizer, resources=resources, split=split
-            )
+            run = RulerRun(task, tokens=options.length, seed=options.seed, tokenizer=tokenizer, resources=resources)
             ours = [
                 to_record(run.make(number), number, tokenizer, is_needle=task in VARIANTS)
                 for number in range(len(theirs))

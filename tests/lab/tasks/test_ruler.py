@@ -1,6 +1,8 @@
 """RULER's own construction: its random numbers, its grid, its length, and sentences from a checkout."""
 
 import json
+import sys
+import types
 
 import pytest
 
@@ -8,7 +10,7 @@ from bookwheel.errors import InputError
 from bookwheel.lab.tasks import TASKS, make_samples, sample_series
 from bookwheel.lab.tasks.ruler.families import DEPTHS, zeta
 from bookwheel.lab.tasks.ruler.prompts import LegacyNumpy
-from bookwheel.lab.tasks.ruler.resources import KeyNames
+from bookwheel.lab.tasks.ruler.resources import KeyNames, read_word_lists
 
 RULER = [name for name in TASKS if name.startswith("ruler_")]
 LENGTH = 4200
@@ -61,7 +63,7 @@ QUICK = {"ruler_niah_multivalue", "ruler_vt"}
     [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in RULER if "qa" not in name],
 )
 def test_a_prompt_with_its_answer_fits_the_length_and_nearly_fills_it(name, checkout, data, tokenizer):
-    for sample in make(name, data, tokenizer, ruler=str(checkout)):
+    for sample in make(name, data, tokenizer, ruler=str(checkout), splitter="ours"):
         assert 0.8 * LENGTH < sample.metadata["prompt_tokens"] <= LENGTH
         assert sample.metric == "string_match_all"
         assert sample.score(", ".join(sample.golds)).score == 1
@@ -99,6 +101,66 @@ def test_our_own_sentences_need_no_checkout(data, tokenizer):
     assert len(sample.golds) == 4
     assert all(gold in sample.text for gold in sample.golds)
     assert "secret numbers" in sample.question
+
+
+def test_a_sample_says_what_it_is_made_from(checkout, data, tokenizer):
+    (ours,) = make("ruler_niah_single_1", data, tokenizer, count=1)
+    assert ours.metadata["made_from"]["sentences"] == "ours"
+    assert ours.metadata["made_from"]["words"].startswith("a list of ")
+    (theirs,) = make("ruler_niah_single_1", data, tokenizer, count=1, ruler=str(checkout))
+    assert (theirs.metadata["made_from"]["sentences"], theirs.metadata["made_from"]["splitter"]) == ("RULER", "punkt")
+
+
+def test_nothing_falls_back_beside_a_checkout(checkout, data, tokenizer, tmp_path, monkeypatch):
+    (tmp_path / "bare").mkdir()
+    with pytest.raises(InputError, match="bookwheel data words"):
+        make("ruler_niah_single_1", tmp_path / "bare", tokenizer, count=1, ruler=str(checkout))
+    monkeypatch.setitem(sys.modules, "nltk.tokenize", None)
+    with pytest.raises(InputError, match="splitter=ours"):
+        make("ruler_niah_single_2", data, tokenizer, count=1, ruler=str(checkout))
+
+
+def test_essays_are_split_as_ruler_splits_them(checkout, data, tokenizer, monkeypatch):
+    asked = []
+    module = types.ModuleType("nltk.tokenize")
+    module.sent_tokenize = lambda text: asked.append(text) or [one + "." for one in text.split(".") if one]
+    monkeypatch.setitem(sys.modules, "nltk", types.ModuleType("nltk"))
+    monkeypatch.setitem(sys.modules, "nltk.tokenize", module)
+    make("ruler_niah_single_2", data, tokenizer, count=1, ruler=str(checkout))
+    assert asked
+
+
+@pytest.mark.parametrize("name", ["ruler_vt", "ruler_cwe", "ruler_niah_single_1"])
+def test_the_whole_prompt_can_be_the_document(name, checkout, data, tokenizer):
+    (sample,) = make(name, data, tokenizer, count=1, ruler=str(checkout), prompt=True)
+    (plain,) = make(name, data, tokenizer, count=1, ruler=str(checkout))
+    assert sample.text == plain.metadata["head"] + plain.text
+    assert (sample.question, sample.golds) == (plain.question, plain.golds)
+    notes = [sample.document.slice(found.start, found.end) for found in sample.evidence]
+    assert notes == [plain.document.slice(found.start, found.end) for found in plain.evidence]
+
+
+def test_words_are_read_without_their_blanks(tmp_path, monkeypatch):
+    assets = tmp_path / "wonderwords" / "assets"
+    assets.mkdir(parents=True)
+    (tmp_path / "wonderwords" / "__init__.py").touch()
+    (assets / "__init__.py").touch()
+    for kind in ("noun", "adjective", "verb"):
+        (assets / f"{kind}list.txt").write_text(f"blue-eyed \n{kind}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "wonderwords", raising=False)
+    assert read_word_lists()["adjectives"] == ["blue-eyed", "adjective"]
+
+
+def test_a_word_list_with_blanks_gives_the_same_names(data, tokenizer, tmp_path):
+    lists = {"nouns": ["hat", "pie"], "adjectives": ["blue", "wet ", "blue-eyed "], "verbs": ["run"]}
+    texts = []
+    for name, strip in (("raw", str), ("bare", str.rstrip)):
+        path = tmp_path / name / "wordlists" / "wonderwords_lists.json"
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps({kind: [strip(word) for word in words] for kind, words in lists.items()}))
+        texts.append([sample.text for sample in make("ruler_niah_multikey_2", tmp_path / name, tokenizer)])
+    assert texts[0] == texts[1]
 
 
 def test_what_is_no_checkout_is_told(data, tokenizer, tmp_path):

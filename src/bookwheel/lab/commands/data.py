@@ -272,9 +272,30 @@ def _print_note(text: str) -> None:
     print(sanitize(text), file=sys.stderr)
 
 
+def write_words(
+    *,
+    out: Annotated[FilePath, Parameter(help="The file to write, wordlists/wonderwords_lists.json of a data folder.")],
+    force: Annotated[bool, Parameter(negative="", help="Replace the file.")] = False,
+) -> int:
+    """Write the words that RULER draws its keys and common words from: the lists of the package wonderwords."""
+    from bookwheel.lab.tasks.ruler.resources import read_word_lists
+
+    if out.exists() and not force:
+        raise InputError(f"{out} is there already; choose another --out or replace it with --force")
+    lists = read_word_lists()
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(json.dumps(lists, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{out} cannot be written: {error}") from error
+    print(f"{sum(map(len, lists.values()))} words in {out}")
+    return 0
+
+
 app = App(name="data", help="Make samples for any task, length, seed and language, and filter them.")
 app.command(make)
 app.command(filter_file, name="filter")
 app.command(tasks)
 app.command(write_prompts, name="prompts")
+app.command(write_words, name="words")
 app.command(show_coverage, name="coverage")

@@ -7,7 +7,6 @@ frequent   words by a zeta distribution
 passages   numbered documents, among them those of a question
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from math import pi
@@ -28,10 +27,9 @@ _SINGULAR: Final = (("Some", "A"), ("are all", "is"), ("are", "is"), ("answers",
 class NeedlePrompts(PromptFamily):
     """Prompts of one of the eight tasks."""
 
-    def __init__(self, inputs: Inputs, variant: NeedleVariant, split: Callable[[str], list[str]]) -> None:
+    def __init__(self, inputs: Inputs, variant: NeedleVariant) -> None:
         super().__init__(inputs, inputs.resources.sentences.needles)
         self._variant = variant
-        self._split = split
         self._kind = "uuids" if variant.uuid_values else "numbers"
         self.increment = 500 if variant.haystack == "essay" else 5 if self.most < _SHORT else 25
 
@@ -92,7 +90,7 @@ class NeedlePrompts(PromptFamily):
         """Set the needles between sentences, at different depths of the grid."""
         essay = self.resources.essay
         words = (essay * -(-size // len(essay)))[:size]
-        sentences = self._split(" ".join(words).strip())
+        sentences = self.resources.split(" ".join(words).strip())
         depths = self.streams.random.sample(DEPTHS, len(needles))
         stops = sorted(int(len(sentences) * (depth / 100)) for depth in depths)
         texts: list[str] = []

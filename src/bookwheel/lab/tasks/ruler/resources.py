@@ -5,10 +5,14 @@ come from the checkout's `json` folder, or from the data folder.
 """
 
 import ast
+import hashlib
+import json
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.resources import files
+from importlib.util import find_spec
 from itertools import accumulate, islice
 from pathlib import Path
 from random import Random
@@ -17,7 +21,7 @@ from typing import Any, Final
 from bookwheel.errors import InputError
 from bookwheel.lab.tasks.data_dir import DataDir, load_json, read_records, read_text
 from bookwheel.lab.tasks.formats import PassageQuestion, load_hotpot, number_squad
-from bookwheel.lab.tasks.material import ESSAYS, coin_word, draw_distinct, list_words, load_wordings
+from bookwheel.lab.tasks.material import ESSAYS, coin_word, draw_distinct, list_words, load_wordings, split_sentences
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +58,7 @@ _FAMILIES: Final = {
     "frequent": "freq_words_extraction",
     "passages": "qa",
 }
+_WONDERWORDS: Final = "d5d824355ae7b50a"
 _SCRIPTS: Final = "scripts/data/synthetic"
 
 
@@ -139,13 +144,62 @@ class KeyNames:
         return mixed[offset] if mixed else self._groups[group][0] + self._nouns[offset]
 
 
-class Resources:
-    """The inputs of a run."""
+def read_word_lists() -> dict[str, list[str]]:
+    """Return the lists of the package wonderwords as RULER reads them; InputError where it is not installed."""
+    if find_spec("wonderwords") is None:
+        raise InputError("RULER's words are those of the package wonderwords; `pip install wonderwords==3.0.1`")
+    assets = files("wonderwords.assets")
+    return {
+        f"{kind}s": [word.rstrip() for word in assets.joinpath(f"{kind}list.txt").read_text("utf-8").splitlines()]
+        for kind in ("noun", "adjective", "verb")
+    }
 
-    def __init__(self, checkout: Path | None, data_dir: DataDir) -> None:
+
+class Resources:
+    """The inputs of a run.
+
+    With a checkout everything is RULER's own, and what is missing is an error; `splitter` may be `ours` by request.
+    """
+
+    def __init__(self, checkout: Path | None, data_dir: DataDir, splitter: str = "") -> None:
         self._folder = find_scripts(checkout) / "json" if checkout else None
         self._data_dir = data_dir
+        self._splitter = splitter or ("punkt" if checkout else "ours")
         self.sentences = load_sentences(checkout)
+
+    @cached_property
+    def origins(self) -> dict[str, str]:
+        """Where sentences, words and the rule that splits essays are from, for a sample's metadata."""
+        words = "ours"
+        if self._data_dir.raw_words:
+            listed = json.dumps([sorted(set(self._list_words(kind))) for kind in ("nouns", "adjectives", "verbs")])
+            digest = hashlib.sha256(listed.encode()).hexdigest()[:16]
+            words = "wonderwords 3.0.1" if digest == _WONDERWORDS else f"a list of {digest}"
+        return {"sentences": "RULER" if self._folder else "ours", "words": words, "splitter": self._splitter}
+
+    def split(self, text: str) -> list[str]:
+        """Return the sentences of an essay: by nltk's punkt, as RULER splits them, or by our rule."""
+        if self._splitter == "ours":
+            return split_sentences(text)
+        try:
+            from nltk.tokenize import sent_tokenize
+
+            return list(sent_tokenize(text))
+        except (ImportError, LookupError) as error:
+            raise InputError(
+                "RULER splits essays by nltk's punkt; `pip install nltk` and `python -m nltk.downloader punkt_tab`, or "
+                "take our rule by `--option splitter=ours`: the needles then stand elsewhere"
+            ) from error
+
+    def _list_words(self, kind: str) -> list[str]:
+        lists = self._data_dir.raw_words
+        if self._folder and not lists:
+            raise InputError(
+                "RULER's keys and words are those of the package wonderwords, and the data folder has no list of them; "
+                "`bookwheel data words --out FOLDER/wordlists/wonderwords_lists.json` writes it for `--data FOLDER`"
+            )
+        own = list_words(kind) if kind != "verbs" else []
+        return [word.rstrip() for word in lists.get(kind, ())] if lists else own
 
     @cached_property
     def essay(self) -> list[str]:
@@ -161,15 +215,12 @@ class Resources:
     @cached_property
     def keys(self) -> KeyNames:
         """The names that needles may have."""
-        lists = self._data_dir.raw_words
-        return KeyNames(lists.get("adjectives") or list_words("adjectives"), lists.get("nouns") or list_words("nouns"))
+        return KeyNames(self._list_words("adjectives"), self._list_words("nouns"))
 
     @cached_property
     def vocabulary(self) -> list[str]:
         """All words of the lists, sorted."""
-        lists = self._data_dir.raw_words
-        words = {word for listed in lists.values() for word in listed}
-        return sorted(words or {*list_words("adjectives"), *list_words("nouns")})
+        return sorted({word for kind in ("nouns", "adjectives", "verbs") for word in self._list_words(kind)})
 
     def further_words(self, rng: Random) -> list[str]:
         """Return the second list, for more words than the first has; made-up ones where there is none."""

@@ -5,17 +5,16 @@ counts the whole prompt and its answer, as RULER's lengths do. Options: `ruler` 
 and files), `hops` and `chains` of `vt`, `alpha` of `fwe`.
 """
 
-from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from bookwheel.errors import InputError
 from bookwheel.lab.tasks.assembly import AssembledDocument
 from bookwheel.lab.tasks.base import GoldEvidence, MemoryRule
 from bookwheel.lab.tasks.data_dir import DataDir
 from bookwheel.lab.tasks.definition import AtLeastOne, SampleDraft, SampleRequest, task
-from bookwheel.lab.tasks.material import split_sentences
 from bookwheel.lab.tasks.needles import VARIANTS
 from bookwheel.lab.tasks.ruler.families import (
     ChainPrompts,
@@ -47,7 +46,6 @@ class RulerRun:
         seed: int,
         tokenizer: Tokenizer,
         resources: Resources,
-        split: Callable[[str], list[str]] = split_sentences,
         hops: int = 4,
         chains: int = 1,
         alpha: float = 2.0,
@@ -57,7 +55,7 @@ class RulerRun:
         inputs = Inputs(resources=resources, streams=self._streams, most=tokens, tokenizer=tokenizer)
         self.family: PromptFamily
         if task in VARIANTS:
-            self.family = NeedlePrompts(inputs, VARIANTS[task], split)
+            self.family = NeedlePrompts(inputs, VARIANTS[task])
         elif task == "vt":
             self.family = ChainPrompts(inputs, hops, chains)
         elif task == "cwe":
@@ -99,9 +97,9 @@ def to_record(sized: SizedPrompt, index: int, tokenizer: Tokenizer, *, is_needle
 
 
 @lru_cache(maxsize=2)
-def _open_resources(checkout: str | None, root: Path | None, data_dir: DataDir) -> Resources:
+def _open_resources(checkout: str | None, splitter: str, root: Path | None, data_dir: DataDir) -> Resources:
     del root  # part of the key: a data folder is another value each time it is located
-    return Resources(Path(checkout) if checkout else None, data_dir)
+    return Resources(Path(checkout) if checkout else None, data_dir, splitter)
 
 
 _RUNS: Final[dict[tuple[Any, ...], RulerRun]] = {}
@@ -110,7 +108,7 @@ _RUNS: Final[dict[tuple[Any, ...], RulerRun]] = {}
 def _open_run(request: SampleRequest) -> RulerRun:
     """Return the run that a request belongs to. Its search costs seconds, so the newest run is kept."""
     options = {name: value for name, value in request.options.items() if name in {"hops", "chains", "alpha"}}
-    place = (request.options.get("ruler"), request.data_dir.root)
+    place = (request.options.get("ruler"), request.options.get("splitter", ""), request.data_dir.root)
     key = (request.task, request.tokens, request.seed, request.tokenizer, place, *sorted(options.items()))
     if key not in _RUNS:
         resources = _open_resources(*place, request.data_dir)
@@ -132,12 +130,16 @@ def build(request: SampleRequest) -> SampleDraft:
     sized = run.make(request.index)
     prompt = sized.prompt
     places = sorted((prompt.context.find(needle), needle) for needle in prompt.needles)
+    # Of the whole prompt `whole` sees the head and the examples too.
+    lead = prompt.lead + prompt.head if request.options.get("prompt") else ""
     evidence = [GoldEvidence(start=at, end=at + len(needle), note=needle) for at, needle in places if at >= 0]
+    evidence = [replace(one, start=one.start + len(lead), end=one.end + len(lead)) for one in evidence]
+    text = lead + prompt.context
     # Without needles all of it counts.
     body = AssembledDocument(
-        pieces=(prompt.context,),
-        tokens=request.tokenizer.count(prompt.context),
-        evidence=tuple(evidence) if prompt.needles else (GoldEvidence(start=0, end=len(prompt.context)),),
+        pieces=(text,),
+        tokens=request.tokenizer.count(text),
+        evidence=tuple(evidence) if prompt.needles else (GoldEvidence(start=len(lead), end=len(text)),),
     )
     return SampleDraft(
         question=f"{prompt.question}\n{prompt.answer_prefix.strip()}",
@@ -149,6 +151,7 @@ def build(request: SampleRequest) -> SampleDraft:
             "prompt_tokens": sized.length,
             "head": prompt.lead + prompt.head,
             "answer_prefix": prompt.answer_prefix,
+            "made_from": run.family.resources.origins,
         },
     )
 
@@ -157,5 +160,7 @@ _OPTIONS: Final[dict[str, dict[str, Any]]] = {
     "vt": {"hops": AtLeastOne, "chains": AtLeastOne},
     "fwe": {"alpha": ALPHAS},
 }
+# A checkout of RULER; who splits its essays; whether the document is the whole prompt up to its question.
+_COMMON: Final = {"ruler": str, "splitter": Literal["punkt", "ours"], "prompt": bool}
 for _name in NAMES:
-    task(f"{PREFIX}{_name}", f"RULER's own construction of {_name}", **_OPTIONS.get(_name, {}), ruler=str)(build)
+    task(f"{PREFIX}{_name}", f"RULER's own construction of {_name}", **_OPTIONS.get(_name, {}), **_COMMON)(build)

@@ -161,6 +161,6 @@ _OPTIONS: Final[dict[str, dict[str, Any]]] = {
     "fwe": {"alpha": ALPHAS},
 }
 # A checkout of RULER; who splits its essays; whether the document is the whole prompt up to its question.
-_COMMON: Final = {"ruler": str, "splitter": Literal["punkt", "ours"], "prompt": bool}
+_COMMON: Final[dict[str, Any]] = {"ruler": str, "splitter": Literal["punkt", "ours"], "prompt": bool}
 for _name in NAMES:
     task(f"{PREFIX}{_name}", f"RULER's own construction of {_name}", **_OPTIONS.get(_name, {}), **_COMMON)(build)

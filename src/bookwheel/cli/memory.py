@@ -31,9 +31,9 @@ from bookwheel.text.sanitize import sanitize
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
 
-    from bookwheel.memory.append import MemoryUpdate
     from bookwheel.memory.asking import MemoryAnswer
     from bookwheel.memory.opened import OpenMemory
+    from bookwheel.memory.pieces import MemoryUpdate
 
 _GAPS: Final = 5
 _SIGNS: Final = {"new": "+", "gone": "-", "reworded": "~"}
@@ -239,7 +239,7 @@ async def forget(
 
     """
     from bookwheel.memory import forgetting
-    from bookwheel.memory.append import read_time
+    from bookwheel.memory.pieces import read_time
 
     until = read_time(before) if before else None
     async with open_named(name, options) as opened:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bookwheel.errors import InputError
 from bookwheel.journal.memory_rows import blank_version
-from bookwheel.memory.append import format_header, read_time, subtract_usage
+from bookwheel.memory.pieces import format_header, read_time, subtract_usage
 from bookwheel.reading import loop
 from bookwheel.reading.follow_up import asks_for_more
 from bookwheel.reading.prompts import prompts_for

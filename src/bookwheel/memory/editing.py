@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bookwheel.errors import InputError
 from bookwheel.journal.memories import write_time
 from bookwheel.journal.memory_rows import MemoryVersion, VersionKind
-from bookwheel.memory.append import MemoryUpdate
+from bookwheel.memory.pieces import MemoryUpdate
 from bookwheel.types import Flag, Memory
 from bookwheel.views.diff import ChangeKind, diff_memories
 

@@ -21,8 +21,9 @@ from dataclasses import asdict, dataclass
 from typing import IO, TYPE_CHECKING, Any, Final, Protocol
 
 from bookwheel.errors import BudgetReached, SourceError
-from bookwheel.memory.append import read_time, read_waiting
+from bookwheel.memory.append import read_waiting
 from bookwheel.memory.asking import ask, keep_answer
+from bookwheel.memory.pieces import read_time
 from bookwheel.memory.record import answer_to_json, changes_to_json, update_to_json
 from bookwheel.types import Status
 

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING
 
 from bookwheel.errors import InputError
 from bookwheel.journal.memory_rows import MemoryText, MemoryVersion, Tombstone, VersionKind, blank_version
-from bookwheel.memory.append import ignore_version, read_piece
 from bookwheel.memory.editing import apply_changes, make_edit
+from bookwheel.memory.pieces import ignore_version, read_piece
 from bookwheel.reading.guards import trim
 from bookwheel.types import Chunk
 from bookwheel.views.diff import ChangeKind, diff_memories

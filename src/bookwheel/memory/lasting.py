@@ -23,6 +23,7 @@ from bookwheel.journal import Journal
 from bookwheel.journal.memory_rows import blank_version
 from bookwheel.memory import append, asking, editing, forgetting
 from bookwheel.memory.opened import begin_memory, open_memory
+from bookwheel.memory.pieces import read_time
 from bookwheel.plan import LIMITS
 from bookwheel.session import open_session, refuse_unknown
 from bookwheel.views.diff import diff_memories
@@ -31,9 +32,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from bookwheel.journal.memory_rows import MemoryRecord, MemoryVersion, Tombstone
-    from bookwheel.memory.append import MemoryUpdate
     from bookwheel.memory.asking import MemoryAnswer
     from bookwheel.memory.opened import OpenMemory
+    from bookwheel.memory.pieces import MemoryUpdate
     from bookwheel.models.base import Model
     from bookwheel.session import Session
     from bookwheel.types import Document
@@ -83,7 +84,7 @@ class LastingMemory:
             tables = journal.memories
             record = tables.find(self.name)
             limit = record.plan.memory_tokens
-            until = tables.find_known(record.number, append.read_time(when)) if isinstance(when, datetime) else when
+            until = tables.find_known(record.number, read_time(when)) if isinstance(when, datetime) else when
             return tables.newest_version(record.number, limit, until) or blank_version(limit)
 
     def diff(self, old: int, new: int) -> tuple[LineChange, ...]:
@@ -116,7 +117,7 @@ class LastingMemory:
         self, *, source: str | None = None, before: datetime | str | None = None, text: str | None = None
     ) -> Tombstone:
         """Forget a source, what is from before a time, or some words, with all that came of them."""
-        until = append.read_time(before) if before is not None else None
+        until = read_time(before) if before is not None else None
         async with self._open() as opened:
             return await forgetting.forget(opened, source=source, before=until, text=text)
 

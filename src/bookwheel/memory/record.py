@@ -14,9 +14,9 @@ from bookwheel.views.diff import ChangeKind, diff_memories
 if TYPE_CHECKING:
     from bookwheel.journal.memories import MemoryTables
     from bookwheel.journal.memory_rows import MemoryRecord, MemoryText, MemoryVersion, Tombstone
-    from bookwheel.memory.append import MemoryUpdate
     from bookwheel.memory.asking import MemoryAnswer
     from bookwheel.memory.forgetting import ForgetPreview
+    from bookwheel.memory.pieces import MemoryUpdate
 
 
 class LineChangeJson(TypedDict):

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from bookwheel.errors import BookwheelError, InputError
 from bookwheel.memory import record as records
-from bookwheel.memory.append import append, read_time, read_waiting, store_text
+from bookwheel.memory.append import append, read_waiting, store_text
 from bookwheel.memory.asking import ask
 from bookwheel.memory.editing import edit
 from bookwheel.memory.forgetting import forget, preview
 from bookwheel.memory.lasting import export_memory
 from bookwheel.memory.opened import OpenMemory, begin_memory, check_name, open_memory
+from bookwheel.memory.pieces import read_time
 from bookwheel.models.patience import Patience
 from bookwheel.serve.engine.errors import ApiError, not_found
 from bookwheel.serve.engine.sharing import SharedModel

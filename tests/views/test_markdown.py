@@ -1,10 +1,37 @@
-"""What a reading's Markdown file says of its steps."""
+"""What a reading's Markdown file says of its steps, and in words how much of the document was read."""
 
 from __future__ import annotations
 
 from bookwheel.plan import Plan
 from bookwheel.types import Chunk, Conversation, DocumentInfo, Flag, Memory, Reading, Reply, Step
 from bookwheel.views.markdown import render_markdown
+from bookwheel.views.verdicts import describe_share
+
+
+def read_part(score=None) -> Reading:
+    """A reading whose first step read the second part of a document, and whose second left the first."""
+    memory = Memory(text="Ada Quill", tokens=2, limit=9)
+    conversation = Conversation(messages=(), reply=Reply(text="x"))
+    spans = ((60, 90), ()), ((0, 60), (Flag.UNREAD,))
+    steps = tuple(
+        Step(
+            chunk=Chunk(index=at, start=start, end=end, text="", tokens=5),
+            before=memory,
+            after=memory,
+            conversation=conversation,
+            flags=flags,
+            score=score,
+        )
+        for at, ((start, end), flags) in enumerate(spans)
+    )
+    info = DocumentInfo(id="0" * 64, name="ledger.pdf", length=90)
+    return Reading(id="ab12", document=info, question="Who?", plan=Plan(), model="m", steps=steps)
+
+
+def test_what_was_left_unread_is_told_with_the_reason():
+    found, vain = describe_share(read_part(0.9)), describe_share(read_part(0.0))
+    assert found == "read 33% of the document, the likeliest parts first, until the memory was enough"
+    assert vain.endswith("the likeliest parts first, and the rest has less of what the question names")
 
 
 def test_a_step_says_where_it_read_and_one_without_a_source_begins_with_its_span():

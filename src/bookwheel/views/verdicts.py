@@ -44,7 +44,10 @@ def describe_share(reading: Reading) -> str:
     read = [s.chunk for s in reading.steps if s.chunk.end > s.chunk.start and Flag.UNREAD not in s.flags]
     is_beginning = all(chunk.start == end for chunk, end in zip(read, (0, *(one.end for one in read)), strict=False))
     order = "from its beginning" if is_beginning else "the likeliest parts first"
-    return f"read {share:.0%} of the document, {order}, until the memory was enough"
+    unread = next(step for step in reading.steps if Flag.UNREAD in step.flags)
+    # A search that ended in vain has no score.
+    ending = "until the memory was enough" if unread.score else "and the rest has less of what the question names"
+    return f"read {share:.0%} of the document, {order}, {ending}"
 
 
 def advise_room(tokens: int) -> str:

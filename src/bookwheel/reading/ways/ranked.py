@@ -46,7 +46,7 @@ from bookwheel.verdict.judge import judge_answer
 from bookwheel.verdict.statements import parse_statement
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Iterator, Sequence
 
     from bookwheel.models.base import Vector
     from bookwheel.plan import Plan
@@ -80,7 +80,9 @@ class ChunkOrder:
         self.chunks, self._words = cut_chunks(*cut), index_chunks(*cut)
         distinctive = (word.text for word in parse_words(context.question) if word.is_distinctive)
         self._asked = sorted({key for text in distinctive for key in list_words(text)})
-        self._led_by: tuple[list[str], Mapping[int, float]] = [], {}
+        self._names: list[str] = []
+        self._memory = ""
+        self._led: list[tuple[float, int]] = []
 
     def sort(self, ranking: Sequence[float] | None) -> None:
         """Order the chunks by the question's words, or by a ranking in their place."""
@@ -92,29 +94,27 @@ class ChunkOrder:
             least, most = min(ranking), max(ranking)
             self._scores = [(score - least) / (most - least or 1.0) for score in ranking]
         # The last one is the best; of equal ones, the first in the document.
-        self._order = sorted(range(len(self.chunks)), key=lambda place: (self._scores[place], -place))
+        self._order = sorted((score, -place) for place, score in enumerate(self._scores))
 
     def find_best(self, unread: set[int], memory: str) -> int:
         """Return the best unread chunk; of equal ones, the first in the document."""
-        while self._order[-1] not in unread:
-            self._order.pop()
-        first = self._order[-1]
-        best = self._scores[first], -first
-        # Only those that the memory leads to can come before it.
-        for place, led in self._follow(memory).items():
-            if place in unread:
-                best = max(best, (self._scores[place] + _MEMORY_SHARE * led, -place))
-        return -best[1]
+        if memory != self._memory:
+            self._memory = memory
+            self._follow(memory)
+        # Only a chunk that the memory leads to can come before the best one for the question.
+        for order in (self._order, self._led):
+            while order and -order[-1][1] not in unread:
+                order.pop()
+        return -max(order[-1] for order in (self._order, self._led) if order)[1]
 
-    def _follow(self, memory: str) -> Mapping[int, float]:
-        """Return the chunks that the names and numbers of the memory lead to; searched again for new names only."""
+    def _follow(self, memory: str) -> None:
+        """Order the chunks that the names and numbers of the memory lead to, for new names only."""
         exact = (word for line in memory.splitlines() for word in parse_words(line) if word.is_exact)
         names = sorted({key for word in exact for key in list_words(word.text)}.difference(self._asked))
-        if names != self._led_by[0]:
-            scores = self._words.score(names)
-            most = max(scores.values(), default=0.0) if self._is_spread else 1.0
-            self._led_by = names, {place: score / (most or 1.0) for place, score in scores.items()}
-        return self._led_by[1]
+        if names != self._names:
+            self._names, led = names, self._words.score(names)
+            share = _MEMORY_SHARE / (max(led.values(), default=0.0) or 1.0) if self._is_spread else _MEMORY_SHARE
+            self._led = sorted((self._scores[place] + share * score, -place) for place, score in led.items())
 
 
 async def read_by_rank(

@@ -302,17 +302,17 @@ async def _answer(
 def _list_calls(given: CostInputs) -> list[CallCost]:
     """Return a likelihood for each chunk, those of its windows where it is a good one, and the answer's."""
     chunks, plan = given.size.chunks, given.plan
-    # The first passage can be enough.
-    least = 1 if plan.enough_gain else chunks
+    # The first passage can be enough, and the search ends after a few chunks.
+    least, most = (1, min(chunks, _MOST_CHUNKS)) if plan.enough_gain else (chunks, chunks)
     score = CallCost(
         least=least,
-        most=chunks,
+        most=most,
         words=given.count_turn("about"),
         reply=given.question_tokens + 1,
         least_text=given.share_tokens(least),
-        most_text=given.size.tokens,
+        most_text=min(given.size.tokens, most * plan.chunk_tokens),
     )
-    most = chunks * WINDOWS
+    most *= WINDOWS
     windows = replace(score, least=0, most=most, least_text=0, most_text=most * (plan.memory_tokens // 2))
     # Once without any text.
     choice = replace(windows, least=1, most=1, most_text=0)
